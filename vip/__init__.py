@@ -1,0 +1,30 @@
+"""Any video into a handful of keyframes with captions and structured scene descriptions people can trust.
+
+run = vip.extract("video.mp4", keyframes=12)
+for keyframe in run.keyframes:
+    print(keyframe.time_s, keyframe.image.shape)
+vip.caption(run)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+__all__ = ["Run", "__version__", "caption", "extract", "load_run", "report", "run"]
+
+if TYPE_CHECKING:
+    from vip.pipeline import caption, extract
+    from vip.report import report, run
+    from vip.store import Run, load_run
+
+_HOMES = {"caption": "vip.pipeline", "extract": "vip.pipeline", "report": "vip.report", "run": "vip.report", "Run": "vip.store", "load_run": "vip.store"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load on first use: `import vip` pulls in neither OpenCV nor FFmpeg."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'vip' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)

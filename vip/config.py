@@ -1,0 +1,111 @@
+"""The settings of each command, frozen. Command line > environment > vip.toml > defaults.
+
+The environment variable of a setting is `VIP_` and its name in capitals (`VIP_KEYFRAMES=8`). vip.toml is looked for in
+the current folder; its tables are named like the commands:
+
+    [extract]
+    keyframes = 8
+    [caption]
+    engine = "offline"
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from vip.errors import UsageError, did_you_mean
+
+
+class Settings(BaseModel):
+    """Base of the settings: frozen, unknown names refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ExtractSettings(Settings):
+    """What the choice of keyframes depends on."""
+
+    keyframes: int = Field(default=12, ge=1, le=100_000, description="Number of keyframes wanted: the f of Algorithm 1.")
+    sampler: str = Field(default="sync", description="How candidates are chosen.")
+    embedder: str = Field(default="auto", description="What compares frames.")
+    detector: str = Field(default="opencv", description="What finds people and objects.")
+    min_sharpness: float | None = Field(
+        default=None, ge=0, allow_inf_nan=False, description="Least variance of the Laplacian, whatever the surroundings."
+    )
+    format: Literal["jpg", "png", "webp"] = Field(default="jpg", description="File format of the keyframes.")
+
+
+class CaptionSettings(Settings):
+    """What the descriptions depend on."""
+
+    engine: str = Field(default="auto", description="Who describes: offline, openai:MODEL, or auto.")
+    base_url: str | None = Field(default=None, description="Address of an OpenAI-compatible server.")
+    detector: str = Field(default="opencv", description="What finds people and objects in pictures that have no detections yet.")
+
+
+COMMANDS: dict[str, type[Settings]] = {"extract": ExtractSettings, "caption": CaptionSettings}
+SettingsT = TypeVar("SettingsT", bound=Settings)
+
+
+def resolve(
+    kind: type[SettingsT],
+    given: Mapping[str, Any],
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> SettingsT:
+    """Settings from all layers; a `given` value of None means that the command line says nothing.
+
+    Raises:
+        UsageError: a misspelt key of vip.toml, or a value outside its range, named with where it came from.
+    """
+    environment = os.environ if environment is None else environment
+    table = _read_toml((folder or Path.cwd()) / "vip.toml").get(_command_of(kind), {})
+    values: dict[str, Any] = {}
+    origin: dict[str, str] = {}
+    for name in kind.model_fields:
+        variable = f"VIP_{name.upper()}"
+        for source, value in (
+            (f"vip.toml: {name}", table.get(name)),
+            (variable, environment.get(variable) or None),
+            (f"--{name.replace('_', '-')}", given.get(name)),
+        ):
+            if value is not None:
+                values[name], origin[name] = value, source
+    try:
+        return kind(**values)
+    except ValidationError as exc:
+        problem = exc.errors()[0]
+        name = str(problem["loc"][0])
+        raise UsageError(f"{origin.get(name, name)} = {problem['input']!r}: {problem['msg']}.") from exc
+
+
+def _command_of(kind: type[Settings]) -> str:
+    return next(name for name, settings in COMMANDS.items() if settings is kind)
+
+
+def _read_toml(path: Path) -> dict[str, dict[str, Any]]:
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+        raise UsageError(f"{path} is not valid TOML: {exc}.") from exc
+    except OSError as exc:
+        raise UsageError(f"{path} cannot be read: {exc.strerror}.") from exc
+    for command, table in tables.items():
+        if command not in COMMANDS:
+            raise UsageError(f'{path} has an unknown entry "{command}".{did_you_mean(command, COMMANDS)}')
+        if not isinstance(table, dict):
+            raise UsageError(f'In {path}, "{command}" must be a table: write [{command}] on a line of its own.')
+        known = COMMANDS[command].model_fields
+        for key in table:
+            if key not in known:
+                raise UsageError(f'{path}, [{command}] has an unknown key "{key}".{did_you_mean(key, known)}')
+    return tables

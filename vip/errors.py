@@ -1,0 +1,75 @@
+"""The errors a caller may catch, one exit code a branch.
+
+    VipError
+    ├── UsageError        2  a bad option, a misspelt setting, a run folder of other settings
+    ├── InputError        3  a file that is missing, unreadable, or shows nothing
+    ├── BackendError      4  a backend that is unknown, not installed, or lacks weights or device
+    ├── EngineError       5  the model's server: authentication, rate limit, time-out, gone
+    ├── ReplyError        6  the model's answer: refused, cut off, does not fit the schema
+    ├── StoreError        7  the run folder: corrupt, newer schema, unwritable, disk full
+    └── SomeFailedError   8  some items failed, the rest is done; failures.jsonl says which and why
+
+Each message is one sentence of what is wrong with what was seen, and the next thing to do.
+A library's error is translated once, at its adapter; anything else that escapes is a bug in vip (exit 1, traceback).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import ClassVar
+
+
+class VipError(Exception):
+    """Root of the errors that vip raises on purpose. `exit_code` is what the command line returns."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(VipError):
+    """The command, an option, or a settings file is wrong."""
+
+    exit_code = 2
+
+
+class InputError(VipError):
+    """The video or the folder of pictures is missing, unreadable, or holds no usable frame."""
+
+    exit_code = 3
+
+
+class BackendError(VipError):
+    """A sampler, embedder, detector or engine is unknown, not installed, or lacks what it needs."""
+
+    exit_code = 4
+
+
+class EngineError(VipError):
+    """The model could not be asked: authentication, rate limit, time-out, server gone. Stops the run."""
+
+    exit_code = 5
+
+
+class ReplyError(VipError):
+    """The model answered, but the answer cannot be used: refused, cut off, outside the schema. Costs one item."""
+
+    exit_code = 6
+
+
+class StoreError(VipError):
+    """The run folder is corrupt, of a newer schema, not writable, or the disk is full."""
+
+    exit_code = 7
+
+
+class SomeFailedError(VipError):
+    """Some items failed and the rest is done; failures.jsonl names each with its reason."""
+
+    exit_code = 8
+
+
+def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+    """` Did you mean "opencv"?` with a leading space, or the list of what there is."""
+    names = sorted(known)
+    close = difflib.get_close_matches(wrong, names, n=1, cutoff=0.5)
+    return f' Did you mean "{close[0]}"?' if close else f" There is: {', '.join(names)}."

@@ -1,0 +1,157 @@
+"""What can be swapped. A new adapter first joins the conformance suite in tests/models/test_conformance.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, Protocol
+
+from vip.records import Detection, Frame, Image, PacketIndex, Quality, Vectors
+
+
+class Observer(Protocol):
+    """Who is told what happens: the command line prints it, the Python API stays silent by default."""
+
+    def note(self, text: str) -> None:
+        """One sentence that the user should read."""
+
+    def track(self, title: str, total: int) -> AbstractContextManager[Callable[[], None]]:
+        """A progress bar of `total` steps; the context's value advances it by one, from any thread."""
+
+
+class Silent:
+    """The observer of the Python API."""
+
+    def note(self, text: str) -> None:
+        pass
+
+    def track(self, title: str, total: int) -> AbstractContextManager[Callable[[], None]]:
+        return nullcontext(lambda: None)
+
+
+class VideoSource(Protocol):
+    """An open video, as samplers see it."""
+
+    @property
+    def index(self) -> PacketIndex: ...
+
+    @property
+    def time_base(self) -> Fraction: ...
+
+    def frames(self, pts: Sequence[int], *, longest_side_px: int | None = None) -> Iterator[Frame]:
+        """Decode the frames with these PTS, in time order, with the least work; those that cannot be decoded are left out."""
+
+
+class Sampler(Protocol):
+    """Chooses candidate frames."""
+
+    name: str
+
+    def sample(self, video: VideoSource, *, keyframes: int) -> list[int]:
+        """PTS of the candidates, in time order, without repeats, each the PTS of a frame of the video."""
+
+
+class Embedder(Protocol):
+    """Turns pictures and texts into vectors whose cosines say how alike they are."""
+
+    name: str
+    dim: int
+
+    def embed_images(self, images: Sequence[Image]) -> Vectors:
+        """float32 (N, dim), rows of length 1."""
+
+    def embed_texts(self, texts: Sequence[str]) -> Vectors:
+        """float32 (N, any), rows of length 1; same width for every text of this embedder."""
+
+
+class Detector(Protocol):
+    """Finds objects in pictures."""
+
+    name: str
+
+    def detect(self, images: Sequence[Image]) -> list[list[Detection]]:
+        """The detections of each picture, the highest score first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewChange:
+    """What a keyframe's view has to do with the previous keyframe's."""
+
+    kind: Literal["same view", "view moved", "new view"]
+    shift_xy: tuple[float, float] = (0.0, 0.0)
+    """Where the picture's content went, as fractions of width (right is positive) and height (down is positive)."""
+    zoom: float = 1.0
+    """Above 1: the content became larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What was measured in one keyframe: the ground that any description stands on."""
+
+    width_px: int
+    height_px: int
+    time_s: float | None
+    quality: Quality
+    detections: tuple[Detection, ...]
+    colours: tuple[tuple[str, float], ...]
+    """Names of the dominant colours with their share of the picture, the largest first."""
+    colourfulness: float
+    """Mean HSV saturation in [0, 1]; near 0 is a black-and-white picture."""
+    detector: str | None
+    """Who looked for objects; None when nobody did, and then an empty `detections` says nothing."""
+    change: ViewChange | None
+    """Against the previous keyframe; None for the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An encoded picture on its way to a model."""
+
+    data: bytes
+    media_type: str
+
+    def __repr__(self) -> str:
+        return f"Picture({self.media_type}, {len(self.data)} bytes)"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to an engine."""
+
+    stage: Literal["describe", "structure"]
+    prompt: str
+    facts: Facts
+    pictures: tuple[Picture, ...] = ()
+    schema: dict[str, Any] | None = None
+    """JSON schema that the reply's text must fit; None for free text."""
+    max_tokens: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An engine's answer that is complete: one that was refused or cut off is a ReplyError instead."""
+
+    text: str
+    model: str
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+
+
+class Engine(Protocol):
+    """A language or vision-language model behind an API or in the process."""
+
+    name: str
+    """As a user would name it: `offline`, `openai:gpt-5-mini-2025-08-07`."""
+
+    async def generate(self, request: Request) -> Reply:
+        """Answer one request.
+
+        Raises:
+            EngineError: the model cannot be asked; trying the other items is pointless.
+            ReplyError: this answer cannot be used; the others may be.
+        """
+
+    async def close(self) -> None:
+        """Release connections."""

@@ -1,0 +1,304 @@
+"""What flows between the stages: arrays in frozen dataclasses, everything that reaches disk in frozen pydantic models.
+
+Time inside the program is an integer PTS (presentation time stamp) with its time base (seconds a tick);
+`time_s` appears at the edge. `index / fps` is never a time: it is wrong for variable rates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Image = npt.NDArray[np.uint8]  # (H, W, 3) RGB, upright, square pixels
+Vectors = npt.NDArray[np.float32]  # (N, D), rows of length 1
+
+SCHEMA_VERSION = 1
+
+Rule = Literal[
+    "kept",  # a keyframe
+    "pruned",  # Algorithm 1: most like its neighbours
+    "duplicate",  # the same picture as its neighbour
+    "blurred",  # blurred against its surroundings
+    "below_min_sharpness",  # under --min-sharpness
+    "black",
+    "white",
+    "flat",
+    "unreadable",  # could not be decoded
+]
+
+
+# ---------------------------------------------------------------- in memory
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One decoded picture as a player shows it: upright, square pixels, full-range RGB, alpha over black."""
+
+    pts: int
+    time_base: Fraction
+    image: Image
+
+    def __post_init__(self) -> None:
+        if self.image.ndim != 3 or self.image.shape[2] != 3 or self.image.dtype != np.uint8:
+            raise ValueError(f"expected uint8 (H, W, 3), got {self.image.dtype} {self.image.shape}")
+
+    @property
+    def time_s(self) -> float:
+        return float(self.pts * self.time_base)
+
+    def __repr__(self) -> str:
+        return f"Frame(time_s={self.time_s:.3f}, image={self.image.shape})"
+
+
+@dataclass(frozen=True, slots=True)
+class PacketIndex:
+    """The packets of one video stream in decoding order, read without decoding anything.
+
+    `pts` int64 (N,); `is_sync` bool (N,): the container says that decoding can start here;
+    `size_bytes` int64 (N,). Packets that a player never shows (edit lists) are absent.
+    """
+
+    pts: npt.NDArray[np.int64]
+    is_sync: npt.NDArray[np.bool_]
+    size_bytes: npt.NDArray[np.int64]
+    time_base: Fraction
+
+    def __post_init__(self) -> None:
+        if not len(self.pts) == len(self.is_sync) == len(self.size_bytes):
+            raise ValueError(f"lengths differ: {len(self.pts)}, {len(self.is_sync)}, {len(self.size_bytes)}")
+
+    def __len__(self) -> int:
+        return len(self.pts)
+
+    def __repr__(self) -> str:
+        return f"PacketIndex(packets={len(self)}, sync={int(self.is_sync.sum())})"
+
+    @property
+    def sync_pts(self) -> npt.NDArray[np.int64]:
+        """PTS of the sync frames, in time order."""
+        return np.sort(self.pts[self.is_sync])
+
+    @property
+    def shown_pts(self) -> npt.NDArray[np.int64]:
+        """PTS of every frame, in time order."""
+        return np.sort(self.pts)
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """Vectors of N candidates: `image` and `text` float32 (N, D), rows of length 1; `model` names the embedder."""
+
+    image: Vectors
+    text: Vectors
+    model: str
+
+    def __post_init__(self) -> None:
+        if self.image.ndim != 2 or self.text.ndim != 2 or len(self.image) != len(self.text):
+            raise ValueError(f"expected (N, D) and (N, E), got {self.image.shape} and {self.text.shape}")
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+    def __repr__(self) -> str:
+        return f"Embeddings(image={self.image.shape}, text={self.text.shape}, model={self.model!r})"
+
+
+# ---------------------------------------------------------------- on disk
+
+
+class Part(BaseModel):
+    """A piece of a record: frozen, and no field that is not known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Record(Part):
+    """A row or a file of the run folder."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+
+
+class VideoInfo(Part):
+    """What the container and the packet index say about the video that was read."""
+
+    path: str
+    sha256: str
+    size_bytes: int
+    modified_ns: int
+    """Modification time of the file, to know it again without hashing it."""
+    container: str
+    codec: str
+    pixel_format: str
+    width_px: int
+    """As displayed: after rotation, with square pixels."""
+    height_px: int
+    rotation_deg: int
+    """Clockwise turn that the display matrix asks for."""
+    pixel_aspect_ratio: Fraction
+    """Width of a stored pixel in units of its height."""
+    frame_rate: Fraction | None
+    duration_s_from_header: float | None
+    start_time_s: float
+    """PTS of the first frame; not 0 where the stream starts late."""
+    end_time_s: float
+    """PTS of the last frame."""
+    frames: int
+    sync_frames: int
+
+
+class Detection(Part):
+    """One object found in a picture."""
+
+    label: str
+    score: float = Field(ge=0, le=1)
+    box_xyxy: tuple[float, float, float, float]
+    """Left, top, right, bottom as fractions of width and height."""
+    source: str
+
+
+class Quality(Part):
+    """What was measured on the picture at the fixed working size (`vip.extract.quality`)."""
+
+    sharpness: float
+    """Variance of the Laplacian of the grey picture (section 3.1); low means blurred."""
+    brightness: float = Field(ge=0, le=1)
+    contrast: float = Field(ge=0)
+    """Standard deviation of the grey levels, as a fraction of the full range."""
+
+
+class Decision(Part):
+    """Why a candidate was kept or dropped, in a code for programs and a sentence for people."""
+
+    kept: bool
+    rule: Rule
+    reason: str
+    step: int | None = None
+    """The round of Algorithm 1 that dropped it, from 1."""
+    score: float | None = None
+    """Mean of the image and text cosine to the neighbours in that round."""
+    neighbours: tuple[int, ...] = ()
+    """Candidate indices of the neighbours in that round."""
+
+
+class Candidate(Record):
+    """One row of candidates.jsonl: a sampled frame, its scores, and what became of it."""
+
+    index: int
+    pts: int
+    time_base: Fraction
+    time_s: float
+    is_sync: bool
+    quality: Quality | None
+    """None where the frame could not be decoded."""
+    detections: tuple[Detection, ...] = ()
+    stands_in_for: int | None = None
+    """PTS of the bad frame of the same shot in whose place this one was taken."""
+    decision: Decision
+
+
+class Keyframe(Record):
+    """One row of keyframes.jsonl. A picture that does not come from a video has no times."""
+
+    id: str
+    video_id: str
+    time_s: float | None
+    pts: int | None
+    image_path: str
+    """Relative to the run folder."""
+    width_px: int
+    height_px: int
+    quality: Quality
+    detections: tuple[Detection, ...]
+    candidate: int | None
+    """Index of its row in candidates.jsonl."""
+
+
+class Famous(Part):
+    """The structured scene description of section 3.2: Focus, Action, Mood, Objects, Setting."""
+
+    focus: str
+    action: str
+    mood: str
+    objects: tuple[str, ...]
+    setting: str
+
+
+class Call(Part):
+    """One request to an engine: what was asked, of whom, at what cost."""
+
+    engine: str
+    model: str
+    prompt: str
+    prompt_version: str
+    prompt_sha256: str
+    parameters: dict[str, Any]
+    tokens_in: int | None
+    tokens_out: int | None
+    usd: float | None
+    latency_s: float
+    created_utc: str
+
+
+class Description(Record):
+    """One row of descriptions.jsonl."""
+
+    keyframe_id: str
+    time_s: float | None
+    engine: str
+    """Engine and model, as a user would name them: `offline`, `openai:gpt-5-mini-2025-08-07`."""
+    grounding: tuple[str, ...]
+    """What was measured or detected and given to the engine as ground to stand on."""
+    dense_caption: str
+    famous: Famous
+    calls: tuple[Call, ...]
+
+
+class Failure(Record):
+    """One row of failures.jsonl: an item that failed while others went on."""
+
+    item: str
+    kind: str
+    message: str
+    exit_code: int
+
+
+class Counts(Part):
+    """Numbers that add up: candidates = sharp + bad; keyframes ≤ asked."""
+
+    asked: int
+    candidates: int
+    bad: int
+    pruned: int
+    duplicates: int
+    keyframes: int
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Counts:
+        if self.candidates != self.bad + self.pruned + self.duplicates + self.keyframes:
+            raise ValueError(f"{self!r} does not add up")
+        return self
+
+
+class Manifest(Record):
+    """manifest.json: what was asked, with what it was done, and how far it came."""
+
+    command: str
+    settings: dict[str, Any]
+    """The settings the keyframes depend on, resolved."""
+    backends: dict[str, str]
+    """What each `auto` became."""
+    versions: dict[str, str]
+    device: str
+    video_id: str
+    video: VideoInfo
+    notes: tuple[str, ...] = ()
+    """What the user was told: losses, fewer keyframes than asked, choices of `auto`."""
+    counts: Counts | None = None
+    seconds: dict[str, float] = {}
+    """Wall seconds of each finished stage; a stage that is missing here has not finished."""
+    created_utc: str

@@ -1,0 +1,63 @@
+"""Names to backends: `kind` or `kind:detail` on the command line, loaded on first use.
+
+Built-ins stand in one table; other packages add theirs by entry points in the groups `vip.samplers`, `vip.embedders`,
+`vip.detectors` and `vip.engines`. An entry is a class or function that is called with the detail (the text after the
+colon, or None) and the keyword settings of its kind.
+"""
+
+from __future__ import annotations
+
+import importlib
+from importlib.metadata import entry_points
+from typing import Any, Literal, cast
+
+from vip.errors import BackendError, did_you_mean
+from vip.protocols import Detector, Embedder, Engine, Sampler
+
+Kind = Literal["sampler", "embedder", "detector", "engine"]
+
+BUILT_IN: dict[Kind, dict[str, str]] = {
+    "sampler": {"sync": "vip.extract.candidates:SyncSampler"},
+    "embedder": {"classic": "vip.models.classic:ClassicEmbedder"},
+    "detector": {"opencv": "vip.models.opencv:OpenCVDetector"},
+    "engine": {
+        "offline": "vip.models.offline:OfflineEngine",
+        "openai": "vip.models.openai:OpenAIEngine",
+        "fake": "vip.models.fake:FakeEngine",
+    },
+}
+
+
+def names(kind: Kind) -> dict[str, str]:
+    """Every backend of a kind: name -> `module:attribute`."""
+    added = {point.name: point.value for point in entry_points(group=f"vip.{kind}s")}
+    return {**added, **BUILT_IN[kind]}
+
+
+def _create(kind: Kind, name: str, **settings: Any) -> Any:
+    head, _, detail = name.partition(":")
+    known = names(kind)
+    if head not in known:
+        raise BackendError(f'There is no {kind} "{head}".{did_you_mean(head, known)}')
+    module, _, attribute = known[head].partition(":")
+    try:
+        factory = getattr(importlib.import_module(module), attribute)
+    except ImportError as exc:
+        raise BackendError(f'The {kind} "{head}" cannot be loaded ({exc}). Install what it needs, then run `vip doctor`.') from exc
+    return factory(detail or None, **settings)
+
+
+def sampler(name: str) -> Sampler:
+    return cast(Sampler, _create("sampler", name))
+
+
+def embedder(name: str) -> Embedder:
+    return cast(Embedder, _create("embedder", name))
+
+
+def detector(name: str) -> Detector:
+    return cast(Detector, _create("detector", name))
+
+
+def engine(name: str, *, base_url: str | None = None) -> Engine:
+    return cast(Engine, _create("engine", name, base_url=base_url))

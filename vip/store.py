@@ -1,0 +1,312 @@
+"""The run folder: what lies in it, how it is written so that a killed run leaves valid files, how it is read back.
+
+Every file is written beside its final name and renamed. A stage counts as done when the manifest says so, and the
+manifest is written last; a run that was killed therefore starts its unfinished stage again and ends with the same files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, TypeVar
+
+import numpy as np
+from pydantic import ValidationError
+
+from vip.errors import InputError, StoreError
+from vip.records import SCHEMA_VERSION, Candidate, Description, Embeddings, Failure, Image, Keyframe, Manifest, Record
+
+RecordT = TypeVar("RecordT", bound=Record)
+
+MANIFEST = "manifest.json"
+CANDIDATES = "candidates.jsonl"
+EMBEDDINGS = "embeddings.npz"
+KEYFRAMES = "keyframes.jsonl"
+PICTURES = "keyframes"
+DESCRIPTIONS = "descriptions.jsonl"
+JOURNAL = "descriptions.partial.jsonl"
+FAILURES = "failures.jsonl"
+REPORT = "report.html"
+PARTIAL_SUFFIX = ".vip-part"
+
+PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"})
+
+
+@dataclass(frozen=True)
+class KeyframePicture:
+    """A keyframe and the folder its picture lies in; the picture is read when asked for."""
+
+    record: Keyframe
+    folder: Path
+
+    @property
+    def id(self) -> str:
+        return self.record.id
+
+    @property
+    def time_s(self) -> float | None:
+        """Seconds from the start of the video's clock; None for a picture that comes from no video."""
+        return self.record.time_s
+
+    @property
+    def path(self) -> Path:
+        return self.folder / self.record.image_path
+
+    @property
+    def image(self) -> Image:
+        """uint8 (H, W, 3) RGB, read from disk at each call.
+
+        Raises:
+            InputError: the picture is missing or damaged.
+        """
+        return read_picture(self.path)
+
+    def __repr__(self) -> str:
+        when = "" if self.time_s is None else f", time_s={self.time_s:.3f}"
+        return f"Keyframe({self.id!r}{when}, {self.record.width_px}x{self.record.height_px})"
+
+
+class Run:
+    """A run folder (or any folder of pictures with keyframes.jsonl), read lazily.
+
+    Iterate `keyframes` for times and pictures, `descriptions` for captions; `manifest` says how it came about.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @cached_property
+    def manifest(self) -> Manifest | None:
+        """None in a folder of pictures that vip did not extract."""
+        path = self.folder / MANIFEST
+        return read_json(path, Manifest) if path.exists() else None
+
+    @cached_property
+    def keyframes(self) -> list[KeyframePicture]:
+        return [KeyframePicture(row, self.folder) for row in read_rows(self.folder / KEYFRAMES, Keyframe)]
+
+    @cached_property
+    def candidates(self) -> list[Candidate]:
+        return list(read_rows(self.folder / CANDIDATES, Candidate))
+
+    @cached_property
+    def descriptions(self) -> list[Description]:
+        """Those that exist, in the order of the keyframes; empty before `vip caption`."""
+        rows: dict[str, Description] = {}
+        for name in (DESCRIPTIONS, JOURNAL):
+            path = self.folder / name
+            if path.exists():
+                rows.update((row.keyframe_id, row) for row in read_rows(path, Description, torn_end=name == JOURNAL))
+        return [rows[keyframe.id] for keyframe in self.keyframes if keyframe.id in rows]
+
+    @cached_property
+    def failures(self) -> list[Failure]:
+        path = self.folder / FAILURES
+        return list(read_rows(path, Failure)) if path.exists() else []
+
+    @cached_property
+    def embeddings(self) -> Embeddings | None:
+        """Vectors of the candidates in `candidates.jsonl` that could be decoded, in its order."""
+        path = self.folder / EMBEDDINGS
+        return read_embeddings(path) if path.exists() else None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.manifest.notes if self.manifest else ()
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r}, keyframes={len(self.keyframes)}, descriptions={len(self.descriptions)})"
+
+
+def load_run(folder: str | Path) -> Run:
+    """Open a run folder, or its keyframes/ folder.
+
+    Raises:
+        InputError: there is no such folder, or no keyframes in it.
+        StoreError: its files are corrupt or were written by a newer vip.
+    """
+    path = Path(folder)
+    if path.name == PICTURES and (path.parent / KEYFRAMES).exists():
+        path = path.parent
+    if not path.is_dir():
+        raise InputError(f"{path} is not a folder. Give the folder that `vip extract` wrote.")
+    if not (path / KEYFRAMES).exists():
+        unfinished = (path / MANIFEST).exists()
+        raise InputError(
+            f"{path} holds an unfinished extraction. Run the same `vip extract` again to finish it."
+            if unfinished
+            else f"{path} holds no keyframes. Run `vip extract VIDEO -o {path}` first."
+        )
+    return Run(path)
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_json(path: Path, kind: type[RecordT]) -> RecordT:
+    return _parse(path.read_bytes(), kind, where=str(path))
+
+
+def read_rows(path: Path, kind: type[RecordT], *, torn_end: bool = False) -> Iterator[RecordT]:
+    """The rows of a JSONL file. `torn_end`: the last line may be half written and is then left out."""
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if torn_end and not line.endswith(b"\n"):
+                    return
+                if line.strip():
+                    yield _parse(line, kind, where=f"{path}, line {number}")
+    except OSError as exc:
+        raise StoreError(f"{path} cannot be read: {exc.strerror}.") from exc
+
+
+def _parse(text: bytes, kind: type[RecordT], *, where: str) -> RecordT:
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as exc:
+        version = _schema_version(text)
+        if version is not None and version > SCHEMA_VERSION:
+            raise StoreError(
+                f"{where}: written by a newer vip (schema {version}, this one knows {SCHEMA_VERSION}). Update with `pip install -U vip-keyframes`."
+            ) from exc
+        raise StoreError(
+            f"{where}: damaged ({exc.errors()[0]['msg']}). Delete the folder, or run `vip extract --overwrite` to make it again."
+        ) from exc
+
+
+def _schema_version(text: bytes) -> int | None:
+    try:
+        version = json.loads(text).get("schema_version")
+    except (ValueError, AttributeError):
+        return None
+    return version if isinstance(version, int) else None
+
+
+def read_embeddings(path: Path) -> Embeddings:
+    try:
+        with np.load(path, allow_pickle=False) as data:
+            return Embeddings(data["image"], data["text"], str(data["model"]))
+    except (OSError, ValueError, KeyError, EOFError) as exc:
+        raise StoreError(f"{path}: damaged ({exc}). Run `vip extract --overwrite` to make it again.") from exc
+
+
+def read_picture(path: Path) -> Image:
+    """uint8 (H, W, 3) RGB of a picture file, upright as its EXIF says, alpha over black.
+
+    Raises:
+        InputError: the file is missing or no picture.
+    """
+    import cv2
+
+    try:
+        data = np.fromfile(path, np.uint8)
+    except OSError as exc:
+        raise InputError(f"{path} cannot be read: {exc.strerror}.") from exc
+    picture = cv2.imdecode(data, cv2.IMREAD_COLOR_RGB) if data.size else None
+    if picture is None:
+        raise InputError(f"{path} is not a picture that can be read.")
+    return np.asarray(picture, np.uint8)
+
+
+# ---------------------------------------------------------------- writing
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Write a file beside `path` and rename it over `path` once it is whole.
+
+    Raises:
+        StoreError: not writable, or the disk is full; `path` is then as it was.
+    """
+    part = path.with_name(path.name + PARTIAL_SUFFIX)
+    try:
+        with part.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as exc:
+        part.unlink(missing_ok=True)
+        raise _unwritable(path, exc) from exc
+
+
+def _unwritable(path: Path, exc: OSError) -> StoreError:
+    return StoreError(f"{path} cannot be written: {exc.strerror}. Choose another folder with -o, or make room.")
+
+
+def write_json(path: Path, record: Record) -> None:
+    with replacing(path) as file:
+        file.write(record.model_dump_json(indent=2).encode() + b"\n")
+
+
+def write_rows(path: Path, rows: Iterable[Record]) -> None:
+    with replacing(path) as file:
+        for row in rows:
+            file.write(row.model_dump_json().encode() + b"\n")
+
+
+def write_embeddings(path: Path, embeddings: Embeddings) -> None:
+    with replacing(path) as file:
+        np.savez(file, image=embeddings.image, text=embeddings.text, model=np.array(embeddings.model))
+
+
+def write_picture(path: Path, image: Image, *, jpeg_quality: int = 95) -> None:
+    """Encode an RGB picture in the format of the path's suffix; PNG and WebP are written without loss."""
+    import cv2
+
+    parameters = [cv2.IMWRITE_JPEG_QUALITY, jpeg_quality] if path.suffix == ".jpg" else [cv2.IMWRITE_WEBP_QUALITY, 101]
+    done, data = cv2.imencode(path.suffix, cv2.cvtColor(image, cv2.COLOR_RGB2BGR), parameters if path.suffix != ".png" else [])
+    if not done:
+        raise StoreError(f"{path}: a picture of {image.shape[1]}x{image.shape[0]} does not fit the format. Try --format png.")
+    with replacing(path) as file:
+        file.write(data.tobytes())
+
+
+@contextmanager
+def appending(path: Path) -> Iterator[Callable[[Record], None]]:
+    """Append rows to a journal, each on disk before the call returns; a half-written last row is cut off first."""
+    try:
+        whole = path.read_bytes().rpartition(b"\n") if path.exists() else (b"", b"", b"")
+        with path.open("r+b" if path.exists() else "wb") as file:
+            file.seek(len(whole[0]) + len(whole[1]))
+            file.truncate()
+
+            def append(row: Record) -> None:
+                file.write(row.model_dump_json().encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+
+            yield append
+    except OSError as exc:
+        raise _unwritable(path, exc) from exc
+
+
+def make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if not os.access(path, os.W_OK):
+            raise PermissionError(13, "Permission denied")
+    except OSError as exc:
+        raise _unwritable(path, exc) from exc
+
+
+def is_empty(folder: Path) -> bool:
+    """True if nothing lies in the folder but what a killed run left half written."""
+    return not folder.exists() or all(path.name.endswith(PARTIAL_SUFFIX) for path in folder.iterdir())
+
+
+def clear(folder: Path, *, keep: frozenset[str] = frozenset()) -> None:
+    """Delete what vip wrote into a run folder, and nothing else."""
+    for name in (CANDIDATES, EMBEDDINGS, KEYFRAMES, DESCRIPTIONS, JOURNAL, FAILURES, REPORT, MANIFEST):
+        if name not in keep:
+            (folder / name).unlink(missing_ok=True)
+    if PICTURES not in keep:
+        shutil.rmtree(folder / PICTURES, ignore_errors=True)
+    for part in folder.glob(f"*{PARTIAL_SUFFIX}"):
+        part.unlink(missing_ok=True)
