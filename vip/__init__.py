@@ -1,9 +1,9 @@
 """Any video into a handful of keyframes with captions and structured scene descriptions people can trust.
 
-run = vip.extract("video.mp4", keyframes=12)
-for keyframe in run.keyframes:
-    print(keyframe.time_s, keyframe.image.shape)
-vip.caption(run)
+    run = vip.extract("video.mp4", keyframes=12)
+    for keyframe in run.keyframes:
+        print(keyframe.time_s, keyframe.image.shape)
+    vip.caption(run)
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Run", "__version__", "caption", "extract", "load_run", "report", "run"]
+__all__ = ["Run", "__version__", "caption", "extract", "load_run", "run"]
 
 if TYPE_CHECKING:
     from vip.pipeline import caption, extract
-    from vip.report import report, run
+    from vip.report import run
     from vip.store import Run, load_run
 
-_HOMES = {"caption": "vip.pipeline", "extract": "vip.pipeline", "report": "vip.report", "run": "vip.report", "Run": "vip.store", "load_run": "vip.store"}
+_HOMES = {"Run": "vip.store", "caption": "vip.pipeline", "extract": "vip.pipeline", "load_run": "vip.store", "run": "vip.report"}
 
 
 def __getattr__(name: str) -> Any:

@@ -162,7 +162,7 @@ class Detection(Part):
 
 
 class Quality(Part):
-    """What was measured on the picture at the fixed working size (`vip.extract.quality`)."""
+    """What was measured on the picture at the fixed working size (`vip.extraction.quality`)."""
 
     sharpness: float
     """Variance of the Laplacian of the grey picture (section 3.1); low means blurred."""

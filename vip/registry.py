@@ -17,7 +17,7 @@ from vip.protocols import Detector, Embedder, Engine, Sampler
 Kind = Literal["sampler", "embedder", "detector", "engine"]
 
 BUILT_IN: dict[Kind, dict[str, str]] = {
-    "sampler": {"sync": "vip.extract.candidates:SyncSampler"},
+    "sampler": {"sync": "vip.extraction.candidates:SyncSampler"},
     "embedder": {"classic": "vip.models.classic:ClassicEmbedder"},
     "detector": {"opencv": "vip.models.opencv:OpenCVDetector"},
     "engine": {
