@@ -1,9 +1,9 @@
 """Any video into a handful of keyframes with captions and structured scene descriptions people can trust.
 
-    run = vip.extract("video.mp4", keyframes=12)
-    for keyframe in run.keyframes:
-        print(keyframe.time_s, keyframe.image.shape)
-    vip.caption(run)
+run = vip.extract("video.mp4", keyframes=12)
+for keyframe in run.keyframes:
+    print(keyframe.time_s, keyframe.image.shape)
+vip.caption(run)
 """
 
 from __future__ import annotations

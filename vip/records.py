@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 Image = npt.NDArray[np.uint8]  # (H, W, 3) RGB, upright, square pixels
 Vectors = npt.NDArray[np.float32]  # (N, D), rows of length 1
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[1] = 1
 
 Rule = Literal[
     "kept",  # a keyframe
@@ -30,6 +30,15 @@ Rule = Literal[
     "flat",
     "unreadable",  # could not be decoded
 ]
+
+
+def clock(time_s: float) -> str:
+    """A time for people: `1:02.40`, `1:00:00.00`; a minus sign for times before the video's zero."""
+    hundredths = round(abs(time_s) * 100)
+    minutes, rest = divmod(hundredths, 6000)
+    hours, minutes = divmod(minutes, 60)
+    start = f"{hours}:{minutes:02d}" if hours else f"{minutes}"
+    return f"{'-' if time_s < 0 and hundredths else ''}{start}:{rest / 100:05.2f}"
 
 
 # ---------------------------------------------------------------- in memory
@@ -59,18 +68,23 @@ class Frame:
 class PacketIndex:
     """The packets of one video stream in decoding order, read without decoding anything.
 
-    `pts` int64 (N,); `is_sync` bool (N,): the container says that decoding can start here;
-    `size_bytes` int64 (N,). Packets that a player never shows (edit lists) are absent.
+    All of length N: `pts` and `dts` int64; `is_sync` bool: decoding can start here; `size_bytes` int64;
+    `is_shown` bool: False where an edit list hides the frame from the viewer.
     """
 
     pts: npt.NDArray[np.int64]
+    dts: npt.NDArray[np.int64]
     is_sync: npt.NDArray[np.bool_]
     size_bytes: npt.NDArray[np.int64]
+    is_shown: npt.NDArray[np.bool_]
     time_base: Fraction
+    by_decoding: bool = False
+    """The file has no PTS: rows are the frames in the order in which the decoder gives them."""
 
     def __post_init__(self) -> None:
-        if not len(self.pts) == len(self.is_sync) == len(self.size_bytes):
-            raise ValueError(f"lengths differ: {len(self.pts)}, {len(self.is_sync)}, {len(self.size_bytes)}")
+        lengths = {len(column) for column in (self.pts, self.dts, self.is_sync, self.size_bytes, self.is_shown)}
+        if len(lengths) != 1:
+            raise ValueError(f"columns of different lengths: {sorted(lengths)}")
 
     def __len__(self) -> int:
         return len(self.pts)
@@ -80,13 +94,13 @@ class PacketIndex:
 
     @property
     def sync_pts(self) -> npt.NDArray[np.int64]:
-        """PTS of the sync frames, in time order."""
-        return np.sort(self.pts[self.is_sync])
+        """PTS of the sync frames that are shown, in time order."""
+        return np.unique(self.pts[self.is_sync & self.is_shown])
 
     @property
     def shown_pts(self) -> npt.NDArray[np.int64]:
-        """PTS of every frame, in time order."""
-        return np.sort(self.pts)
+        """PTS of every frame that is shown, in time order."""
+        return np.unique(self.pts[self.is_shown])
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +282,7 @@ class Failure(Record):
 
 
 class Counts(Part):
-    """Numbers that add up: candidates = sharp + bad; keyframes ≤ asked."""
+    """What became of the candidates; the numbers add up."""
 
     asked: int
     candidates: int
@@ -299,6 +313,8 @@ class Manifest(Record):
     notes: tuple[str, ...] = ()
     """What the user was told: losses, fewer keyframes than asked, choices of `auto`."""
     counts: Counts | None = None
+    captioning: dict[str, Any] | None = None
+    """Settings of the descriptions, resolved; None before `vip caption`."""
     seconds: dict[str, float] = {}
     """Wall seconds of each finished stage; a stage that is missing here has not finished."""
     created_utc: str

@@ -55,6 +55,11 @@ def embedder(name: str) -> Embedder:
     return cast(Embedder, _create("embedder", name))
 
 
+def auto_embedder(name: str) -> tuple[str, str | None]:
+    """The embedder that `auto` stands for here and now, with a sentence on why; any other name as it is."""
+    return ("classic", "Embedder auto: classic, the one that needs no weights.") if name == "auto" else (name, None)
+
+
 def detector(name: str) -> Detector:
     return cast(Detector, _create("detector", name))
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
+import re
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,8 +34,10 @@ DESCRIPTIONS = "descriptions.jsonl"
 JOURNAL = "descriptions.partial.jsonl"
 FAILURES = "failures.jsonl"
 REPORT = "report.html"
+THUMBNAILS = "thumbnails.zip"
 PARTIAL_SUFFIX = ".vip-part"
 
+PICTURE_NAME = re.compile(r"\d{4,}_\d{2,}h\d{2}m\d{2}\.\d{3}s\.(jpg|png|webp)")
 PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"})
 
 
@@ -173,7 +176,8 @@ def _parse(text: bytes, kind: type[RecordT], *, where: str) -> RecordT:
         version = _schema_version(text)
         if version is not None and version > SCHEMA_VERSION:
             raise StoreError(
-                f"{where}: written by a newer vip (schema {version}, this one knows {SCHEMA_VERSION}). Update with `pip install -U vip-keyframes`."
+                f"{where}: written by a newer vip (schema {version}, this one knows {SCHEMA_VERSION})."
+                " Update with `pip install -U vip-keyframes`."
             ) from exc
         raise StoreError(
             f"{where}: damaged ({exc.errors()[0]['msg']}). Delete the folder, or run `vip extract --overwrite` to make it again."
@@ -197,7 +201,7 @@ def read_embeddings(path: Path) -> Embeddings:
 
 
 def read_picture(path: Path) -> Image:
-    """uint8 (H, W, 3) RGB of a picture file, upright as its EXIF says, alpha over black.
+    """uint8 (H, W, 3) RGB of a picture file, upright as its EXIF says; an alpha channel is left aside.
 
     Raises:
         InputError: the file is missing or no picture.
@@ -301,12 +305,27 @@ def is_empty(folder: Path) -> bool:
     return not folder.exists() or all(path.name.endswith(PARTIAL_SUFFIX) for path in folder.iterdir())
 
 
-def clear(folder: Path, *, keep: frozenset[str] = frozenset()) -> None:
-    """Delete what vip wrote into a run folder, and nothing else."""
-    for name in (CANDIDATES, EMBEDDINGS, KEYFRAMES, DESCRIPTIONS, JOURNAL, FAILURES, REPORT, MANIFEST):
-        if name not in keep:
-            (folder / name).unlink(missing_ok=True)
-    if PICTURES not in keep:
-        shutil.rmtree(folder / PICTURES, ignore_errors=True)
-    for part in folder.glob(f"*{PARTIAL_SUFFIX}"):
+def clear(folder: Path) -> None:
+    """Delete what vip wrote into a run folder, the manifest excepted, and nothing else."""
+    for name in (CANDIDATES, EMBEDDINGS, THUMBNAILS, KEYFRAMES, DESCRIPTIONS, JOURNAL, FAILURES, REPORT):
+        (folder / name).unlink(missing_ok=True)
+    for part in folder.rglob(f"*{PARTIAL_SUFFIX}"):
         part.unlink(missing_ok=True)
+    for picture in (folder / PICTURES).glob("*"):
+        if PICTURE_NAME.fullmatch(picture.name):
+            picture.unlink()
+
+
+def picture_name(number: int, time_s: float, suffix: str, *, of: int) -> str:
+    """`0001_00h00m12.400s.jpg`: sorts by number, and so by time, and tells the time."""
+    milliseconds = max(0, round(time_s * 1000))
+    seconds, milliseconds = divmod(milliseconds, 1000)
+    width = max(4, len(str(of)))
+    return f"{number:0{width}d}_{seconds // 3600:02d}h{seconds // 60 % 60:02d}m{seconds % 60:02d}.{milliseconds:03d}s.{suffix}"
+
+
+def write_thumbnails(path: Path, thumbnails: Iterable[tuple[int, bytes]]) -> None:
+    """One uncompressed zip of JPEGs, named by candidate index: `000012.jpg`."""
+    with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for index, data in thumbnails:
+            archive.writestr(zipfile.ZipInfo(f"{index:06d}.jpg"), data)

@@ -1,0 +1,84 @@
+"""Which frames are looked at: the sampler `sync`, and the arithmetic of spreading picks over time.
+
+In comes the packet index, out come PTS. Nothing is decoded here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from vip.errors import BackendError
+from vip.protocols import VideoSource
+
+FEWEST_PER_KEYFRAME = 3  # below this, pruning has too little to choose from, and frames between sync frames join
+MOST_PER_KEYFRAME = 24  # above this, candidates are so near each other that more of them change nothing
+MOST_AT_LEAST = 480
+
+
+class SyncSampler:
+    """The sync frames, cheapest to decode and often at cuts; more where they are too few, fewer where they are very many."""
+
+    name = "sync"
+
+    def __init__(self, detail: str | None) -> None:
+        if detail is not None:
+            raise BackendError(f'The sampler "sync" takes no detail, but got "{detail}". Write --sampler sync.')
+
+    def sample(self, video: VideoSource, *, keyframes: int) -> list[int]:
+        """PTS of the candidates, in time order."""
+        sync, shown = video.index.sync_pts.tolist(), video.index.shown_pts.tolist()
+        most = max(MOST_AT_LEAST, MOST_PER_KEYFRAME * keyframes)
+        if len(sync) > most:
+            return thin(sync, most)
+        return fill(sync or shown[:1], shown, FEWEST_PER_KEYFRAME * keyframes)
+
+
+def thin(pts: Sequence[int], most: int) -> list[int]:
+    """At most `most` of the sorted PTS: those nearest to evenly spaced times."""
+    times = np.asarray(pts, np.int64)
+    targets = np.linspace(times[0], times[-1], most)
+    right = np.clip(np.searchsorted(times, targets), 1, len(times) - 1)
+    nearer_left = targets - times[right - 1] <= times[right] - targets
+    return [int(stamp) for stamp in np.unique(np.where(nearer_left, times[right - 1], times[right]))]
+
+
+def fill(picked: Sequence[int], shown: Sequence[int], fewest: int) -> list[int]:
+    """The sorted picks and as many other frames as are missing to `fewest`, put evenly into the longest gaps.
+
+    Args:
+        picked: sorted PTS, all among `shown`.
+        shown: sorted PTS of all frames; with fewer than `fewest` of them, all are taken.
+    """
+    missing = fewest - len(picked)
+    if missing <= 0:
+        return list(picked)
+    if len(shown) <= fewest:
+        return list(shown)
+    times = np.asarray(shown, np.int64)
+    edges = np.searchsorted(times, [*picked, times[-1] + 1])  # frame numbers; a gap is what lies between two picks
+    free = np.array([max(0, b - a - 1) for a, b in pairwise([-1, *edges.tolist()])])
+    extra = _share(free, [b - a for a, b in pairwise([-1, *edges.tolist()])], missing)
+    chosen = set(edges[:-1].tolist())
+    for (start, stop), count in zip(pairwise([-1, *edges.tolist()]), extra, strict=True):
+        chosen.update(int(number) for number in np.rint(np.linspace(start, stop, count + 2)[1:-1]).astype(int))
+    return [int(times[number]) for number in sorted(chosen)]
+
+
+def _share(room: Sequence[int] | np.ndarray, lengths: Sequence[int], total: int) -> list[int]:
+    """Hand out `total` picks one at a time, each to the gap whose pieces are longest, none beyond its room."""
+    import heapq
+
+    counts = [0] * len(lengths)
+    heap = [(-float(length), gap) for gap, length in enumerate(lengths) if room[gap] > 0]
+    heapq.heapify(heap)
+    for _ in range(total):
+        if not heap:
+            break
+        _, gap = heapq.heappop(heap)
+        counts[gap] += 1
+        if counts[gap] < room[gap]:
+            heapq.heappush(heap, (-lengths[gap] / (counts[gap] + 1), gap))
+    return counts

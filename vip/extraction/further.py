@@ -1,0 +1,68 @@
+"""Where a candidate is bad, look a little further in the same shot for a good frame instead of losing the shot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from vip.extraction.quality import WORKING_SIDE_PX, measure, verdict
+from vip.extraction.scan import Look, Looker, in_parallel
+from vip.records import Frame
+from vip.video import Video
+
+STEP_S = 0.2
+FURTHEST_S = 2.0  # shots are rarely shorter, and a GOP rarely is: beyond it lies another picture
+SETTLING_FRAMES = 2  # a focus pull ends gradually: after the first good frame, two more may be sharper
+SETTLED = 1.3
+
+
+def look_further(
+    video: Video, looks: Sequence[Look], bad: Sequence[int], reference: Sequence[float], looker: Looker, *, advance: Callable[[], None]
+) -> list[Look]:
+    """A good frame for each bad one, where there is one before the next good candidate and within 2 s.
+
+    Args:
+        looks: all candidates in time order.
+        bad: indices of the bad ones among them.
+        reference: sharpness of the surroundings of each candidate.
+    """
+    probes = {index: _probes(video, looks, index, set(bad)) for index in bad}
+    wanted = {pts: index for index in bad if (pts := next(iter(probes[index]), None)) is not None}
+
+    def work(reader: Video, batch: Sequence[int]) -> Iterator[Look]:
+        for first in batch:
+            index = wanted[first]
+            if found := _first_good(reader, probes[index], reference[index]):
+                yield replace(looker(found), stands_in_for=looks[index].pts)
+            advance()
+
+    return in_parallel(video, sorted(wanted), work)
+
+
+def _probes(video: Video, looks: Sequence[Look], index: int, bad: set[int]) -> list[int]:
+    """PTS behind a bad candidate, 0.2 s apart. Of several bad ones in a row only the last looks: the others lie before it."""
+    if index + 1 in bad and looks[index + 1].time_s - looks[index].time_s < FURTHEST_S:
+        return []
+    shown = video.index.shown_pts
+    end = looks[index + 1].pts if index + 1 < len(looks) else int(shown[-1]) + 1
+    times = looks[index].pts + np.arange(1, round(FURTHEST_S / STEP_S) + 1) * (STEP_S / float(video.time_base))
+    places = np.unique(np.searchsorted(shown, times))
+    return [int(shown[place]) for place in places if place < len(shown) and shown[place] < end]
+
+
+def _first_good(reader: Video, probes: Sequence[int], reference: float) -> Frame | None:
+    """The first good frame, or one of the two behind it if that is clearly sharper. Decoding stops there."""
+    best: Frame | None = None
+    sharpness = 0.0
+    after = 0
+    for frame in reader.frames(probes, longest_side_px=WORKING_SIDE_PX):
+        measured = measure(frame.image)
+        if verdict(measured, reference) is None and measured.quality.sharpness > SETTLED * sharpness:
+            best, sharpness = frame, measured.quality.sharpness
+        elif best is not None:
+            after += 1
+        if after >= SETTLING_FRAMES:
+            break
+    return best

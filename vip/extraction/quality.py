@@ -1,0 +1,107 @@
+"""Is a frame worth showing? Sharpness, brightness, contrast, and the verdict on them (section 3.1: "we remove blurry
+keyframes with low Laplacian scores").
+
+Everything is measured on a picture whose longest side is 640 px, inside black bars, so that resolutions and
+letterboxes compare. What counts as blurred is relative: a soft video keeps its frames, a frame out of focus in a sharp
+video goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from vip.records import Image, Quality
+
+WORKING_SIDE_PX = 640
+
+BLACK_LEVEL = 32 / 255  # nothing brighter than this: nothing to see, title cards excepted by the percentile
+WHITE_LEVEL = 232 / 255  # nothing darker than this
+FLAT_CONTRAST = 0.02
+BAR_LEVEL = 24  # grey level up to which a row or column at the border is a black bar
+DEFOCUSED_DETAIL = 0.004  # of 290 sync frames of 4 mixes, all 14 out of focus lie below, 8 of the others too (blurred themselves)
+BLURRED_SHARE = 0.25  # of the sharpness of the surroundings
+SURROUNDINGS = 4  # frames on either side that make the reference
+SAME_SHOT_COSINE = 0.85
+BLURRED_IN_SHOT = 1 / 3  # of the sharpness of a neighbour of the same shot
+
+BadRule = Literal["black", "white", "flat", "blurred"]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Quality and the numbers behind the verdict that nobody else needs."""
+
+    quality: Quality
+    darkest: float
+    """Half a percent of the picture is darker than this, in [0, 1]."""
+    brightest: float
+    """Half a percent of the picture is brighter than this, in [0, 1]."""
+
+    @property
+    def detail(self) -> float:
+        """Variance of the Laplacian per variance of the grey levels: blur lowers it, low contrast does not."""
+        return self.quality.sharpness / max(1.0, (255 * self.quality.contrast) ** 2)
+
+
+def measure(image: Image) -> Measured:
+    """Quality of an RGB picture (H, W, 3) whose longest side is `WORKING_SIDE_PX`."""
+    grey = _inside_bars(np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8))
+    mean, deviation = (float(value[0, 0]) for value in cv2.meanStdDev(grey))
+    laplacian = cv2.Laplacian(grey, cv2.CV_16S)
+    _, spread = cv2.meanStdDev(laplacian)
+    levels = np.cumsum(np.bincount(grey.ravel(), minlength=256)) / grey.size
+    quality = Quality(sharpness=float(spread[0, 0]) ** 2, brightness=mean / 255, contrast=deviation / 255)
+    return Measured(quality, float(np.searchsorted(levels, 0.005)) / 255, float(np.searchsorted(levels, 0.995)) / 255)
+
+
+def _inside_bars(grey: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """The picture without black bars and the edge they make; the whole of it where too little would be left."""
+    rows, columns = (np.flatnonzero(grey.max(axis=axis) > BAR_LEVEL) for axis in (1, 0))
+    if len(rows) == 0 or len(columns) == 0:
+        return grey
+    top, bottom = (0 if rows[0] == 0 else rows[0] + 2), (len(grey) if rows[-1] == len(grey) - 1 else rows[-1] - 1)
+    left, right = (0 if columns[0] == 0 else columns[0] + 2), (grey.shape[1] if columns[-1] == grey.shape[1] - 1 else columns[-1] - 1)
+    inside = grey[top:bottom, left:right]
+    return inside if inside.size > grey.size // 8 else grey
+
+
+def shows_nothing(measured: Measured) -> BadRule | None:
+    """Black, white or flat, whatever the surroundings."""
+    if measured.brightest < BLACK_LEVEL:
+        return "black"
+    if measured.darkest > WHITE_LEVEL:
+        return "white"
+    return "flat" if measured.quality.contrast < FLAT_CONTRAST else None
+
+
+def references(measured: Sequence[Measured | None]) -> list[float]:
+    """For each frame the median sharpness of up to 4 frames on either side that show something; 0 where there are none.
+
+    None stands for a frame that could not be decoded.
+    """
+    shows = [row.quality.sharpness if row and shows_nothing(row) is None else np.nan for row in measured]
+    around = [[*shows[max(0, i - SURROUNDINGS) : i], *shows[i + 1 : i + 1 + SURROUNDINGS]] for i in range(len(shows))]
+    return [float(np.nanmedian(window)) if not np.isnan(window).all() else 0.0 for window in around]
+
+
+def verdict(measured: Measured, reference: float) -> BadRule | None:
+    """Why a frame is bad, or None.
+
+    Args:
+        reference: sharpness of the surroundings (`references`).
+    """
+    if rule := shows_nothing(measured):
+        return rule
+    out_of_focus = measured.detail < DEFOCUSED_DETAIL and measured.quality.sharpness < BLURRED_SHARE * reference
+    return "blurred" if out_of_focus else None
+
+
+def blurred_beside(sharpness: float, neighbour: float, cosine: float) -> bool:
+    """Blurred against a neighbour of the same shot, which then stands for both."""
+    return cosine > SAME_SHOT_COSINE and sharpness < BLURRED_IN_SHOT * neighbour

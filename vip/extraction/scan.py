@@ -1,0 +1,118 @@
+"""Look at frames once: decode each, measure it, and keep what later stages need instead of the pixels.
+
+In come PTS, out come `Look`s in time order. Work is split over threads, each with a reader of its own; the result does
+not depend on how many there are, and memory holds one picture a thread.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Event
+from typing import TypeVar
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from vip.extraction.quality import WORKING_SIDE_PX, Measured, measure, shows_nothing
+from vip.protocols import Detector, Embedder
+from vip.records import Detection, Frame, Image
+from vip.video import Video
+
+SIGNATURE_SIZE = (32, 18)
+THUMBNAIL_SIDE_PX = 160
+THUMBNAIL_JPEG_QUALITY = 80
+BATCHES_PER_WORKER = 4  # so that a worker with cheap groups takes over from one with dear ones
+
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is kept of a frame that was looked at."""
+
+    pts: int
+    time_s: float
+    measured: Measured
+    signature: npt.NDArray[np.uint8]
+    """uint8 (18, 32, 3): the picture so small that only real changes show."""
+    thumbnail: bytes
+    """JPEG, longest side 160 px."""
+    vector: npt.NDArray[np.float32]
+    """float32 (D,) of length 1."""
+    detections: tuple[Detection, ...] = ()
+    stands_in_for: int | None = None
+
+    def __repr__(self) -> str:
+        return f"Look(time_s={self.time_s:.3f}, sharpness={self.measured.quality.sharpness:.0f})"
+
+
+class Looker:
+    """Looks at frames with these backends."""
+
+    def __init__(self, embedder: Embedder, detector: Detector) -> None:
+        self.embedder, self.detector = embedder, detector
+
+    def __call__(self, frame: Frame) -> Look:
+        """Everything about a frame whose longest side is `WORKING_SIDE_PX`; no objects are sought where nothing shows."""
+        measured = measure(frame.image)
+        signature = np.asarray(cv2.resize(frame.image, SIGNATURE_SIZE, interpolation=cv2.INTER_AREA), np.uint8)
+        vector = self.embedder.embed_images([frame.image])[0]
+        detections = () if shows_nothing(measured) else tuple(self.detector.detect([frame.image])[0])
+        return Look(frame.pts, frame.time_s, measured, signature, _thumbnail(frame.image), vector, detections)
+
+
+def _thumbnail(image: Image) -> bytes:
+    scale = THUMBNAIL_SIDE_PX / max(image.shape[:2])
+    size = max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale))
+    small = cv2.cvtColor(cv2.resize(image, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2BGR)
+    _, data = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, THUMBNAIL_JPEG_QUALITY])
+    return data.tobytes()
+
+
+def scan(video: Video, pts: Sequence[int], looker: Looker, *, advance: Callable[[], None]) -> list[Look]:
+    """Look at these frames; those that cannot be decoded are missing from the result."""
+
+    def work(reader: Video, batch: Sequence[int]) -> Iterator[Look]:
+        for frame in reader.frames(batch, longest_side_px=WORKING_SIDE_PX):
+            yield looker(frame)
+            advance()
+
+    return in_parallel(video, pts, work)
+
+
+def in_parallel(video: Video, pts: Sequence[int], work: Callable[[Video, Sequence[int]], Iterator[ResultT]]) -> list[ResultT]:
+    """Run `work` over the sorted PTS in batches that never split a GOP; the results in the order of the PTS.
+
+    With fewer GOPs than cores the decoder itself works with threads.
+    """
+    groups = video.groups(pts) if not video.index.by_decoding else [list(pts)]
+    cores = os.cpu_count() or 1
+    stop = Event()
+
+    def run(batch: Sequence[int]) -> list[ResultT]:
+        results = []
+        with video.reopen(threads=0 if len(groups) < cores else 1) as reader:
+            for result in work(reader, batch):
+                results.append(result)
+                if stop.is_set():
+                    break
+        return results
+
+    with ThreadPoolExecutor(min(cores, len(groups) or 1)) as pool:
+        try:
+            futures = [pool.submit(run, batch) for batch in _batches(groups, cores * BATCHES_PER_WORKER)]
+            return [result for future in futures for result in future.result()]
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _batches(groups: Sequence[Sequence[int]], count: int) -> list[list[int]]:
+    """Neighbouring groups together, in at most `count` batches of about equal numbers of groups."""
+    size = max(1, -(-len(groups) // count))
+    return [[stamp for group in groups[start : start + size] for stamp in group] for start in range(0, len(groups), size)]

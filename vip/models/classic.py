@@ -1,0 +1,110 @@
+"""The embedder `classic`: what a picture looks like, from OpenCV and numpy alone. No weights, deterministic.
+
+Image vector (720 numbers), three blocks, each of length 1 and then weighted so that the cosine of two pictures is the
+weighted mean of the blocks' cosines:
+
+    colour    weight 0.5   4 × 4 cells; in each a histogram of lightness (6 bins) and of chroma (5 × 5 bins of CIELAB a, b),
+                           square-rooted, so that the cosine is the Bhattacharyya coefficient
+    gradients weight 0.3   4 × 4 cells; in each a histogram of 8 edge directions, weighted by strength, square-rooted
+    layout    weight 0.2   the grey picture at 12 × 8, its mean taken away
+
+Text vector (256 numbers): the words of an object list, hashed (signed feature hashing), each word once for what and
+once for where; and one constant word that every text shares, so that "nothing found" and "one face" are unlike but not
+opposite: a detector that misses a face must not tear two pictures of one scene apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from vip.errors import BackendError
+from vip.records import Image, Vectors
+
+Block = npt.NDArray[np.float32]
+
+CELLS = 4
+LIGHTNESS_BINS, CHROMA_BINS, DIRECTIONS = 6, 5, 8
+LAYOUT = (12, 8)
+WEIGHTS = (0.5, 0.3, 0.2)
+SIZE = (128, 72)
+TEXT_DIM = 256
+SHARED_WORD_WEIGHT = 3.0
+
+
+class ClassicEmbedder:
+    """Pictures and object lists to vectors, without a model."""
+
+    name = "classic"
+    dim = CELLS * CELLS * (LIGHTNESS_BINS + CHROMA_BINS**2 + DIRECTIONS) + LAYOUT[0] * LAYOUT[1]
+
+    def __init__(self, detail: str | None) -> None:
+        if detail is not None:
+            raise BackendError(f'The embedder "classic" takes no detail, but got "{detail}". Write --embedder classic.')
+
+    def embed_images(self, images: Sequence[Image]) -> Vectors:
+        """float32 (N, 720), rows of length 1."""
+        return np.array([_image_vector(image) for image in images], np.float32).reshape(len(images), self.dim)
+
+    def embed_texts(self, texts: Sequence[str]) -> Vectors:
+        """float32 (N, 256), rows of length 1."""
+        return np.array([_text_vector(text) for text in texts], np.float32).reshape(len(texts), TEXT_DIM)
+
+
+def _image_vector(image: Image) -> Block:
+    small = np.asarray(cv2.resize(image, SIZE, interpolation=cv2.INTER_AREA), np.uint8)
+    blocks = (_colour(small), _gradients(small), _layout(small))
+    return np.concatenate([np.float32(weight**0.5) * _unit(block) for block, weight in zip(blocks, WEIGHTS, strict=True)])
+
+
+def _colour(small: Image) -> Block:
+    lab = cv2.cvtColor(small, cv2.COLOR_RGB2LAB).astype(np.int32)
+    lightness = lab[..., 0] * LIGHTNESS_BINS // 256
+    a, b = (np.clip((lab[..., channel] - 128 + 50) * CHROMA_BINS // 100, 0, CHROMA_BINS - 1) for channel in (1, 2))
+    bins = np.concatenate([_per_cell(lightness, LIGHTNESS_BINS), _per_cell(a * CHROMA_BINS + b, CHROMA_BINS**2)])
+    return np.asarray(np.sqrt(bins), np.float32)
+
+
+def _gradients(small: Image) -> Block:
+    grey = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY).astype(np.float32)
+    dx, dy = cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1)
+    strength, angle = (np.asarray(part, np.float32) for part in cv2.cartToPolar(dx, dy))
+    direction = (angle * (DIRECTIONS / np.pi)).astype(np.int32) % DIRECTIONS  # an edge and its reverse are one direction
+    return np.asarray(np.sqrt(_per_cell(direction, DIRECTIONS, strength)), np.float32)
+
+
+def _layout(small: Image) -> Block:
+    tiny = cv2.resize(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), LAYOUT, interpolation=cv2.INTER_AREA).astype(np.float32)
+    return np.asarray(tiny - tiny.mean(), np.float32).ravel()
+
+
+def _per_cell(values: npt.NDArray[np.int32], bins: int, weights: npt.NDArray[np.float32] | None = None) -> Block:
+    """Histogram of `values` in each of the 4 × 4 cells: float32 (16 · bins,)."""
+    height, width = values.shape
+    cell = (np.arange(height) * CELLS // height)[:, None] * CELLS + np.arange(width) * CELLS // width
+    counts = np.bincount(
+        (cell * bins + values).ravel(), weights=None if weights is None else weights.ravel(), minlength=CELLS * CELLS * bins
+    )
+    return counts.astype(np.float32)
+
+
+def _unit(vector: Block) -> Block:
+    length = float(np.linalg.norm(vector))
+    if length < 1e-6:  # a flat picture has no gradients and no layout; two such pictures are alike
+        return np.full(vector.shape, len(vector) ** -0.5, np.float32)
+    return np.asarray(vector / np.float32(length), np.float32)
+
+
+def _text_vector(text: str) -> Block:
+    vector = np.zeros(TEXT_DIM, np.float32)
+    vector[0] = SHARED_WORD_WEIGHT
+    for word, count in Counter(text.lower().replace(",", " ").replace(".", " ").split()).items():
+        digest = hashlib.blake2b(word.encode(), digest_size=4).digest()
+        place = 1 + int.from_bytes(digest[:3], "big") % (TEXT_DIM - 1)
+        vector[place] += (1 if digest[3] % 2 else -1) * count**0.5
+    return _unit(vector)

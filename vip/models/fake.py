@@ -1,0 +1,44 @@
+"""The engine `fake`: made-up answers for tests of vip and of programs that use it. Deterministic, offline, describes nothing.
+
+`fake` answers; `fake:refuse` refuses every request (ReplyError), `fake:badjson` answers a schema with half a JSON object,
+`fake:auth` cannot be asked at all (EngineError). Its output says that it is made up.
+"""
+
+from __future__ import annotations
+
+from vip.errors import BackendError, EngineError, ReplyError, did_you_mean
+from vip.protocols import Reply, Request
+from vip.records import Famous
+
+WAYS = ("refuse", "badjson", "auth")
+
+
+class FakeEngine:
+    """Answers from the size and time of the picture alone, and remembers what it was asked."""
+
+    def __init__(self, detail: str | None, *, base_url: str | None = None) -> None:
+        if detail is not None and detail not in WAYS:
+            raise BackendError(f'The engine "fake" cannot fail by "{detail}".{did_you_mean(detail, WAYS)}')
+        self.name = f"fake:{detail}" if detail else "fake"
+        self.detail = detail
+        self.requests: list[Request] = []
+        self.closed = False
+
+    async def generate(self, request: Request) -> Reply:
+        """A made-up caption, or made-up FAMOuS as JSON where a schema is asked for."""
+        self.requests.append(request)
+        if self.detail == "auth":
+            raise EngineError("The fake engine does not accept its key. Use --engine fake to make it answer.")
+        if self.detail == "refuse":
+            raise ReplyError("The fake engine refused to answer. Use --engine fake to make it answer.")
+        facts = request.facts
+        when = "" if facts.time_s is None else f" at {facts.time_s:.1f} s"
+        text = f"Made up by the fake engine for a picture of {facts.width_px}x{facts.height_px}{when}."
+        if request.schema is not None:
+            text = Famous(focus=text, action="made up", mood="made up", objects=("made up",), setting="made up").model_dump_json()
+        if self.detail == "badjson" and request.schema is not None:
+            text = text[: len(text) // 2]
+        return Reply(text, model="fake", tokens_in=len(request.prompt.split()), tokens_out=len(text.split()))
+
+    async def close(self) -> None:
+        self.closed = True

@@ -1,0 +1,360 @@
+"""The engine `offline`: the measured facts in readable English, without a model, a network or a guess.
+
+In: `Facts` of a keyframe. Out: a caption of a few sentences and a FAMOuS description (section 3.2). It says what was
+measured and how sure that is: what a detector found and where, colours, light, contrast, sharpness, the change of view.
+It cannot see what happens, what the mood is or where it is: those fields say "not determined".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+from vip.errors import BackendError
+from vip.protocols import Facts, Reply, Request, ViewChange
+from vip.records import Detection, Famous, Quality
+
+NOT_DETERMINED = "not determined"
+SURE, LIKELY = 0.8, 0.5  # a detection below is "probably" there, below the second one "possibly"
+FILLS, LARGE, SMALL = 0.5, 0.15, 0.03  # share of the picture that a box covers
+DARK, DIM, BRIGHT, GLARING = 0.15, 0.32, 0.6, 0.8  # brightness
+LOW_CONTRAST, HIGH_CONTRAST = 0.12, 0.26
+BLURRED, SOFT, CRISP = 50.0, 150.0, 1500.0  # variance of the Laplacian; a plain wall has little of it too
+COLOURLESS, MUTED, VIVID = 0.05, 0.15, 0.5  # mean saturation
+ALMOST_ALL = 0.85
+STILL_SHIFT, STILL_ZOOM = 0.02, 0.04  # no change in this direction
+SLIGHT, FAR = 0.06, 0.25  # shift as a share of the picture
+
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+SHARES = (  # from this share on: words
+    (0.7, "about three quarters"),
+    (0.59, "about two thirds"),
+    (0.55, "more than half"),
+    (0.45, "about half"),
+    (0.38, "about two fifths"),
+    (0.29, "about a third"),
+    (0.22, "about a quarter"),
+    (0.17, "about a fifth"),
+    (0.0, "a smaller part"),
+)
+
+
+class OfflineEngine:
+    """Renders facts; the same facts give the same words."""
+
+    name = "offline"
+
+    def __init__(self, detail: str | None, *, base_url: str | None = None) -> None:
+        if detail is not None:
+            raise BackendError(f'The engine "offline" takes no detail, but got "{detail}". Write --engine offline.')
+
+    async def generate(self, request: Request) -> Reply:
+        """The caption, or for the stage `structure` FAMOuS as JSON."""
+        text = caption(request.facts) if request.stage == "describe" else famous(request.facts).model_dump_json()
+        return Reply(text, model=self.name)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def caption(facts: Facts) -> str:
+    """A few sentences. Their order and wording vary with the facts, so that twelve keyframes are not twelve forms."""
+    seed = crc32(repr((facts.time_s, facts.colours, facts.quality)).encode())
+    found, light, colours = _found(facts, seed), _light(facts, seed >> 4), _colours(facts, seed >> 8)
+    change = [] if facts.change is None else [_change(facts.change, _before(facts), seed >> 12)]
+    orders = (
+        [*found, light, colours, *change],
+        [*found, colours, light, *change],
+        [light, *found, colours, *change],
+        [*change, *found, colours, light],
+    )
+    return " ".join(_capital(sentence) for sentence in orders[(seed >> 16) % len(orders)])
+
+
+def famous(facts: Facts) -> Famous:
+    """Focus and objects from the detections; what needs understanding stays "not determined"."""
+    groups = _groups(facts.detections)
+    return Famous(
+        focus=groups[0].phrase() if groups else NOT_DETERMINED,
+        action=NOT_DETERMINED,
+        mood=NOT_DETERMINED,
+        objects=tuple(dict.fromkeys(f"possibly {group.label}" if group.doubt == "possibly " else group.label for group in groups)),
+        setting=NOT_DETERMINED,
+    )
+
+
+# ---------------------------------------------------------------- who and what was found
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Detections of one label and one degree of certainty, the largest first."""
+
+    label: str
+    doubt: str
+    boxes: tuple[Detection, ...]
+    faces: int
+    """How many of them have a face that was found too."""
+
+    def phrase(self) -> str:
+        """`a person on the left, large in the frame`, `three people (one on the left, two in the centre)`."""
+        if len(self.boxes) == 1:
+            details = [part for part in (_size(self.boxes[0]), "with the face in view" if self.faces else "") if part]
+            return ", ".join([f"{self.doubt}{_article(self.label)} {self.label} {_where(self.boxes[0])}", *details])
+        all_faces = self.faces == len(self.boxes)
+        faces = (
+            ", with their faces in view" if all_faces else f", {_number(self.faces)} of them with the face in view" if self.faces else ""
+        )
+        return f"{self.doubt}{_number(len(self.boxes))} {_plural(self.label)} ({_spread(self.boxes)}){faces}"
+
+
+def _doubt(one: Detection) -> str:
+    return "" if one.score >= SURE else "probably " if one.score >= LIKELY else "possibly "
+
+
+def _groups(detections: Sequence[Detection]) -> list[_Group]:
+    """The surest first, then by area. The face of a person that was found goes with the person."""
+    people = [one for one in detections if one.label == "person" and one.score >= LIKELY]
+    owners: dict[int, Detection] = {}
+    rest: list[Detection] = []
+    for one in detections:
+        free = (number for number, person in enumerate(people) if number not in owners and _inside(one, person))
+        owner = next(free, None) if one.label == "face" and one.score >= LIKELY else None
+        if owner is None:
+            rest.append(one)
+        else:
+            owners[owner] = people[owner]
+    kinds: dict[tuple[str, str], list[Detection]] = {}
+    for one in sorted(rest, key=lambda one: (("", "probably ", "possibly ").index(_doubt(one)), -_area(one), one.label, one.box_xyxy)):
+        kinds.setdefault((one.label, _doubt(one)), []).append(one)
+    return [_Group(label, doubt, tuple(boxes), sum(owner in boxes for owner in owners.values())) for (label, doubt), boxes in kinds.items()]
+
+
+def _found(facts: Facts, seed: int) -> list[str]:
+    """Nothing where nobody looked; a sentence about the looking where nothing was found."""
+    if facts.detector is None:
+        return []
+    groups = _groups(facts.detections)
+    if not groups:
+        return [_found_nothing(facts.detector, seed)]
+    phrases = _listed([group.phrase() for group in groups])
+    verb = "is" if len(groups[0].boxes) == 1 else "are"
+    according = f"according to the detector, there {verb} {phrases}."
+    return [according if groups[0].doubt else _pick(seed, f"the detector found {phrases}.", according)]
+
+
+def _found_nothing(detector: str, seed: int) -> str:
+    if detector.partition(":")[0] != "opencv":  # who knows what another one looks for
+        return _pick(seed, "nothing was found by the detector.", "the detector found nothing.")
+    return _pick(
+        seed,
+        "no person or face was found by the detector.",
+        "the detector found no person and no face.",
+        "the detector did not find a person or a face.",
+    )
+
+
+def _inside(face: Detection, person: Detection) -> bool:
+    left, top, right, bottom = person.box_xyxy
+    x, y = _centre(face)
+    return left <= x <= right and top <= y <= bottom and _area(face) < _area(person)
+
+
+def _centre(one: Detection) -> tuple[float, float]:
+    left, top, right, bottom = one.box_xyxy
+    return (left + right) / 2, (top + bottom) / 2
+
+
+def _area(one: Detection) -> float:
+    left, top, right, bottom = one.box_xyxy
+    return abs(right - left) * abs(bottom - top)
+
+
+def _where(one: Detection) -> str:
+    """`on the left`, `in the centre`, `at the upper right`; height counts only for boxes that are not tall themselves."""
+    x, y = _centre(one)
+    _, top, _, bottom = one.box_xyxy
+    column = "left" if x < 1 / 3 else "right" if x > 2 / 3 else ""
+    row = "" if abs(bottom - top) > 0.5 else "upper" if y < 1 / 3 else "lower" if y > 2 / 3 else ""
+    if row and column:
+        return f"at the {row} {column}"
+    if row:
+        return "near the top" if row == "upper" else "near the bottom"
+    return f"on the {column}" if column else "in the centre"
+
+
+def _spread(boxes: Sequence[Detection]) -> str:
+    """Where the several are: `all on the left`, `one on the left, two in the centre`."""
+    sides = Counter("left" if _centre(one)[0] < 1 / 3 else "right" if _centre(one)[0] > 2 / 3 else "centre" for one in boxes)
+    words = {"left": "on the left", "centre": "in the centre", "right": "on the right"}
+    if len(sides) == 1:
+        return f"{'both' if len(boxes) == 2 else 'all'} {words[next(iter(sides))]}"
+    return ", ".join(f"{_number(sides[side])} {where}" for side, where in words.items() if sides[side])
+
+
+def _size(one: Detection) -> str:
+    area = _area(one)
+    if area >= FILLS:
+        return "filling most of the frame"
+    return "large in the frame" if area >= LARGE else "small in the frame" if area < SMALL else ""
+
+
+# ---------------------------------------------------------------- light, colour, change
+
+
+def _light(facts: Facts, seed: int) -> str:
+    picture = "the upright picture" if facts.height_px > 1.1 * facts.width_px else "the picture"
+    light, contrast, sharpness = _light_word(facts.quality), _contrast_word(facts.quality), _sharpness_word(facts.quality)
+    if light == contrast == "medium":
+        return _pick(
+            seed,
+            f"{picture} is {sharpness}, with medium brightness and contrast.",
+            f"brightness and contrast are medium, and {picture} is {sharpness}.",
+            f"{picture} is {sharpness}; its brightness and contrast are medium.",
+        )
+    if light == "medium":
+        return _pick(
+            seed,
+            f"{picture} is {sharpness}, with medium brightness and {contrast} contrast.",
+            f"with medium brightness and {contrast} contrast, {picture} is {sharpness}.",
+        )
+    return _pick(
+        seed,
+        f"{picture} is {light} and {sharpness}, with {contrast} contrast.",
+        f"with {contrast} contrast, {picture} is {light} and {sharpness}.",
+        f"{picture} is {light}, of {contrast} contrast and {sharpness}.",
+    )
+
+
+def _light_word(quality: Quality) -> str:
+    if quality.brightness < DIM:
+        return "dark" if quality.brightness < DARK else "dim"
+    if quality.brightness < BRIGHT:
+        return "medium"
+    if quality.brightness < GLARING:
+        return "bright"
+    return "so bright that it may be overexposed" if quality.contrast < LOW_CONTRAST else "very bright"
+
+
+def _contrast_word(quality: Quality) -> str:
+    return "low" if quality.contrast < LOW_CONTRAST else "high" if quality.contrast > HIGH_CONTRAST else "medium"
+
+
+def _sharpness_word(quality: Quality) -> str:
+    if quality.sharpness < SOFT:
+        return "soft, perhaps blurred" if quality.sharpness < BLURRED else "moderately sharp"
+    return "sharp" if quality.sharpness < CRISP else "very sharp"
+
+
+def _colours(facts: Facts, seed: int) -> str:
+    if facts.colourfulness < COLOURLESS:
+        return _greys(facts.colours)
+    tone = "the colours are vivid: " if facts.colourfulness > VIVID else "the colours are muted: " if facts.colourfulness < MUTED else ""
+    (first, share), *others = facts.colours
+    if share >= ALMOST_ALL:
+        return f"{tone}almost the whole picture is {first}{_some(others, ', apart from some')}."
+    if not others:
+        return f"{tone}{first} covers {_share(share)} of the picture, and many small areas the rest."
+    (second, second_share), *small = others
+    some = _some(small, ", with some")
+    if _share(share) == _share(second_share):
+        return f"{tone}{first} and {second} each cover {_share(share)} of the picture{some}."
+    return tone + _pick(
+        seed,
+        f"{first} covers {_share(share)} of the picture and {second} {_share(second_share)}{some}.",
+        f"{first} ({share:.0%}) and {second} ({second_share:.0%}) take up the largest areas{some}.".replace("%", " %"),
+        f"{_share(share)} of the picture is {first} and {_share(second_share)} {second}{some}.",
+    )
+
+
+def _greys(colours: Sequence[tuple[str, float]]) -> str:
+    """For a picture without saturation; a name of a colour may still turn up for greys with a slight tint."""
+    large = [name for name, share in colours if share >= LARGE] or [colours[0][0]]
+    some = _some([(name, share) for name, share in colours if name not in large], ", with some")
+    start = "almost the whole picture is" if colours[0][1] >= ALMOST_ALL else "practically without colour, the picture consists of"
+    return f"{start} {_listed(large)}{some}."
+
+
+def _some(colours: Sequence[tuple[str, float]], start: str) -> str:
+    return f"{start} {_listed([name for name, _ in colours])}" if colours else ""
+
+
+def _share(share: float) -> str:
+    return next(words for least, words in SHARES if share >= least)
+
+
+def _before(facts: Facts) -> str:
+    return "the previous picture" if facts.time_s is None else "the previous keyframe"
+
+
+def _change(change: ViewChange, before: str, seed: int) -> str:
+    if change.kind == "same view":
+        return _pick(
+            seed,
+            f"the view is the same as in {before}.",
+            f"the framing has not changed since {before}.",
+            f"the camera shows the same view as in {before}.",
+        )
+    if change.kind == "new view":
+        return _pick(
+            seed,
+            f"this looks like a new scene: nothing of {before} was recognised.",
+            f"nothing of {before} was recognised, as after a cut or a long camera move.",
+            f"compared with {before}, of which nothing was recognised, this looks like a new scene.",
+        )
+    moves = ", and ".join([*_shift(change), *_zoom(change)]) or "turned or moved slightly"
+    return _pick(seed, f"since {before}, the camera seems to have {moves}.", f"compared with {before}, the camera seems to have {moves}.")
+
+
+def _shift(change: ViewChange) -> list[str]:
+    """The camera goes against its content: what moved right in the picture was left behind by a move to the left."""
+    across, down = change.shift_xy
+    sides = ["to the left" if across > 0 else "to the right"] if abs(across) >= STILL_SHIFT else []
+    heights = ["up" if down > 0 else "down"] if abs(down) >= STILL_SHIFT else []
+    if not sides and not heights:
+        return []
+    size = max(abs(across), abs(down))
+    how_far = "slightly " if size < SLIGHT else "far " if size > FAR else ""
+    return [f"moved {how_far}{_listed([*sides, *heights])}"]
+
+
+def _zoom(change: ViewChange) -> list[str]:
+    if abs(change.zoom - 1) < STILL_ZOOM:
+        return []
+    return ["zoomed in or come closer" if change.zoom > 1 else "zoomed out or gone back"]
+
+
+# ---------------------------------------------------------------- words
+
+
+def _pick(seed: int, *variants: str) -> str:
+    return variants[seed % len(variants)]
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`; a comma before `and` where the parts have commas themselves."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])}{',' if any(',' in part for part in parts) else ''} and {parts[-1]}"
+
+
+def _number(count: int) -> str:
+    return NUMBERS[count] if count < len(NUMBERS) else str(count)
+
+
+def _article(noun: str) -> str:
+    return "an" if noun[:1].lower() in tuple("aeiou") else "a"
+
+
+def _plural(noun: str) -> str:
+    if noun == "person":
+        return "people"
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return f"{noun}es"
+    return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2:-1] not in tuple("aeiou") else f"{noun}s"
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]

@@ -1,0 +1,262 @@
+"""What goes wrong with an OpenAI-compatible server, in one sentence each, without keys.
+
+In: an exception of the openai library. Out: an EngineError (asking on is pointless) or a ReplyError (costs one item).
+Every class of the library has its row in `TRANSLATIONS`; a test fails when a new release adds one without. Servers echo
+what they were sent, so keys and passwords are cut out of all texts, those of the original exceptions included.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from vip.errors import EngineError, ReplyError, UsageError
+
+OFFICIAL_HOST = "api.openai.com"
+REDACTED = "[redacted]"
+LONGEST_QUOTE = 300
+ITEM_CODES = frozenset(
+    {
+        "content_filter",
+        "content_policy_violation",
+        "image_content_policy_violation",
+        "image_parse_error",
+        "image_too_large",
+        "image_too_small",
+        "invalid_base64_image",
+        "invalid_image",
+        "invalid_image_format",
+        "moderation_blocked",
+    }
+)
+"""Codes of 400 and 422 that speak of this picture and not of all."""
+
+_USER_INFO = re.compile(r"//[^/\s@]+@")
+_LOOKS_LIKE_KEY = re.compile(r"\bsk-[\w.*-]+|(?<=Bearer )[^\s\"']+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Server:
+    """Who is asked: enough to speak of it, and its secrets so as not to speak of them."""
+
+    base_url: str
+    model: str
+    key: str | None
+    attempts: int
+    timeout_s: float
+
+    @property
+    def official(self) -> bool:
+        return is_official(self.base_url)
+
+    @property
+    def address(self) -> str:
+        """The base URL without user name, password and query."""
+        parts = urlsplit(self.base_url)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path.rstrip('/')}"
+
+    def redacted(self, text: str) -> str:
+        """The text on one line, without secrets and not too long."""
+        parts = urlsplit(self.base_url)
+        for secret in (self.key, parts.password, parts.query):
+            if secret:
+                text = text.replace(secret, REDACTED)
+        text = _LOOKS_LIKE_KEY.sub(REDACTED, _USER_INFO.sub("//", text))
+        line = " ".join(text.split())
+        return line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}…"
+
+    def said(self, exc: Exception) -> str:
+        """` (said: "…")` with the server's own message; nothing where it has none."""
+        body = getattr(exc, "body", None)
+        message = body.get("message") or body.get("detail") if isinstance(body, dict) else body
+        return f' ("{self.redacted(str(message)).rstrip(".")}")' if message else ""
+
+    def __repr__(self) -> str:
+        return f"Server({self.address!r}, model={self.model!r})"
+
+
+def is_official(base_url: str) -> bool:
+    host = urlsplit(base_url).hostname or ""
+    return host == OFFICIAL_HOST or host.endswith(f".{OFFICIAL_HOST}")
+
+
+def checked_address(base_url: str) -> str:
+    """The address as given.
+
+    Raises:
+        UsageError: it is none.
+    """
+    text = base_url.strip()
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good or any(letter.isspace() or not letter.isprintable() for letter in text):
+        shown = _USER_INFO.sub("//", text) if "//" in text else text.rpartition("@")[2]
+        raise UsageError(f'The base URL "{shown}" is not a web address. Write it like http://localhost:8000/v1.')
+    return text
+
+
+def is_rejection(exc: Exception) -> bool:
+    """True where the request itself was not liked, as by a server that does not know `response_format`."""
+    return getattr(exc, "status_code", None) in {400, 422, 501} and not _about_item(exc)
+
+
+def translated(exc: Exception, server: Server, *, models: Sequence[str] = ()) -> EngineError | ReplyError:
+    """The exception in vip's words. `models` are those that the server lists, where a missing one may be meant."""
+    names = [kind.__name__ for kind in type(exc).__mro__]
+    translate = next((TRANSLATIONS[name] for name in names if name in TRANSLATIONS), _unknown)
+    found = _not_found(exc, server, models) if translate is _no_such_page else translate(exc, server)
+    scrub(exc, server)
+    return found
+
+
+def scrub(exc: BaseException, server: Server) -> None:
+    """Cut the secrets out of an exception and those it comes from, which a traceback would print."""
+    seen: BaseException | None = exc
+    while seen is not None:
+        seen.args = tuple(server.redacted(part) if isinstance(part, str) else part for part in seen.args)
+        if isinstance(getattr(seen, "message", None), str):
+            seen.message = server.redacted(seen.message)  # type: ignore[attr-defined]
+        seen = seen.__cause__ or seen.__context__
+
+
+# ---------------------------------------------------------------- one sentence each
+
+
+def _wrong_key(exc: Exception, server: Server) -> EngineError:
+    if not server.key:
+        return EngineError(f"{server.address} asks for an API key{server.said(exc)}. Set OPENAI_API_KEY.")
+    return EngineError(f"{server.address} does not accept the API key{server.said(exc)}. Check OPENAI_API_KEY.")
+
+
+def _forbidden(exc: Exception, server: Server) -> EngineError:
+    return EngineError(
+        f'{server.address} does not allow the model "{server.model}" with this API key{server.said(exc)}. '
+        "Check the rights of OPENAI_API_KEY, or choose another model with --engine openai:MODEL."
+    )
+
+
+def _no_such_page(exc: Exception, server: Server) -> EngineError:
+    return _not_found(exc, server, ())
+
+
+def _not_found(exc: Exception, server: Server, models: Sequence[str]) -> EngineError:
+    if not models or server.model in models:
+        return EngineError(f"{server.address} answers 404, not found{server.said(exc)}. Check the address: it usually ends in /v1.")
+    near = difflib.get_close_matches(server.model, models, n=5, cutoff=0.4) or list(models[:5])
+    more = ", …" if len(models) > len(near) else ""
+    return EngineError(
+        f'{server.address} has no model "{server.model}", but has {server.redacted(", ".join(near))}{more}. '
+        "Choose one with --engine openai:MODEL."
+    )
+
+
+def _too_many(exc: Exception, server: Server) -> EngineError:
+    if getattr(exc, "code", None) == "insufficient_quota":
+        return EngineError(
+            f"The quota of this API key at {server.address} is spent{server.said(exc)}. Add credit, or use --engine offline."
+        )
+    return EngineError(
+        f"{server.address} limits the rate of requests{server.said(exc)}, {_times(server)}. "
+        "Wait a while and run the same command again: what is done stays done."
+    )
+
+
+def _rejected(exc: Exception, server: Server) -> EngineError | ReplyError:
+    if _about_item(exc):
+        return ReplyError(f"{server.model} at {server.address} does not take this picture{server.said(exc)}.")
+    return EngineError(
+        f"{server.address} rejects the request{server.said(exc)}. "
+        f'Does the model "{server.model}" take pictures? Choose another with --engine openai:MODEL.'
+    )
+
+
+def _about_item(exc: Exception) -> bool:
+    body = getattr(exc, "body", None)
+    codes = {body.get("code"), body.get("type")} if isinstance(body, dict) else set()
+    return any(isinstance(code, str) and code in ITEM_CODES for code in codes)
+
+
+def _server_fails(exc: Exception, server: Server) -> EngineError:
+    status = getattr(exc, "status_code", 500)
+    return EngineError(f"{server.address} fails with HTTP {status}{server.said(exc)}, {_times(server)}. Try again later.")
+
+
+def _other_status(exc: Exception, server: Server) -> EngineError | ReplyError:
+    status = getattr(exc, "status_code", "an error")
+    if status == 413:
+        return ReplyError(f"{server.address} finds this request too large{server.said(exc)}.")
+    return EngineError(f"{server.address} answers HTTP {status}{server.said(exc)}. Check the address and the account.")
+
+
+def _timed_out(exc: Exception, server: Server) -> EngineError:
+    return EngineError(f"{server.address} did not answer within {server.timeout_s:g} s, {_times(server)}. Try again, or a smaller model.")
+
+
+def _unreachable(exc: Exception, server: Server) -> EngineError:
+    why = f" ({server.redacted(str(exc.__cause__))})" if exc.__cause__ and str(exc.__cause__) else ""
+    if server.official:
+        return EngineError(f"{server.address} cannot be reached{why}. Check the network, or use --engine offline.")
+    return EngineError(f"{server.address} cannot be reached{why}. Is the server running there?")
+
+
+def _no_openai_reply(exc: Exception, server: Server) -> EngineError:
+    return not_a_reply(server)
+
+
+def not_a_reply(server: Server) -> EngineError:
+    """For an answer of HTTP 200 that is, say, a web page."""
+    return EngineError(f"{server.address} answers, but not like an OpenAI-compatible server. Check the address: it usually ends in /v1.")
+
+
+def broken_json(server: Server) -> ReplyError:
+    """For an answer of HTTP 200 whose JSON does not end."""
+    return ReplyError(f"{server.address} sent an answer that is not whole JSON. Run the same command again for this picture.")
+
+
+def cut_off(exc: Exception | None, server: Server) -> ReplyError:
+    return ReplyError(f"{server.model} did not finish its answer within the tokens allowed. Try another model with --engine openai:MODEL.")
+
+
+def filtered(exc: Exception | None, server: Server) -> ReplyError:
+    return ReplyError(f"The content filter of {server.address} stopped the answer of {server.model}.")
+
+
+def _unknown(exc: Exception, server: Server) -> EngineError:
+    return EngineError(f"The openai library failed with {type(exc).__name__}: {server.redacted(str(exc)) or 'no message'}.")
+
+
+def _times(server: Server) -> str:
+    return f"tried {server.attempts} times" if server.attempts > 1 else "tried once"
+
+
+TRANSLATIONS: dict[str, Callable[[Exception, Server], EngineError | ReplyError]] = {
+    "APIConnectionError": _unreachable,
+    "APIError": _unknown,
+    "APIResponseValidationError": _no_openai_reply,
+    "APIStatusError": _other_status,
+    "APITimeoutError": _timed_out,
+    "AuthenticationError": _wrong_key,
+    "BadRequestError": _rejected,
+    "ConflictError": _server_fails,
+    "ContentFilterFinishReasonError": filtered,
+    "InternalServerError": _server_fails,
+    "InvalidWebhookSignatureError": _unknown,
+    "LengthFinishReasonError": cut_off,
+    "NotFoundError": _no_such_page,
+    "OAuthError": _wrong_key,
+    "OpenAIError": _unknown,
+    "PermissionDeniedError": _forbidden,
+    "RateLimitError": _too_many,
+    "SubjectTokenProviderError": _unknown,
+    "UnprocessableEntityError": _rejected,
+    "WebSocketConnectionClosedError": _unknown,
+    "WebSocketQueueFullError": _unknown,
+}
+"""By the name of the class, because older releases of the library lack some."""

@@ -1,0 +1,295 @@
+"""READ FIRST: the stages in order, from a video to a run folder.
+
+    open, index ▸ sample ▸ scan (decode once, measure, embed, detect) ▸ look further ▸ choose (quality, copies, Algorithm 1)
+    ▸ write keyframes                                                                                   `extract`
+    measured facts ▸ dense caption ▸ FAMOuS                                                             `caption`
+
+`extract` writes the folder in an order that survives being killed: a manifest without finished stages, then the
+decisions, then the pictures; each finished stage is noted in the manifest. Started again, it goes on behind the last one.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from vip import __version__, registry, store
+from vip.config import ExtractSettings
+from vip.errors import InputError, StoreError, UsageError
+from vip.extraction import choose, further, quality, scan
+from vip.extraction.candidates import fill
+from vip.extraction.scan import Look, Looker
+from vip.protocols import Observer, Silent
+from vip.records import Candidate, Counts, Decision, Keyframe, Manifest, VideoInfo
+from vip.store import Run
+from vip.video import Video, sha256_of
+
+CHOSEN, WRITTEN = "choose", "write"  # stages in Manifest.seconds
+MOST_PER_KEYFRAME_IN_STILLS = 12  # how many candidates a keyframe are tried where nearly all show the same picture
+
+
+def extract(
+    video: str | Path,
+    *,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    settings: ExtractSettings | None = None,
+    observer: Observer | None = None,
+    **options: Any,
+) -> Run:
+    """Choose the keyframes of a video and write the run folder (section 3.1).
+
+    Args:
+        video: path of a video file.
+        out: the run folder; by default `NAME.vip` in the current folder.
+        overwrite: replace a run of another video or of other settings.
+        settings: or its fields as keywords: `keyframes=12`, `sampler=`, `embedder=`, `detector=`, `min_sharpness=`, `format=`.
+
+    Returns:
+        The run. An existing one of the same video and settings is returned as it is.
+
+    Raises:
+        InputError: the video is missing, unreadable, or shows nothing.
+        UsageError: a setting is wrong, or the folder holds something else.
+        BackendError: a backend is unknown or not installed.
+        StoreError: the folder cannot be written or is damaged.
+    """
+    path = Path(video)
+    folder = Path(out) if out is not None else default_folder(path)
+    settings = settings or _settings(options)
+    observer = observer or Silent()
+    manifest = _earlier(folder, path, settings, overwrite)
+    if manifest is None or CHOSEN not in manifest.seconds:
+        manifest = _choose(path, folder, settings, observer)
+    if WRITTEN not in manifest.seconds:
+        _write(path, folder, manifest, observer)
+    return Run(folder)
+
+
+def default_folder(video: Path) -> Path:
+    """`NAME.vip` in the current folder."""
+    return Path(f"{video.stem}.vip")
+
+
+def _settings(options: dict[str, Any]) -> ExtractSettings:
+    unknown = set(options) - set(ExtractSettings.model_fields)
+    if unknown:
+        raise TypeError(f"extract() got unexpected keywords: {', '.join(sorted(unknown))}")
+    return ExtractSettings(**options)
+
+
+def _earlier(folder: Path, path: Path, settings: ExtractSettings, overwrite: bool) -> Manifest | None:
+    """The manifest of an earlier run of the same video and settings; None where there is nothing to go on from."""
+    if not (folder / store.MANIFEST).exists():
+        if not overwrite and not store.is_empty(folder):
+            raise UsageError(f"{folder} is not empty and no run of vip. Choose another folder with -o, or add --overwrite.")
+        return None
+    try:
+        manifest = store.read_json(folder / store.MANIFEST, Manifest)
+    except StoreError:
+        if overwrite:
+            return None
+        raise
+    wanted = settings.model_dump(mode="json")
+    other = [f"{key} {manifest.settings.get(key)}, now {value}" for key, value in wanted.items() if manifest.settings.get(key) != value]
+    if not _same_file(manifest.video, path):
+        other.insert(0, f"video {Path(manifest.video.path).name}, now {path.name}")
+    if not other:
+        return manifest
+    if not overwrite:
+        raise UsageError(f"{folder} holds another run ({'; '.join(other)}). Choose another folder with -o, or add --overwrite.")
+    return None
+
+
+def _same_file(known: VideoInfo, path: Path) -> bool:
+    try:
+        stat = path.stat()
+    except OSError:
+        return known.path == str(path.absolute())  # what the run needs of the video may be done already
+    if stat.st_size != known.size_bytes:
+        return False
+    return stat.st_mtime_ns == known.modified_ns or sha256_of(path) == known.sha256
+
+
+# ---------------------------------------------------------------- choosing
+
+
+def _choose(path: Path, folder: Path, settings: ExtractSettings, observer: Observer) -> Manifest:
+    """Look at the candidates, decide, and write everything but the pictures."""
+    start = perf_counter()
+    sampler = registry.sampler(settings.sampler)
+    embedder_name, why = registry.auto_embedder(settings.embedder)
+    if why:
+        observer.note(why)
+    looker = Looker(registry.embedder(embedder_name), registry.detector(settings.detector))
+    with Video(path) as video, ThreadPoolExecutor(1) as hasher:
+        store.make_folder(folder)
+        digest = hasher.submit(sha256_of, path)
+        planned = sampler.sample(video, keyframes=settings.keyframes)
+        looks = _look(video, planned, looker, settings, observer)
+        info = video.info(sha256=digest.result())
+        losses = list(dict.fromkeys(video.losses))
+    lost = sorted(set(planned) - {look.pts for look in looks})
+    if lost:
+        losses.append(f"{len(lost)} of {len(planned)} candidates could not be decoded; the others are used.")
+    if not looks:
+        raise InputError(f"{path}: none of its {len(planned)} candidate frames can be decoded; the file is damaged.")
+    embeddings = choose.embed(looks, looker.embedder)
+    decisions = choose.choose(looks, embeddings, keyframes=settings.keyframes, min_sharpness=settings.min_sharpness)
+    rows = _rows(looks, decisions, lost, video)
+    counts = _counts(rows, settings.keyframes)
+    notes = (*losses, *_shortfall(counts, info))
+    manifest = Manifest(
+        command="extract",
+        settings=settings.model_dump(mode="json"),
+        backends={"sampler": sampler.name, "embedder": looker.embedder.name, "detector": looker.detector.name},
+        versions=_versions(),
+        device="cpu",
+        video_id=path.stem,
+        video=info,
+        notes=notes,
+        counts=counts,
+        created_utc=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    store.write_json(folder / store.MANIFEST, manifest)
+    store.clear(folder)
+    store.write_rows(folder / store.CANDIDATES, rows)
+    store.write_embeddings(folder / store.EMBEDDINGS, embeddings)
+    thumbnails = {look.pts: look.thumbnail for look in looks}
+    store.write_thumbnails(folder / store.THUMBNAILS, ((row.index, thumbnails[row.pts]) for row in rows if row.pts in thumbnails))
+    manifest = manifest.model_copy(update={"seconds": {CHOSEN: round(perf_counter() - start, 3)}})
+    store.write_json(folder / store.MANIFEST, manifest)
+    for note in notes:
+        observer.note(note)
+    return manifest
+
+
+def _look(video: Video, planned: Sequence[int], looker: Looker, settings: ExtractSettings, observer: Observer) -> list[Look]:
+    """Scan the candidates; then more of them where few differ, and others in place of bad ones. In time order."""
+    with observer.track("Looking at frames", len(planned)) as advance:
+        looks = scan.scan(video, planned, looker, advance=advance)
+    shown = video.index.shown_pts.tolist()
+    while looks and _different(looks, settings) < settings.keyframes and 2 * len(looks) <= MOST_PER_KEYFRAME_IN_STILLS * settings.keyframes:
+        known = {look.pts for look in looks}
+        more = [pts for pts in fill(sorted(known), shown, 2 * len(looks)) if pts not in known]
+        if not more:
+            break
+        with observer.track("Looking for frames that differ", len(more)) as advance:
+            found = scan.scan(video, more, looker, advance=advance)
+        if not found:
+            break
+        looks = sorted([*looks, *found], key=lambda look: look.pts)
+    reference = quality.references([look.measured for look in looks])
+    bad = [index for index, look in enumerate(looks) if quality.verdict(look.measured, reference[index])]
+    with observer.track("Looking beside bad frames", len(bad)) as advance:
+        instead = further.look_further(video, looks, bad, reference, looker, advance=advance)
+    return sorted([*looks, *instead], key=lambda look: look.pts)
+
+
+def _different(looks: Sequence[Look], settings: ExtractSettings) -> int:
+    """How many candidates are neither bad nor copies."""
+    bad = choose.bad_frames(looks, settings.min_sharpness)
+    good = [index for index in range(len(looks)) if index not in bad]
+    return len(good) - len(choose.copies(looks, good))
+
+
+def _rows(looks: Sequence[Look], decisions: Sequence[Decision], lost: Sequence[int], video: Video) -> list[Candidate]:
+    """The rows of candidates.jsonl in time order; neighbours in a decision become row numbers."""
+    by_pts = {look.pts: (look, decision) for look, decision in zip(looks, decisions, strict=True)}
+    order = sorted([*by_pts, *lost])
+    row_of = {pts: row for row, pts in enumerate(order)}
+    sync = set(video.index.sync_pts.tolist())
+    rows = []
+    for index, pts in enumerate(order):
+        look, decision = by_pts.get(pts, (None, Decision(kept=False, rule="unreadable", reason="dropped: could not be decoded")))
+        neighbours = tuple(row_of[looks[other].pts] for other in decision.neighbours)
+        rows.append(
+            Candidate(
+                index=index,
+                pts=pts,
+                time_base=video.time_base,
+                time_s=float(pts * video.time_base),
+                is_sync=pts in sync,
+                quality=look.measured.quality if look else None,
+                detections=look.detections if look else (),
+                stands_in_for=look.stands_in_for if look else None,
+                decision=decision.model_copy(update={"neighbours": neighbours}),
+            )
+        )
+    return rows
+
+
+def _counts(rows: Sequence[Candidate], asked: int) -> Counts:
+    rules = Counter(row.decision.rule for row in rows)
+    kept, pruned, duplicates = rules["kept"], rules["pruned"], rules["duplicate"]
+    bad = len(rows) - kept - pruned - duplicates
+    return Counts(asked=asked, candidates=len(rows), bad=bad, pruned=pruned, duplicates=duplicates, keyframes=kept)
+
+
+def _shortfall(counts: Counts, info: VideoInfo) -> list[str]:
+    if counts.keyframes >= counts.asked:
+        return []
+    reasons = [f"{counts.duplicates} show the same picture as another"] if counts.duplicates else []
+    reasons += [f"{counts.bad} are bad"] if counts.bad else []
+    because = f"of {counts.candidates} candidates {' and '.join(reasons)}" if reasons else f"the video has {info.frames} frames"
+    return [f"{counts.keyframes} of the {counts.asked} keyframes asked for: {because}."]
+
+
+def _versions() -> dict[str, str]:
+    found = {"vip": __version__, "python": platform.python_version()}
+    for name in ("av", "opencv-python-headless", "numpy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # OpenCV may come from another distribution
+            found[name] = "unknown"
+    return found
+
+
+# ---------------------------------------------------------------- writing
+
+
+def _write(path: Path, folder: Path, manifest: Manifest, observer: Observer) -> None:
+    """Decode the keyframes at full size and write them; those that an earlier, killed run wrote are kept."""
+    start = perf_counter()
+    kept = [row for row in store.read_rows(folder / store.CANDIDATES, Candidate) if row.decision.kept]
+    suffix = manifest.settings["format"]
+    names = {row.pts: store.picture_name(number, row.time_s, suffix, of=len(kept)) for number, row in enumerate(kept, 1)}
+    store.make_folder(folder / store.PICTURES)
+    with Video(path) as video, observer.track("Writing keyframes", len(kept)) as advance:
+
+        def work(reader: Video, batch: Sequence[int]) -> Iterator[int]:
+            for frame in reader.frames(batch):
+                store.write_picture(folder / store.PICTURES / names[frame.pts], frame.image)
+                advance()
+                yield frame.pts
+
+        missing = [pts for pts, name in names.items() if not (folder / store.PICTURES / name).exists()]
+        done = set(scan.in_parallel(video, missing, work))
+    if lost := set(missing) - done:
+        raise InputError(f"{path}: {len(lost)} keyframes could be decoded before and cannot now. Did the file change?")
+    rows = [
+        Keyframe(
+            id=f"{manifest.video_id}:{number:04d}",
+            video_id=manifest.video_id,
+            time_s=row.time_s,
+            pts=row.pts,
+            image_path=f"{store.PICTURES}/{names[row.pts]}",
+            width_px=manifest.video.width_px,
+            height_px=manifest.video.height_px,
+            quality=row.quality,
+            detections=row.detections,
+            candidate=row.index,
+        )
+        for number, row in enumerate(kept, 1)
+        if row.quality is not None
+    ]
+    store.write_rows(folder / store.KEYFRAMES, rows)
+    seconds = {**manifest.seconds, WRITTEN: round(perf_counter() - start, 3)}
+    store.write_json(folder / store.MANIFEST, manifest.model_copy(update={"seconds": seconds}))

@@ -1,0 +1,95 @@
+"""From a decoded frame to the picture that a player shows: upright, square pixels, full-range RGB, alpha over black."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from av.video.frame import VideoFrame
+from av.video.reformatter import Colorspace, Interpolation, VideoReformatter
+
+from vip.records import Image
+
+UNSPECIFIED_MATRIX = 2  # AVCOL_SPC_UNSPECIFIED
+HD_WIDTH_PX, HD_HEIGHT_PX = 1280, 577  # untagged video from this size on is BT.709 to players, below it BT.601
+
+Turn = npt.NDArray[np.int64]  # (2, 2): where the stored x and y axes point on the screen, entries -1, 0, 1
+
+UNTURNED: Turn = np.eye(2, dtype=np.int64)
+
+
+def turn_of(frame: VideoFrame) -> Turn:
+    """The display matrix as the nearest quarter turn, mirrored or not; the identity where there is none."""
+    try:
+        matrix = cast(Any, frame.side_data)["DISPLAYMATRIX"]
+    except KeyError:
+        return UNTURNED
+    except ValueError:  # PyAV does not know another side data of this frame (EXIF), and then hands out none
+        return np.rint(_rotation(frame.rotation)).astype(np.int64)
+    a, b, _, c, d = np.frombuffer(bytes(matrix), np.int32)[:5].astype(np.int64)
+    if max(abs(a), abs(d)) >= max(abs(b), abs(c)):
+        return np.array([[np.sign(a) or 1, 0], [0, np.sign(d) or 1]], np.int64)
+    return np.array([[0, np.sign(b) or 1], [np.sign(c) or 1, 0]], np.int64)
+
+
+def _rotation(degrees_anticlockwise: int) -> npt.NDArray[np.float64]:
+    cosine, sine = (f(np.radians(-round(degrees_anticlockwise / 90) * 90)) for f in (np.cos, np.sin))
+    return np.array([[cosine, sine], [-sine, cosine]])
+
+
+def degrees_of(turn: Turn) -> int:
+    """The clockwise rotation in the turn, a mirroring left aside: 0, 90, 180 or 270."""
+    return {(1, 0): 0, (0, 1): 90, (-1, 0): 180, (0, -1): 270}[int(turn[0, 0]), int(turn[0, 1])]
+
+
+def shown_size(frame: VideoFrame, pixel_aspect: Fraction) -> tuple[int, int]:
+    """(width, height) in pixels as displayed. Like players, stretch the short axis and never throw lines away."""
+    width, height = _square_pixel_size(frame, pixel_aspect)
+    return (height, width) if turn_of(frame)[0, 0] == 0 else (width, height)
+
+
+def to_image(frame: VideoFrame, pixel_aspect: Fraction, reformatter: VideoReformatter, *, longest_side_px: int | None = None) -> Image:
+    """uint8 (H, W, 3) RGB at the displayed size, or with its longest side scaled to `longest_side_px`."""
+    width, height = _square_pixel_size(frame, pixel_aspect)
+    if longest_side_px is not None:
+        scale = longest_side_px / max(width, height)
+        width, height = max(1, round(width * scale)), max(1, round(height * scale))
+    shrinks = width < frame.width or height < frame.height
+    has_alpha = any(component.is_alpha for component in frame.format.components) or frame.format.name == "pal8"
+    untagged_hd = frame.colorspace == UNSPECIFIED_MATRIX and (frame.width >= HD_WIDTH_PX or frame.height >= HD_HEIGHT_PX)
+    picture = np.asarray(
+        reformatter.reformat(
+            frame,
+            width,
+            height,
+            "rgba" if has_alpha else "rgb24",
+            src_colorspace=Colorspace.ITU709 if untagged_hd else None,
+            interpolation=(Interpolation.AREA if shrinks else Interpolation.BICUBIC) | Interpolation.ACCURATE_RND,
+            threads=1,
+        ).to_ndarray(),
+        np.uint8,
+    )
+    return _turned(_over_black(picture) if has_alpha else picture, turn_of(frame))
+
+
+def _square_pixel_size(frame: VideoFrame, pixel_aspect: Fraction) -> tuple[int, int]:
+    if pixel_aspect > 1:
+        return round(frame.width * pixel_aspect), frame.height
+    return frame.width, round(frame.height / pixel_aspect)
+
+
+def _over_black(rgba: npt.NDArray[np.uint8]) -> Image:
+    alpha = rgba[..., 3:].astype(np.uint16)
+    return np.asarray((rgba[..., :3] * alpha + 127) // 255, np.uint8)
+
+
+def _turned(image: Image, turn: Turn) -> Image:
+    if turn[0, 0] == 0:
+        image = image.transpose(1, 0, 2)
+        flip_x, flip_y = turn[1, 0] < 0, turn[0, 1] < 0
+    else:
+        flip_x, flip_y = turn[0, 0] < 0, turn[1, 1] < 0
+    image = image[:: -1 if flip_y else 1, :: -1 if flip_x else 1]
+    return np.ascontiguousarray(image)

@@ -1,0 +1,148 @@
+"""The files of prompts/: loaded, checked and hashed, so that every caption can name the exact words that asked for it.
+
+In: Markdown with TOML front matter between `+++` lines and `{input}` where a value goes in. Out: `Prompt`, whose
+`render` puts the values in. Section 3.2 words its two questions as `describe` (dense caption) and `structure` (FAMOuS).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from vip.errors import UsageError, did_you_mean
+from vip.records import Famous
+
+OUTPUTS: dict[str, type[BaseModel]] = {"Famous": Famous}
+"""The records that a prompt may ask for as `output`."""
+
+_FENCE = "+++"
+_KEYS = {"name", "version", "inputs", "output"}
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One file of prompts/. `sha256` is of the whole file; `output` names the record that the reply must fit."""
+
+    name: str
+    version: str
+    inputs: tuple[str, ...]
+    output: str | None
+    body: str
+    sha256: str
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """JSON schema of the reply; None for free text."""
+        return OUTPUTS[self.output].model_json_schema() if self.output else None
+
+    def render(self, values: Mapping[str, str]) -> str:
+        """The body with each `{input}` replaced once: braces inside a value stay what they are.
+
+        Raises:
+            UsageError: `values` has other names than the inputs.
+        """
+        if set(values) != set(self.inputs):
+            raise UsageError(f'The prompt "{self.name}" takes {_listed(self.inputs)}, but was given {_listed(values)}.')
+        return _PLACEHOLDER.sub(lambda match: values[match[1]], self.body)
+
+    def __repr__(self) -> str:
+        return f"Prompt({self.name!r}, version={self.version!r}, sha256={self.sha256[:12]})"
+
+
+def prompts_folder() -> Path:
+    """Where the prompts lie: inside an installed package, or beside it in a checkout.
+
+    Raises:
+        UsageError: neither is there.
+    """
+    here = Path(__file__).parent
+    for folder in (here / "_prompts", here.parent / "prompts"):
+        if folder.is_dir():
+            return folder
+    raise UsageError(f"The folder {here / '_prompts'} is missing. Install vip again with `pip install --force-reinstall vip-keyframes`.")
+
+
+def load_prompts(folder: Path | None = None) -> dict[str, Prompt]:
+    """Every prompt of a folder by its name; the built-in ones when no folder is given.
+
+    Raises:
+        UsageError: a file is not what its front matter says, or two have one name.
+    """
+    folder = folder or prompts_folder()
+    found: dict[str, Prompt] = {}
+    for path in sorted(folder.glob("*.md")):
+        prompt = load_prompt(path)
+        if prompt.name in found:
+            raise UsageError(f'{path} has the name "{prompt.name}", which another prompt of its folder has already.')
+        found[prompt.name] = prompt
+    if not found:
+        raise UsageError(f"{folder} holds no prompts: expected files like describe.md.")
+    return found
+
+
+def load_prompt(path: Path) -> Prompt:
+    """Read and check one file.
+
+    Raises:
+        UsageError: what is wrong with it, in one sentence that names it.
+    """
+    try:
+        data = path.read_bytes()
+        text = data.decode("utf-8").replace("\r\n", "\n")
+    except OSError as exc:
+        raise UsageError(f"{path} cannot be read: {exc.strerror}.") from exc
+    except UnicodeDecodeError as exc:
+        raise UsageError(f"{path} is not UTF-8 text (byte {exc.start}).") from exc
+    front, body = _split(text, path)
+    name, version, inputs, output = _checked(front, path)
+    used = set(_PLACEHOLDER.findall(body))
+    if unknown := used - set(inputs):
+        raise UsageError(f"{path} uses {_listed(sorted(unknown))} in its text, but its front matter lists as inputs {_listed(inputs)}.")
+    if unused := set(inputs) - used:
+        raise UsageError(f"{path} lists as inputs {_listed(sorted(unused))}, but its text never uses them.")
+    return Prompt(name, version, inputs, output, body, hashlib.sha256(data).hexdigest())
+
+
+def _split(text: str, path: Path) -> tuple[dict[str, Any], str]:
+    lines = text.split("\n")
+    if lines[0].strip() != _FENCE or _FENCE not in (line.strip() for line in lines[1:]):
+        raise UsageError(f"{path} must begin with TOML between two lines of {_FENCE}.")
+    end = next(number for number, line in enumerate(lines) if number and line.strip() == _FENCE)
+    body = "\n".join(lines[end + 1 :]).strip()
+    if not body:
+        raise UsageError(f"{path} has no text after its front matter.")
+    try:
+        return tomllib.loads("\n".join(lines[1:end])), body
+    except tomllib.TOMLDecodeError as exc:
+        raise UsageError(f"{path} has a front matter that is not valid TOML: {exc}.") from exc
+
+
+def _checked(front: dict[str, Any], path: Path) -> tuple[str, str, tuple[str, ...], str | None]:
+    for key in ("name", "version", "inputs"):
+        if key not in front:
+            raise UsageError(f'{path} lacks "{key}" in its front matter.')
+    for key in front:
+        if key not in _KEYS:
+            raise UsageError(f'{path} has an unknown key "{key}" in its front matter.{did_you_mean(key, _KEYS)}')
+    for key in ("name", "version", "output"):
+        if key in front and (not isinstance(front[key], str) or not front[key]):
+            raise UsageError(f'{path}: "{key}" must be a text in quotes, not {front[key]!r}.')
+    inputs = front["inputs"]
+    if not isinstance(inputs, list) or not all(isinstance(entry, str) for entry in inputs):
+        raise UsageError(f'{path}: "inputs" must be a list of names in quotes, not {inputs!r}.')
+    output = front.get("output")
+    if output is not None and output not in OUTPUTS:
+        raise UsageError(f'{path} asks for an unknown output "{output}".{did_you_mean(output, OUTPUTS)}')
+    return front["name"], front["version"], tuple(inputs), output
+
+
+def _listed(names: Mapping[str, str] | tuple[str, ...] | list[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names) or "nothing"

@@ -1,0 +1,153 @@
+"""One card a keyframe: picture, time, dense caption, FAMOuS, what was measured, and whose words these are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from vip.records import Candidate, Description, Detection, Failure, Famous, Keyframe
+from vip.report.markup import Html, join, percent, tag
+from vip.report.pictures import Shown, img
+from vip.report.words import is_undetermined, number, time_code
+
+MAX_CHIPS = 12
+TALL = 0.85  # width over height below which a picture is portrait
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is known of one keyframe."""
+
+    number: int
+    of: int
+    keyframe: Keyframe
+    shown: Shown | None
+    description: Description | None
+    failure: Failure | None
+    candidate: Candidate | None
+
+    @property
+    def name(self) -> str:
+        """Its time, or the file's name where it comes from no video."""
+        return PurePath(self.keyframe.image_path).name if self.keyframe.time_s is None else time_code(self.keyframe.time_s)
+
+
+def article(card: Card) -> Html:
+    width, height = card.keyframe.width_px, card.keyframe.height_px
+    return tag(
+        "article",
+        _picture(card),
+        tag("div", _head(card), _words(card), class_="text"),
+        tag("div", _measured(card), _chips(card.keyframe.detections), _origin(card), class_="meta"),
+        id=f"k{card.number}",
+        class_="card tall" if width < TALL * height else "card",
+    )
+
+
+def _picture(card: Card) -> Html:
+    picture = img(card.shown.card if card.shown else None, f"Keyframe {card.number}, {card.name}")
+    boxes = _boxes(card.keyframe.detections) if card.shown else ""
+    return tag("div", picture, boxes, class_="picture", data_title=f"{card.name} · {card.number} of {card.of}")
+
+
+def _boxes(detections: tuple[Detection, ...]) -> Html:
+    """Drawn in percent of the picture, so that they fit it at every size."""
+    if not detections:
+        return Html("")
+    drawn = []
+    for found in detections[:MAX_CHIPS]:
+        left, top, right, bottom = (min(100.0, max(0.0, 100 * edge)) for edge in found.box_xyxy)
+        x, y = percent(left), percent(top)
+        box = tag("rect", x=x, y=y, width=percent(max(0.0, right - left)), height=percent(max(0.0, bottom - top)), rx=3)
+        drawn.append(tag("g", box, tag("text", f"{found.label} {found.score:.2f}", x=x, y=y, dx=6, dy=16)))
+    return tag("svg", join(drawn), class_="boxes", aria_hidden="true")
+
+
+def _head(card: Card) -> Html:
+    of = tag("span", f"{card.number} of {card.of}", class_="of")
+    return tag("h3", tag("a", tag("bdi", card.name), href=f"#k{card.number}"), " ", of)
+
+
+def _words(card: Card) -> Html:
+    if card.description is not None:
+        caption = tag("p", card.description.dense_caption, class_="caption", dir="auto")
+        return join([caption, _famous(card.description.famous)])
+    if card.failure is not None:
+        return tag("p", tag("strong", "Not described. "), tag("bdi", card.failure.message), class_="failed")
+    return Html("")
+
+
+def _famous(famous: Famous) -> Html:
+    rows = [
+        ("Focus", _value(famous.focus)),
+        ("Action", _value(famous.action)),
+        ("Mood", _value(famous.mood)),
+        ("Objects", _objects(famous.objects)),
+        ("Setting", _value(famous.setting)),
+    ]
+    return tag("dl", join(tag("div", tag("dt", name), value) for name, value in rows), class_="famous")
+
+
+def _value(text: str) -> Html:
+    if not text.strip():
+        return tag("dd", "left empty", class_="undetermined")
+    return tag("dd", text, class_="undetermined" if is_undetermined(text) else None, dir="auto")
+
+
+def _objects(objects: tuple[str, ...]) -> Html:
+    if not objects:
+        return tag("dd", "none named", class_="undetermined")
+    if len(objects) == 1:
+        return _value(objects[0])
+    return tag("dd", tag("ul", join(tag("li", tag("bdi", name)) for name in objects), class_="inline"))
+
+
+def _chips(detections: tuple[Detection, ...]) -> Html:
+    if not detections:
+        return Html("")
+    chips = [
+        tag("li", tag("bdi", found.label), " ", tag("b", f"{found.score:.2f}"), title=f"found by {found.source}")
+        for found in detections[:MAX_CHIPS]
+    ]
+    rest = Counter(found.label for found in detections[MAX_CHIPS:])
+    more = [tag("li", f"and {count} more {label}") for label, count in rest.most_common(3)]
+    if others := sum(count for _, count in rest.most_common()[3:]):
+        more.append(tag("li", f"and {others} others"))
+    return tag("ul", join(chips), join(more), class_="chips", aria_label="Detections")
+
+
+def _measured(card: Card) -> Html:
+    quality, candidate = card.keyframe.quality, card.candidate
+    facts = [
+        tag("span", "Sharpness ", tag("b", number(quality.sharpness))),
+        tag("span", "Brightness ", tag("b", f"{quality.brightness:.0%}")),
+        tag("span", "Contrast ", tag("b", f"{quality.contrast:.0%}")),
+        tag("span", f"{card.keyframe.width_px} × {card.keyframe.height_px}"),
+    ]
+    if candidate is not None and candidate.stands_in_for is not None:
+        time_s = float(candidate.stands_in_for * candidate.time_base)
+        facts.append(tag("span", f"Stands in for the bad frame at {time_code(time_s)}"))
+    return tag("p", join(facts), class_="measured")
+
+
+def _origin(card: Card) -> Html:
+    """Whose words these are, on what ground, and why this frame."""
+    parts: list[Html] = []
+    if card.description is not None:
+        engine = card.description.engine
+        models = list(dict.fromkeys(call.model for call in card.description.calls if call.model not in engine))
+        parts.append(tag("p", "Described by ", tag("b", tag("bdi", " · ".join([engine, *models]))), class_="by"))
+        if card.description.grounding:
+            given = tag("ul", join(tag("li", item, dir="auto") for item in card.description.grounding))
+            parts.append(tag("details", tag("summary", f"What the engine was given ({len(card.description.grounding)})"), given))
+    if card.candidate is not None and card.candidate.decision.reason:
+        parts.append(tag("p", tag("bdi", card.candidate.decision.reason), class_="why"))
+    return join(parts)
+
+
+def failures_by_keyframe(keyframes: list[Keyframe], failures: list[Failure]) -> Mapping[str, Failure]:
+    """Failures name their item by id or by picture."""
+    names = {name: frame.id for frame in keyframes for name in (PurePath(frame.image_path).name, frame.image_path, frame.id)}
+    return {names[failure.item]: failure for failure in failures if failure.item in names}

@@ -1,0 +1,261 @@
+"""The report: one self-contained page that a person likes to look at.
+
+In: a run folder (or any folder of pictures with keyframes.jsonl). Out: report.html beside them, which loads nothing from
+anywhere, can be read without JavaScript, and stays at a few MB: pictures are scaled down and long lists shortened, saying so.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path, PurePath
+
+from vip.records import Candidate, Embeddings
+from vip.report.axes import Span, evenly, span_of
+from vip.report.cards import Card, article, failures_by_keyframe
+from vip.report.curves import figure, legend, sharpness_curve, similarity_curve
+from vip.report.dropped import dropped
+from vip.report.made import made
+from vip.report.markup import Html, join, tag
+from vip.report.pictures import Shown, open_thumbnails, shrink_all
+from vip.report.timeline import Stop, Timeline, timeline
+from vip.report.words import date, file_size, plural, time_code
+from vip.store import CANDIDATES, EMBEDDINGS, FAILURES, KEYFRAMES, REPORT, KeyframePicture, Run, replacing
+
+MAX_CARDS = 600
+MAX_FAILURES = 200
+
+
+def write_report(run: Run) -> Path:
+    """Write report.html into the run folder and return its path.
+
+    Raises:
+        StoreError: a file of the folder is damaged, or the page cannot be written.
+    """
+    path = run.folder / REPORT
+    with replacing(path) as file:
+        for part in page(Report(run)):
+            file.write(part.encode())
+    return path
+
+
+@dataclass(frozen=True)
+class Report:
+    """A run, and what the parts of the page share."""
+
+    run: Run
+
+    @cached_property
+    def candidates(self) -> list[Candidate]:
+        """Empty in a folder of pictures that vip did not extract."""
+        return self.run.candidates if (self.run.folder / CANDIDATES).exists() else []
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """Places in the list of keyframes of those that have a card: all of them, but in huge runs."""
+        return evenly(len(self.run.keyframes), MAX_CARDS)
+
+    @cached_property
+    def keyframes(self) -> list[KeyframePicture]:
+        return [self.run.keyframes[i] for i in self.numbers]
+
+    @cached_property
+    def shown(self) -> list[Shown | None]:
+        return shrink_all(self.keyframes)
+
+    @cached_property
+    def span(self) -> Span | None:
+        times_s = [frame.time_s for frame in self.run.keyframes if frame.time_s is not None]
+        return span_of(self.run.manifest.video if self.run.manifest else None, [*times_s, *(row.time_s for row in self.candidates)])
+
+    @cached_property
+    def cards(self) -> list[Card]:
+        by_index = {row.index: row for row in self.candidates}
+        descriptions = {row.keyframe_id: row for row in self.run.descriptions}
+        failures = failures_by_keyframe([frame.record for frame in self.keyframes], self.run.failures)
+        return [
+            Card(
+                number=i + 1,
+                of=len(self.run.keyframes),
+                keyframe=frame.record,
+                shown=shown,
+                description=descriptions.get(frame.id),
+                failure=failures.get(frame.id),
+                candidate=None if frame.record.candidate is None else by_index.get(frame.record.candidate),
+            )
+            for i, frame, shown in zip(self.numbers, self.keyframes, self.shown, strict=True)
+        ]
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        stops = [
+            Stop(card.number, card.keyframe.time_s, self.span.place(card.keyframe.time_s), card.shown)
+            for card in self.cards
+            if self.span is not None and card.keyframe.time_s is not None
+        ]
+        if self.span is None or not stops:
+            return Timeline(Html(""), "")
+        return timeline(self.span, sorted(stops, key=lambda stop: stop.time_s), self.candidates)
+
+    @property
+    def portrait(self) -> bool:
+        """Most pictures are higher than wide."""
+        return 2 * sum(frame.record.width_px < frame.record.height_px for frame in self.keyframes) > len(self.keyframes)
+
+    @property
+    def title(self) -> str:
+        manifest = self.run.manifest
+        return PurePath(manifest.video.path).name if manifest else self.run.folder.resolve().name
+
+
+def page(report: Report) -> Iterator[Html]:
+    """The page in parts, so that it is never in memory twice."""
+    style = _resource("page.css") + report.timeline.css
+    script = _resource("page.js")
+    yield Html('<!doctype html>\n<html lang="en">')
+    yield _head(report.title, style, script)
+    yield Html("<body><main>")
+    yield _header(report)
+    yield _failures(report)
+    yield report.timeline.html
+    yield from _keyframes(report)
+    yield _curves(report)
+    with open_thumbnails(report.run.folder) as thumbnails:
+        yield dropped(report.candidates, thumbnails, portrait=report.portrait)
+    yield made(report.run.manifest, report.run.descriptions)
+    yield Html("</main>")
+    yield _lightbox()
+    yield tag("script", Html(script))
+    yield Html("</body></html>\n")
+
+
+# ---------------------------------------------------------------- head
+
+
+def _resource(name: str) -> str:
+    return resources.files("vip.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _head(title: str, style: str, script: str) -> Html:
+    policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("title", f"{title} · keyframes"),
+        tag("link", rel="icon", href="data:,"),
+        tag("style", Html(style)),
+    )
+
+
+def _hash(text: str) -> str:
+    """As the browser takes it of the element's text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _lightbox() -> Html:
+    """Empty and closed; the script fills it with a card's picture."""
+    buttons = [
+        tag("button", text, type="button", data_do=do, aria_label=label)
+        for do, text, label in (("previous", "‹", "Previous"), ("next", "›", "Next"), ("close", "×", "Close"))
+    ]
+    return tag("dialog", tag("div", class_="stage"), tag("p", class_="title"), join(buttons), id="lightbox", aria_label="Keyframe")
+
+
+# ---------------------------------------------------------------- sections
+
+
+def _header(report: Report) -> Html:
+    facts = [tag("div", tag("dt", name), tag("dd", value)) for name, value in _facts(report) if value]
+    notes = tag("ul", join(tag("li", note, dir="auto") for note in report.run.notes), class_="notes") if report.run.notes else ""
+    return tag("header", tag("h1", tag("bdi", report.title)), tag("dl", join(facts), class_="facts"), notes)
+
+
+def _facts(report: Report) -> list[tuple[str, Html]]:
+    manifest, span = report.run.manifest, report.span
+    facts: list[tuple[str, Html]] = []
+    if manifest:
+        video = manifest.video
+        rate = f", {float(video.frame_rate):.4g} fps" if video.frame_rate else ""
+        facts = [
+            ("Duration", _fact(time_code(span.end_s - span.start_s) if span else "unknown")),
+            ("Picture", _fact(f"{video.width_px} × {video.height_px}{rate}")),
+            ("File", _fact(f"{video.codec}, {file_size(video.size_bytes)}")),
+        ]
+    facts += [("Keyframes" if manifest else "Pictures", _fact(_counts(report))), ("Captions", _captions(report))]
+    return [*facts, ("Made", _fact(date(manifest.created_utc)))] if manifest else facts
+
+
+def _fact(text: str, hint: str = "") -> Html:
+    return join([text, tag("small", hint)] if hint else [text])
+
+
+def _counts(report: Report) -> str:
+    kept, counts = len(report.run.keyframes), report.run.manifest.counts if report.run.manifest else None
+    of = f" of {plural(len(report.candidates), 'candidate')}" if report.candidates else ""
+    asked = f" ({counts.asked} asked)" if counts and counts.asked != kept else ""
+    return f"{kept}{of}{asked}"
+
+
+def _captions(report: Report) -> Html:
+    done, wanted = len(report.run.descriptions), len(report.run.keyframes)
+    if not done:
+        return _fact("none yet", "vip caption writes them")
+    engines = tag("bdi", ", ".join(dict.fromkeys(row.engine for row in report.run.descriptions)))
+    return join([engines, tag("small", f"{done} of {wanted}") if done < wanted else ""])
+
+
+def _failures(report: Report) -> Html:
+    failures = report.run.failures
+    if not failures:
+        return Html("")
+    numbers = {card.failure: card.number for card in report.cards if card.failure}
+    rows = []
+    for failure in failures[:MAX_FAILURES]:
+        item = tag("bdi", failure.item)
+        link = tag("a", item, href=f"#k{numbers[failure]}") if failure in numbers else item
+        rows.append(tag("li", tag("b", link), " ", tag("span", failure.kind, class_="kind"), " ", tag("bdi", failure.message)))
+    rest = len(failures) - MAX_FAILURES
+    more = tag("p", f"{rest} more are in {FAILURES}.", class_="hint") if rest > 0 else ""
+    return tag("section", tag("h2", f"{plural(len(failures), 'item')} failed"), tag("ul", join(rows)), more, class_="failures")
+
+
+def _keyframes(report: Report) -> Iterator[Html]:
+    cards = report.cards
+    described = any(card.description or card.failure for card in cards)
+    kind = f"keyframes {'described' if described else 'sheet'}{' portrait' if report.portrait else ''}"
+    yield Html(f'<section class="{kind}">')
+    yield tag("h2", "Keyframes" if report.run.manifest or report.candidates else "Pictures")
+    if any(card.keyframe.detections and card.shown for card in cards):
+        yield tag("label", tag("input", type="checkbox", id="show-boxes"), " Show what was detected in the pictures", class_="switch")
+    if len(cards) < len(report.run.keyframes):
+        yield tag("p", f"{len(cards)} of {len(report.run.keyframes)} are shown, evenly chosen; all are in {KEYFRAMES}.", class_="hint")
+    yield Html('<div class="cards">')
+    yield from map(article, cards)
+    yield Html("</div></section>")
+
+
+def _curves(report: Report) -> Html:
+    span, manifest = report.span, report.run.manifest
+    if span is None:
+        return Html("")
+    least = manifest.settings.get("min_sharpness") if manifest else None
+    figures = [figure(sharpness_curve(report.candidates, report.keyframes, least=least if isinstance(least, int | float) else None), span)]
+    embeddings = report.run.embeddings if report.candidates else None
+    if embeddings is not None:
+        figures.append(_similarity(report.candidates, embeddings, span))
+    return tag("section", tag("h2", "Curves"), legend(report.candidates), join(figures), class_="curves") if any(figures) else Html("")
+
+
+def _similarity(candidates: list[Candidate], embeddings: Embeddings, span: Span) -> Html:
+    try:
+        return figure(similarity_curve(candidates, embeddings), span)
+    except ValueError as exc:
+        return tag("p", f"No similarity curve: {EMBEDDINGS} does not fit {CANDIDATES} ({exc}).", class_="hint")

@@ -1,0 +1,375 @@
+"""Reading video: open, index the packets, decode just the frames that are asked for.
+
+In comes a file, out come its packet index and its frames as a player shows them (`vip.pixels`). Times are the PTS that
+the file states. Decoding starts at the sync frame before a wanted frame and ends at the last one wanted of that GOP.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import groupby, islice
+from pathlib import Path
+from types import TracebackType
+from typing import cast
+
+import av
+import av.error
+import numpy as np
+from av.container import InputContainer
+from av.packet import Packet
+from av.stream import Discard, Disposition
+from av.video.codeccontext import VideoCodecContext
+from av.video.frame import VideoFrame
+from av.video.reformatter import VideoReformatter
+from av.video.stream import VideoStream
+
+from vip.errors import InputError
+from vip.pixels import degrees_of, shown_size, to_image, turn_of
+from vip.records import Frame, PacketIndex, VideoInfo
+
+VIDEO_SUFFIXES = frozenset(
+    {".3gp", ".avi", ".divx", ".f4v", ".flv", ".gif", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".mts"}
+    | {".mxf", ".ogm", ".ogv", ".ts", ".vob", ".webm", ".wmv"}
+)
+NOT_VIDEO = frozenset({"tty", "ass", "srt", "webvtt"})  # containers in which FFmpeg would draw or carry text
+ALPHA_DECODERS = {"vp8": "libvpx", "vp9": "libvpx-vp9"}  # FFmpeg's own VP8 and VP9 decoders drop the alpha channel
+LINEAR_CONTAINERS = frozenset({"mpegts", "mpeg", "flv", "asf"})  # without an index: reading on costs less than a seek
+READ_ON_PACKETS = 1024  # how far reading on may go before a seek is tried all the same
+SEARCH_PACKETS = 4096  # how far behind the landing place of a seek a packet is looked for
+NOTHING_DECODES = "{}: not one frame can be decoded. The file is damaged, or its codec is unknown here (`vip doctor`)."
+LATE_PACKETS = 64  # some streams show a sync frame only after more packets (recovery points)
+
+
+class Video:
+    """An open video file. Not for several threads at once: each takes its own `reopen()`."""
+
+    def __init__(self, path: Path, *, threads: int = 1, index: PacketIndex | None = None) -> None:
+        """Open the file and index its packets, without decoding (but see `_index_by_decoding`).
+
+        Args:
+            threads: of the decoder; 0 means as many as there are cores, which helps within a long GOP only.
+            index: of the same file, to skip reading it again.
+
+        Raises:
+            InputError: missing, not a video, without a video stream, or without a readable packet.
+        """
+        self.path = path
+        self.losses: list[str] = []
+        """What could not be read, one sentence each."""
+        self._threads = threads
+        self._open()
+        self._take(index if index is not None else self._read_index())
+
+    def _take(self, index: PacketIndex) -> None:
+        self.index = index
+        self._order = np.argsort(index.pts, kind="stable")
+        self._sync = np.flatnonzero(index.is_sync)
+
+    def _open(self) -> None:
+        self._container, self._stream = _open(self.path)
+        self._decoder = _decoder_of(self._stream, self._threads)
+        self._reformatter = VideoReformatter()
+        self._packets: Iterator[Packet[VideoStream]] = self._demux()
+        self._next = 0  # the index position of what _packets gives next
+
+    def _rewind(self) -> None:
+        self.close()
+        self._open()
+
+    def reopen(self, *, threads: int = 1) -> Video:
+        """The same file with a reader and a decoder of its own, sharing the index."""
+        return Video(self.path, threads=threads, index=self.index)
+
+    def close(self) -> None:
+        self._container.close()
+
+    def __enter__(self) -> Video:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Video({self.path.name!r}, {self.index!r})"
+
+    # ------------------------------------------------------------ what the file says
+
+    @property
+    def time_base(self) -> Fraction:
+        return self.index.time_base
+
+    @property
+    def pixel_aspect(self) -> Fraction:
+        """Width of a stored pixel in units of its height."""
+        return self._stream.sample_aspect_ratio or Fraction(1)
+
+    def info(self, *, sha256: str) -> VideoInfo:
+        """What the container says, and the size as displayed, for which the first readable frame is decoded.
+
+        Raises:
+            InputError: not one frame can be decoded.
+        """
+        first = self._first_frame()
+        width, height = shown_size(first, self.pixel_aspect)
+        shown = self.index.shown_pts
+        stat = self.path.stat()
+        return VideoInfo(
+            path=str(self.path.absolute()),
+            sha256=sha256,
+            size_bytes=stat.st_size,
+            modified_ns=stat.st_mtime_ns,
+            container=self._container.format.name,
+            codec=self._stream.codec_context.name,
+            pixel_format=first.format.name,
+            width_px=width,
+            height_px=height,
+            rotation_deg=degrees_of(turn_of(first)),
+            pixel_aspect_ratio=self.pixel_aspect,
+            frame_rate=self._stream.average_rate or None,
+            duration_s_from_header=self._header_duration_s(),
+            start_time_s=float(int(shown[0]) * self.time_base),
+            end_time_s=float(int(shown[-1]) * self.time_base),
+            frames=len(shown),
+            sync_frames=len(self.index.sync_pts),
+        )
+
+    def _header_duration_s(self) -> float | None:
+        if self._stream.duration:
+            return float(self._stream.duration * (self._stream.time_base or 0))
+        return float(Fraction(self._container.duration, av.time_base)) if self._container.duration else None
+
+    def _first_frame(self) -> VideoFrame:
+        shown = self.index.shown_pts
+        for pts in [*self.index.sync_pts[:8].tolist(), *shown[:: max(1, len(shown) // 16)].tolist()]:
+            for frame in self._decoded([pts]):
+                return frame
+        raise InputError(NOTHING_DECODES.format(self.path))
+
+    # ------------------------------------------------------------ index
+
+    def _read_index(self) -> PacketIndex:
+        rows: list[tuple[int, int, bool, int, bool]] = []
+        timeless = False
+        for packet in self._packets:
+            timeless |= packet.pts is None
+            pts = packet.pts if packet.pts is not None else packet.dts or 0
+            dts = packet.dts if packet.dts is not None else pts
+            rows.append((pts, dts, packet.is_keyframe, packet.size, not packet.is_discard))
+        self._next = len(rows)
+        if not rows:
+            raise InputError(f"{self.path} holds a video stream without a readable frame. The file is cut off or damaged.")
+        table = np.array(rows, np.int64)
+        shown = table[:, 4].astype(bool)
+        if not shown.any():
+            shown[:] = True
+        time_base = self._stream.time_base or Fraction(1, 90_000)
+        index = PacketIndex(table[:, 0], table[:, 1], table[:, 2].astype(bool), table[:, 3], shown, time_base)
+        if timeless:
+            return self._index_by_decoding(index)
+        self._note_truncation(index)
+        return self._believe_decoder(index)
+
+    def _note_truncation(self, index: PacketIndex) -> None:
+        """MP4 counts its frames ahead of the data; other containers may state a duration."""
+        named, header_s = self._stream.frames, self._header_duration_s()
+        there_s = float(int(np.ptp(index.pts)) * index.time_base)
+        if named and len(index) < named:
+            self.losses.append(f"The file ends early: {len(index)} of its {named} frames are there, and they are used.")
+        elif header_s and not named and there_s < 0.9 * header_s - 2:
+            self.losses.append(f"The file ends early: {there_s:.1f} of {header_s:.1f} s are there, and they are used.")
+
+    def _believe_decoder(self, index: PacketIndex) -> PacketIndex:
+        """GIF, and MP4 without a sync table, flag every packet as sync: ask the decoder about three of them."""
+        if len(index) == 1 or index.is_sync.mean() < 0.9:
+            return index
+        self._take(index)
+        probes = {int(self._sync[1]), int(self._sync[len(self._sync) // 2]), int(self._sync[-1])}
+        if all(frame.key_frame for position in probes for frame in self._decode_packets(position, position)):
+            return index
+        return replace(index, is_sync=np.arange(len(index)) == 0)
+
+    def _index_by_decoding(self, packets: PacketIndex) -> PacketIndex:
+        """Files without PTS (raw streams, old AVI): the decoder's output order and its DTS say when a frame is shown."""
+        self._rewind()
+        tick = max(1, round(1 / ((self._stream.average_rate or 25) * packets.time_base)))
+        stamps: list[int] = []
+        for frame in self._decode_all():
+            earliest = stamps[-1] + 1 if stamps else None
+            stamp = frame.pts if frame.pts is not None else frame.dts
+            if stamp is None or (earliest is not None and stamp < earliest):
+                stamp = stamps[-1] + tick if stamps else 0
+            stamps.append(stamp)
+        if not stamps:
+            raise InputError(
+                f"{self.path}: not one frame can be decoded. The file is damaged, or its codec is unknown here (`vip doctor`)."
+            )
+        pts = np.array(stamps, np.int64)
+        sizes = np.resize(packets.size_bytes, len(pts))
+        return PacketIndex(pts, pts, np.arange(len(pts)) == 0, sizes, np.ones(len(pts), bool), packets.time_base, by_decoding=True)
+
+    # ------------------------------------------------------------ decoding
+
+    def frames(self, pts: Sequence[int], *, longest_side_px: int | None = None) -> Iterator[Frame]:
+        """Decode the frames with these PTS, in time order; those that cannot be decoded are left out.
+
+        Stop iterating early and what comes behind is not decoded.
+        """
+        for frame in self._decoded(sorted(set(pts))):
+            image = to_image(frame, self.pixel_aspect, self._reformatter, longest_side_px=longest_side_px)
+            yield Frame(cast(int, frame.pts), self.time_base, image)
+
+    def groups(self, pts: Sequence[int]) -> list[list[int]]:
+        """Split sorted PTS where decoding starts anew: the frames of one group share a sync frame."""
+        anchors = [self._anchor(position) for position in self._positions(pts)]
+        rows = groupby(zip(anchors, pts, strict=True), key=lambda row: row[0])
+        return [[stamp for _, stamp in group] for _, group in rows]
+
+    def _positions(self, pts: Sequence[int]) -> list[int]:
+        found = np.searchsorted(self.index.pts, np.asarray(pts, np.int64), sorter=self._order)
+        return cast(list[int], self._order[found].tolist())
+
+    def _anchor(self, position: int) -> int:
+        """The sync packet to start from. Frames that an open GOP shows before its sync frame need the one before."""
+        which = int(np.searchsorted(self._sync, position, side="right")) - 1
+        if which > 0 and self.index.pts[position] < self.index.pts[self._sync[which]]:
+            which -= 1
+        return int(self._sync[which]) if which >= 0 else 0
+
+    def _decoded(self, pts: Sequence[int]) -> Iterator[VideoFrame]:
+        if self.index.by_decoding:
+            yield from self._decoded_by_count(set(pts))
+            return
+        for group in self.groups(pts):
+            positions = self._positions(group)
+            wanted, first, last = set(group), self._anchor(positions[0]), max(positions)
+            for attempt_last in (last, last + LATE_PACKETS):
+                for frame in self._decode_packets(first, attempt_last):
+                    if frame.pts in wanted:
+                        wanted.discard(frame.pts)
+                        yield frame
+                if not wanted:
+                    break
+
+    def _decoded_by_count(self, wanted: set[int]) -> Iterator[VideoFrame]:
+        self._rewind()
+        for frame, stamp in zip(self._decode_all(), self.index.pts.tolist(), strict=False):
+            if stamp in wanted:
+                frame.pts = stamp
+                wanted.discard(stamp)
+                yield frame
+            if not wanted:
+                return
+
+    def _decode_packets(self, first: int, last: int) -> Iterator[VideoFrame]:
+        """Everything that the decoder gives for the packets first … last of the index; a damaged one is passed over."""
+        try:
+            for packet in self._read(first, last):
+                yield from self._decode(packet)
+            yield from self._decode(None)
+        finally:
+            self._decoder.flush_buffers()
+
+    def _decode_all(self) -> Iterator[VideoFrame]:
+        for packet in self._packets:
+            yield from self._decode(packet)
+        yield from self._decode(None)
+
+    def _decode(self, packet: Packet[VideoStream] | None) -> list[VideoFrame]:
+        try:
+            return self._decoder.decode(packet)
+        except (av.error.FFmpegError, EOFError):
+            return []
+
+    # ------------------------------------------------------------ packets
+
+    def _demux(self) -> Iterator[Packet[VideoStream]]:
+        """The packets of the stream from where the container stands, to its end or to where it breaks off."""
+        try:
+            yield from (packet for packet in self._container.demux(self._stream) if packet.size)
+        except av.error.FFmpegError as exc:
+            self.losses.append(f"The file is damaged ({exc.strerror}); what can be read is used.")
+
+    def _read(self, first: int, last: int) -> Iterator[Packet[VideoStream]]:
+        """The packets first … last of the index."""
+        packet = self._go_to(first)
+        while packet is not None:
+            yield packet
+            packet = self._take_next() if self._next <= last else None
+
+    def _take_next(self) -> Packet[VideoStream] | None:
+        self._next += 1
+        return next(self._packets, None)
+
+    def _go_to(self, position: int) -> Packet[VideoStream] | None:
+        """The packet at `position` of the index, by reading on where that is cheap, by seeking otherwise."""
+        linear = not LINEAR_CONTAINERS.isdisjoint(self._container.format.name.split(","))
+        if 0 <= position - self._next <= (READ_ON_PACKETS if linear else 0) and (packet := self._search(position, READ_ON_PACKETS)):
+            return packet
+        earlier = self._sync[: np.searchsorted(self._sync, position)]
+        for landing in (position, *earlier[-1:-3:-1].tolist()):
+            try:
+                self._container.seek(int(self.index.dts[landing]), stream=self._stream)
+            except av.error.FFmpegError:
+                break
+            self._packets = self._demux()
+            if packet := self._search(position, SEARCH_PACKETS):
+                return packet
+        self._rewind()
+        return self._search(position, len(self.index))
+
+    def _search(self, position: int, most: int) -> Packet[VideoStream] | None:
+        """Read until the packet at `position` comes; None if what comes lies behind it, or after `most` packets."""
+        pts, dts, size = int(self.index.pts[position]), int(self.index.dts[position]), int(self.index.size_bytes[position])
+        for packet in islice(self._packets, most):
+            if packet.pts == pts and packet.size == size:
+                self._next = position + 1
+                return packet
+            if packet.dts is not None and packet.dts > dts:
+                return None
+        return None
+
+
+def _open(path: Path) -> tuple[InputContainer, VideoStream]:
+    """Open a local file and find its video stream; other streams are not read.
+
+    Raises:
+        InputError: one sentence for each way in which a file can be no video.
+    """
+    if path.is_dir() or not path.exists():
+        raise InputError(f"{path} does not exist. Check the path." if not path.exists() else f"{path} is a folder, not a video.")
+    try:
+        if path.stat().st_size == 0:
+            raise InputError(f"{path} is empty (0 bytes). Copy or download it again.")
+        # only `file`: a hostile playlist must not make FFmpeg open addresses
+        container = av.open(f"file:{path.absolute()}", options={"protocol_whitelist": "file"}, metadata_errors="replace")
+    except PermissionError as exc:
+        raise InputError(f"{path} may not be read (permission denied).") from exc
+    except (av.error.FFmpegError, OSError) as exc:
+        raise InputError(f"{path} is not a video that FFmpeg can read ({exc.strerror}). Is it damaged or cut off at its start?") from exc
+    streams = [stream for stream in container.streams.video if not stream.disposition & Disposition.attached_pic]
+    if not streams or not NOT_VIDEO.isdisjoint(container.format.name.split(",")):
+        kinds = "text" if streams else " and ".join(sorted({stream.type for stream in container.streams})) or "nothing"
+        container.close()
+        raise InputError(f"{path} holds no video stream, only {kinds}. Give a file with pictures.")
+    for stream in container.streams:
+        if stream is not streams[0]:
+            stream.discard = Discard.all
+    return container, streams[0]
+
+
+def _decoder_of(stream: VideoStream, threads: int) -> VideoCodecContext:
+    context = stream.codec_context
+    if stream.metadata.get("alpha_mode") == "1" and context.name in ALPHA_DECODERS:
+        context = cast(VideoCodecContext, av.CodecContext.create(ALPHA_DECODERS[context.name], "r"))
+    context.thread_type = "NONE" if threads == 1 else "AUTO"
+    context.thread_count = threads
+    return context
+
+
+def sha256_of(path: Path) -> str:
+    """Hex digest of the whole file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
