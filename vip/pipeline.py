@@ -10,9 +10,11 @@ decisions, then the pictures; each finished stage is noted in the manifest. Star
 
 from __future__ import annotations
 
+import asyncio
+import os
 import platform
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -21,13 +23,17 @@ from time import perf_counter
 from typing import Any
 
 from vip import __version__, registry, store
-from vip.config import ExtractSettings
-from vip.errors import InputError, StoreError, UsageError
+from vip.captioning.describe import describe
+from vip.captioning.engines import choose_engine
+from vip.config import CaptionSettings, ExtractSettings, SettingsT
+from vip.errors import InputError, ReplyError, SomeFailedError, StoreError, UsageError
 from vip.extraction import choose, further, quality, scan
 from vip.extraction.candidates import fill
+from vip.extraction.pictures import keyframes_of, pictures_in
 from vip.extraction.scan import Look, Looker
-from vip.protocols import Observer, Silent
-from vip.records import Candidate, Counts, Decision, Keyframe, Manifest, VideoInfo
+from vip.prompts import load_prompts
+from vip.protocols import Engine, Observer, Silent
+from vip.records import Candidate, Counts, Decision, Failure, Keyframe, Manifest, Record, VideoInfo
 from vip.store import Run
 from vip.video import Video, sha256_of
 
@@ -63,7 +69,7 @@ def extract(
     """
     path = Path(video)
     folder = Path(out) if out is not None else default_folder(path)
-    settings = settings or _settings(options)
+    settings = settings or _settings(ExtractSettings, options)
     observer = observer or Silent()
     manifest = _earlier(folder, path, settings, overwrite)
     if manifest is None or CHOSEN not in manifest.seconds:
@@ -78,11 +84,10 @@ def default_folder(video: Path) -> Path:
     return Path(f"{video.stem}.vip")
 
 
-def _settings(options: dict[str, Any]) -> ExtractSettings:
-    unknown = set(options) - set(ExtractSettings.model_fields)
-    if unknown:
-        raise TypeError(f"extract() got unexpected keywords: {', '.join(sorted(unknown))}")
-    return ExtractSettings(**options)
+def _settings(kind: type[SettingsT], options: dict[str, Any]) -> SettingsT:
+    if unknown := set(options) - set(kind.model_fields):
+        raise TypeError(f"unexpected keywords: {', '.join(sorted(unknown))}; there are {', '.join(kind.model_fields)}")
+    return kind(**options)
 
 
 def _earlier(folder: Path, path: Path, settings: ExtractSettings, overwrite: bool) -> Manifest | None:
@@ -125,11 +130,11 @@ def _choose(path: Path, folder: Path, settings: ExtractSettings, observer: Obser
     """Look at the candidates, decide, and write everything but the pictures."""
     start = perf_counter()
     sampler = registry.sampler(settings.sampler)
-    embedder_name, why = registry.auto_embedder(settings.embedder)
-    if why:
-        observer.note(why)
-    looker = Looker(registry.embedder(embedder_name), registry.detector(settings.detector))
+    embedder, why = registry.auto_embedder(settings.embedder)
+    looker = Looker(registry.embedder(embedder), registry.detector(settings.detector))
     with Video(path) as video, ThreadPoolExecutor(1) as hasher:
+        if why:
+            observer.note(f"auto embedder: {embedder}, {why}")
         store.make_folder(folder)
         digest = hasher.submit(sha256_of, path)
         planned = sampler.sample(video, keyframes=settings.keyframes)
@@ -293,3 +298,130 @@ def _write(path: Path, folder: Path, manifest: Manifest, observer: Observer) -> 
     store.write_rows(folder / store.KEYFRAMES, rows)
     seconds = {**manifest.seconds, WRITTEN: round(perf_counter() - start, 3)}
     store.write_json(folder / store.MANIFEST, manifest.model_copy(update={"seconds": seconds}))
+
+
+# ---------------------------------------------------------------- describing
+
+
+def caption(
+    run: Run | str | Path,
+    *,
+    overwrite: bool = False,
+    settings: CaptionSettings | None = None,
+    observer: Observer | None = None,
+    **options: Any,
+) -> Run:
+    """Describe the keyframes: a dense caption each, then FAMOuS from it (section 3.2).
+
+    Args:
+        run: a run, its folder, its keyframes/ folder, or any folder of pictures.
+        overwrite: describe again what another engine has described.
+        settings: or its fields as keywords: `engine=`, `base_url=`, `detector=`.
+
+    Returns:
+        The run with its descriptions. Those that this engine has given before are kept, not asked for again.
+
+    Raises:
+        EngineError: the engine cannot be asked; what is described stays.
+        ReplyError: not one keyframe could be described.
+        SomeFailedError: some keyframes could not be described; failures.jsonl says which and why.
+        UsageError, InputError, BackendError, StoreError: as for `extract`.
+    """
+    settings = settings or _settings(CaptionSettings, options)
+    observer = observer or Silent()
+    start = perf_counter()
+    choice = choose_engine(settings.engine, settings.base_url, os.environ)
+    engine = registry.engine(choice.engine, base_url=choice.base_url)
+    failures: list[Failure] = []
+    opened = run if isinstance(run, Run) else _open_for_captions(Path(run), settings, observer, failures)
+    done = _described(opened, engine.name, overwrite)
+    if settings.engine == "auto":
+        observer.note(f"auto engine: {engine.name}, because {choice.reason}")
+    manifest = opened.manifest
+    looked = manifest.backends["detector"] if manifest else settings.detector
+    todo = len(opened.keyframes) - len(done)
+    store.make_folder(opened.folder)
+    try:
+        with store.appending(opened.folder / store.JOURNAL) as append, observer.track("Describing", todo) as advance:
+            _finish(_ask(opened.keyframes, engine, looked, done, append, failures, advance))
+    finally:
+        opened = Run(opened.folder)
+        store.write_failures(opened.folder / store.FAILURES, failures)
+    store.write_rows(opened.folder / store.DESCRIPTIONS, opened.descriptions)
+    (opened.folder / store.JOURNAL).unlink(missing_ok=True)
+    if manifest and todo:
+        noted = {"captioning": {"engine": engine.name}, "seconds": {**manifest.seconds, "caption": round(perf_counter() - start, 3)}}
+        store.write_json(opened.folder / store.MANIFEST, manifest.model_copy(update=noted))
+    _raise_for(failures, len(opened.keyframes), opened.folder)
+    return Run(opened.folder)
+
+
+def _open_for_captions(folder: Path, settings: CaptionSettings, observer: Observer, failures: list[Failure]) -> Run:
+    home = folder.parent if folder.name == store.PICTURES and (folder.parent / store.MANIFEST).exists() else folder
+    if (home / store.MANIFEST).exists() or not home.is_dir():
+        return store.load_run(home)
+    pictures = pictures_in(home)
+    detector = registry.detector(settings.detector)
+    with observer.track("Looking at pictures", len(pictures)) as advance:
+        rows = list(keyframes_of(pictures, detector, on_failure=failures.append, advance=advance))
+    store.make_folder(home)
+    store.write_rows(home / store.KEYFRAMES, rows)
+    return Run(home)
+
+
+def _described(run: Run, engine: str, overwrite: bool) -> set[str]:
+    """Ids of the keyframes that this engine has described.
+
+    Raises:
+        UsageError: another engine has described some, and they are not to be overwritten.
+    """
+    others = sorted({row.engine for row in run.descriptions} - {engine})
+    if others and not overwrite:
+        raise UsageError(
+            f"{run.folder} is described by {', '.join(others)}, and now {engine} is asked. Add --overwrite to describe it again."
+        )
+    return {row.keyframe_id for row in run.descriptions if row.engine == engine}
+
+
+async def _ask(
+    keyframes: Sequence[store.KeyframePicture],
+    engine: Engine,
+    detector: str,
+    done: set[str],
+    append: Callable[[Record], None],
+    failures: list[Failure],
+    advance: Callable[[], None],
+) -> None:
+    try:
+        await describe(
+            keyframes,
+            engine,
+            load_prompts(),
+            detector_name=detector,
+            done=done,
+            on_description=append,
+            on_failure=failures.append,
+            advance=advance,
+        )
+    finally:
+        await engine.close()
+
+
+def _finish(work: Coroutine[Any, Any, None]) -> None:
+    """Run the coroutine to its end, also where a loop runs already (a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(work)
+    else:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(asyncio.run, work).result()
+
+
+def _raise_for(failures: Sequence[Failure], keyframes: int, folder: Path) -> None:
+    if not failures:
+        return
+    where = f"{folder / store.FAILURES} says why. Run the same command again to try only those."
+    if len(failures) >= keyframes:
+        raise ReplyError(f"None of {keyframes} keyframes could be described: {failures[0].message} {where}")
+    raise SomeFailedError(f"{len(failures)} of {keyframes} keyframes could not be described; {where}")

@@ -56,8 +56,8 @@ def embedder(name: str) -> Embedder:
 
 
 def auto_embedder(name: str) -> tuple[str, str | None]:
-    """The embedder that `auto` stands for here and now, with a sentence on why; any other name as it is."""
-    return ("classic", "Embedder auto: classic, the one that needs no weights.") if name == "auto" else (name, None)
+    """The embedder that `auto` stands for here and now, and why; any other name as it is, without a reason."""
+    return ("classic", "the embedded one, which needs no weights") if name == "auto" else (name, None)
 
 
 def detector(name: str) -> Detector:

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -253,6 +253,14 @@ def write_rows(path: Path, rows: Iterable[Record]) -> None:
     with replacing(path) as file:
         for row in rows:
             file.write(row.model_dump_json().encode() + b"\n")
+
+
+def write_failures(path: Path, failures: Sequence[Failure]) -> None:
+    """The failures of the last command; no file where there are none."""
+    if failures:
+        write_rows(path, failures)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def write_embeddings(path: Path, embeddings: Embeddings) -> None:

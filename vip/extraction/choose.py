@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from vip.clock import clock
 from vip.errors import InputError
 from vip.extraction.detect import has_people, text_of
 from vip.extraction.prune import prune
 from vip.extraction.quality import BadRule, blurred_beside, references, verdict
 from vip.extraction.scan import Look
 from vip.protocols import Embedder
-from vip.records import Decision, Embeddings, clock
+from vip.records import Decision, Embeddings
 
 SAME_PICTURE_LEVELS = 5  # of 255, in the cell of the signature that differs most; coding noise stays below it
 

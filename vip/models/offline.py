@@ -21,7 +21,8 @@ SURE, LIKELY = 0.8, 0.5  # a detection below is "probably" there, below the seco
 FILLS, LARGE, SMALL = 0.5, 0.15, 0.03  # share of the picture that a box covers
 DARK, DIM, BRIGHT, GLARING = 0.15, 0.32, 0.6, 0.8  # brightness
 LOW_CONTRAST, HIGH_CONTRAST = 0.12, 0.26
-BLURRED, SOFT, CRISP = 50.0, 150.0, 1500.0  # variance of the Laplacian; a plain wall has little of it too
+FLAT_CONTRAST = 0.02
+BLURRED, SOFT, CRISP = 0.01, 0.03, 0.2  # variance of the Laplacian per variance of the grey levels: contrast does not count
 COLOURLESS, MUTED, VIVID = 0.05, 0.15, 0.5  # mean saturation
 ALMOST_ALL = 0.85
 STILL_SHIFT, STILL_ZOOM = 0.02, 0.04  # no change in this direction
@@ -243,9 +244,13 @@ def _contrast_word(quality: Quality) -> str:
 
 
 def _sharpness_word(quality: Quality) -> str:
-    if quality.sharpness < SOFT:
-        return "soft, perhaps blurred" if quality.sharpness < BLURRED else "moderately sharp"
-    return "sharp" if quality.sharpness < CRISP else "very sharp"
+    """What the figure allows to say: a smooth picture has as little fine detail as a blurred one."""
+    if quality.contrast < FLAT_CONTRAST:
+        return "almost without detail"
+    detail = quality.sharpness / (255 * quality.contrast) ** 2
+    if detail < SOFT:
+        return "soft, perhaps blurred" if detail < BLURRED else "slightly soft"
+    return "sharp" if detail < CRISP else "very sharp"
 
 
 def _colours(facts: Facts, seed: int) -> str:

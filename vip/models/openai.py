@@ -37,6 +37,7 @@ REASONING_TOKENS = 8192  # reasoning counts against max_completion_tokens before
 PICTURE_DETAIL = "high"
 NO_KEY = "no-key"  # what servers that want none are sent: the library insists on one
 FORMATS = ("json_schema", "json_object", "text")  # how a schema is asked for, from the strictest on
+BROKEN = (json.JSONDecodeError, UnicodeDecodeError)  # what the library lets through when an answer is no JSON
 
 _THINKING = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"\A```\w*\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
@@ -100,7 +101,7 @@ class OpenAIEngine:
                 if is_rejection(exc) and form != forms[-1]:
                     continue
                 raise translated(exc, self._server, models=await self._models_for(exc)) from exc
-            except ValueError as exc:  # the library hands on what the JSON decoder raises
+            except BROKEN as exc:
                 scrub(exc, self._server)
                 raise broken_json(self._server) from exc
             reply = self._reply(completion, request)
@@ -157,15 +158,16 @@ class OpenAIEngine:
         if not isinstance(exc, openai.NotFoundError):
             return []
         try:
-            return _ids(await self._client.with_options(max_retries=0, timeout=CONNECT_TIMEOUT_S).models.list())
-        except (openai.OpenAIError, ValueError):
+            client = self._client.with_options(max_retries=0, timeout=CONNECT_TIMEOUT_S)
+            return _ids(await client.get("/models", cast_to=object))
+        except (openai.OpenAIError, *BROKEN):
             return []
 
     def _first_model(self) -> str:
         try:
             with openai.OpenAI(**self._settings) as client:
-                models = _ids(client.models.list())
-        except (openai.NotFoundError, ValueError) as exc:
+                models = _ids(client.get("/models", cast_to=object))
+        except (openai.NotFoundError, *BROKEN) as exc:
             scrub(exc, self._server)
             raise EngineError(f"{self._server.address} does not list its models. {_NAME_IT}") from exc
         except openai.OpenAIError as exc:
@@ -187,10 +189,11 @@ def _key(address: str) -> str | None:
     return key or None
 
 
-def _ids(page: Any) -> list[str]:
-    """Names of the models on a page; none where the server sent something else."""
-    entries = getattr(page, "data", None) or []
-    return [entry.id for entry in entries if isinstance(getattr(entry, "id", None), str)]
+def _ids(page: object) -> list[str]:
+    """Names of the models on a page; none where the server sent something else, as `models.list()` could not bear."""
+    entries = page.get("data") if isinstance(page, dict) else []
+    names = [entry.get("id") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    return [name for name in names if isinstance(name, str)]
 
 
 def _picture_part(picture: Picture) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -121,8 +122,9 @@ def scrub(exc: BaseException, server: Server) -> None:
     seen: BaseException | None = exc
     while seen is not None:
         seen.args = tuple(server.redacted(part) if isinstance(part, str) else part for part in seen.args)
-        if isinstance(getattr(seen, "message", None), str):
-            seen.message = server.redacted(seen.message)  # type: ignore[attr-defined]
+        if isinstance(message := getattr(seen, "message", None), str):
+            with suppress(AttributeError):
+                seen.message = server.redacted(message)  # type: ignore[attr-defined]
         seen = seen.__cause__ or seen.__context__
 
 
@@ -148,7 +150,9 @@ def _no_such_page(exc: Exception, server: Server) -> EngineError:
 
 def _not_found(exc: Exception, server: Server, models: Sequence[str]) -> EngineError:
     if not models or server.model in models:
-        return EngineError(f"{server.address} answers 404, not found{server.said(exc)}. Check the address: it usually ends in /v1.")
+        return EngineError(
+            f"{server.address} answers 404, not found{server.said(exc)}. Check the model and the address, which usually ends in /v1."
+        )
     near = difflib.get_close_matches(server.model, models, n=5, cutoff=0.4) or list(models[:5])
     more = ", …" if len(models) > len(near) else ""
     return EngineError(
@@ -163,7 +167,7 @@ def _too_many(exc: Exception, server: Server) -> EngineError:
             f"The quota of this API key at {server.address} is spent{server.said(exc)}. Add credit, or use --engine offline."
         )
     return EngineError(
-        f"{server.address} limits the rate of requests{server.said(exc)}, {_times(server)}. "
+        f"{server.address} limits the rate of requests{server.said(exc)}, {_times(exc, server)}. "
         "Wait a while and run the same command again: what is done stays done."
     )
 
@@ -185,7 +189,7 @@ def _about_item(exc: Exception) -> bool:
 
 def _server_fails(exc: Exception, server: Server) -> EngineError:
     status = getattr(exc, "status_code", 500)
-    return EngineError(f"{server.address} fails with HTTP {status}{server.said(exc)}, {_times(server)}. Try again later.")
+    return EngineError(f"{server.address} fails with HTTP {status}{server.said(exc)}, {_times(exc, server)}. Try again later.")
 
 
 def _other_status(exc: Exception, server: Server) -> EngineError | ReplyError:
@@ -196,7 +200,9 @@ def _other_status(exc: Exception, server: Server) -> EngineError | ReplyError:
 
 
 def _timed_out(exc: Exception, server: Server) -> EngineError:
-    return EngineError(f"{server.address} did not answer within {server.timeout_s:g} s, {_times(server)}. Try again, or a smaller model.")
+    return EngineError(
+        f"{server.address} did not answer within {server.timeout_s:g} s, {_times(exc, server)}. Try again, or a smaller model."
+    )
 
 
 def _unreachable(exc: Exception, server: Server) -> EngineError:
@@ -232,8 +238,11 @@ def _unknown(exc: Exception, server: Server) -> EngineError:
     return EngineError(f"The openai library failed with {type(exc).__name__}: {server.redacted(str(exc)) or 'no message'}.")
 
 
-def _times(server: Server) -> str:
-    return f"tried {server.attempts} times" if server.attempts > 1 else "tried once"
+def _times(exc: Exception, server: Server) -> str:
+    """How often the library tried: a Retry-After of hours keeps it from trying again."""
+    headers = getattr(getattr(exc, "request", None), "headers", {})
+    attempts = int(headers.get("x-stainless-retry-count", server.attempts - 1)) + 1
+    return f"tried {attempts} times" if attempts > 1 else "tried once"
 
 
 TRANSLATIONS: dict[str, Callable[[Exception, Server], EngineError | ReplyError]] = {

@@ -27,6 +27,10 @@ class Card:
     description: Description | None
     failure: Failure | None
     candidate: Candidate | None
+    size: str
+    """Its size; empty where it is the video's."""
+    why: str
+    """Why it was kept; empty where the page says it once for all."""
 
     @property
     def name(self) -> str:
@@ -124,8 +128,9 @@ def _measured(card: Card) -> Html:
         tag("span", "Sharpness ", tag("b", number(quality.sharpness))),
         tag("span", "Brightness ", tag("b", f"{quality.brightness:.0%}")),
         tag("span", "Contrast ", tag("b", f"{quality.contrast:.0%}")),
-        tag("span", f"{card.keyframe.width_px} × {card.keyframe.height_px}"),
     ]
+    if card.size:
+        facts.append(tag("span", card.size))
     if candidate is not None and candidate.stands_in_for is not None:
         time_s = float(candidate.stands_in_for * candidate.time_base)
         facts.append(tag("span", f"Stands in for the bad frame at {time_code(time_s)}"))
@@ -142,8 +147,8 @@ def _origin(card: Card) -> Html:
         if card.description.grounding:
             given = tag("ul", join(tag("li", item, dir="auto") for item in card.description.grounding))
             parts.append(tag("details", tag("summary", f"What the engine was given ({len(card.description.grounding)})"), given))
-    if card.candidate is not None and card.candidate.decision.reason:
-        parts.append(tag("p", tag("bdi", card.candidate.decision.reason), class_="why"))
+    if card.why:
+        parts.append(tag("p", tag("bdi", card.why), class_="why"))
     return join(parts)
 
 

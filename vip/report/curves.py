@@ -47,7 +47,8 @@ class Curve:
     title: str
     explanation: str
     points: tuple[Point, ...]
-    from_zero: bool = False
+    base: float = 0.0
+    """The value axis reaches at least down to here, so that tiny differences do not look like cliffs."""
     threshold: float | None = None
     threshold_label: str = ""
 
@@ -70,7 +71,7 @@ def sharpness_curve(candidates: Sequence[Candidate], keyframes: Sequence[Keyfram
             sharpness = frame.record.quality.sharpness
             points.append(Point(frame.time_s, sharpness, "kept", f"{time_code(frame.time_s)} keyframe, sharpness {number(sharpness)}"))
     explanation = "Variance of the Laplacian of each candidate. Low means blurred."
-    return Curve("Sharpness", explanation, _in_order(points), from_zero=True, threshold=least, threshold_label="least asked for")
+    return Curve("Sharpness", explanation, _in_order(points), threshold=least, threshold_label="least asked for")
 
 
 def similarity_curve(candidates: Sequence[Candidate], embeddings: Embeddings) -> Curve:
@@ -87,7 +88,7 @@ def similarity_curve(candidates: Sequence[Candidate], embeddings: Embeddings) ->
         for row, cosine in zip(decoded[1:], consecutive_cosines(embeddings.image), strict=False)
     ]
     explanation = f"Cosine of each candidate to the one before it, measured by {embeddings.model}. Low means that the scene changed."
-    return Curve("Similarity", explanation, _in_order(points))
+    return Curve("Similarity", explanation, _in_order(points), base=0.9)
 
 
 def consecutive_cosines(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
@@ -139,10 +140,12 @@ def figure(curve: Curve, span: Span) -> Html:
 
 def _scale(curve: Curve) -> Scale:
     values = [point.value for point in curve.points] + ([curve.threshold] if curve.threshold is not None else [])
-    return Scale(tuple(round_ticks(0.0 if curve.from_zero else min(values), max(values))))
+    return Scale(tuple(round_ticks(min(curve.base, *values), max(values))))
 
 
 def _svg(curve: Curve, points: Sequence[Point], scale: Scale, span: Span) -> Html:
+    crowded = sum(point.kind == "kept" for point in points) > MAX_RULES
+    radius: dict[Kind, float] = {"kept": 3 if crowded else 4.5, "pruned": 1.5 if crowded else 2.5, "bad": 2.5}
     keyframes_last = sorted(points, key=lambda point: point.kind == "kept")
     return tag(
         "svg",
@@ -151,7 +154,7 @@ def _svg(curve: Curve, points: Sequence[Point], scale: Scale, span: Span) -> Htm
         _keyframe_lines(points, span),
         _threshold(curve, scale),
         _line(points, scale, span),
-        join(_dot(point, span.place(point.time_s), scale.y(point.value)) for point in keyframes_last),
+        join(_dot(point, span.place(point.time_s), scale.y(point.value), radius=radius[point.kind]) for point in keyframes_last),
         height=HEIGHT_PX,
         role="img",
         aria_label=_spoken(curve),
@@ -197,9 +200,8 @@ def _line(points: Sequence[Point], scale: Scale, span: Span) -> Html:
     return tag("svg", line, viewBox=f"0 0 100 {HEIGHT_PX}", width="100%", height=HEIGHT_PX, preserveAspectRatio="none")
 
 
-def _dot(point: Point, place: float, y: float) -> Html:
+def _dot(point: Point, place: float, y: float, *, radius: float) -> Html:
     x = percent(place)
-    radius = 4.5 if point.kind == "kept" else 2.5
     shown = tag("circle", class_=f"dot {point.kind}", cx=x, cy=y, r=radius)
     # The point is small, the area that answers with its tooltip is not.
     return tag("g", tag("title", point.label), tag("circle", class_="hit", cx=x, cy=y, r=9), shown)

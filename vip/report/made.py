@@ -20,16 +20,21 @@ def made(manifest: Manifest | None, descriptions: Sequence[Description]) -> Html
 
 
 def _of_manifest(manifest: Manifest) -> list[Html]:
-    seconds = {stage: f"{seconds:.2f} s" for stage, seconds in manifest.seconds.items()}
+    seconds = {stage: _seconds(value) for stage, value in manifest.seconds.items()}
     if len(seconds) > 1:
-        seconds["together"] = f"{sum(manifest.seconds.values()):.2f} s"
+        seconds["together"] = _seconds(sum(manifest.seconds.values()))
     return [
         _table("Seconds per stage", seconds),
         _table("Settings", {"command": manifest.command, **manifest.settings}),
+        _table("Settings of the captions", manifest.captioning or {}),
         _table("What auto became", manifest.backends),
         _table("Versions", {**manifest.versions, "device": manifest.device}),
         _table("The file", _of_video(manifest.video)),
     ]
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f} s" if value >= 0.1 else f"{value:.3f} s"
 
 
 def _of_video(video: VideoInfo) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from functools import cached_property
 from importlib import resources
 from pathlib import Path, PurePath
 
-from vip.records import Candidate, Embeddings
+from vip.records import Candidate, Embeddings, Keyframe
 from vip.report.axes import Span, evenly, span_of
 from vip.report.cards import Card, article, failures_by_keyframe
 from vip.report.curves import figure, legend, sharpness_curve, similarity_curve
@@ -73,8 +73,19 @@ class Report:
         return span_of(self.run.manifest.video if self.run.manifest else None, [*times_s, *(row.time_s for row in self.candidates)])
 
     @cached_property
-    def cards(self) -> list[Card]:
+    def chosen(self) -> list[Candidate | None]:
+        """The candidates that the keyframes were, where that is known."""
         by_index = {row.index: row for row in self.candidates}
+        return [None if frame.record.candidate is None else by_index.get(frame.record.candidate) for frame in self.keyframes]
+
+    @cached_property
+    def why(self) -> str:
+        """The reason for which every keyframe was kept; empty where they differ."""
+        reasons = {candidate.decision.reason if candidate else "" for candidate in self.chosen}
+        return reasons.pop() if len(reasons) == 1 else ""
+
+    @cached_property
+    def cards(self) -> list[Card]:
         descriptions = {row.keyframe_id: row for row in self.run.descriptions}
         failures = failures_by_keyframe([frame.record for frame in self.keyframes], self.run.failures)
         return [
@@ -85,10 +96,17 @@ class Report:
                 shown=shown,
                 description=descriptions.get(frame.id),
                 failure=failures.get(frame.id),
-                candidate=None if frame.record.candidate is None else by_index.get(frame.record.candidate),
+                candidate=candidate,
+                size=self.size_of(frame.record),
+                why=candidate.decision.reason if candidate and not self.why else "",
             )
-            for i, frame, shown in zip(self.numbers, self.keyframes, self.shown, strict=True)
+            for i, frame, shown, candidate in zip(self.numbers, self.keyframes, self.shown, self.chosen, strict=True)
         ]
+
+    def size_of(self, keyframe: Keyframe) -> str:
+        """Only where it is not the video's, which stands at the top."""
+        size, video = (keyframe.width_px, keyframe.height_px), self.run.manifest.video if self.run.manifest else None
+        return "" if video and size == (video.width_px, video.height_px) else f"{size[0]} × {size[1]}"
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -233,6 +251,8 @@ def _keyframes(report: Report) -> Iterator[Html]:
     kind = f"keyframes {'described' if described else 'sheet'}{' portrait' if report.portrait else ''}"
     yield Html(f'<section class="{kind}">')
     yield tag("h2", "Keyframes" if report.run.manifest or report.candidates else "Pictures")
+    if report.why:
+        yield tag("p", report.why, class_="hint", dir="auto")
     if any(card.keyframe.detections and card.shown for card in cards):
         yield tag("label", tag("input", type="checkbox", id="show-boxes"), " Show what was detected in the pictures", class_="switch")
     if len(cards) < len(report.run.keyframes):

@@ -16,11 +16,11 @@ from pathlib import Path
 from vip.errors import InputError
 from vip.records import Image
 from vip.report.markup import Html, tag
-from vip.store import KeyframePicture
+from vip.store import THUMBNAILS, KeyframePicture
 
-THUMBNAILS = "thumbnails.zip"
 THUMBNAIL_SIDE_PX = 160
 THUMBNAIL_BYTES = 32 * 2**10  # a JPEG of 160x160 noise at quality 90 has 26 kB
+THUMBNAILS_BYTES = 4 * 2**20
 LONGEST_SIDE_PX = 960
 SHORTEST_LONGEST_SIDE_PX = 96
 JPEG_QUALITY = 82
@@ -85,10 +85,11 @@ def _encode(image: Image, side_px: int) -> Jpeg:
 
 
 class Thumbnails:
-    """The candidates' thumbnails; a member that is missing, too large or no JPEG is None."""
+    """The candidates' thumbnails; a member that is missing, too large or no JPEG is None, and so is all beyond the page's share."""
 
     def __init__(self, archive: zipfile.ZipFile | None) -> None:
         self._archive = archive
+        self._left_bytes = THUMBNAILS_BYTES
 
     def read(self, index: int) -> bytes | None:
         if self._archive is None:
@@ -98,7 +99,10 @@ class Thumbnails:
                 data = member.read(THUMBNAIL_BYTES + 1)
         except (KeyError, OSError, RuntimeError, EOFError, zipfile.BadZipFile):
             return None
-        return data if data.startswith(b"\xff\xd8\xff") and len(data) <= THUMBNAIL_BYTES else None
+        if not data.startswith(b"\xff\xd8\xff") or len(data) > min(THUMBNAIL_BYTES, self._left_bytes):
+            return None
+        self._left_bytes -= len(data)
+        return data
 
 
 @contextmanager

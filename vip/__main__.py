@@ -1,0 +1,5 @@
+"""`python -m vip`."""
+
+from vip.cli import main
+
+main()

@@ -1,0 +1,64 @@
+"""What a person sees while vip works: notes and progress bars on stderr, results on stdout."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from vip.records import Call
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, one object a line, and nothing else on stdout.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more: seconds of each stage.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+
+
+class Console:
+    """The observer of the command line. Bars appear on a terminal only."""
+
+    def __init__(self, *, quiet: bool = False, verbose: bool = False, as_json: bool = False) -> None:
+        self.quiet, self.verbose, self.as_json = quiet, verbose, as_json
+
+    def note(self, text: str) -> None:
+        if not self.quiet:
+            print(f"vip: {text}", file=sys.stderr)
+
+    def detail(self, text: str) -> None:
+        """A note for --verbose."""
+        if self.verbose:
+            self.note(text)
+
+    def say(self, text: str = "") -> None:
+        """A line of the result for people."""
+        if not self.quiet and not self.as_json:
+            print(text)
+
+    @contextmanager
+    def track(self, title: str, total: int) -> Iterator[Callable[[], None]]:
+        if self.quiet or total == 0 or not sys.stderr.isatty():
+            yield lambda: None
+            return
+        from rich.console import Console as RichConsole
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=RichConsole(stderr=True), transient=True) as progress:
+            task = progress.add_task(title, total=total)
+            yield lambda: progress.advance(task)
+
+
+def print_json(record: dict[str, Any]) -> None:
+    """One line of JSON on stdout."""
+    import json
+
+    print(json.dumps(record, ensure_ascii=False), flush=True)
+
+
+def cost_of(calls: list[Call]) -> str:
+    """`24 calls, 31,200 tokens in, 4,100 out`; empty where no tokens were counted."""
+    tokens_in, tokens_out = sum(call.tokens_in or 0 for call in calls), sum(call.tokens_out or 0 for call in calls)
+    return f"{len(calls)} calls, {tokens_in:,} tokens in, {tokens_out:,} out" if tokens_in or tokens_out else ""

@@ -1,0 +1,32 @@
+"""The options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Videos = Annotated[list[Path], typer.Argument(help="Video files, or folders of them.", show_default=False)]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="The run folder; with several videos, the folder for their run folders.", show_default="NAME.vip"),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a run of another video or of other settings.")]
+Keyframes = Annotated[int | None, typer.Option("--keyframes", "-n", help="How many keyframes are wanted.", show_default="12")]
+Sampler = Annotated[str | None, typer.Option(help="How candidates are chosen.", show_default="sync", metavar="NAME")]
+Embedder = Annotated[str | None, typer.Option(help="What compares frames.", show_default="auto", metavar="NAME")]
+Detector = Annotated[str | None, typer.Option(help="What finds people and objects.", show_default="opencv", metavar="NAME")]
+MinSharpness = Annotated[
+    float | None,
+    typer.Option(help="Drop frames whose variance of the Laplacian is lower, whatever their surroundings.", show_default=False),
+]
+Format = Annotated[str | None, typer.Option(help="File format of the keyframes: jpg, png or webp.", show_default="jpg", metavar="NAME")]
+EngineName = Annotated[
+    str | None,
+    typer.Option("--engine", help="Who describes: offline, openai:MODEL, or auto.", show_default="auto", metavar="NAME"),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(help="Address of an OpenAI-compatible server, for example http://localhost:8000/v1.", show_default=False, metavar="URL"),
+]

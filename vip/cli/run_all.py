@@ -1,0 +1,54 @@
+"""`vip run`: extract, caption and report in one go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vip.cli import caption as caption_cli
+from vip.cli import extract as extract_cli
+from vip.cli import options
+from vip.cli.console import AsJson, Console, Quiet, Verbose, print_json
+
+EXAMPLES = """[bold]Examples[/bold]
+vip run video.mp4                              keyframes, captions and a page into video.vip/
+vip run video.mp4 -n 24 --engine offline       24 keyframes, described without any API
+vip run clips/ -o runs/                        a run folder for each video of a folder
+"""
+
+
+def run_command(
+    videos: options.Videos,
+    keyframes: options.Keyframes = None,
+    out: options.Out = None,
+    engine: options.EngineName = None,
+    base_url: options.BaseUrl = None,
+    sampler: options.Sampler = None,
+    embedder: options.Embedder = None,
+    detector: options.Detector = None,
+    min_sharpness: options.MinSharpness = None,
+    format: options.Format = None,  # noqa: A002 - the option's name
+    overwrite: options.Overwrite = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+) -> None:
+    """Do the whole job: choose keyframes, describe them, and write a page to look at."""
+    from vip.config import CaptionSettings, ExtractSettings, resolve
+    from vip.report import run
+
+    console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
+    choice = {"keyframes": keyframes, "sampler": sampler, "embedder": embedder, "min_sharpness": min_sharpness, "format": format}
+    extraction = resolve(ExtractSettings, {**choice, "detector": detector})
+    captioning = resolve(CaptionSettings, {"engine": engine, "base_url": base_url, "detector": detector})
+
+    def work(video: Path, folder: Path) -> None:
+        done = run(video, out=folder, overwrite=overwrite, extraction=extraction, captioning=captioning, observer=console)
+        if as_json:
+            descriptions = [row.model_dump(mode="json") for row in done.descriptions]
+            print_json({**extract_cli.summary(done, video), "descriptions": descriptions, "report": str(done.folder / "report.html")})
+            return
+        console.say(f"{video.name}: {len(done.keyframes)} keyframes")
+        caption_cli.show(done, console)
+        console.say(f"Open {done.folder}/report.html")
+
+    extract_cli.each(videos, out, work, console)
