@@ -72,10 +72,12 @@ def extract(
     settings = settings or _settings(ExtractSettings, options)
     observer = observer or Silent()
     manifest = _earlier(folder, path, settings, overwrite)
-    if manifest is None or CHOSEN not in manifest.seconds:
-        manifest = _choose(path, folder, settings, observer)
-    if WRITTEN not in manifest.seconds:
-        _write(path, folder, manifest, observer)
+    if manifest and WRITTEN in manifest.seconds:
+        return Run(folder)
+    with Video(path) as source:
+        if manifest is None or CHOSEN not in manifest.seconds:
+            manifest = _choose(source, folder, settings, observer)
+        _write(source, folder, manifest, observer)
     return Run(folder)
 
 
@@ -126,17 +128,17 @@ def _same_file(known: VideoInfo, path: Path) -> bool:
 # ---------------------------------------------------------------- choosing
 
 
-def _choose(path: Path, folder: Path, settings: ExtractSettings, observer: Observer) -> Manifest:
+def _choose(video: Video, folder: Path, settings: ExtractSettings, observer: Observer) -> Manifest:
     """Look at the candidates, decide, and write everything but the pictures."""
     start = perf_counter()
     sampler = registry.sampler(settings.sampler)
     embedder, why = registry.auto_embedder(settings.embedder)
     looker = Looker(registry.embedder(embedder), registry.detector(settings.detector))
-    with Video(path) as video, ThreadPoolExecutor(1) as hasher:
-        if why:
-            observer.note(f"auto embedder: {embedder}, {why}")
-        store.make_folder(folder)
-        digest = hasher.submit(sha256_of, path)
+    if why:
+        observer.note(f"auto embedder: {embedder}, {why}")
+    store.make_folder(folder)
+    with ThreadPoolExecutor(1) as hasher:
+        digest = hasher.submit(sha256_of, video.path)
         planned = sampler.sample(video, keyframes=settings.keyframes)
         looks = _look(video, planned, looker, settings, observer)
         info = video.info(sha256=digest.result())
@@ -145,7 +147,7 @@ def _choose(path: Path, folder: Path, settings: ExtractSettings, observer: Obser
     if lost:
         losses.append(f"{len(lost)} of {len(planned)} candidates could not be decoded; the others are used.")
     if not looks:
-        raise InputError(f"{path}: none of its {len(planned)} candidate frames can be decoded; the file is damaged.")
+        raise InputError(f"{video.path}: none of its {len(planned)} candidate frames can be decoded; the file is damaged.")
     embeddings = choose.embed(looks, looker.embedder)
     decisions = choose.choose(looks, embeddings, keyframes=settings.keyframes, min_sharpness=settings.min_sharpness)
     rows = _rows(looks, decisions, lost, video)
@@ -157,7 +159,7 @@ def _choose(path: Path, folder: Path, settings: ExtractSettings, observer: Obser
         backends={"sampler": sampler.name, "embedder": looker.embedder.name, "detector": looker.detector.name},
         versions=_versions(),
         device="cpu",
-        video_id=path.stem,
+        video_id=video.path.stem,
         video=info,
         notes=notes,
         counts=counts,
@@ -260,14 +262,14 @@ def _versions() -> dict[str, str]:
 # ---------------------------------------------------------------- writing
 
 
-def _write(path: Path, folder: Path, manifest: Manifest, observer: Observer) -> None:
+def _write(video: Video, folder: Path, manifest: Manifest, observer: Observer) -> None:
     """Decode the keyframes at full size and write them; those that an earlier, killed run wrote are kept."""
     start = perf_counter()
     kept = [row for row in store.read_rows(folder / store.CANDIDATES, Candidate) if row.decision.kept]
     suffix = manifest.settings["format"]
     names = {row.pts: store.picture_name(number, row.time_s, suffix, of=len(kept)) for number, row in enumerate(kept, 1)}
     store.make_folder(folder / store.PICTURES)
-    with Video(path) as video, observer.track("Writing keyframes", len(kept)) as advance:
+    with observer.track("Writing keyframes", len(kept)) as advance:
 
         def work(reader: Video, batch: Sequence[int]) -> Iterator[int]:
             for frame in reader.frames(batch):
@@ -278,7 +280,7 @@ def _write(path: Path, folder: Path, manifest: Manifest, observer: Observer) -> 
         missing = [pts for pts, name in names.items() if not (folder / store.PICTURES / name).exists()]
         done = set(scan.in_parallel(video, missing, work))
     if lost := set(missing) - done:
-        raise InputError(f"{path}: {len(lost)} keyframes could be decoded before and cannot now. Did the file change?")
+        raise InputError(f"{video.path}: {len(lost)} keyframes could be decoded before and cannot now. Did the file change?")
     rows = [
         Keyframe(
             id=f"{manifest.video_id}:{number:04d}",

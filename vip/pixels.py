@@ -21,7 +21,11 @@ UNTURNED: Turn = np.eye(2, dtype=np.int64)
 
 
 def turn_of(frame: VideoFrame) -> Turn:
-    """The display matrix as the nearest quarter turn, mirrored or not; the identity where there is none."""
+    """The display matrix as the nearest quarter turn, mirrored or not; the identity where there is none.
+
+    PyAV's side data and its frame refer to each other: a frame that was asked stays in memory until the next garbage
+    collection. Ask one frame a video, and the others for their `rotation`.
+    """
     try:
         matrix = cast(Any, frame.side_data)["DISPLAYMATRIX"]
     except KeyError:
@@ -44,13 +48,15 @@ def degrees_of(turn: Turn) -> int:
     return {(1, 0): 0, (0, 1): 90, (-1, 0): 180, (0, -1): 270}[int(turn[0, 0]), int(turn[0, 1])]
 
 
-def shown_size(frame: VideoFrame, pixel_aspect: Fraction) -> tuple[int, int]:
+def shown_size(frame: VideoFrame, pixel_aspect: Fraction, turn: Turn) -> tuple[int, int]:
     """(width, height) in pixels as displayed. Like players, stretch the short axis and never throw lines away."""
     width, height = _square_pixel_size(frame, pixel_aspect)
-    return (height, width) if turn_of(frame)[0, 0] == 0 else (width, height)
+    return (height, width) if turn[0, 0] == 0 else (width, height)
 
 
-def to_image(frame: VideoFrame, pixel_aspect: Fraction, reformatter: VideoReformatter, *, longest_side_px: int | None = None) -> Image:
+def to_image(
+    frame: VideoFrame, pixel_aspect: Fraction, turn: Turn, reformatter: VideoReformatter, *, longest_side_px: int | None = None
+) -> Image:
     """uint8 (H, W, 3) RGB at the displayed size, or with its longest side scaled to `longest_side_px`."""
     width, height = _square_pixel_size(frame, pixel_aspect)
     if longest_side_px is not None:
@@ -71,7 +77,7 @@ def to_image(frame: VideoFrame, pixel_aspect: Fraction, reformatter: VideoReform
         ).to_ndarray(),
         np.uint8,
     )
-    return _turned(_over_black(picture) if has_alpha else picture, turn_of(frame))
+    return _turned(_over_black(picture) if has_alpha else picture, turn)
 
 
 def _square_pixel_size(frame: VideoFrame, pixel_aspect: Fraction) -> tuple[int, int]:

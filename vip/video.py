@@ -27,7 +27,7 @@ from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from vip.errors import InputError
-from vip.pixels import degrees_of, shown_size, to_image, turn_of
+from vip.pixels import Turn, degrees_of, shown_size, to_image, turn_of
 from vip.records import Frame, PacketIndex, VideoInfo
 
 VIDEO_SUFFIXES = frozenset(
@@ -60,6 +60,7 @@ class Video:
         self.losses: list[str] = []
         """What could not be read, one sentence each."""
         self._threads = threads
+        self._turns: dict[int, Turn] = {}
         self._open()
         self._take(index if index is not None else self._read_index())
 
@@ -84,6 +85,7 @@ class Video:
         return Video(self.path, threads=threads, index=self.index)
 
     def close(self) -> None:
+        self._packets = iter(())  # the generator refers back to this object, and would keep the decoder's pictures alive
         self._container.close()
 
     def __enter__(self) -> Video:
@@ -113,7 +115,7 @@ class Video:
             InputError: not one frame can be decoded.
         """
         first = self._first_frame()
-        width, height = shown_size(first, self.pixel_aspect)
+        width, height = shown_size(first, self.pixel_aspect, self._turn(first))
         shown = self.index.shown_pts
         stat = self.path.stat()
         return VideoInfo(
@@ -126,7 +128,7 @@ class Video:
             pixel_format=first.format.name,
             width_px=width,
             height_px=height,
-            rotation_deg=degrees_of(turn_of(first)),
+            rotation_deg=degrees_of(self._turn(first)),
             pixel_aspect_ratio=self.pixel_aspect,
             frame_rate=self._stream.average_rate or None,
             duration_s_from_header=self._header_duration_s(),
@@ -218,8 +220,14 @@ class Video:
         Stop iterating early and what comes behind is not decoded.
         """
         for frame in self._decoded(sorted(set(pts))):
-            image = to_image(frame, self.pixel_aspect, self._reformatter, longest_side_px=longest_side_px)
+            image = to_image(frame, self.pixel_aspect, self._turn(frame), self._reformatter, longest_side_px=longest_side_px)
             yield Frame(cast(int, frame.pts), self.time_base, image)
+
+    def _turn(self, frame: VideoFrame) -> Turn:
+        rotation = frame.rotation
+        if rotation not in self._turns:
+            self._turns[rotation] = turn_of(frame)
+        return self._turns[rotation]
 
     def groups(self, pts: Sequence[int]) -> list[list[int]]:
         """Split sorted PTS where decoding starts anew: the frames of one group share a sync frame."""

@@ -140,7 +140,7 @@ def test_the_address_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch)
 
 def test_without_key_and_address_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "  ")
-    with pytest.raises(EngineError, match="OPENAI_API_KEY is not set.*--engine offline"):
+    with pytest.raises(EngineError, match=r"OPENAI_API_KEY is not set.*--engine offline"):
         OpenAIEngine("gpt-5-mini")
 
 
@@ -238,7 +238,9 @@ def test_a_silent_server_times_out() -> None:
 # ---------------------------------------------------------------- servers that know no schema
 
 
-@pytest.mark.parametrize(("behaviour", "forms"), [("no_schema", ["json_schema", "json_object"]), ("no_format", ["json_schema", "json_object", None])])
+@pytest.mark.parametrize(
+    ("behaviour", "forms"), [("no_schema", ["json_schema", "json_object"]), ("no_format", ["json_schema", "json_object", None])]
+)
 def test_a_server_without_schemas_gets_it_in_words_from_then_on(behaviour: str, forms: list[str | None]) -> None:
     with ApiServer(behaviour) as server:
         replies = ask(OpenAIEngine("tiny-vlm", base_url=server.base_url), STRUCTURED, STRUCTURED)
@@ -296,9 +298,7 @@ def test_user_name_and_password_of_the_address_are_nowhere() -> None:
     assert "anna" not in str(caught.value)
 
 
-@given(
-    before=st.text(max_size=20), key=st.from_regex(r"[A-Za-z0-9_.-]{12,60}", fullmatch=True), after=st.text(max_size=400)
-)
+@given(before=st.text(max_size=20), key=st.from_regex(r"[A-Za-z0-9_.-]{12,60}", fullmatch=True), after=st.text(max_size=400))
 def test_redaction_leaves_no_key_in_any_text(before: str, key: str, after: str) -> None:
     server = Server("http://localhost/v1", "m", key, 3, 1.0)
     assert key not in server.redacted(f"{before}{key}{after}{key}")

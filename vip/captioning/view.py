@@ -18,6 +18,7 @@ from vip.protocols import ViewChange
 from vip.records import Image
 
 LONGEST_SIDE_PX = 480
+SMALLEST_SIDE_PX = 64  # below, there is no room for corners: ORB describes each by 31x31 px
 CORNERS = 800
 BEST_OF_TWO = 0.8  # Lowe's ratio: the best match must be clearly better than the second best
 LEAST_MATCHES = 12
@@ -58,7 +59,7 @@ def view_change(before: Image, now: Image) -> ViewChange:
     unmoved = _likeness(first, second, np.ones(first.shape, bool))
     fit = _fit(first, second)
     if fit is None or fit.likeness < (LEAST_LIKENESS_STILL if fit.still else LEAST_LIKENESS_MOVED):
-        return ViewChange("same view" if _looks_same(first, second, unmoved) else "new view")
+        return ViewChange("same view" if _looks_same(first, second) else "new view")
     if fit.still or fit.likeness < unmoved:
         return ViewChange("same view")
     return ViewChange("view moved", fit.shift_xy, fit.zoom)
@@ -102,6 +103,8 @@ def _fit(first: Grey, second: Grey) -> _Fit | None:
 
 def _matches(first: Grey, second: Grey) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
     """(N, 2) points of the first picture and where they are in the second; None where there are too few."""
+    if min(first.shape) < SMALLEST_SIDE_PX:
+        return None
     orb = cv2.ORB.create(nfeatures=CORNERS, fastThreshold=5, edgeThreshold=16)
     (points, codes), (other_points, other_codes) = (orb.detectAndCompute(grey, None) for grey in (first, second))
     if codes is None or other_codes is None or len(other_codes) < 2:
@@ -116,15 +119,20 @@ def _matches(first: Grey, second: Grey) -> tuple[npt.NDArray[np.float32], npt.ND
 
 
 def _likeness(first: Grey, second: Grey, where: npt.NDArray[np.bool_]) -> float:
-    """Correlation of the grey levels where both pictures are, slightly blurred; 0 where one of them is flat."""
+    """Correlation of the grey levels where both pictures are, slightly blurred."""
     one, other = (cv2.GaussianBlur(grey, (0, 0), 3).astype(np.float32)[where] for grey in (first, second))
-    if one.std() < FLAT or other.std() < FLAT:
-        return 0.0
-    return float(np.mean((one - one.mean()) * (other - other.mean())) / (one.std() * other.std()))
+    return _correlation(one, other)
 
 
-def _looks_same(first: Grey, second: Grey, still: float) -> bool:
+def _looks_same(first: Grey, second: Grey) -> bool:
     """For pictures without corners to compare: as good as equal grey levels, area by area."""
     one, other = (cv2.resize(grey, (32, 18), interpolation=cv2.INTER_AREA).astype(np.float32) for grey in (first, second))
     both_flat = one.std() < FLAT and other.std() < FLAT
-    return bool(np.abs(one - other).mean() < SAME_LEVELS and (both_flat or still > STILL_LIKENESS))
+    return bool(np.abs(one - other).mean() < SAME_LEVELS and (both_flat or _correlation(one, other) > STILL_LIKENESS))
+
+
+def _correlation(one: npt.NDArray[np.float32], other: npt.NDArray[np.float32]) -> float:
+    """In [-1, 1]; 0 where one of the two is flat."""
+    if one.std() < FLAT or other.std() < FLAT:
+        return 0.0
+    return float(np.mean((one - one.mean()) * (other - other.mean())) / (one.std() * other.std()))

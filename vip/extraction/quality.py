@@ -55,7 +55,7 @@ def measure(image: Image) -> Measured:
     mean, deviation = (float(value[0, 0]) for value in cv2.meanStdDev(grey))
     laplacian = cv2.Laplacian(grey, cv2.CV_16S)
     _, spread = cv2.meanStdDev(laplacian)
-    levels = np.cumsum(np.bincount(grey.ravel(), minlength=256)) / grey.size
+    levels = np.cumsum(cv2.calcHist([grey], [0], None, [256], [0, 256])) / grey.size
     quality = Quality(sharpness=float(spread[0, 0]) ** 2, brightness=mean / 255, contrast=deviation / 255)
     return Measured(quality, float(np.searchsorted(levels, 0.005)) / 255, float(np.searchsorted(levels, 0.995)) / 255)
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
+from queue import SimpleQueue
 from threading import Event
 from typing import TypeVar
 
@@ -91,25 +94,40 @@ def in_parallel(video: Video, pts: Sequence[int], work: Callable[[Video, Sequenc
     """
     groups = video.groups(pts) if not video.index.by_decoding else [list(pts)]
     cores = os.cpu_count() or 1
+    workers = min(cores, len(groups) or 1)
     stop = Event()
+    readers: SimpleQueue[Video | None] = SimpleQueue()
 
     def run(batch: Sequence[int]) -> list[ResultT]:
-        results = []
-        with video.reopen(threads=0 if len(groups) < cores else 1) as reader:
-            for result in work(reader, batch):
-                results.append(result)
-                if stop.is_set():
-                    break
-        return results
-
-    with ThreadPoolExecutor(min(cores, len(groups) or 1)) as pool:
+        reader = readers.get() or video.reopen(threads=0 if len(groups) < cores else 1)
         try:
-            futures = [pool.submit(run, batch) for batch in _batches(groups, cores * BATCHES_PER_WORKER)]
+            return list(takewhile(lambda _: not stop.is_set(), work(reader, batch)))
+        finally:
+            readers.put(reader)
+
+    with _one_opencv_thread(), ThreadPoolExecutor(workers) as pool:
+        for _ in range(workers):
+            readers.put(None)
+        try:
+            futures = [pool.submit(run, batch) for batch in _batches(groups, workers * BATCHES_PER_WORKER)]
             return [result for future in futures for result in future.result()]
-        except BaseException:
+        finally:
             stop.set()
             pool.shutdown(cancel_futures=True)
-            raise
+            for reader in (readers.get() for _ in range(workers)):
+                if reader is not None:
+                    reader.close()
+
+
+@contextmanager
+def _one_opencv_thread() -> Iterator[None]:
+    """Keep OpenCV from starting threads of its own in each of ours."""
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before)
 
 
 def _batches(groups: Sequence[Sequence[int]], count: int) -> list[list[int]]:

@@ -66,10 +66,19 @@ def caption(facts: Facts) -> str:
     found, light, colours = _found(facts, seed), _light(facts, seed >> 4), _colours(facts, seed >> 8)
     change = [] if facts.change is None else [_change(facts.change, _before(facts), seed >> 12)]
     orders = (
-        [*found, light, colours, *change],
-        [*found, colours, light, *change],
-        [light, *found, colours, *change],
-        [*change, *found, colours, light],
+        (
+            [*found, light, colours, *change],
+            [*found, colours, light, *change],
+            [light, *found, colours, *change],
+            [*change, *found, colours, light],
+        )
+        if facts.detections
+        else (
+            [light, colours, *change, *found],
+            [colours, light, *found, *change],
+            [light, colours, *found, *change],
+            [*change, colours, light, *found],
+        )
     )
     return " ".join(_capital(sentence) for sentence in orders[(seed >> 16) % len(orders)])
 
@@ -100,7 +109,7 @@ class _Group:
     """How many of them have a face that was found too."""
 
     def phrase(self) -> str:
-        """`a person on the left, large in the frame`, `three people (one on the left, two in the centre)`."""
+        """`a person on the left, large in the frame`, `three people (one on the left and two in the centre)`."""
         if len(self.boxes) == 1:
             details = [part for part in (_size(self.boxes[0]), "with the face in view" if self.faces else "") if part]
             return ", ".join([f"{self.doubt}{_article(self.label)} {self.label} {_where(self.boxes[0])}", *details])
@@ -187,12 +196,12 @@ def _where(one: Detection) -> str:
 
 
 def _spread(boxes: Sequence[Detection]) -> str:
-    """Where the several are: `all on the left`, `one on the left, two in the centre`."""
+    """Where the several are: `all on the left`, `one on the left and two in the centre`."""
     sides = Counter("left" if _centre(one)[0] < 1 / 3 else "right" if _centre(one)[0] > 2 / 3 else "centre" for one in boxes)
     words = {"left": "on the left", "centre": "in the centre", "right": "on the right"}
     if len(sides) == 1:
         return f"{'both' if len(boxes) == 2 else 'all'} {words[next(iter(sides))]}"
-    return ", ".join(f"{_number(sides[side])} {where}" for side, where in words.items() if sides[side])
+    return _listed([f"{_number(sides[side])} {where}" for side, where in words.items() if sides[side]])
 
 
 def _size(one: Detection) -> str:
@@ -259,7 +268,7 @@ def _colours(facts: Facts, seed: int) -> str:
     tone = "the colours are vivid: " if facts.colourfulness > VIVID else "the colours are muted: " if facts.colourfulness < MUTED else ""
     (first, share), *others = facts.colours
     if share >= ALMOST_ALL:
-        return f"{tone}almost the whole picture is {first}{_some(others, ', apart from some')}."
+        return f"almost the whole picture is {first}{_some(others, ', apart from some')}."
     if not others:
         return f"{tone}{first} covers {_share(share)} of the picture, and many small areas the rest."
     (second, second_share), *small = others

@@ -37,9 +37,9 @@ def write_report(run: Run) -> Path:
         StoreError: a file of the folder is damaged, or the page cannot be written.
     """
     path = run.folder / REPORT
+    parts = list(page(Report(run)))  # all of it before the file is opened: a damaged run leaves nothing behind
     with replacing(path) as file:
-        for part in page(Report(run)):
-            file.write(part.encode())
+        file.writelines(part.encode() for part in parts)
     return path
 
 
@@ -131,7 +131,7 @@ class Report:
 
 
 def page(report: Report) -> Iterator[Html]:
-    """The page in parts, so that it is never in memory twice."""
+    """The page in parts: joined they are the file."""
     style = _resource("page.css") + report.timeline.css
     script = _resource("page.js")
     yield Html('<!doctype html>\n<html lang="en">')

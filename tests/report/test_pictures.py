@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from tests.report.runs import make_run, picture
+from vip import store
+from vip.report import pictures
+from vip.report.pictures import open_thumbnails, shrink, shrink_all
+
+
+def decoded(data: bytes) -> np.ndarray:
+    image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB)
+    assert image is not None
+    return image
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "expected"), [(1920, 1080, (960, 540)), (1080, 1920, (540, 960)), (64, 48, (64, 48)), (4000, 2, (960, 1))]
+)
+def test_a_picture_is_scaled_down_to_its_longest_side_and_never_up(width: int, height: int, expected: tuple[int, int]) -> None:
+    jpeg = shrink(np.full((height, width, 3), (200, 30, 60), np.uint8), longest_side_px=960, max_bytes=10**6)
+    assert (jpeg.width_px, jpeg.height_px) == expected
+    image = decoded(jpeg.data)
+    assert image.shape == (*expected[::-1], 3)
+    assert np.abs(image.reshape(-1, 3).mean(0) - (200, 30, 60)).max() < 6  # red stays red
+
+
+def test_a_picture_of_many_bytes_becomes_smaller_until_it_fits() -> None:
+    jpeg = shrink(picture(1, width_px=960, height_px=540), longest_side_px=960, max_bytes=60_000)
+    assert len(jpeg.data) <= 60_000
+    assert 96 <= jpeg.width_px < 960
+
+
+def test_the_smallest_picture_is_96_px_whatever_its_bytes() -> None:
+    assert shrink(picture(1, width_px=960, height_px=540), longest_side_px=960, max_bytes=10).width_px == 96
+
+
+def test_pictures_come_in_the_order_of_the_keyframes_and_damaged_ones_are_none(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    run.keyframes[0].path.write_bytes(b"no picture")
+    found = shrink_all(run.keyframes)
+    assert found[0] is None
+    for frame, shown in zip(run.keyframes[1:], found[1:], strict=True):
+        assert shown is not None
+        assert np.abs(decoded(shown.card.data).astype(int) - frame.image).mean() < 25  # noise through JPEG; other noise differs by 85
+
+
+def test_a_thumbnail_that_is_large_or_no_jpeg_is_not_taken(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / store.THUMBNAILS, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("000000.jpg", b"\xff\xd8\xff" + bytes(10))
+        archive.writestr("000001.jpg", b"\xff\xd8\xff" + bytes(pictures.THUMBNAIL_BYTES))
+        archive.writestr("000002.jpg", b"<svg onload='x'>")
+    with open_thumbnails(tmp_path) as thumbnails:
+        assert [thumbnails.read(i) is not None for i in range(4)] == [True, False, False, False]
+
+
+def test_a_thumbnail_that_does_not_match_its_checksum_is_not_taken(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / store.THUMBNAILS, "w") as archive:
+        archive.writestr("000000.jpg", b"\xff\xd8\xff" + b"a" * 50)
+    path = tmp_path / store.THUMBNAILS
+    path.write_bytes(path.read_bytes().replace(b"a" * 50, b"b" * 50))
+    with open_thumbnails(tmp_path) as thumbnails:
+        assert thumbnails.read(0) is None
+
+
+def test_all_thumbnails_together_have_a_share_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "THUMBNAILS_BYTES", 250)
+    with zipfile.ZipFile(tmp_path / store.THUMBNAILS, "w") as archive:
+        for i in range(4):
+            archive.writestr(f"{i:06d}.jpg", b"\xff\xd8\xff" + bytes(97))
+    with open_thumbnails(tmp_path) as thumbnails:
+        assert [thumbnails.read(i) is not None for i in range(4)] == [True, True, False, False]
