@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vip.errors import UsageError
@@ -104,6 +104,7 @@ def test_rendering_takes_exactly_the_inputs(values: dict[str, str]) -> None:
         Prompt("ask", "1", ("what",), None, "Say {what}.", "0").render(values)
 
 
+@settings(deadline=None)
 @given(st.text(), st.text())
 def test_values_are_never_templates(one: str, other: str) -> None:
     prompt = Prompt("ask", "1", ("one", "other"), None, "<{one}|{other}>", "0")

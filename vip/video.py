@@ -73,6 +73,7 @@ class Video:
         self._container, self._stream = _open(self.path)
         self._decoder = _decoder_of(self._stream, self._threads)
         self._reformatter = VideoReformatter()
+        self._primed = False
         self._packets: Iterator[Packet[VideoStream]] = self._demux()
         self._next = 0  # the index position of what _packets gives next
 
@@ -273,12 +274,20 @@ class Video:
 
     def _decode_packets(self, first: int, last: int) -> Iterator[VideoFrame]:
         """Everything that the decoder gives for the packets first … last of the index; a damaged one is passed over."""
+        if first > 0 and not self._primed:
+            self._prime()
         try:
             for packet in self._read(first, last):
                 yield from self._decode(packet)
             yield from self._decode(None)
         finally:
             self._decoder.flush_buffers()
+
+    def _prime(self) -> None:
+        """Show the decoder the first packet: some streams say only there how the rest is to be read (x264's version for 4:4:4)."""
+        self._primed = True
+        for _ in self._decode_packets(0, 0):
+            pass
 
     def _decode_all(self) -> Iterator[VideoFrame]:
         for packet in self._packets:

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vip.captioning.colours import TABLE
@@ -83,6 +83,7 @@ LEFT, CENTRE, RIGHT = (0.0, 0.2, 0.3, 0.9), (0.35, 0.2, 0.65, 0.9), (0.7, 0.2, 1
 # ---------------------------------------------------------------- what it never says
 
 
+@settings(deadline=None)
 @given(any_facts)
 def test_offline_speaks_only_words_of_measurement(facts: Facts) -> None:
     spoken = set(re.findall(r"[a-z]+", f"{caption(facts)} {famous(facts).focus}".lower()))
@@ -90,12 +91,14 @@ def test_offline_speaks_only_words_of_measurement(facts: Facts) -> None:
     assert spoken - WORDS - colour_words - set(LABELS) - PLURALS == set()
 
 
+@settings(deadline=None)
 @given(any_facts)
 def test_offline_never_claims_an_action_a_mood_or_a_setting(facts: Facts) -> None:
     said = famous(facts)
     assert said.action == said.mood == said.setting == NOT_DETERMINED == "not determined"
 
 
+@settings(deadline=None)
 @given(any_facts)
 def test_sentences_are_whole(facts: Facts) -> None:
     text = caption(facts)

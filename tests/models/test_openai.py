@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import openai
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.api_server import CAPTION, ApiServer
@@ -298,6 +298,7 @@ def test_user_name_and_password_of_the_address_are_nowhere() -> None:
     assert "anna" not in str(caught.value)
 
 
+@settings(deadline=None)
 @given(before=st.text(max_size=20), key=st.from_regex(r"[A-Za-z0-9_.-]{12,60}", fullmatch=True), after=st.text(max_size=400))
 def test_redaction_leaves_no_key_in_any_text(before: str, key: str, after: str) -> None:
     server = Server("http://localhost/v1", "m", key, 3, 1.0)

@@ -13,7 +13,7 @@ from vip.records import Frame
 from vip.video import Video
 
 STEP_S = 0.2
-FURTHEST_S = 2.0  # shots are rarely shorter, and a GOP rarely is: beyond it lies another picture
+FURTHEST_S = 1.5  # a shot that shows nothing good by then shows something else behind it
 SETTLING_FRAMES = 2  # a focus pull ends gradually: after the first good frame, two more may be sharper
 SETTLED = 1.3
 
@@ -21,7 +21,7 @@ SETTLED = 1.3
 def look_further(
     video: Video, looks: Sequence[Look], bad: Sequence[int], reference: Sequence[float], looker: Looker, *, advance: Callable[[], None]
 ) -> list[Look]:
-    """A good frame for each bad one, where there is one before the next good candidate and within 2 s.
+    """A good frame for each bad one, where there is one before the next good candidate and within 1.5 s.
 
     Args:
         looks: all candidates in time order.
