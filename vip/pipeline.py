@@ -38,6 +38,7 @@ from vip.store import Run
 from vip.video import Video, sha256_of
 
 CHOSEN, WRITTEN = "choose", "write"  # stages in Manifest.seconds
+SEARCH_BATCH = 500  # frames looked at at once where a video seems to show nothing
 MOST_PER_KEYFRAME_IN_STILLS = 12  # how many candidates a keyframe are tried where nearly all show the same picture
 
 
@@ -142,17 +143,17 @@ def _choose(video: Video, folder: Path, settings: ExtractSettings, observer: Obs
         planned = sampler.sample(video, keyframes=settings.keyframes)
         looks = _look(video, planned, looker, settings, observer)
         info = video.info(sha256=digest.result())
-        losses = list(dict.fromkeys(video.losses))
+        losses = video.losses
     lost = sorted(set(planned) - {look.pts for look in looks})
     if lost:
         losses.append(f"{len(lost)} of {len(planned)} candidates could not be decoded; the others are used.")
     if not looks:
         raise InputError(f"{video.path}: none of its {len(planned)} candidate frames can be decoded; the file is damaged.")
     embeddings = choose.embed(looks, looker.embedder)
-    decisions = choose.choose(looks, embeddings, keyframes=settings.keyframes, min_sharpness=settings.min_sharpness)
+    decisions, told = choose.choose(looks, embeddings, keyframes=settings.keyframes, min_sharpness=settings.min_sharpness)
     rows = _rows(looks, decisions, lost, video)
     counts = _counts(rows, settings.keyframes)
-    notes = (*losses, *_shortfall(counts, info))
+    notes = (*losses, *told, *_shortfall(counts, info))
     manifest = Manifest(
         command="extract",
         settings=settings.model_dump(mode="json"),
@@ -183,6 +184,7 @@ def _look(video: Video, planned: Sequence[int], looker: Looker, settings: Extrac
     with observer.track("Looking at frames", len(planned)) as advance:
         looks = scan.scan(video, planned, looker, advance=advance)
     shown = video.index.shown_pts.tolist()
+    looks = _search_all(video, looks, looker, observer)
     while looks and _different(looks, settings) < settings.keyframes and 2 * len(looks) <= MOST_PER_KEYFRAME_IN_STILLS * settings.keyframes:
         known = {look.pts for look in looks}
         more = [pts for pts in fill(sorted(known), shown, 2 * len(looks)) if pts not in known]
@@ -198,6 +200,20 @@ def _look(video: Video, planned: Sequence[int], looker: Looker, settings: Extrac
     with observer.track("Looking beside bad frames", len(bad)) as advance:
         instead = further.look_further(video, looks, bad, reference, looker, advance=advance)
     return sorted([*looks, *instead], key=lambda look: look.pts)
+
+
+def _search_all(video: Video, looks: list[Look], looker: Looker, observer: Observer) -> list[Look]:
+    """Where all candidates are plain black, look at every other frame until something shows."""
+    known = {look.pts for look in looks}
+    others = [pts for pts in video.index.shown_pts.tolist() if pts not in known]
+    if not looks or not others or not choose.shows_nothing_at_all(looks):
+        return looks
+    with observer.track("All black so far, looking at the rest", len(others)) as advance:
+        for start in range(0, len(others), SEARCH_BATCH):
+            found = scan.scan(video, others[start : start + SEARCH_BATCH], looker, advance=advance)
+            if found and not choose.shows_nothing_at_all(found):
+                return sorted([*looks, *found], key=lambda look: look.pts)
+    return looks
 
 
 def _different(looks: Sequence[Look], settings: ExtractSettings) -> int:

@@ -24,6 +24,7 @@ Rule = Literal[
     "pruned",  # Algorithm 1: most like its neighbours
     "duplicate",  # the same picture as its neighbour
     "blurred",  # blurred against its surroundings
+    "faded",  # a dim copy of a neighbour, as in a fade from or to black
     "below_min_sharpness",  # under --min-sharpness
     "black",
     "white",

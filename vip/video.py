@@ -57,8 +57,8 @@ class Video:
             InputError: missing, not a video, without a video stream, or without a readable packet.
         """
         self.path = path
-        self.losses: list[str] = []
-        """What could not be read, one sentence each."""
+        self._losses: list[str] = []
+        self._damaged: set[int | None] = set()
         self._threads = threads
         self._turns: dict[int, Turn] = {}
         self._open()
@@ -83,7 +83,9 @@ class Video:
 
     def reopen(self, *, threads: int = 1) -> Video:
         """The same file with a reader and a decoder of its own, sharing the index."""
-        return Video(self.path, threads=threads, index=self.index)
+        twin = Video(self.path, threads=threads, index=self.index)
+        twin._losses, twin._damaged = self._losses, self._damaged
+        return twin
 
     def close(self) -> None:
         self._packets = iter(())  # the generator refers back to this object, and would keep the decoder's pictures alive
@@ -99,6 +101,13 @@ class Video:
         return f"Video({self.path.name!r}, {self.index!r})"
 
     # ------------------------------------------------------------ what the file says
+
+    @property
+    def losses(self) -> list[str]:
+        """What could not be read so far, by this reader and its twins, one sentence each."""
+        lost = len(self._damaged)
+        damaged = f"{lost} damaged frame{'s were' if lost > 1 else ' was'} passed over."
+        return [*dict.fromkeys(self._losses), *([damaged] if lost else [])]
 
     @property
     def time_base(self) -> Fraction:
@@ -180,9 +189,9 @@ class Video:
         named, header_s = self._stream.frames, self._header_duration_s()
         there_s = float(int(np.ptp(index.pts)) * index.time_base)
         if named and len(index) < named:
-            self.losses.append(f"The file ends early: {len(index)} of its {named} frames are there, and they are used.")
+            self._losses.append(f"The file ends early: {len(index)} of its {named} frames are there, and they are used.")
         elif header_s and not named and there_s < 0.9 * header_s - 2:
-            self.losses.append(f"The file ends early: {there_s:.1f} of {header_s:.1f} s are there, and they are used.")
+            self._losses.append(f"The file ends early: {there_s:.1f} of {header_s:.1f} s are there, and they are used.")
 
     def _believe_decoder(self, index: PacketIndex) -> PacketIndex:
         """GIF, and MP4 without a sync table, flag every packet as sync: ask the decoder about three of them."""
@@ -297,7 +306,10 @@ class Video:
     def _decode(self, packet: Packet[VideoStream] | None) -> list[VideoFrame]:
         try:
             return self._decoder.decode(packet)
-        except (av.error.FFmpegError, EOFError):
+        except EOFError:
+            return []
+        except av.error.FFmpegError:
+            self._damaged.add(packet.pts if packet else None)
             return []
 
     # ------------------------------------------------------------ packets
@@ -307,7 +319,7 @@ class Video:
         try:
             yield from (packet for packet in self._container.demux(self._stream) if packet.size)
         except av.error.FFmpegError as exc:
-            self.losses.append(f"The file is damaged ({exc.strerror}); what can be read is used.")
+            self._losses.append(f"The file is damaged ({exc.strerror}); what can be read is used.")
 
     def _read(self, first: int, last: int) -> Iterator[Packet[VideoStream]]:
         """The packets first … last of the index."""

@@ -5,7 +5,7 @@ In come the looks of all candidates in time order, out comes one `Decision` for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from vip.clock import clock
 from vip.errors import InputError
 from vip.extraction.detect import has_people, text_of
 from vip.extraction.prune import prune
-from vip.extraction.quality import BadRule, blurred_beside, references, verdict
+from vip.extraction.quality import BadRule, blurred_beside, correlation, faded_beside, references, verdict
 from vip.extraction.scan import Look
 from vip.protocols import Embedder
 from vip.records import Decision, Embeddings
@@ -21,11 +21,14 @@ from vip.records import Decision, Embeddings
 SAME_PICTURE_LEVELS = 5  # of 255, in the cell of the signature that differs most; coding noise stays below it
 
 WORDS: dict[BadRule, str] = {
-    "black": "nearly black: nothing in it is brighter than a dark grey",
-    "white": "nearly white: nothing in it is darker than a light grey",
+    "black": "nearly black",
+    "white": "nearly white",
     "flat": "flat: all of it has nearly the same brightness",
     "blurred": "out of focus",
 }
+BEST_OF_BAD: tuple[BadRule, ...] = ("blurred", "flat", "white", "black")  # what is taken where there is nothing better
+NEIGHBOURS = 3
+NOTHING_LEVEL = 4  # of 255: a picture without a brighter cell is black, not dark
 
 
 def embed(looks: Sequence[Look], embedder: Embedder) -> Embeddings:
@@ -46,36 +49,59 @@ def bad_frames(looks: Sequence[Look], min_sharpness: float | None) -> dict[int, 
         elif min_sharpness is not None and sharpness < min_sharpness:
             reason = f"dropped: sharpness {sharpness:.1f} is below the {min_sharpness:g} asked for"
             dropped[index] = Decision(kept=False, rule="below_min_sharpness", reason=reason)
-    for index, look in enumerate(looks):
-        for other in (index - 1, index + 1):
-            if index in dropped or other in dropped or not 0 <= other < len(looks):
-                continue
-            mine, its = look.measured.quality.sharpness, looks[other].measured.quality.sharpness
-            if blurred_beside(mine, its, float(look.vector @ looks[other].vector)):
-                reason = f"dropped: blurred (sharpness {mine:.1f}; the same view at {clock(looks[other].time_s)} has {its:.0f})"
-                dropped[index] = Decision(kept=False, rule="blurred", reason=reason, neighbours=(other,))
+    for index in sorted(set(range(len(looks))) - set(dropped), key=lambda index: looks[index].measured.quality.contrast):
+        for other in _neighbours(index, len(looks), dropped):
+            if decision := _worse_than(looks[index], looks[other]):
+                dropped[index] = decision.model_copy(update={"neighbours": (other,)})
+                break
     return dropped
 
 
-def rescue(looks: Sequence[Look], dropped: dict[int, Decision], min_sharpness: float | None) -> None:
-    """Take the best bad frame back where all are bad, so that a video that shows anything keeps a keyframe.
+def _neighbours(index: int, count: int, dropped: Container[int]) -> list[int]:
+    """Of the 3 frames on either side those that are not dropped, the nearest first: a fade takes several."""
+    around = range(max(0, index - NEIGHBOURS), min(count, index + NEIGHBOURS + 1))
+    return sorted((other for other in around if other != index and other not in dropped), key=lambda other: abs(other - index))
+
+
+def _worse_than(look: Look, other: Look) -> Decision | None:
+    """Dropped in favour of a neighbour that shows the same, sharper or with its full contrast."""
+    mine, its = look.measured.quality, other.measured.quality
+    if blurred_beside(mine.sharpness, its.sharpness, float(look.vector @ other.vector)):
+        reason = f"dropped: blurred (sharpness {mine.sharpness:.1f}; the same view at {clock(other.time_s)} has {its.sharpness:.0f})"
+        return Decision(kept=False, rule="blurred", reason=reason)
+    if faded_beside(look.measured, other.measured, correlation(look.signature, other.signature)):
+        reason = f"dropped: a pale copy of {clock(other.time_s)} (contrast {mine.contrast:.2f} instead of {its.contrast:.2f})"
+        return Decision(kept=False, rule="faded", reason=reason)
+    return None
+
+
+def shows_nothing_at_all(looks: Sequence[Look]) -> bool:
+    """Whether every picture is plain black."""
+    return all(int(look.signature.max()) <= NOTHING_LEVEL for look in looks)
+
+
+def _take_back(looks: Sequence[Look], dropped: dict[int, Decision], min_sharpness: float | None) -> str | None:
+    """Where all frames are bad, take back those that are least so: a video that shows anything keeps a keyframe.
+
+    Returns:
+        What they are, in words; None where some were good.
 
     Raises:
-        InputError: all are black, white or flat, or below the sharpness that the user asked for.
+        InputError: all are plain black, or below the sharpness that the user asked for.
     """
-    if not looks or len(dropped) < len(looks):
-        return
-    sharpness = [look.measured.quality.sharpness for look in looks]
+    if len(dropped) < len(looks):
+        return None
+    if shows_nothing_at_all(looks):
+        raise InputError(f"All {len(looks)} frames that were looked at are black: the video shows nothing to keep.")
     rules = {decision.rule for decision in dropped.values()}
     if "below_min_sharpness" in rules and min_sharpness is not None:
-        raise InputError(
-            f"0 of {len(looks)} candidates are sharp enough (best {max(sharpness):.1f}, asked {min_sharpness:g})."
-            f" Try --min-sharpness {max(sharpness) * 0.5:.2g}."
-        )
-    showing = [index for index, decision in dropped.items() if decision.rule == "blurred"]
-    if not showing:
-        raise InputError(f"All {len(looks)} candidates are {' or '.join(sorted(rules))}: the video shows nothing to keep.")
-    del dropped[max(showing, key=lambda index: sharpness[index])]
+        best = max(look.measured.quality.sharpness for look in looks)
+        sentence = f"0 of {len(looks)} candidates are sharp enough (best {best:.1f}, asked {min_sharpness:g})."
+        raise InputError(f"{sentence} Try --min-sharpness {best / 2:.2g}.")
+    least_bad = next(rule for rule in BEST_OF_BAD if rule in rules)
+    for index in [index for index, decision in dropped.items() if decision.rule == least_bad]:
+        del dropped[index]
+    return WORDS[least_bad]
 
 
 def copies(looks: Sequence[Look], remaining: Sequence[int]) -> dict[int, Decision]:
@@ -101,14 +127,16 @@ def same_picture(a: Look, b: Look) -> bool:
     return int(np.abs(a.signature.astype(np.int16) - b.signature).max()) < SAME_PICTURE_LEVELS
 
 
-def choose(looks: Sequence[Look], embeddings: Embeddings, *, keyframes: int, min_sharpness: float | None) -> list[Decision]:
-    """One decision a look; the kept ones are the keyframes (at most `keyframes`).
+def choose(
+    looks: Sequence[Look], embeddings: Embeddings, *, keyframes: int, min_sharpness: float | None
+) -> tuple[list[Decision], list[str]]:
+    """One decision a look, the kept ones being the keyframes (at most `keyframes`); and what the user should be told.
 
     Raises:
         InputError: nothing is left to keep.
     """
     decisions = bad_frames(looks, min_sharpness)
-    rescue(looks, decisions, min_sharpness)
+    poor = _take_back(looks, decisions, min_sharpness)
     decisions |= copies(looks, [index for index in range(len(looks)) if index not in decisions])
     remaining = [index for index in range(len(looks)) if index not in decisions]
     vectors = Embeddings(embeddings.image[remaining], embeddings.text[remaining], embeddings.model)
@@ -126,7 +154,8 @@ def choose(looks: Sequence[Look], embeddings: Embeddings, *, keyframes: int, min
             neighbours=neighbours,
         )
     kept = [index for index in remaining if index not in decisions]
-    sentence = (
+    reason = (
         f"kept: one of the {len(kept)} that are least like their neighbours" if len(kept) < len(remaining) else "kept: unlike all others"
     )
-    return [decisions.get(index) or Decision(kept=True, rule="kept", reason=sentence) for index in range(len(looks))]
+    told = [f"Every frame that was looked at is {poor}; the best of them are kept."] if poor else []
+    return [decisions.get(index) or Decision(kept=True, rule="kept", reason=reason) for index in range(len(looks))], told

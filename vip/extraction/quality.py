@@ -20,8 +20,10 @@ from vip.records import Image, Quality
 
 WORKING_SIDE_PX = 640
 
-BLACK_LEVEL = 32 / 255  # nothing brighter than this: nothing to see, title cards excepted by the percentile
-WHITE_LEVEL = 232 / 255  # nothing darker than this
+DARK_LEVEL, LIGHT_LEVEL = 40, 215  # grey levels; a picture all on the far side of one shows nothing
+FEW = 0.025  # share of pixels that may lie on the near side: a watermark is no picture
+CLEAR_DARK, CLEAR_LIGHT = 96, 160  # but a title card is one: bright letters on black, dark ones on white
+LETTERS = 0.002  # share of pixels
 FLAT_CONTRAST = 0.02
 BAR_LEVEL = 24  # grey level up to which a row or column at the border is a black bar
 DEFOCUSED_DETAIL = 0.004  # of 290 sync frames of 4 mixes, all 14 out of focus lie below, 8 of the others too (blurred themselves)
@@ -29,19 +31,25 @@ BLURRED_SHARE = 0.25  # of the sharpness of the surroundings
 SURROUNDINGS = 4  # frames on either side that make the reference
 SAME_SHOT_COSINE = 0.85
 BLURRED_IN_SHOT = 1 / 3  # of the sharpness of a neighbour of the same shot
+FADED_CONTRAST = 0.6  # of the contrast of a neighbour that shows the same
+SAME_SHAPE = 0.92  # correlation of two pictures from which on one is a paler copy of the other
 
 BadRule = Literal["black", "white", "flat", "blurred"]
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Quality and the numbers behind the verdict that nobody else needs."""
+    """Quality, and the shares of pixels behind the verdict that nobody else needs."""
 
     quality: Quality
-    darkest: float
-    """Half a percent of the picture is darker than this, in [0, 1]."""
-    brightest: float
-    """Half a percent of the picture is brighter than this, in [0, 1]."""
+    not_dark: float
+    """Share of pixels brighter than `DARK_LEVEL`."""
+    not_light: float
+    """Share of pixels darker than `LIGHT_LEVEL`."""
+    bright: float
+    """Share of pixels brighter than `CLEAR_LIGHT`."""
+    dim: float
+    """Share of pixels darker than `CLEAR_DARK`."""
 
     @property
     def detail(self) -> float:
@@ -53,11 +61,16 @@ def measure(image: Image) -> Measured:
     """Quality of an RGB picture (H, W, 3) whose longest side is `WORKING_SIDE_PX`."""
     grey = _inside_bars(np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8))
     mean, deviation = (float(value[0, 0]) for value in cv2.meanStdDev(grey))
-    laplacian = cv2.Laplacian(grey, cv2.CV_16S)
-    _, spread = cv2.meanStdDev(laplacian)
-    levels = np.cumsum(cv2.calcHist([grey], [0], None, [256], [0, 256])) / grey.size
+    _, spread = cv2.meanStdDev(cv2.Laplacian(grey, cv2.CV_16S))
     quality = Quality(sharpness=float(spread[0, 0]) ** 2, brightness=mean / 255, contrast=deviation / 255)
-    return Measured(quality, float(np.searchsorted(levels, 0.005)) / 255, float(np.searchsorted(levels, 0.995)) / 255)
+    below = np.cumsum(cv2.calcHist([grey], [0], None, [256], [0, 256])) / grey.size  # share of pixels up to each level
+    return Measured(
+        quality,
+        not_dark=float(1 - below[DARK_LEVEL]),
+        not_light=float(below[LIGHT_LEVEL - 1]),
+        bright=float(1 - below[CLEAR_LIGHT]),
+        dim=float(below[CLEAR_DARK - 1]),
+    )
 
 
 def _inside_bars(grey: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
@@ -73,9 +86,9 @@ def _inside_bars(grey: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 def shows_nothing(measured: Measured) -> BadRule | None:
     """Black, white or flat, whatever the surroundings."""
-    if measured.brightest < BLACK_LEVEL:
+    if measured.not_dark < FEW and measured.bright < LETTERS:
         return "black"
-    if measured.darkest > WHITE_LEVEL:
+    if measured.not_light < FEW and measured.dim < LETTERS:
         return "white"
     return "flat" if measured.quality.contrast < FLAT_CONTRAST else None
 
@@ -105,3 +118,16 @@ def verdict(measured: Measured, reference: float) -> BadRule | None:
 def blurred_beside(sharpness: float, neighbour: float, cosine: float) -> bool:
     """Blurred against a neighbour of the same shot, which then stands for both."""
     return cosine > SAME_SHOT_COSINE and sharpness < BLURRED_IN_SHOT * neighbour
+
+
+def faded_beside(mine: Measured, neighbour: Measured, correlation: float) -> bool:
+    """A paler copy of a neighbour: the same picture on its way from or to black or white."""
+    return correlation > SAME_SHAPE and mine.quality.contrast < FADED_CONTRAST * neighbour.quality.contrast
+
+
+def correlation(a: Image, b: Image) -> float:
+    """Correlation of the grey levels of two small pictures in [-1, 1]; 0 where one of them is flat."""
+    grey_a, grey_b = (picture.mean(axis=2).ravel() for picture in (a, b))
+    grey_a, grey_b = grey_a - grey_a.mean(), grey_b - grey_b.mean()
+    lengths = float(np.linalg.norm(grey_a) * np.linalg.norm(grey_b))
+    return float(grey_a @ grey_b) / lengths if lengths > 0 else 0.0

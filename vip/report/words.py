@@ -10,6 +10,7 @@ RULES: dict[Rule, tuple[str, str]] = {
     "pruned": ("Pruned", "sharp, but most like their neighbours"),
     "duplicate": ("Duplicate", "the same picture as a neighbour"),
     "blurred": ("Blurred", "blurred against their surroundings"),
+    "faded": ("Faded", "a pale copy of a neighbour, as in a fade"),
     "below_min_sharpness": ("Not sharp enough", "under the least sharpness asked for"),
     "black": ("Black", "all but black"),
     "white": ("White", "all but white"),
