@@ -230,8 +230,27 @@ class Video:
         Stop iterating early and what comes behind is not decoded.
         """
         for frame in self._decoded(sorted(set(pts))):
-            image = to_image(frame, self.pixel_aspect, self._turn(frame), self._reformatter, longest_side_px=longest_side_px)
-            yield Frame(cast(int, frame.pts), self.time_base, image)
+            yield self._converted(frame, longest_side_px)
+
+    def frames_near(self, pts: Sequence[int], *, longest_side_px: int | None = None) -> Iterator[Frame]:
+        """A frame at or soon after each of these PTS, whichever needs the least work: frames that no other needs are skipped."""
+        if self.index.by_decoding:
+            yield from self.frames(pts, longest_side_px=longest_side_px)
+            return
+        for group in self.groups(sorted(set(pts))):
+            positions = self._positions(group)
+            self._decoder.skip_frame = "NONREF"
+            try:
+                for frame in self._decode_packets(self._anchor(positions[0]), max(positions)):
+                    if group and frame.pts is not None and frame.pts >= group[0]:
+                        group = [stamp for stamp in group if stamp > frame.pts]
+                        yield self._converted(frame, longest_side_px)
+            finally:
+                self._decoder.skip_frame = "DEFAULT"
+
+    def _converted(self, frame: VideoFrame, longest_side_px: int | None) -> Frame:
+        image = to_image(frame, self.pixel_aspect, self._turn(frame), self._reformatter, longest_side_px=longest_side_px)
+        return Frame(cast(int, frame.pts), self.time_base, image)
 
     def _turn(self, frame: VideoFrame) -> Turn:
         rotation = frame.rotation

@@ -57,7 +57,7 @@ def _first_good(reader: Video, probes: Sequence[int], reference: float) -> Frame
     best: Frame | None = None
     sharpness = 0.0
     after = 0
-    for frame in reader.frames(probes, longest_side_px=WORKING_SIDE_PX):
+    for frame in reader.frames_near(probes, longest_side_px=WORKING_SIDE_PX):
         measured = measure(frame.image)
         if verdict(measured, reference) is None and measured.quality.sharpness > SETTLED * sharpness:
             best, sharpness = frame, measured.quality.sharpness

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from vip.errors import BackendError
 from vip.records import Detection, Image
 
-FACE_SIDE_PX = 256  # longest side of the picture in which faces are looked for: 5 ms, and 22 of the 24 faces that 320 px find in 15 ms
-PERSON_SIDE_PX = 320
+SIDE_PX = 256  # longest side of the picture that is searched. Faces: 5 ms a picture, and 22 of the 24 that 320 px find in 15 ms.
+# People: 2 ms, and on 181 frames of 27 clips no false one, where 320 px took 4 ms and took bottles for people
 SMALLEST_FACE = 0.1  # of the shorter side; smaller faces are mostly false ones
 SURE_MARGIN = 0.8  # HOG margin from which a window counts as a person
 FIRST_CASCADE, SECOND_CASCADE = "haarcascade_frontalface_default.xml", "haarcascade_frontalface_alt2.xml"
@@ -43,8 +43,8 @@ class OpenCVDetector:
         return [self._detect(image) for image in images]
 
     def _detect(self, image: Image) -> list[Detection]:
-        grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8)
-        found = [*self._faces(grey), *self._people(grey)]
+        small = _fit(np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8), SIDE_PX)
+        found = [*self._faces(small), *self._people(small)]
         return sorted(found, key=lambda detection: (-detection.score, detection.box_xyxy))
 
     def _tools(self) -> Any:
@@ -56,8 +56,7 @@ class OpenCVDetector:
             self._local.hog.setSVMDetector(cv2.HOGDescriptor.getDefaultPeopleDetector())
         return self._local
 
-    def _faces(self, grey: npt.NDArray[np.uint8]) -> list[Detection]:
-        small = _fit(grey, FACE_SIDE_PX)
+    def _faces(self, small: npt.NDArray[np.uint8]) -> list[Detection]:
         least = max(20, round(SMALLEST_FACE * min(small.shape)))
         boxes, hits = self._tools().first.detectMultiScale2(small, scaleFactor=1.25, minNeighbors=2, minSize=(least, least))
         found = []
@@ -76,8 +75,7 @@ class OpenCVDetector:
         _, hits = self._tools().second.detectMultiScale2(around, scaleFactor=1.1, minNeighbors=2, minSize=(least, least))
         return int(max(hits, default=0))
 
-    def _people(self, grey: npt.NDArray[np.uint8]) -> list[Detection]:
-        small = _fit(grey, PERSON_SIDE_PX)
+    def _people(self, small: npt.NDArray[np.uint8]) -> list[Detection]:
         if small.shape[0] < 128 or small.shape[1] < 64:  # the HOG window
             return []
         boxes, margins = self._tools().hog.detectMultiScale(small, hitThreshold=0.2, winStride=(8, 8), padding=(8, 8), scale=1.1)
