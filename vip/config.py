@@ -78,6 +78,22 @@ def resolve(
         ):
             if value is not None:
                 values[name], origin[name] = value, source
+    return _checked(kind, values, origin)
+
+
+def from_keywords(kind: type[SettingsT], options: Mapping[str, Any]) -> SettingsT:
+    """Settings of the Python API: keywords over defaults, and nothing from the environment or from vip.toml.
+
+    Raises:
+        UsageError: an unknown keyword, or a value outside its range.
+    """
+    for name in options:
+        if name not in kind.model_fields:
+            raise UsageError(f'There is no setting "{name}".{did_you_mean(name, kind.model_fields)}')
+    return _checked(kind, options, {})
+
+
+def _checked(kind: type[SettingsT], values: Mapping[str, Any], origin: Mapping[str, str]) -> SettingsT:
     try:
         return kind(**values)
     except ValidationError as exc:

@@ -25,7 +25,7 @@ from typing import Any
 from vip import __version__, registry, store
 from vip.captioning.describe import describe
 from vip.captioning.engines import choose_engine
-from vip.config import CaptionSettings, ExtractSettings, SettingsT
+from vip.config import CaptionSettings, ExtractSettings, from_keywords
 from vip.errors import InputError, ReplyError, SomeFailedError, StoreError, UsageError
 from vip.extraction import choose, further, quality, scan
 from vip.extraction.candidates import fill
@@ -70,12 +70,12 @@ def extract(
     """
     path = Path(video)
     folder = Path(out) if out is not None else default_folder(path)
-    settings = settings or _settings(ExtractSettings, options)
+    settings = settings or from_keywords(ExtractSettings, options)
     observer = observer or Silent()
     manifest = _earlier(folder, path, settings, overwrite)
     if manifest and WRITTEN in manifest.seconds:
         return Run(folder)
-    with Video(path) as source:
+    with Video(path) as source, store.making_folder(folder):
         if manifest is None or CHOSEN not in manifest.seconds:
             manifest = _choose(source, folder, settings, observer)
         _write(source, folder, manifest, observer)
@@ -85,12 +85,6 @@ def extract(
 def default_folder(video: Path) -> Path:
     """`NAME.vip` in the current folder."""
     return Path(f"{video.stem}.vip")
-
-
-def _settings(kind: type[SettingsT], options: dict[str, Any]) -> SettingsT:
-    if unknown := set(options) - set(kind.model_fields):
-        raise TypeError(f"unexpected keywords: {', '.join(sorted(unknown))}; there are {', '.join(kind.model_fields)}")
-    return kind(**options)
 
 
 def _earlier(folder: Path, path: Path, settings: ExtractSettings, overwrite: bool) -> Manifest | None:
@@ -137,7 +131,6 @@ def _choose(video: Video, folder: Path, settings: ExtractSettings, observer: Obs
     looker = Looker(registry.embedder(embedder), registry.detector(settings.detector))
     if why:
         observer.note(f"auto embedder: {embedder}, {why}")
-    store.make_folder(folder)
     with ThreadPoolExecutor(1) as hasher:
         digest = hasher.submit(sha256_of, video.path)
         planned = sampler.sample(video, keyframes=settings.keyframes)
@@ -345,7 +338,7 @@ def caption(
         SomeFailedError: some keyframes could not be described; failures.jsonl says which and why.
         UsageError, InputError, BackendError, StoreError: as for `extract`.
     """
-    settings = settings or _settings(CaptionSettings, options)
+    settings = settings or from_keywords(CaptionSettings, options)
     observer = observer or Silent()
     start = perf_counter()
     choice = choose_engine(settings.engine, settings.base_url, os.environ)

@@ -96,7 +96,9 @@ class Run:
 
     @cached_property
     def candidates(self) -> list[Candidate]:
-        return list(read_rows(self.folder / CANDIDATES, Candidate))
+        """Every frame that was looked at, with its decision; empty in a folder of pictures."""
+        path = self.folder / CANDIDATES
+        return list(read_rows(path, Candidate)) if path.exists() else []
 
     @cached_property
     def descriptions(self) -> list[Description]:
@@ -238,6 +240,9 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     except OSError as exc:
         part.unlink(missing_ok=True)
         raise _unwritable(path, exc) from exc
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def _unwritable(path: Path, exc: OSError) -> StoreError:
@@ -299,7 +304,25 @@ def appending(path: Path) -> Iterator[Callable[[Record], None]]:
         raise _unwritable(path, exc) from exc
 
 
+@contextmanager
+def making_folder(path: Path) -> Iterator[None]:
+    """A writable folder for a run; one that was made for it and stayed empty goes again when the work fails."""
+    existed = path.exists()
+    make_folder(path)
+    try:
+        yield
+    except BaseException:
+        if not existed and not any(path.iterdir()):
+            path.rmdir()
+        raise
+
+
 def make_folder(path: Path) -> None:
+    """Make the folder where it is missing.
+
+    Raises:
+        StoreError: it cannot be made or written to.
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
         if not os.access(path, os.W_OK):

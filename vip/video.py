@@ -396,7 +396,7 @@ def _open(path: Path) -> tuple[InputContainer, VideoStream]:
     except PermissionError as exc:
         raise InputError(f"{path} may not be read (permission denied).") from exc
     except (av.error.FFmpegError, OSError) as exc:
-        raise InputError(f"{path} is not a video that FFmpeg can read ({exc.strerror}). Is it damaged or cut off at its start?") from exc
+        raise InputError(f"{path} is not a video that FFmpeg can read ({exc.strerror}). Is it damaged or incomplete?") from exc
     streams = [stream for stream in container.streams.video if not stream.disposition & Disposition.attached_pic]
     if not streams or not NOT_VIDEO.isdisjoint(container.format.name.split(",")):
         kinds = "text" if streams else " and ".join(sorted({stream.type for stream in container.streams})) or "nothing"

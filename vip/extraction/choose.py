@@ -97,7 +97,7 @@ def _take_back(looks: Sequence[Look], dropped: dict[int, Decision], min_sharpnes
     if "below_min_sharpness" in rules and min_sharpness is not None:
         best = max(look.measured.quality.sharpness for look in looks)
         sentence = f"0 of {len(looks)} candidates are sharp enough (best {best:.1f}, asked {min_sharpness:g})."
-        raise InputError(f"{sentence} Try --min-sharpness {best / 2:.2g}.")
+        raise InputError(f"{sentence} Try --min-sharpness {best / 2:.0f}." if best >= 2 else sentence)
     least_bad = next(rule for rule in BEST_OF_BAD if rule in rules)
     for index in [index for index, decision in dropped.items() if decision.rule == least_bad]:
         del dropped[index]
