@@ -51,7 +51,6 @@ def show(run: Run, console: Console) -> None:
     engines = ", ".join(sorted({row.engine for row in run.descriptions}))
     console.say(f"{len(run.descriptions)} keyframes described by {engines} in {run.folder}/descriptions.jsonl")
     for row in run.descriptions:
-        when = row.keyframe_id if row.time_s is None else clock(row.time_s)
-        console.say(f"  {when:>10}  {row.dense_caption}")
+        console.item(row.keyframe_id if row.time_s is None else clock(row.time_s), row.dense_caption)
     if cost := cost_of([call for row in run.descriptions for call in row.calls]):
         console.say(cost)

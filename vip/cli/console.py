@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,6 +38,15 @@ class Console:
         """A line of the result for people."""
         if not self.quiet and not self.as_json:
             print(text)
+
+    def item(self, label: str, text: str) -> None:
+        """A line of a list: a label, and a text that is wrapped beside it on a terminal."""
+        start = f"  {label:>10}  "
+        if sys.stdout.isatty():
+            width = max(40, min(120, shutil.get_terminal_size().columns))
+            self.say(textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * len(start)))
+        else:
+            self.say(f"{start}{text}")
 
     @contextmanager
     def track(self, title: str, total: int) -> Iterator[Callable[[], None]]:

@@ -104,7 +104,7 @@ def show(run: Run, video: Path, console: Console) -> None:
     console.say(f"{video.name}: {len(run.keyframes)} keyframes of {len(run.candidates)} candidates in {run.folder}/keyframes/")
     for keyframe in run.keyframes:
         if keyframe.time_s is not None:
-            console.say(f"  {clock(keyframe.time_s):>10}  {keyframe.path.name}")
+            console.item(clock(keyframe.time_s), keyframe.path.name)
     if run.manifest:
         console.detail(f"Seconds: {', '.join(f'{stage} {seconds:.2f}' for stage, seconds in run.manifest.seconds.items())}.")
 

@@ -47,7 +47,7 @@ def run_command(
             descriptions = [row.model_dump(mode="json") for row in done.descriptions]
             print_json({**extract_cli.summary(done, video), "descriptions": descriptions, "report": str(done.folder / "report.html")})
             return
-        console.say(f"{video.name}: {len(done.keyframes)} keyframes")
+        console.say(f"{video.name}: {len(done.keyframes)} keyframes of {len(done.candidates)} candidates in {done.folder}/keyframes/")
         caption_cli.show(done, console)
         console.say(f"Open {done.folder}/report.html")
 

@@ -14,6 +14,7 @@ from vip.errors import BackendError
 from vip.protocols import VideoSource
 
 FEWEST_PER_KEYFRAME = 3  # below this, pruning has too little to choose from, and frames between sync frames join
+FEWEST_AT_LEAST = 24
 MOST_PER_KEYFRAME = 24  # above this, candidates are so near each other that more of them change nothing
 MOST_AT_LEAST = 480
 
@@ -33,7 +34,8 @@ class SyncSampler:
         most = max(MOST_AT_LEAST, MOST_PER_KEYFRAME * keyframes)
         if len(sync) > most:
             return thin(sync, most)
-        return fill(sync or shown[:1], shown, FEWEST_PER_KEYFRAME * keyframes)
+        fewest = max(FEWEST_AT_LEAST, FEWEST_PER_KEYFRAME * keyframes)
+        return fill(sync or shown[:1], shown, fewest)
 
 
 def thin(pts: Sequence[int], most: int) -> list[int]:
