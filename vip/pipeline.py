@@ -25,7 +25,7 @@ from typing import Any
 from vip import __version__, registry, store
 from vip.captioning.describe import describe
 from vip.captioning.engines import choose_engine
-from vip.config import CaptionSettings, ExtractSettings, from_keywords
+from vip.config import CaptionSettings, ExtractSettings, SettingsT, from_keywords
 from vip.errors import InputError, ReplyError, SomeFailedError, StoreError, UsageError
 from vip.extraction import choose, further, quality, scan
 from vip.extraction.candidates import fill
@@ -70,7 +70,7 @@ def extract(
     """
     path = Path(video)
     folder = Path(out) if out is not None else default_folder(path)
-    settings = settings or from_keywords(ExtractSettings, options)
+    settings = _settings(ExtractSettings, settings, options)
     observer = observer or Silent()
     manifest = _earlier(folder, path, settings, overwrite)
     if manifest and WRITTEN in manifest.seconds:
@@ -82,6 +82,10 @@ def extract(
     return Run(folder)
 
 
+def _settings(kind: type[SettingsT], settings: SettingsT | None, options: dict[str, Any]) -> SettingsT:
+    return settings if settings and not options else from_keywords(kind, {**(settings.model_dump() if settings else {}), **options})
+
+
 def default_folder(video: Path) -> Path:
     """`NAME.vip` in the current folder."""
     return Path(f"{video.stem}.vip")
@@ -89,7 +93,7 @@ def default_folder(video: Path) -> Path:
 
 def _earlier(folder: Path, path: Path, settings: ExtractSettings, overwrite: bool) -> Manifest | None:
     """The manifest of an earlier run of the same video and settings; None where there is nothing to go on from."""
-    if not (folder / store.MANIFEST).exists():
+    if not store.exists(folder / store.MANIFEST):
         if not overwrite and not store.is_empty(folder):
             raise UsageError(f"{folder} is not empty and no run of vip. Choose another folder with -o, or add --overwrite.")
         return None
@@ -102,12 +106,22 @@ def _earlier(folder: Path, path: Path, settings: ExtractSettings, overwrite: boo
     wanted = settings.model_dump(mode="json")
     other = [f"{key} {manifest.settings.get(key)}, now {value}" for key, value in wanted.items() if manifest.settings.get(key) != value]
     if not _same_file(manifest.video, path):
-        other.insert(0, f"video {Path(manifest.video.path).name}, now {path.name}")
+        before, now = Path(manifest.video.path), path.absolute()
+        other.insert(0, f"video {before}, now {now}" if before.name == now.name else f"video {before.name}, now {now.name}")
     if not other:
-        return manifest
+        return None if overwrite and WRITTEN in manifest.seconds and _damaged(Run(folder)) else manifest
     if not overwrite:
         raise UsageError(f"{folder} holds another run ({'; '.join(other)}). Choose another folder with -o, or add --overwrite.")
     return None
+
+
+def _damaged(run: Run) -> bool:
+    """True if a finished run cannot be read back whole."""
+    try:
+        whole = run.candidates and run.embeddings is not None and run.descriptions is not None
+        return not whole or any(not keyframe.path.exists() for keyframe in run.keyframes)
+    except StoreError:
+        return True
 
 
 def _same_file(known: VideoInfo, path: Path) -> bool:
@@ -338,13 +352,14 @@ def caption(
         SomeFailedError: some keyframes could not be described; failures.jsonl says which and why.
         UsageError, InputError, BackendError, StoreError: as for `extract`.
     """
-    settings = settings or from_keywords(CaptionSettings, options)
+    settings = _settings(CaptionSettings, settings, options)
     observer = observer or Silent()
     start = perf_counter()
     choice = choose_engine(settings.engine, settings.base_url, os.environ)
     engine = registry.engine(choice.engine, base_url=choice.base_url)
     failures: list[Failure] = []
-    opened = run if isinstance(run, Run) else _open_for_captions(Path(run), settings, observer, failures)
+    opened = Run(run.folder) if isinstance(run, Run) else _open_for_captions(Path(run), settings, observer, failures)
+    pictures = len(opened.keyframes) + len(failures)
     done = _described(opened, engine.name, overwrite)
     if settings.engine == "auto":
         observer.note(f"auto engine: {engine.name}, because {choice.reason}")
@@ -363,18 +378,20 @@ def caption(
     if manifest and todo:
         noted = {"captioning": {"engine": engine.name}, "seconds": {**manifest.seconds, "caption": round(perf_counter() - start, 3)}}
         store.write_json(opened.folder / store.MANIFEST, manifest.model_copy(update=noted))
-    _raise_for(failures, len(opened.keyframes), opened.folder)
+    _raise_for(failures, pictures, opened.folder)
     return Run(opened.folder)
 
 
 def _open_for_captions(folder: Path, settings: CaptionSettings, observer: Observer, failures: list[Failure]) -> Run:
-    home = folder.parent if folder.name == store.PICTURES and (folder.parent / store.MANIFEST).exists() else folder
-    if (home / store.MANIFEST).exists() or not home.is_dir():
+    home = store.home_of(folder)
+    if store.exists(home / store.MANIFEST) or not store.is_folder(home):
         return store.load_run(home)
     pictures = pictures_in(home)
     detector = registry.detector(settings.detector)
     with observer.track("Looking at pictures", len(pictures)) as advance:
         rows = list(keyframes_of(pictures, detector, on_failure=failures.append, advance=advance))
+    if not rows:
+        raise InputError(f"None of the {len(pictures)} pictures in {home} can be read: {failures[0].message}")
     store.make_folder(home)
     store.write_rows(home / store.KEYFRAMES, rows)
     return Run(home)

@@ -12,7 +12,7 @@ from av.video.reformatter import Colorspace, Interpolation, VideoReformatter
 
 from vip.records import Image
 
-UNSPECIFIED_MATRIX = 2  # AVCOL_SPC_UNSPECIFIED
+MATRICES = frozenset({0, 1, 4, 5, 6, 7, 9})  # AVCOL_SPC_… that swscale knows; it refuses frames with any other, as with "reserved"
 HD_WIDTH_PX, HD_HEIGHT_PX = 1280, 577  # untagged video from this size on is BT.709 to players, below it BT.601
 
 Turn = npt.NDArray[np.int64]  # (2, 2): where the stored x and y axes point on the screen, entries -1, 0, 1
@@ -64,14 +64,14 @@ def to_image(
         width, height = max(1, round(width * scale)), max(1, round(height * scale))
     shrinks = width < frame.width or height < frame.height
     has_alpha = any(component.is_alpha for component in frame.format.components) or frame.format.name == "pal8"
-    untagged_hd = frame.colorspace == UNSPECIFIED_MATRIX and (frame.width >= HD_WIDTH_PX or frame.height >= HD_HEIGHT_PX)
+    usual = Colorspace.ITU709 if frame.width >= HD_WIDTH_PX or frame.height >= HD_HEIGHT_PX else Colorspace.ITU601
     picture = np.asarray(
         reformatter.reformat(
             frame,
             width,
             height,
             "rgba" if has_alpha else "rgb24",
-            src_colorspace=Colorspace.ITU709 if untagged_hd else None,
+            src_colorspace=None if frame.colorspace in MATRICES else usual,
             interpolation=(Interpolation.AREA if shrinks else Interpolation.BICUBIC) | Interpolation.ACCURATE_RND,
             threads=1,
         ).to_ndarray(),

@@ -30,7 +30,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
 
 def names(kind: Kind) -> dict[str, str]:
     """Every backend of a kind: name -> `module:attribute`."""
-    added = {point.name: point.value for point in entry_points(group=f"vip.{kind}s")}
+    added = {point.name: f"{point.module}:{point.attr}" for point in entry_points(group=f"vip.{kind}s")}
     return {**added, **BUILT_IN[kind]}
 
 
@@ -42,8 +42,9 @@ def _create(kind: Kind, name: str, **settings: Any) -> Any:
     module, _, attribute = known[head].partition(":")
     try:
         factory = getattr(importlib.import_module(module), attribute)
-    except ImportError as exc:
-        raise BackendError(f'The {kind} "{head}" cannot be loaded ({exc}). Install what it needs, then run `vip doctor`.') from exc
+    except Exception as exc:  # another package's module may fail in any way
+        why = " ".join(str(exc).split()) or type(exc).__name__
+        raise BackendError(f'The {kind} "{head}" cannot be loaded ({why}). Install what it needs, then run `vip doctor`.') from exc
     return factory(detail or None, **settings)
 
 

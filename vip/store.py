@@ -24,6 +24,7 @@ from vip.errors import InputError, StoreError
 from vip.records import SCHEMA_VERSION, Candidate, Description, Embeddings, Failure, Image, Keyframe, Manifest, Record
 
 RecordT = TypeVar("RecordT", bound=Record)
+_MAKE_AGAIN = "Delete the folder, or run the same `vip extract` with --overwrite to make it again."
 
 MANIFEST = "manifest.json"
 CANDIDATES = "candidates.jsonl"
@@ -100,9 +101,9 @@ class Run:
         path = self.folder / CANDIDATES
         return list(read_rows(path, Candidate)) if path.exists() else []
 
-    @cached_property
+    @property
     def descriptions(self) -> list[Description]:
-        """Those that exist, in the order of the keyframes; empty before `vip caption`."""
+        """Those that exist now, in the order of the keyframes; empty before `vip caption`. Read from disk at each call."""
         rows: dict[str, Description] = {}
         for name in (DESCRIPTIONS, JOURNAL):
             path = self.folder / name
@@ -110,7 +111,7 @@ class Run:
                 rows.update((row.keyframe_id, row) for row in read_rows(path, Description, torn_end=name == JOURNAL))
         return [rows[keyframe.id] for keyframe in self.keyframes if keyframe.id in rows]
 
-    @cached_property
+    @property
     def failures(self) -> list[Failure]:
         path = self.folder / FAILURES
         return list(read_rows(path, Failure)) if path.exists() else []
@@ -136,26 +137,32 @@ def load_run(folder: str | Path) -> Run:
         InputError: there is no such folder, or no keyframes in it.
         StoreError: its files are corrupt or were written by a newer vip.
     """
-    path = Path(folder)
-    if path.name == PICTURES and (path.parent / KEYFRAMES).exists():
-        path = path.parent
-    if not path.is_dir():
+    path = home_of(Path(folder))
+    if not is_folder(path):
         raise InputError(f"{path} is not a folder. Give the folder that `vip extract` wrote.")
-    if not (path / KEYFRAMES).exists():
-        unfinished = (path / MANIFEST).exists()
-        raise InputError(
-            f"{path} holds an unfinished extraction. Run the same `vip extract` again to finish it."
-            if unfinished
-            else f"{path} holds no keyframes. Run `vip extract VIDEO -o {path}` first."
-        )
-    return Run(path)
+    run, finished = Run(path), (path / KEYFRAMES).exists()
+    if (path / MANIFEST).exists() and not (finished and run.manifest and run.manifest.seconds):
+        raise InputError(f"{path} holds an unfinished extraction. Run the same `vip extract` again to finish it.")
+    if not finished:
+        raise InputError(f"{path} holds no keyframes. Run `vip extract VIDEO -o {path}` first.")
+    return run
+
+
+def home_of(folder: Path) -> Path:
+    """The run folder to which a keyframes/ folder belongs; any other folder as it is."""
+    here = folder if folder.name == PICTURES else folder.absolute()
+    return here.parent if here.name == PICTURES and (here.parent / MANIFEST).exists() else folder
 
 
 # ---------------------------------------------------------------- reading
 
 
 def read_json(path: Path, kind: type[RecordT]) -> RecordT:
-    return _parse(path.read_bytes(), kind, where=str(path))
+    try:
+        text = path.read_bytes()
+    except OSError as exc:
+        raise StoreError(f"{path} cannot be read: {exc.strerror}. {_MAKE_AGAIN}") from exc
+    return _parse(text, kind, where=str(path))
 
 
 def read_rows(path: Path, kind: type[RecordT], *, torn_end: bool = False) -> Iterator[RecordT]:
@@ -168,22 +175,30 @@ def read_rows(path: Path, kind: type[RecordT], *, torn_end: bool = False) -> Ite
                 if line.strip():
                     yield _parse(line, kind, where=f"{path}, line {number}")
     except OSError as exc:
-        raise StoreError(f"{path} cannot be read: {exc.strerror}.") from exc
+        raise StoreError(f"{path} cannot be read: {exc.strerror}. {_MAKE_AGAIN}") from exc
 
 
 def _parse(text: bytes, kind: type[RecordT], *, where: str) -> RecordT:
     try:
-        return kind.model_validate_json(text)
-    except ValidationError as exc:
+        return _loads(text, kind)
+    except ValueError as exc:
         version = _schema_version(text)
         if version is not None and version > SCHEMA_VERSION:
             raise StoreError(
                 f"{where}: written by a newer vip (schema {version}, this one knows {SCHEMA_VERSION})."
                 " Update with `pip install -U vip-keyframes`."
             ) from exc
-        raise StoreError(
-            f"{where}: damaged ({exc.errors()[0]['msg']}). Delete the folder, or run `vip extract --overwrite` to make it again."
-        ) from exc
+        problem = exc.errors()[0]["msg"] if isinstance(exc, ValidationError) else exc
+        raise StoreError(f"{where}: damaged ({problem}). {_MAKE_AGAIN}") from exc
+
+
+def _loads(text: bytes, kind: type[RecordT]) -> RecordT:
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as exc:
+        if "surrogate" not in str(exc):
+            raise
+        return kind.model_validate(json.loads(text))  # a file name that is not valid UTF-8, see _dumps
 
 
 def _schema_version(text: bytes) -> int | None:
@@ -199,7 +214,7 @@ def read_embeddings(path: Path) -> Embeddings:
         with np.load(path, allow_pickle=False) as data:
             return Embeddings(data["image"], data["text"], str(data["model"]))
     except (OSError, ValueError, KeyError, EOFError) as exc:
-        raise StoreError(f"{path}: damaged ({exc}). Run `vip extract --overwrite` to make it again.") from exc
+        raise StoreError(f"{path}: damaged ({exc}). {_MAKE_AGAIN}") from exc
 
 
 def read_picture(path: Path) -> Image:
@@ -251,13 +266,21 @@ def _unwritable(path: Path, exc: OSError) -> StoreError:
 
 def write_json(path: Path, record: Record) -> None:
     with replacing(path) as file:
-        file.write(record.model_dump_json(indent=2).encode() + b"\n")
+        file.write(_dumps(record, indent=2))
 
 
 def write_rows(path: Path, rows: Iterable[Record]) -> None:
     with replacing(path) as file:
         for row in rows:
-            file.write(row.model_dump_json().encode() + b"\n")
+            file.write(_dumps(row))
+
+
+def _dumps(record: Record, *, indent: int | None = None) -> bytes:
+    try:
+        text = record.model_dump_json(indent=indent)
+    except ValueError:  # a file name that is not valid UTF-8: it must come back as it was
+        text = json.dumps(record.model_dump(mode="json"), indent=indent)
+    return text.encode() + b"\n"
 
 
 def write_failures(path: Path, failures: Sequence[Failure]) -> None:
@@ -295,7 +318,7 @@ def appending(path: Path) -> Iterator[Callable[[Record], None]]:
             file.truncate()
 
             def append(row: Record) -> None:
-                file.write(row.model_dump_json().encode() + b"\n")
+                file.write(_dumps(row))
                 file.flush()
                 os.fsync(file.fileno())
 
@@ -307,7 +330,7 @@ def appending(path: Path) -> Iterator[Callable[[Record], None]]:
 @contextmanager
 def making_folder(path: Path) -> Iterator[None]:
     """A writable folder for a run; one that was made for it and stayed empty goes again when the work fails."""
-    existed = path.exists()
+    existed = exists(path)
     make_folder(path)
     try:
         yield
@@ -331,20 +354,28 @@ def make_folder(path: Path) -> None:
         raise _unwritable(path, exc) from exc
 
 
+def exists(path: Path) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 - Path.exists() raises for a name that is too long
+
+
+def is_folder(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 - as above
+
+
 def is_empty(folder: Path) -> bool:
-    """True if nothing lies in the folder but what a killed run left half written."""
-    return not folder.exists() or all(path.name.endswith(PARTIAL_SUFFIX) for path in folder.iterdir())
+    """True if nothing lies in the folder but what a killed run left half written, or if there is no such folder."""
+    return not is_folder(folder) or all(path.name.endswith(PARTIAL_SUFFIX) for path in folder.iterdir())
 
 
 def clear(folder: Path) -> None:
     """Delete what vip wrote into a run folder, the manifest excepted, and nothing else."""
-    for name in (CANDIDATES, EMBEDDINGS, THUMBNAILS, KEYFRAMES, DESCRIPTIONS, JOURNAL, FAILURES, REPORT):
-        (folder / name).unlink(missing_ok=True)
-    for part in folder.rglob(f"*{PARTIAL_SUFFIX}"):
-        part.unlink(missing_ok=True)
-    for picture in (folder / PICTURES).glob("*"):
-        if PICTURE_NAME.fullmatch(picture.name):
-            picture.unlink()
+    names = (CANDIDATES, EMBEDDINGS, THUMBNAILS, KEYFRAMES, DESCRIPTIONS, JOURNAL, FAILURES, REPORT)
+    pictures = [path for path in (folder / PICTURES).glob("*") if PICTURE_NAME.fullmatch(path.name)]
+    for path in (*(folder / name for name in names), *folder.rglob(f"*{PARTIAL_SUFFIX}"), *pictures):
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as exc:
+            raise StoreError(f"{path} cannot be deleted: {exc.strerror}. Choose another folder with -o.") from exc
 
 
 def picture_name(number: int, time_s: float, suffix: str, *, of: int) -> str:

@@ -7,6 +7,7 @@ the file states. Decoding starts at the sync frame before a wanted frame and end
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -35,11 +36,15 @@ VIDEO_SUFFIXES = frozenset(
     | {".mxf", ".ogm", ".ogv", ".ts", ".vob", ".webm", ".wmv"}
 )
 NOT_VIDEO = frozenset({"tty", "ass", "srt", "webvtt"})  # containers in which FFmpeg would draw or carry text
+PLAYLISTS = frozenset({"hls", "applehttp", "concat", "dash", "imf", "sdp", "sap", "rtp", "rtsp", "vobsub", "ism"})  # they open other files
+PLAYLIST_STARTS = (b"#EXTM3U", b"ffconcat")
 ALPHA_DECODERS = {"vp8": "libvpx", "vp9": "libvpx-vp9"}  # FFmpeg's own VP8 and VP9 decoders drop the alpha channel
 LINEAR_CONTAINERS = frozenset({"mpegts", "mpeg", "flv", "asf"})  # without an index: reading on costs less than a seek
 READ_ON_PACKETS = 1024  # how far reading on may go before a seek is tried all the same
 SEARCH_PACKETS = 4096  # how far behind the landing place of a seek a packet is looked for
 NOTHING_DECODES = "{}: not one frame can be decoded. The file is damaged, or its codec is unknown here (`vip doctor`)."
+MOST_STRETCHED = 16  # pixel aspect ratios beyond this are no video's
+LEAST_DIFFERENT = 0.9  # of the PTS, or they are no times
 LATE_PACKETS = 64  # some streams show a sync frame only after more packets (recovery points)
 
 
@@ -115,8 +120,9 @@ class Video:
 
     @property
     def pixel_aspect(self) -> Fraction:
-        """Width of a stored pixel in units of its height."""
-        return self._stream.sample_aspect_ratio or Fraction(1)
+        """Width of a stored pixel in units of its height; 1 where the file says nothing, or what only damage can say."""
+        stated = self._stream.sample_aspect_ratio or Fraction(1)
+        return stated if 1 / MOST_STRETCHED <= stated <= MOST_STRETCHED else Fraction(1)
 
     def info(self, *, sha256: str) -> VideoInfo:
         """What the container says, and the size as displayed, for which the first readable frame is decoded.
@@ -179,7 +185,7 @@ class Video:
             shown[:] = True
         time_base = self._stream.time_base or Fraction(1, 90_000)
         index = PacketIndex(table[:, 0], table[:, 1], table[:, 2].astype(bool), table[:, 3], shown, time_base)
-        if timeless:
+        if timeless or self._times_are_wrong(index):
             return self._index_by_decoding(index)
         self._note_truncation(index)
         return self._believe_decoder(index)
@@ -188,10 +194,20 @@ class Video:
         """MP4 counts its frames ahead of the data; other containers may state a duration."""
         named, header_s = self._stream.frames, self._header_duration_s()
         there_s = float(int(np.ptp(index.pts)) * index.time_base)
-        if named and len(index) < named:
+        hidden = named and header_s and header_s - there_s < 1.5 * header_s / named  # by an edit list, which leaves no gap at the end
+        if named and len(index) < named and not hidden:
             self._losses.append(f"The file ends early: {len(index)} of its {named} frames are there, and they are used.")
         elif header_s and not named and there_s < 0.9 * header_s - 2:
             self._losses.append(f"The file ends early: {there_s:.1f} of {header_s:.1f} s are there, and they are used.")
+
+    def _times_are_wrong(self, index: PacketIndex) -> bool:
+        """Whether the order of the PTS is not that of the pictures.
+
+        AVI has no PTS; for H.264 that reorders frames FFmpeg makes some up, in the order of the packets. And in
+        recordings put together from several, each with a clock of its own, the same times come again.
+        """
+        made_up = "avi" in self._container.format.name.split(",") and self._decoder.has_b_frames and bool((np.diff(index.pts) > 0).all())
+        return made_up or len(np.unique(index.pts)) < LEAST_DIFFERENT * len(index)
 
     def _believe_decoder(self, index: PacketIndex) -> PacketIndex:
         """GIF, and MP4 without a sync table, flag every packet as sync: ask the decoder about three of them."""
@@ -207,17 +223,10 @@ class Video:
         """Files without PTS (raw streams, old AVI): the decoder's output order and its DTS say when a frame is shown."""
         self._rewind()
         tick = max(1, round(1 / ((self._stream.average_rate or 25) * packets.time_base)))
-        stamps: list[int] = []
-        for frame in self._decode_all():
-            earliest = stamps[-1] + 1 if stamps else None
-            stamp = frame.pts if frame.pts is not None else frame.dts
-            if stamp is None or (earliest is not None and stamp < earliest):
-                stamp = stamps[-1] + tick if stamps else 0
-            stamps.append(stamp)
-        if not stamps:
-            raise InputError(
-                f"{self.path}: not one frame can be decoded. The file is damaged, or its codec is unknown here (`vip doctor`)."
-            )
+        times = [(frame.pts, frame.dts) for frame in self._decode_all()]
+        if not times:
+            raise InputError(NOTHING_DECODES.format(self.path))
+        stamps, _ = min((_increasing(column, tick) for column in zip(*times, strict=True)), key=lambda made: made[1])
         pts = np.array(stamps, np.int64)
         sizes = np.resize(packets.size_bytes, len(pts))
         return PacketIndex(pts, pts, np.arange(len(pts)) == 0, sizes, np.ones(len(pts), bool), packets.time_base, by_decoding=True)
@@ -230,7 +239,7 @@ class Video:
         Stop iterating early and what comes behind is not decoded.
         """
         for frame in self._decoded(sorted(set(pts))):
-            yield self._converted(frame, longest_side_px)
+            yield from self._converted(frame, longest_side_px)
 
     def frames_near(self, pts: Sequence[int], *, longest_side_px: int | None = None) -> Iterator[Frame]:
         """A frame at or soon after each of these PTS, whichever needs the least work: frames that no other needs are skipped."""
@@ -244,13 +253,19 @@ class Video:
                 for frame in self._decode_packets(self._anchor(positions[0]), max(positions)):
                     if group and frame.pts is not None and frame.pts >= group[0]:
                         group = [stamp for stamp in group if stamp > frame.pts]
-                        yield self._converted(frame, longest_side_px)
+                        yield from self._converted(frame, longest_side_px)
             finally:
                 self._decoder.skip_frame = "DEFAULT"
+            yield from self.frames(group, longest_side_px=longest_side_px)
 
-    def _converted(self, frame: VideoFrame, longest_side_px: int | None) -> Frame:
-        image = to_image(frame, self.pixel_aspect, self._turn(frame), self._reformatter, longest_side_px=longest_side_px)
-        return Frame(cast(int, frame.pts), self.time_base, image)
+    def _converted(self, frame: VideoFrame, longest_side_px: int | None) -> Iterator[Frame]:
+        """The frame as a picture; nothing where damage made its format or its shape one that cannot be shown."""
+        try:
+            image = to_image(frame, self.pixel_aspect, self._turn(frame), self._reformatter, longest_side_px=longest_side_px)
+        except (av.error.FFmpegError, MemoryError):
+            self._damaged.add(frame.pts)
+        else:
+            yield Frame(cast(int, frame.pts), self.time_base, image)
 
     def _turn(self, frame: VideoFrame) -> Turn:
         rotation = frame.rotation
@@ -281,14 +296,29 @@ class Video:
             return
         for group in self.groups(pts):
             positions = self._positions(group)
-            wanted, first, last = set(group), self._anchor(positions[0]), max(positions)
-            for attempt_last in (last, last + LATE_PACKETS):
-                for frame in self._decode_packets(first, attempt_last):
-                    if frame.pts in wanted:
-                        wanted.discard(frame.pts)
-                        yield frame
+            first, last = self._anchor(positions[0]), max(positions)
+            done = 0
+            for frame in self._decode_packets(first, last):
+                place = len(group) if frame.pts is None else bisect_left(group, frame.pts, done)
+                if place < len(group) and group[place] == frame.pts:
+                    yield from self._rescued(group[done:place], first, last)
+                    yield frame
+                    done = place + 1
+            yield from self._rescued(group[done:], first, last)
+
+    def _rescued(self, missing: Sequence[int], first: int, last: int) -> Iterator[VideoFrame]:
+        """Frames of a GOP that decoding it alone did not show: some need more packets, or, with intra refresh, the GOP before."""
+        if not missing:
+            return
+        earlier = int(self._sync[max(0, int(np.searchsorted(self._sync, first)) - 1)]) if len(self._sync) else 0
+        wanted = set(missing)
+        with self.reopen(threads=self._threads) as twin:
+            for frame in twin._decode_packets(min(earlier, first), last + LATE_PACKETS):
+                if frame.pts in wanted:
+                    wanted.discard(frame.pts)
+                    yield frame
                 if not wanted:
-                    break
+                    return
 
     def _decoded_by_count(self, wanted: set[int]) -> Iterator[VideoFrame]:
         self._rewind()
@@ -335,10 +365,14 @@ class Video:
 
     def _demux(self) -> Iterator[Packet[VideoStream]]:
         """The packets of the stream from where the container stands, to its end or to where it breaks off."""
-        try:
-            yield from (packet for packet in self._container.demux(self._stream) if packet.size)
-        except av.error.FFmpegError as exc:
-            self._losses.append(f"The file is damaged ({exc.strerror}); what can be read is used.")
+        while True:
+            try:
+                yield from (packet for packet in self._container.demux(self._stream) if packet.size)
+            except IndexError:  # PyAV's, at a packet of a stream that was not there at the start: broadcasts have such
+                continue
+            except av.error.FFmpegError as exc:
+                self._losses.append(f"The file is damaged ({exc.strerror}); what can be read is used.")
+            return
 
     def _read(self, first: int, last: int) -> Iterator[Packet[VideoStream]]:
         """The packets first … last of the index."""
@@ -366,7 +400,10 @@ class Video:
             if packet := self._search(position, SEARCH_PACKETS):
                 return packet
         self._rewind()
-        return self._search(position, len(self.index))
+        if position > 0:
+            self._prime()
+        skipped, self._next = position - self._next, position + 1
+        return next(islice(self._packets, skipped, None), None)
 
     def _search(self, position: int, most: int) -> Packet[VideoStream] | None:
         """Read until the packet at `position` comes; None if what comes lies behind it, or after `most` packets."""
@@ -386,26 +423,57 @@ def _open(path: Path) -> tuple[InputContainer, VideoStream]:
     Raises:
         InputError: one sentence for each way in which a file can be no video.
     """
-    if path.is_dir() or not path.exists():
-        raise InputError(f"{path} does not exist. Check the path." if not path.exists() else f"{path} is a folder, not a video.")
     try:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder, not a video.")
+        if not path.exists():
+            raise InputError(f"{path} does not exist. Check the path.")
         if path.stat().st_size == 0:
             raise InputError(f"{path} is empty (0 bytes). Copy or download it again.")
-        # only `file`: a hostile playlist must not make FFmpeg open addresses
-        container = av.open(f"file:{path.absolute()}", options={"protocol_whitelist": "file"}, metadata_errors="replace")
+        with path.open("rb") as file:
+            if file.read(16).startswith(PLAYLIST_STARTS):
+                raise InputError(f"{path} is a playlist: it holds no pictures and only names other files. Give one of those.")
+        container = av.open(f"file:{path.absolute()}", options=_one_file_only(), metadata_errors="replace")
     except PermissionError as exc:
         raise InputError(f"{path} may not be read (permission denied).") from exc
     except (av.error.FFmpegError, OSError) as exc:
         raise InputError(f"{path} is not a video that FFmpeg can read ({exc.strerror}). Is it damaged or incomplete?") from exc
     streams = [stream for stream in container.streams.video if not stream.disposition & Disposition.attached_pic]
+    if streams and not any(stream.codec_context for stream in streams):
+        container.close()
+        raise InputError(f"{path}: the codec of its pictures is unknown here (`vip doctor`).")
+    streams = [stream for stream in streams if stream.codec_context]
     if not streams or not NOT_VIDEO.isdisjoint(container.format.name.split(",")):
-        kinds = "text" if streams else " and ".join(sorted({stream.type for stream in container.streams})) or "nothing"
+        kinds = "text" if streams else _kinds_of(container)
         container.close()
         raise InputError(f"{path} holds no video stream, only {kinds}. Give a file with pictures.")
     for stream in container.streams:
         if stream is not streams[0]:
             stream.discard = Discard.all
     return container, streams[0]
+
+
+def _kinds_of(container: InputContainer) -> str:
+    """What a file without moving pictures holds, in words; pictures that are left are the cover of its sound."""
+    return " and ".join(sorted({"a cover picture" if stream.type == "video" else stream.type for stream in container.streams})) or "nothing"
+
+
+def _one_file_only() -> dict[str, str]:
+    """Options that keep FFmpeg from opening anything but the file itself, whatever the file says."""
+    formats = [name for name in sorted(av.formats_available) if PLAYLISTS.isdisjoint(name.split(","))]
+    return {"protocol_whitelist": "file", "format_whitelist": ",".join(formats), "pattern_type": "none"}
+
+
+def _increasing(stamps: Sequence[int | None], tick: int) -> tuple[list[int], int]:
+    """The stamps with each that is missing or goes back put one tick behind the one before; and how many those are."""
+    made: list[int] = []
+    faults = 0
+    for stamp in stamps:
+        if stamp is None or (made and stamp <= made[-1]):
+            faults += 1
+            stamp = made[-1] + tick if made else 0
+        made.append(stamp)
+    return made, faults
 
 
 def _decoder_of(stream: VideoStream, threads: int) -> VideoCodecContext:

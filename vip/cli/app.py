@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -12,7 +12,8 @@ from typer.exceptions import TyperException
 
 from vip import __version__
 from vip.cli import caption, doctor, extract, report, run_all
-from vip.errors import VipError
+from vip.cli.console import err, out, silence
+from vip.errors import StoreError, VipError
 
 INTERRUPTED = 130
 
@@ -55,15 +56,20 @@ def run(arguments: list[str] | None = None) -> int:
         message = exc.format_message().strip()
         return _failed(f"{message}{'' if message[-1] in '.?!' else '.'} See `vip --help`.", 2) if message else 2
     except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except SystemExit as exc:
+        if not isinstance(exc.__context__, BrokenPipeError):
+            raise
+        silence(sys.stdout)  # Typer ends so where nobody reads on: `vip --help | head -1`
+        code = 0
+    if code == INTERRUPTED:  # Typer's value for Ctrl-C
         return _failed("interrupted. Run the same command again to go on where it stopped.", INTERRUPTED)
-    except BrokenPipeError:  # `vip … | head`: the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     return code if isinstance(code, int) else 0
 
 
 def _failed(message: str, code: int) -> int:
-    print(f"vip: {message}", file=sys.stderr)
+    err(f"vip: {' '.join(message.splitlines())}")
     if "--json" in sys.argv:
-        print(json.dumps({"error": message, "exit_code": code}))
+        with suppress(StoreError):
+            out(json.dumps({"error": message, "exit_code": code}))
     return code

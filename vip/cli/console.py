@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from vip.errors import StoreError
 
 if TYPE_CHECKING:
     from vip.records import Call
@@ -27,7 +30,7 @@ class Console:
 
     def note(self, text: str) -> None:
         if not self.quiet:
-            print(f"vip: {text}", file=sys.stderr)
+            err(f"vip: {text}")
 
     def detail(self, text: str) -> None:
         """A note for --verbose."""
@@ -37,12 +40,12 @@ class Console:
     def say(self, text: str = "") -> None:
         """A line of the result for people."""
         if not self.quiet and not self.as_json:
-            print(text)
+            out(text)
 
     def item(self, label: str, text: str) -> None:
         """A line of a list: a label, and a text that is wrapped beside it on a terminal."""
         start = f"  {label:>10}  "
-        if sys.stdout.isatty():
+        if sys.stdout and sys.stdout.isatty():
             width = max(40, min(120, shutil.get_terminal_size().columns))
             self.say(textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * len(start)))
         else:
@@ -50,7 +53,7 @@ class Console:
 
     @contextmanager
     def track(self, title: str, total: int) -> Iterator[Callable[[], None]]:
-        if self.quiet or total == 0 or not sys.stderr.isatty():
+        if self.quiet or total == 0 or not (sys.stderr and sys.stderr.isatty()):
             yield lambda: None
             return
         from rich.console import Console as RichConsole
@@ -62,11 +65,38 @@ class Console:
             yield lambda: progress.advance(task)
 
 
+def out(text: str) -> None:
+    """One line on stdout. A reader that has seen enough (`vip … | head -1`) does not stop the work.
+
+    Raises:
+        StoreError: the disk is full.
+    """
+    try:
+        print(text, flush=True)
+    except OSError as exc:
+        silence(sys.stdout)
+        if not isinstance(exc, BrokenPipeError):
+            raise StoreError(f"The result cannot be printed: {exc.strerror}. Run the same command again to see it.") from exc
+
+
+def err(text: str) -> None:
+    """One line on stderr. Where nobody reads on, that is no reason to stop the work."""
+    try:
+        print(text, file=sys.stderr)
+    except OSError:
+        silence(sys.stderr)
+
+
+def silence(stream: IO[str]) -> None:
+    """Keep the interpreter from writing at its end what could not be written before."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def print_json(record: dict[str, Any]) -> None:
     """One line of JSON on stdout."""
     import json
 
-    print(json.dumps(record, ensure_ascii=False), flush=True)
+    out(json.dumps(record, ensure_ascii=False))
 
 
 def cost_of(calls: list[Call]) -> str:

@@ -45,7 +45,8 @@ def doctor_command(as_json: AsJson = False) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     group = ""
     for row in rows:
-        table.add_row(row.group if row.group != group else "", "[green]✓[/]" if row.works else "[yellow]–[/]", row.name, escape(row.detail))
+        mark = "[green]✓[/]" if row.works else "[yellow]–[/]"
+        table.add_row(row.group if row.group != group else "", mark, escape(row.name), escape(row.detail))
         group = row.group
     console = Console(highlight=False)
     console.print(table)
@@ -124,8 +125,12 @@ def _masked(key: str) -> str:
 def _without_login(address: str) -> str:
     from urllib.parse import urlsplit
 
-    parts = urlsplit(address)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname
+    except ValueError:
+        host = None
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl() if host else "(unreadable address)"
 
 
 def _auto() -> dict[str, str]:

@@ -69,7 +69,7 @@ def each(given: Sequence[Path], out: Path | None, work: Callable[[Path, Path], N
         SomeFailedError: some of several failed; failures.jsonl in `out` says which and why.
     """
     videos = find_videos(given)
-    several = len(videos) > 1 or any(path.is_dir() for path in given)
+    several = len(videos) > 1 or videos[0] not in given  # but from a folder
     folders = run_folders(videos, out, several=several)
     if not several:
         work(videos[0], folders[videos[0]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,14 +17,18 @@ def find_videos(given: Sequence[Path]) -> list[Path]:
     Raises:
         InputError: a folder without videos.
     """
+    from vip.store import is_folder
     from vip.video import VIDEO_SUFFIXES
 
     found: list[Path] = []
     for path in given:
-        if not path.is_dir():
+        if not is_folder(path):
             found.append(path)
             continue
-        videos = sorted(file for file in path.iterdir() if file.suffix.lower() in VIDEO_SUFFIXES and file.is_file())
+        try:
+            videos = sorted(file for file in path.iterdir() if file.suffix.lower() in VIDEO_SUFFIXES and file.is_file())
+        except OSError as exc:
+            raise InputError(f"{path} cannot be read: {exc.strerror}.") from exc
         if not videos:
             raise InputError(f"{path} is a folder without videos. Give a video file, or a folder that holds some.")
         found.extend(videos)
@@ -36,10 +42,22 @@ def run_folders(videos: Sequence[Path], out: Path | None, *, several: bool) -> d
     """
     if out is not None and not several:
         return {videos[0]: out}
-    stems = Counter(video.stem for video in videos)
     base = out or Path()
-    return {video: base / f"{_name(video, unique=stems[video.stem] == 1)}.vip" for video in videos}
+    return {video: base / f"{name}.vip" for video, name in _names(videos).items()}
 
 
-def _name(video: Path, *, unique: bool) -> str:
-    return video.stem if unique else "-".join([*[part for part in video.parent.parts if part not in {"/", "..", "."}], video.name])
+def _names(videos: Sequence[Path]) -> dict[Path, str]:
+    """The shortest name that no other has: `clip`, `a-clip.mp4` with the folder as typed, or with a hash of the whole path."""
+    names = {video: video.stem for video in videos}
+    for longer in (_with_folder, _with_hash):
+        counts = Counter(names.values())
+        names = {video: name if counts[name] == 1 else longer(video) for video, name in names.items()}
+    return names
+
+
+def _with_folder(video: Path) -> str:
+    return "-".join([*[part for part in video.parent.parts if part not in {"/", "..", "."}], video.name])
+
+
+def _with_hash(video: Path) -> str:
+    return f"{_with_folder(video)}-{hashlib.sha256(os.fsencode(video.absolute())).hexdigest()[:8]}"

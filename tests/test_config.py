@@ -1,0 +1,160 @@
+"""Settings: command line before environment before vip.toml before defaults, and nothing misspelt passes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from vip.config import COMMANDS, CaptionSettings, ExtractSettings, Settings, from_keywords, resolve
+from vip.errors import UsageError
+
+NUMBERS = st.none() | st.integers(1, 100_000)
+
+
+def toml(folder: Path, text: str) -> Path:
+    (folder / "vip.toml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def refusal(folder: Path, kind: type[Settings] = ExtractSettings, given: Any = None, **environment: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        resolve(kind, given or {}, environment=environment, folder=folder)
+    return str(caught.value)
+
+
+# ---------------------------------------------------------------- layers
+
+
+@given(option=NUMBERS, variable=NUMBERS, table=NUMBERS)
+def test_the_command_line_goes_before_the_environment_before_the_file_before_the_default(
+    tmp_path_factory: pytest.TempPathFactory, option: int | None, variable: int | None, table: int | None
+) -> None:
+    folder = toml(tmp_path_factory.mktemp("layers"), f"[extract]\nkeyframes = {table}" if table else "")
+    environment = {"VIP_KEYFRAMES": str(variable)} if variable else {}
+    settings = resolve(ExtractSettings, {"keyframes": option}, environment=environment, folder=folder)
+    assert settings.keyframes == (option or variable or table or 12)
+
+
+VALUES = {
+    ExtractSettings: {"keyframes": 7, "sampler": "s", "embedder": "e", "detector": "d", "min_sharpness": 2.5, "format": "png"},
+    CaptionSettings: {"engine": "e", "base_url": "http://b/v1", "detector": "d"},
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_every_setting_has_a_variable_and_a_key_in_the_file(kind: type[Settings], tmp_path: Path) -> None:
+    values = VALUES[kind]
+    assert set(values) == set(kind.model_fields)
+    command = next(name for name, settings in COMMANDS.items() if settings is kind)
+    folder = toml(tmp_path, f"[{command}]\n" + "\n".join(f"{name} = {value!r}" for name, value in values.items()))
+    environment = {f"VIP_{name.upper()}": str(value) for name, value in values.items()}
+    assert resolve(kind, {}, environment={}, folder=folder) == kind(**values)
+    assert resolve(kind, {}, environment=environment, folder=tmp_path / "elsewhere") == kind(**values)
+    assert resolve(kind, values, environment={}, folder=tmp_path / "elsewhere") == kind(**values)
+
+
+def test_the_layers_mix_setting_by_setting(tmp_path: Path) -> None:
+    folder = toml(tmp_path, '[extract]\nkeyframes = 5\nformat = "png"\n[caption]\nengine = "offline"')
+    settings = resolve(ExtractSettings, {"sampler": "mine"}, environment={"VIP_KEYFRAMES": "8"}, folder=folder)
+    assert (settings.sampler, settings.keyframes, settings.format, settings.detector) == ("mine", 8, "png", "opencv")
+    assert resolve(CaptionSettings, {}, environment={"VIP_KEYFRAMES": "8"}, folder=folder).engine == "offline"
+
+
+def test_an_empty_variable_says_nothing(tmp_path: Path) -> None:
+    assert resolve(ExtractSettings, {}, environment={"VIP_KEYFRAMES": ""}, folder=tmp_path).keyframes == 12
+
+
+def test_the_real_environment_and_the_current_folder_are_read_at_the_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(toml(tmp_path, "[extract]\nkeyframes = 5"))
+    assert resolve(ExtractSettings, {}).keyframes == 5
+    monkeypatch.setenv("VIP_KEYFRAMES", "9")
+    assert resolve(ExtractSettings, {}).keyframes == 9
+
+
+def test_settings_cannot_be_changed_behind_the_back() -> None:
+    with pytest.raises(ValidationError):
+        ExtractSettings().keyframes = 3  # type: ignore[misc]
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[extract]\nkeyframe = 8", ['"keyframe"', "[extract]", 'Did you mean "keyframes"?']),
+        ('[caption]\nengin = "offline"', ['"engin"', "[caption]", 'Did you mean "engine"?']),
+        ('[caption]\nkeyframes = 8\nengine = "offline"', ['"keyframes"', "[caption]"]),
+        ("[extrakt]\nkeyframes = 8", ['"extrakt"', 'Did you mean "extract"?']),
+        ("keyframes = 8", ['"keyframes"']),
+        ("extract = 8", ['"extract" must be a table', "[extract]"]),
+        ("[[extract]]\nkeyframes = 8", ['"extract" must be a table']),
+        ("[extract]\nkeyframes = eight", ["not valid TOML", "line 2"]),
+        ("[extract]\nkeyframes = 8\nkeyframes = 9", ["not valid TOML"]),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_named(text: str, words: list[str], tmp_path: Path) -> None:
+    message = refusal(toml(tmp_path, text))
+    assert all(word in message for word in ["vip.toml", *words]), message
+
+
+def test_a_misspelt_key_is_refused_by_every_command(tmp_path: Path) -> None:
+    assert '"engin"' in refusal(toml(tmp_path, '[caption]\nengin = "offline"'), ExtractSettings)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "vip.toml").write_bytes(b"\xff\xfe")
+    assert "not valid TOML" in refusal(tmp_path)
+
+
+def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "vip.toml").mkdir()
+    assert "cannot be read" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "100001", "many", "2.5", "1e3", "nan"])
+def test_a_bad_value_is_named_with_where_it_came_from(value: str, tmp_path: Path) -> None:
+    assert "--keyframes" in refusal(tmp_path, given={"keyframes": value})
+    assert "VIP_KEYFRAMES" in refusal(tmp_path, VIP_KEYFRAMES=value)
+    message = refusal(toml(tmp_path, f"[extract]\nkeyframes = '{value}'"))
+    assert "vip.toml: keyframes" in message
+    assert value in message
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-0.5", "sharp"])
+def test_a_least_sharpness_is_a_finite_number_from_zero_on(value: str, tmp_path: Path) -> None:
+    assert "--min-sharpness" in refusal(tmp_path, given={"min_sharpness": value})
+
+
+def test_the_layer_that_wins_is_the_one_that_is_blamed(tmp_path: Path) -> None:
+    folder = toml(tmp_path, "[extract]\nkeyframes = 0")
+    assert "VIP_KEYFRAMES" in refusal(folder, VIP_KEYFRAMES="none")
+    assert resolve(ExtractSettings, {"keyframes": 3}, environment={"VIP_KEYFRAMES": "none"}, folder=folder).keyframes == 3
+
+
+# ---------------------------------------------------------------- Python
+
+
+def test_keywords_know_neither_environment_nor_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(toml(tmp_path, "[extract]\nkeyframes = 5"))
+    monkeypatch.setenv("VIP_KEYFRAMES", "9")
+    assert from_keywords(ExtractSettings, {"format": "png"}) == ExtractSettings(format="png")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"keyframe": 3}, ['"keyframe"', 'Did you mean "keyframes"?']),
+        ({"keyframes": 0}, ["keyframes = 0"]),
+        ({"format": "gif"}, ["format = 'gif'"]),
+    ],
+)
+def test_keywords_are_checked_like_options(options: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(UsageError) as caught:
+        from_keywords(ExtractSettings, options)
+    assert all(word in str(caught.value) for word in words)

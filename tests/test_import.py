@@ -1,0 +1,76 @@
+"""What is loaded when: nothing heavy before it is needed, and adapted libraries only in vip/models."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import vip
+
+PACKAGE = Path(vip.__file__).parent
+HEAVY = ("cv2", "av", "numpy", "openai", "pydantic", "httpx", "torch", "transformers", "open_clip")
+COMMANDS = ("run", "extract", "caption", "report", "doctor")
+ADAPTED = {"openai", "torch", "transformers", "open_clip"}
+
+
+AT_THE_END = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
+
+
+def loaded(code: str) -> set[str]:
+    """sys.modules of a fresh Python after this."""
+    done = subprocess.run([sys.executable, "-c", AT_THE_END + code], capture_output=True, text=True, check=True)
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def heavy(modules: set[str]) -> set[str]:
+    return {name for name in modules if name.partition(".")[0] in HEAVY}
+
+
+@pytest.mark.parametrize("code", ["import vip", "import vip; vip.__version__; vip.__all__; dir(vip)", "import vip.errors"])
+def test_nothing_heavy_is_loaded_to_import(code: str) -> None:
+    modules = loaded(code)
+    assert "vip" in modules
+    assert not heavy(modules)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--version"], [], *([name, "--help"] for name in COMMANDS)], ids=" ".join)
+def test_nothing_heavy_is_loaded_to_help(arguments: list[str]) -> None:
+    modules = loaded(f"import vip.cli.app as app; app.run({arguments!r})")
+    of_typer = (
+        {"pydantic", "pydantic_core"} if arguments and arguments[0] in COMMANDS else set()
+    )  # it checks with pydantic if that is there
+    assert "typer" in modules
+    assert not {name for name in heavy(modules) if name.partition(".")[0] not in of_typer}
+
+
+def test_loading_the_pipeline_asks_for_no_adapter() -> None:
+    modules = loaded("import vip; vip.extract, vip.caption, vip.run, vip.load_run, vip.Run")
+    assert "vip.pipeline" in modules
+    assert not {name for name in modules if name.startswith("vip.models.") or name.partition(".")[0] in ADAPTED}
+
+
+def test_nothing_outside_models_imports_what_models_adapt() -> None:
+    guilty = [
+        f"{path.relative_to(PACKAGE)}: {name}"
+        for path in PACKAGE.rglob("*.py")
+        if path.parent != PACKAGE / "models"
+        for name in _imported(path)
+        if name.partition(".")[0] in ADAPTED or name.startswith("vip.models")
+    ]
+    assert guilty == []
+
+
+def _imported(path: Path) -> list[str]:
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    plain = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    return plain + [f"{node.module}" for node in nodes if isinstance(node, ast.ImportFrom)]
+
+
+def test_the_public_names_are_there_and_others_are_not() -> None:
+    assert {name for name in vip.__all__ if getattr(vip, name) is not None} == set(vip.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'extrakt'"):
+        _ = vip.extrakt  # type: ignore[attr-defined]

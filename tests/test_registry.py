@@ -1,0 +1,125 @@
+"""Names to backends: built-ins, those of other packages, and what is said of the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from vip import registry
+from vip.errors import BackendError
+from vip.registry import BUILT_IN, Kind
+
+BACKEND = """
+class Mine:
+    name = "mine"
+    dim = 1
+    def __init__(self, detail, **settings):
+        self.detail, self.settings = detail, settings
+
+Other = Mine
+unset = None
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed package that adds backends of every kind."""
+    (tmp_path / "vip_extra_backends.py").write_text(BACKEND)
+    (tmp_path / "vip_extra_broken.py").write_text("import a_module_that_is_not_there")
+    (tmp_path / "vip_extra_syntax.py").write_text("this is no Python")
+    (tmp_path / "vip_extra_raises.py").write_text("raise RuntimeError('no\\ndriver')")
+    info = tmp_path / "vip_extra-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: vip-extra\nVersion: 1.0\n")
+    lines = [
+        "mine = vip_extra_backends:Mine",
+        "broken = vip_extra_broken:Mine",
+        "syntax = vip_extra_syntax:Mine",
+        "raises = vip_extra_raises:Mine",
+        "absent = vip_extra_backends:Absent",
+        "extras = vip_extra_backends:Other [gpu]",
+        *(f"{name} = vip_extra_backends:Mine" for name in ("sync", "classic", "opencv", "offline")),
+    ]
+    groups = [f"[vip.{kind}s]\n" + "\n".join(lines) for kind in get_args(Kind)]
+    (info / "entry_points.txt").write_text("\n".join(groups))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+MAKERS = [registry.sampler, registry.embedder, registry.detector, registry.engine]
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_every_built_in_can_be_named(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    make = getattr(registry, kind)
+    for name in BUILT_IN[kind]:
+        assert make(name).name.startswith(name)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.usefixtures("package")
+def test_a_backend_of_another_package_is_found_and_gets_its_detail(make) -> None:  # type: ignore[no-untyped-def]
+    assert make("mine").detail is None
+    assert make("mine:").detail is None
+    assert make("mine:a/b:c").detail == "a/b:c"
+    assert make("extras").name == "mine"
+
+
+@pytest.mark.usefixtures("package")
+def test_an_engine_of_another_package_gets_the_address() -> None:
+    assert registry.engine("mine", base_url="http://here/v1").settings == {"base_url": "http://here/v1"}  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("package")
+def test_another_package_cannot_take_the_name_of_a_built_in() -> None:
+    assert type(registry.embedder("classic")).__module__ == "vip.models.classic"
+    assert type(registry.engine("offline")).__module__ == "vip.models.offline"
+    assert registry.names("sampler")["sync"] == BUILT_IN["sampler"]["sync"]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize(
+    ("name", "words"), [("broken", "a_module_that_is_not_there"), ("syntax", "syntax"), ("raises", "no driver"), ("absent", "Absent")]
+)
+@pytest.mark.usefixtures("package")
+def test_a_broken_backend_is_one_sentence_with_its_name(make, name: str, words: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(BackendError, match=f'"{name}" cannot be loaded .*{words}') as caught:
+        make(name)
+    assert "\n" not in str(caught.value)
+    assert "vip doctor" in str(caught.value)
+    assert caught.value.__cause__ is not None
+
+
+@pytest.mark.usefixtures("package")
+def test_broken_backends_are_listed_and_do_not_break_the_others() -> None:
+    assert {"opencv", "mine", "broken"} <= set(registry.names("detector"))
+    assert registry.detector("opencv").name == "opencv"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "hint"),
+    [
+        ("sampler", "sink", 'Did you mean "sync"?'),
+        ("embedder", "Classic", 'Did you mean "classic"?'),
+        ("detector", "opencv4", 'Did you mean "opencv"?'),
+        ("engine", "opanai:gpt-5-mini", 'Did you mean "openai"?'),
+        ("engine", "gpt-5-mini", "There is: fake, offline, openai."),
+        ("detector", "", "There is: opencv."),
+    ],
+)
+def test_an_unknown_backend_is_never_replaced(kind: Kind, name: str, hint: str) -> None:
+    with pytest.raises(BackendError) as caught:
+        getattr(registry, kind)(name)
+    assert str(caught.value).endswith(hint)
+    assert f'There is no {kind} "{name.partition(":")[0]}"' in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["classic", "clip:ViT-B-32/x", "misspelt"])
+def test_only_auto_becomes_another_embedder(name: str) -> None:
+    assert registry.auto_embedder(name) == (name, None)
+    chosen, why = registry.auto_embedder("auto")
+    assert chosen in BUILT_IN["embedder"]
+    assert why
