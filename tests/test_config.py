@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -30,14 +30,20 @@ def refusal(folder: Path, kind: type[Settings] = ExtractSettings, given: Any = N
 # ---------------------------------------------------------------- layers
 
 
+@pytest.fixture(scope="module")
+def layers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("layers")
+
+
+@settings(deadline=None)
 @given(option=NUMBERS, variable=NUMBERS, table=NUMBERS)
 def test_the_command_line_goes_before_the_environment_before_the_file_before_the_default(
-    tmp_path_factory: pytest.TempPathFactory, option: int | None, variable: int | None, table: int | None
+    layers: Path, option: int | None, variable: int | None, table: int | None
 ) -> None:
-    folder = toml(tmp_path_factory.mktemp("layers"), f"[extract]\nkeyframes = {table}" if table else "")
+    folder = toml(layers, f"[extract]\nkeyframes = {table}" if table else "")
     environment = {"VIP_KEYFRAMES": str(variable)} if variable else {}
-    settings = resolve(ExtractSettings, {"keyframes": option}, environment=environment, folder=folder)
-    assert settings.keyframes == (option or variable or table or 12)
+    resolved = resolve(ExtractSettings, {"keyframes": option}, environment=environment, folder=folder)
+    assert resolved.keyframes == (option or variable or table or 12)
 
 
 VALUES = {

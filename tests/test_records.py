@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -126,28 +126,35 @@ MANIFEST = st.builds(
 ANY_RECORD = st.one_of(CANDIDATE, KEYFRAME, DESCRIPTION, FAILURE, MANIFEST)
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("records")
+
+
 # ---------------------------------------------------------------- on disk
 
 
+@settings(max_examples=50, deadline=None)
 @given(rows=st.lists(ANY_RECORD, max_size=3))
-def test_records_come_back_from_jsonl_as_they_were(tmp_path_factory: pytest.TempPathFactory, rows: list[Record]) -> None:
-    folder = tmp_path_factory.mktemp("rows")
+def test_records_come_back_from_jsonl_as_they_were(folder: Path, rows: list[Record]) -> None:
     for kind in {type(row) for row in rows}:
         same = [row for row in rows if type(row) is kind]
         store.write_rows(folder / "rows.jsonl", same)
         assert list(store.read_rows(folder / "rows.jsonl", kind)) == same
 
 
+@settings(max_examples=50, deadline=None)
 @given(manifest=MANIFEST)
-def test_a_manifest_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, manifest: Manifest) -> None:
-    path = tmp_path_factory.mktemp("manifest") / "manifest.json"
+def test_a_manifest_comes_back_as_it_was(folder: Path, manifest: Manifest) -> None:
+    path = folder / "manifest.json"
     store.write_json(path, manifest)
     assert store.read_json(path, Manifest) == manifest
 
 
+@settings(max_examples=50, deadline=None)
 @given(row=ANY_RECORD)
-def test_a_record_is_one_line(tmp_path_factory: pytest.TempPathFactory, row: Record) -> None:
-    path = tmp_path_factory.mktemp("line") / "rows.jsonl"
+def test_a_record_is_one_line(folder: Path, row: Record) -> None:
+    path = folder / "line.jsonl"
     store.write_rows(path, [row])
     assert path.read_bytes().count(b"\n") == 1
     assert b'"schema_version":1' in path.read_bytes().replace(b": ", b":")

@@ -196,9 +196,9 @@ def _loads(text: bytes, kind: type[RecordT]) -> RecordT:
     try:
         return kind.model_validate_json(text)
     except ValidationError as exc:
-        if "surrogate" not in str(exc):
+        if exc.errors()[0]["type"] != "json_invalid":
             raise
-        return kind.model_validate(json.loads(text))  # a file name that is not valid UTF-8, see _dumps
+        return kind.model_validate(json.loads(text))  # Python reads file names that are not valid UTF-8, see _dumps
 
 
 def _schema_version(text: bytes) -> int | None:
@@ -211,9 +211,9 @@ def _schema_version(text: bytes) -> int | None:
 
 def read_embeddings(path: Path) -> Embeddings:
     try:
-        with np.load(path, allow_pickle=False) as data:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
             return Embeddings(data["image"], data["text"], str(data["model"]))
-    except (OSError, ValueError, KeyError, EOFError) as exc:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as exc:
         raise StoreError(f"{path}: damaged ({exc}). {_MAKE_AGAIN}") from exc
 
 

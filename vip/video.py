@@ -140,7 +140,7 @@ class Video:
             size_bytes=stat.st_size,
             modified_ns=stat.st_mtime_ns,
             container=self._container.format.name,
-            codec=self._stream.codec_context.name,
+            codec=self._stream.codec_context.codec.canonical_name,
             pixel_format=first.format.name,
             width_px=width,
             height_px=height,

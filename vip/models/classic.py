@@ -1,12 +1,16 @@
 """The embedder `classic`: what a picture looks like, from OpenCV and numpy alone. No weights, deterministic.
 
-Image vector (720 numbers), three blocks, each of length 1 and then weighted so that the cosine of two pictures is the
+Image vector (1,544 numbers), five blocks, each of length 1 and then weighted so that the cosine of two pictures is the
 weighted mean of the blocks' cosines:
 
-    colour    weight 0.5   4 × 4 cells; in each a histogram of lightness (6 bins) and of chroma (5 × 5 bins of CIELAB a, b),
-                           square-rooted, so that the cosine is the Bhattacharyya coefficient
-    gradients weight 0.3   4 × 4 cells; in each a histogram of 8 edge directions, weighted by strength, square-rooted
-    layout    weight 0.2   the grey picture at 12 × 8, its mean taken away
+    palette   0.30   histogram of hue, saturation and value of the whole picture (12 × 6 × 6), square-rooted, so that the
+                     cosine is the Bhattacharyya coefficient: the colours of a scene stay while camera and people move
+    gradients 0.30   4 × 4 cells; in each a histogram of 8 edge directions, weighted by strength, square-rooted
+    layout    0.15   the picture at 16 × 9 in CIELAB, as differences from mid-grey
+    format    0.15   which rows and columns carry picture, and which are black bars
+    regions   0.10   4 × 4 cells; in each a histogram of lightness (6 bins) and of chroma (5 × 5 bins), square-rooted
+
+The weights were searched on 12 mixes of known clips: docs/decisions/0005-classic-embedder.md.
 
 Text vector (256 numbers): the words of an object list, hashed (signed feature hashing), each word once for what and
 once for where; and one constant word that every text shares, so that "nothing found" and "one face" are unlike but not
@@ -27,12 +31,24 @@ from vip.errors import BackendError
 from vip.records import Image, Vectors
 
 Block = npt.NDArray[np.float32]
+Plane = npt.NDArray[np.uint8]
 
+WEIGHTS = {"palette": 0.3, "gradients": 0.3, "layout": 0.15, "format": 0.15, "regions": 0.1}
+SIZE = (160, 90)
+PALETTE_BINS = (12, 6, 6)
 CELLS = 4
 LIGHTNESS_BINS, CHROMA_BINS, DIRECTIONS = 6, 5, 8
-LAYOUT = (12, 8)
-WEIGHTS = (0.5, 0.3, 0.2)
-SIZE = (128, 72)
+LAYOUT = (16, 9)
+COLUMNS, ROWS = 32, 24
+BAR_LEVEL = 24  # grey level up to which a row or column is a black bar
+CHROMA_STRETCH = 2  # chroma uses half the range that lightness does
+DIMS = {
+    "palette": PALETTE_BINS[0] * PALETTE_BINS[1] * PALETTE_BINS[2],
+    "gradients": CELLS * CELLS * DIRECTIONS,
+    "layout": LAYOUT[0] * LAYOUT[1] * 3,
+    "format": COLUMNS + ROWS,
+    "regions": CELLS * CELLS * (LIGHTNESS_BINS + CHROMA_BINS**2),
+}
 TEXT_DIM = 256
 SHARED_WORD_WEIGHT = 3.0
 
@@ -41,14 +57,14 @@ class ClassicEmbedder:
     """Pictures and object lists to vectors, without a model."""
 
     name = "classic"
-    dim = CELLS * CELLS * (LIGHTNESS_BINS + CHROMA_BINS**2 + DIRECTIONS) + LAYOUT[0] * LAYOUT[1]
+    dim = sum(DIMS.values())
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None:
             raise BackendError(f'The embedder "classic" takes no detail, but got "{detail}". Write --embedder classic.')
 
     def embed_images(self, images: Sequence[Image]) -> Vectors:
-        """float32 (N, 720), rows of length 1."""
+        """float32 (N, 1544), rows of length 1."""
         return np.array([_image_vector(image) for image in images], np.float32).reshape(len(images), self.dim)
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:
@@ -58,29 +74,48 @@ class ClassicEmbedder:
 
 def _image_vector(image: Image) -> Block:
     small = np.asarray(cv2.resize(image, SIZE, interpolation=cv2.INTER_AREA), np.uint8)
-    blocks = (_colour(small), _gradients(small), _layout(small))
-    return np.concatenate([np.float32(weight**0.5) * _unit(block) for block, weight in zip(blocks, WEIGHTS, strict=True)])
+    grey = np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), np.uint8)
+    lab = np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2LAB), np.uint8)
+    blocks = {
+        "palette": _palette(small),
+        "gradients": _gradients(grey),
+        "layout": _layout(lab),
+        "format": _format(grey),
+        "regions": _regions(lab),
+    }
+    return np.concatenate([np.float32(weight**0.5) * _unit(blocks[name]) for name, weight in WEIGHTS.items()])
 
 
-def _colour(small: Image) -> Block:
-    lab = cv2.cvtColor(small, cv2.COLOR_RGB2LAB).astype(np.int32)
-    lightness = lab[..., 0] * LIGHTNESS_BINS // 256
-    a, b = (np.clip((lab[..., channel] - 128 + 50) * CHROMA_BINS // 100, 0, CHROMA_BINS - 1) for channel in (1, 2))
-    bins = np.concatenate([_per_cell(lightness, LIGHTNESS_BINS), _per_cell(a * CHROMA_BINS + b, CHROMA_BINS**2)])
-    return np.asarray(np.sqrt(bins), np.float32)
+def _palette(small: Image) -> Block:
+    hsv = cv2.cvtColor(small, cv2.COLOR_RGB2HSV)
+    return np.asarray(np.sqrt(cv2.calcHist([hsv], [0, 1, 2], None, list(PALETTE_BINS), [0, 180, 0, 256, 0, 256])), np.float32).ravel()
 
 
-def _gradients(small: Image) -> Block:
-    grey = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY).astype(np.float32)
-    dx, dy = cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1)
+def _gradients(grey: Plane) -> Block:
+    level = grey.astype(np.float32)
+    dx, dy = cv2.Sobel(level, cv2.CV_32F, 1, 0), cv2.Sobel(level, cv2.CV_32F, 0, 1)
     strength, angle = (np.asarray(part, np.float32) for part in cv2.cartToPolar(dx, dy))
     direction = (angle * (DIRECTIONS / np.pi)).astype(np.int32) % DIRECTIONS  # an edge and its reverse are one direction
     return np.asarray(np.sqrt(_per_cell(direction, DIRECTIONS, strength)), np.float32)
 
 
-def _layout(small: Image) -> Block:
-    tiny = cv2.resize(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), LAYOUT, interpolation=cv2.INTER_AREA).astype(np.float32)
-    return np.asarray(tiny - tiny.mean(), np.float32).ravel()
+def _layout(lab: Image) -> Block:
+    tiny = np.asarray(cv2.resize(lab, LAYOUT, interpolation=cv2.INTER_AREA), np.float32) - 128
+    tiny[..., 1:] *= CHROMA_STRETCH
+    return tiny.ravel()
+
+
+def _format(grey: Plane) -> Block:
+    carries = [(grey.max(axis=axis) > BAR_LEVEL).astype(np.float32) for axis in (0, 1)]
+    parts = [cv2.resize(line[None], (size, 1), interpolation=cv2.INTER_AREA) for line, size in zip(carries, (COLUMNS, ROWS), strict=True)]
+    return np.asarray(np.concatenate(parts, axis=1) - 0.5, np.float32).ravel()
+
+
+def _regions(lab: Image) -> Block:
+    levels = lab.astype(np.int32)
+    a, b = (np.clip((levels[..., channel] - 128 + 50) * CHROMA_BINS // 100, 0, CHROMA_BINS - 1) for channel in (1, 2))
+    bins = [_per_cell(levels[..., 0] * LIGHTNESS_BINS // 256, LIGHTNESS_BINS), _per_cell(a * CHROMA_BINS + b, CHROMA_BINS**2)]
+    return np.asarray(np.sqrt(np.concatenate(bins)), np.float32)
 
 
 def _per_cell(values: npt.NDArray[np.int32], bins: int, weights: npt.NDArray[np.float32] | None = None) -> Block:

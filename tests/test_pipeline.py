@@ -1,0 +1,414 @@
+"""The Python API: what a run gives, what is reused, what is refused, and what a killed run leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vip
+from tests.api_server import CAPTION, ApiServer
+from tests.clips import clip, picture, result, stamps
+from vip import pipeline, store
+from vip.config import CaptionSettings, ExtractSettings
+from vip.errors import BackendError, EngineError, InputError, ReplyError, SomeFailedError, StoreError, UsageError, VipError
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a video of six scenes and its run of four keyframes, neither to be changed."""
+    folder = tmp_path_factory.mktemp("made")
+    vip.extract(clip(folder / "video.mp4"), out=folder / "video.vip", keyframes=4)
+    return folder
+
+
+@pytest.fixture
+def video(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy2(made / "video.mp4", tmp_path / "video.mp4"))
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    """The run folder of `video`, four keyframes."""
+    return Path(shutil.copytree(made / "video.vip", tmp_path / "video.vip"))
+
+
+class Listener:
+    """An observer that remembers."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.steps: dict[str, tuple[int, list[int]]] = {}
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def track(self, title: str, total: int) -> nullcontext[Callable[[], None]]:
+        done: list[int] = []
+        self.steps[title] = total, done
+        return nullcontext(lambda: done.append(1))
+
+
+@pytest.fixture
+def no_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the video is opened again")
+
+    monkeypatch.setattr(pipeline, "Video", refuse)
+
+
+# ---------------------------------------------------------------- extract
+
+
+def test_a_run_gives_keyframes_in_time_order_with_pictures_on_demand(video: Path, folder: Path) -> None:
+    run = vip.extract(video, out=folder, keyframes=4)
+    assert len(run.keyframes) == 4
+    times_s = [keyframe.time_s for keyframe in run.keyframes]
+    assert times_s == sorted(times_s, key=lambda time_s: time_s or 0)
+    assert all(keyframe.image.shape == (90, 160, 3) and keyframe.image.dtype == np.uint8 for keyframe in run.keyframes)
+    assert [keyframe.path.exists() for keyframe in run.keyframes] == [True] * 4
+    assert run.keyframes[0].image is not run.keyframes[0].image
+
+
+def test_every_candidate_has_a_reason_and_the_counts_add_up(folder: Path) -> None:
+    run = vip.load_run(folder)
+    assert run.manifest is not None
+    assert run.manifest.counts is not None
+    assert len(run.candidates) == run.manifest.counts.candidates
+    assert all(row.decision.reason for row in run.candidates)
+    assert sum(row.decision.kept for row in run.candidates) == len(run.keyframes) == run.manifest.counts.keyframes == 4
+    assert run.embeddings is not None
+    assert len(run.embeddings) == len(run.candidates)
+
+
+def test_the_folder_is_named_after_the_video_in_the_current_one(video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert vip.extract(video, keyframes=2).folder == Path("video.vip")
+    assert (tmp_path / "elsewhere" / "video.vip" / "manifest.json").exists()
+
+
+def test_a_static_video_gives_fewer_and_says_so(tmp_path: Path) -> None:
+    listener = Listener()
+    run = vip.extract(clip(tmp_path / "still.mp4", [7, 7, 7]), out=tmp_path / "run", keyframes=5, observer=listener)
+    assert len(run.keyframes) == 1
+    assert "1 of the 5 keyframes asked for" in run.notes[-1]
+    assert run.notes[-1] in listener.notes
+
+
+def test_the_observer_hears_what_auto_became_and_every_step(video: Path, tmp_path: Path) -> None:
+    listener = Listener()
+    run = vip.extract(video, out=tmp_path / "run", keyframes=3, observer=listener)
+    assert any(note.startswith("auto embedder: classic") for note in listener.notes)
+    assert run.manifest is not None
+    assert run.manifest.backends["embedder"] == "classic"
+    assert all(len(done) == total for total, done in listener.steps.values())
+
+
+def test_keywords_go_before_the_settings_they_come_with(video: Path, tmp_path: Path) -> None:
+    run = vip.extract(video, out=tmp_path / "run", settings=ExtractSettings(keyframes=5, format="png"), keyframes=2)
+    assert [keyframe.path.suffix for keyframe in run.keyframes] == [".png"] * 2
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"keyframe": 3}, UsageError, 'Did you mean "keyframes"'),
+        ({"keyframes": 0}, UsageError, "keyframes = 0"),
+        ({"embedder": "clasic"}, BackendError, 'Did you mean "classic"'),
+        ({"detector": "opencv:x"}, BackendError, "opencv"),
+        ({"sampler": "nope"}, BackendError, 'There is no sampler "nope"'),
+    ],
+)
+def test_what_is_asked_wrongly_leaves_nothing_behind(
+    options: dict[str, object], kind: type[VipError], words: str, video: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(kind, match=words):
+        vip.extract(video, out=tmp_path / "run", **options)
+    assert list(tmp_path.iterdir()) == [video]
+
+
+# ---------------------------------------------------------------- reuse and refusal
+
+
+@pytest.mark.usefixtures("no_decoding")
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_run_of_the_same_video_and_settings_is_returned_untouched(video: Path, folder: Path, overwrite: bool) -> None:
+    before = stamps(folder)
+    run = vip.extract(video, out=folder, keyframes=4, overwrite=overwrite)
+    assert len(run.keyframes) == 4
+    assert stamps(folder) == before
+
+
+@pytest.mark.usefixtures("no_decoding")
+def test_a_copy_of_the_video_under_another_name_and_date_is_the_same_video(video: Path, folder: Path) -> None:
+    copy = Path(shutil.copyfile(video, video.with_name("copy.mp4")))
+    assert len(vip.extract(copy, out=folder, keyframes=4).keyframes) == 4
+
+
+@pytest.mark.usefixtures("no_decoding")
+def test_a_finished_run_needs_its_video_no_more(made: Path, folder: Path, video: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["video"]["path"] = str(video)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    video.unlink()
+    assert len(vip.extract(video, out=folder, keyframes=4).keyframes) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"keyframes": 5}, r"holds another run \(keyframes 4, now 5\)"),
+        ({"keyframes": 4, "format": "png"}, r"\(format jpg, now png\)"),
+        ({"keyframes": 4, "min_sharpness": 1.5}, r"\(min_sharpness None, now 1.5\)"),
+        ({}, r"\(keyframes 4, now 12\)"),
+    ],
+)
+def test_a_run_of_other_settings_is_refused_with_what_differs(options: dict[str, object], words: str, video: Path, folder: Path) -> None:
+    before = stamps(folder)
+    with pytest.raises(UsageError, match=f"{words}.*-o.*--overwrite"):
+        vip.extract(video, out=folder, **options)
+    assert stamps(folder) == before
+
+
+def test_a_run_of_another_video_is_refused_with_both_names(folder: Path, tmp_path: Path) -> None:
+    other = clip(tmp_path / "other.mp4", [9])
+    with pytest.raises(UsageError, match=r"\(video video\.mp4, now other\.mp4\)"):
+        vip.extract(other, out=folder, keyframes=4)
+    same_name = clip(tmp_path / "b" / "video.mp4", [9])
+    with pytest.raises(UsageError, match=rf"made\d+/video\.mp4, now {same_name}\)"):
+        vip.extract(same_name, out=folder, keyframes=4)
+
+
+def test_a_video_that_was_changed_under_its_name_is_another(made: Path, folder: Path, video: Path) -> None:
+    data = bytearray(video.read_bytes())
+    data[-1] ^= 1
+    video.write_bytes(data)
+    with pytest.raises(UsageError, match="holds another run"):
+        vip.extract(video, out=folder, keyframes=4)
+
+
+def test_overwriting_replaces_the_run_and_keeps_foreign_files(video: Path, folder: Path) -> None:
+    mine = [folder / "notes.txt", folder / "keyframes" / "holiday.jpg"]
+    for path in mine:
+        path.write_text("mine")
+    run = vip.extract(video, out=folder, overwrite=True, keyframes=2, format="png")
+    assert [path.read_text() for path in mine] == ["mine"] * 2
+    assert sorted(path.name for path in (folder / "keyframes").iterdir()) == [*(k.path.name for k in run.keyframes), "holiday.jpg"]
+    assert len(run.keyframes) == 2
+
+
+def test_a_folder_of_other_things_is_refused_and_kept(video: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("mine")
+    with pytest.raises(UsageError, match="is not empty and no run of vip"):
+        vip.extract(video, out=tmp_path / "mine")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+    vip.extract(video, out=tmp_path / "mine", overwrite=True, keyframes=2)
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "name", ["manifest.json", "candidates.jsonl", "keyframes.jsonl", "embeddings.npz", "descriptions.jsonl", "keyframes"]
+)
+@pytest.mark.parametrize("how", ["damaged", "gone"])
+def test_overwriting_heals_a_damaged_run(name: str, how: str, video: Path, folder: Path, made: Path) -> None:
+    path = next((folder / name).iterdir()) if name == "keyframes" else folder / name
+    if how == "gone":
+        path.unlink(missing_ok=True)
+    elif name != "keyframes":
+        path.write_bytes(b"\x00 damaged")
+    with suppress(StoreError):
+        vip.extract(video, out=folder, keyframes=4, overwrite=True)
+    assert result(folder) == result(made / "video.vip")
+
+
+# ---------------------------------------------------------------- killed
+
+
+class Killed(BaseException):
+    """SIGKILL, as far as files are concerned."""
+
+
+@contextmanager
+def killed_at(write: int) -> Iterator[None]:
+    """Stop in the middle of this write, with half of the file beside its place."""
+    count = 0
+    whole = store.replacing
+
+    @contextmanager
+    def replacing(path: Path) -> Iterator[BytesIO]:
+        nonlocal count
+        count += 1
+        if count < write:
+            with whole(path) as file:
+                yield file  # type: ignore[misc]
+            return
+        buffer = BytesIO()
+        yield buffer
+        data = buffer.getvalue()
+        path.with_name(path.name + store.PARTIAL_SUFFIX).write_bytes(data[: len(data) // 2])
+        raise Killed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "replacing", replacing)
+        yield
+
+
+def test_killed_at_any_write_of_an_overwrite_the_same_call_ends_the_same(video: Path, folder: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    expected = result(vip.extract(video, out=tmp_path / "fresh", keyframes=2).folder)
+    for write in range(1, 100):
+        shutil.copytree(folder, again, dirs_exist_ok=True)
+        try:
+            with killed_at(write):
+                vip.extract(video, out=again, keyframes=2, overwrite=True)
+            break
+        except Killed:
+            _never_passes_for_whole_when_it_is_not(again)
+        assert result(vip.extract(video, out=again, keyframes=2, overwrite=True).folder) == expected, f"killed at write {write}"
+        shutil.rmtree(again)
+    assert write == 10  # manifest, candidates, vectors, thumbnails, manifest, 2 pictures, rows, manifest were all struck
+
+
+def _never_passes_for_whole_when_it_is_not(folder: Path) -> None:
+    with suppress(InputError):  # "unfinished"
+        run = vip.load_run(folder)
+        assert run.manifest is not None
+        assert run.manifest.settings["keyframes"] == len(run.keyframes)
+        assert all(keyframe.image.size for keyframe in run.keyframes)
+
+
+# ---------------------------------------------------------------- caption
+
+
+def test_a_notebook_with_its_running_loop_can_do_everything(video: Path, tmp_path: Path) -> None:
+    async def cell() -> vip.Run:
+        run = vip.extract(video, out=tmp_path / "run", keyframes=2)
+        return vip.caption(run, engine="fake")
+
+    assert len(asyncio.run(cell()).descriptions) == 2
+
+
+def test_an_error_in_a_running_loop_is_the_same_error(folder: Path) -> None:
+    async def cell() -> None:
+        vip.caption(folder, engine="fake:auth")
+
+    with pytest.raises(EngineError, match="does not accept its key"):
+        asyncio.run(cell())
+
+
+def test_the_same_run_is_paid_for_once_however_often_it_is_captioned(folder: Path) -> None:
+    run = vip.load_run(folder)
+    with ApiServer() as server:
+        settings = CaptionSettings(engine="openai:tiny-vlm", base_url=server.base_url)
+        assert run.descriptions == []
+        vip.caption(run, settings=settings)
+        before = stamps(folder)
+        vip.caption(run, settings=settings)
+        vip.caption(folder, settings=settings)
+        vip.caption(folder / "keyframes", settings=settings)
+        assert len(server.chats) == 8
+    assert {row.dense_caption for row in run.descriptions} == {CAPTION}
+    assert {name for name, at in stamps(folder).items() if at != before[name]} <= {"descriptions.jsonl"}
+
+
+def test_a_run_that_is_open_sees_its_new_descriptions(folder: Path) -> None:
+    run = vip.load_run(folder)
+    assert "descriptions=0" in repr(run)
+    vip.caption(run, engine="fake")
+    assert "descriptions=4" in repr(run)
+    assert [row.keyframe_id for row in run.descriptions] == [keyframe.id for keyframe in run.keyframes]
+
+
+def test_another_engine_is_refused_until_it_may_replace(folder: Path) -> None:
+    vip.caption(folder, engine="fake")
+    before = stamps(folder)
+    with pytest.raises(UsageError, match="is described by fake, and now offline is asked"):
+        vip.caption(folder, engine="offline")
+    assert stamps(folder) == before
+    assert {row.engine for row in vip.caption(folder, engine="offline", overwrite=True).descriptions} == {"offline"}
+
+
+@pytest.mark.parametrize(("engine", "kind"), [("fake:auth", EngineError), ("fake:refuse", ReplyError), ("fake:badjson", ReplyError)])
+def test_old_descriptions_stay_when_the_new_engine_gives_none(engine: str, kind: type[VipError], folder: Path) -> None:
+    old = vip.caption(folder, engine="offline").descriptions
+    with pytest.raises(kind):
+        vip.caption(folder, engine=engine, overwrite=True)
+    assert vip.load_run(folder).descriptions == old
+
+
+def test_failures_are_told_and_go_when_there_are_none_left(folder: Path) -> None:
+    with pytest.raises(ReplyError, match="None of 4 keyframes"):
+        vip.caption(folder, engine="fake:refuse")
+    assert [row.kind for row in vip.load_run(folder).failures] == ["ReplyError"] * 4
+    assert vip.caption(folder, engine="fake").failures == []
+    assert not (folder / "failures.jsonl").exists()
+
+
+def test_a_keyframe_whose_picture_is_gone_costs_that_keyframe(folder: Path) -> None:
+    run = vip.load_run(folder)
+    run.keyframes[1].path.unlink()
+    with pytest.raises(SomeFailedError, match="1 of 4 keyframes"):
+        vip.caption(folder, engine="fake")
+    assert [row.item for row in run.failures] == [run.keyframes[1].id]
+    assert len(run.descriptions) == 3
+
+
+def test_the_whole_job_ends_with_a_page(video: Path, tmp_path: Path) -> None:
+    done = vip.run(video, out=tmp_path / "run", extraction=ExtractSettings(keyframes=2), captioning=CaptionSettings(engine="fake"))
+    assert len(done.descriptions) == 2
+    assert "made up" in (tmp_path / "run" / "report.html").read_text().lower()
+
+
+# ---------------------------------------------------------------- folders of pictures
+
+
+def test_any_folder_of_pictures_can_be_described(tmp_path: Path) -> None:
+    for number, name in enumerate(["b.png", "a.jpg", "c.WEBP", "d.bmp"]):
+        shutil.move(picture(tmp_path / f"{number}{Path(name).suffix.lower()}", number), tmp_path / name)
+    (tmp_path / "notes.txt").write_text("mine")
+    run = vip.caption(tmp_path, engine="fake")
+    assert [row.keyframe_id for row in run.descriptions] == ["a.jpg", "b.png", "c.WEBP", "d.bmp"]
+    assert [(keyframe.time_s, keyframe.image.shape) for keyframe in run.keyframes] == [(None, (90, 160, 3))] * 4
+    assert run.manifest is None
+
+
+def test_only_new_pictures_of_a_folder_are_asked_for(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png", 0)
+    with ApiServer() as server:
+        settings = CaptionSettings(engine="openai:tiny-vlm", base_url=server.base_url)
+        vip.caption(tmp_path, settings=settings)
+        picture(tmp_path / "b.png", 1)
+        assert len(vip.caption(tmp_path, settings=settings).descriptions) == 2
+        assert len(server.chats) == 4
+
+
+def test_an_unreadable_picture_costs_itself_and_is_named(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png", 0)
+    (tmp_path / "b.jpg").write_text("no picture")
+    with pytest.raises(SomeFailedError, match="1 of 2"):
+        vip.caption(tmp_path, engine="fake")
+    run = vip.load_run(tmp_path)
+    assert [row.keyframe_id for row in run.descriptions] == ["a.png"]
+    assert [(row.item, row.kind) for row in run.failures] == [("b.jpg", "InputError")]
+
+
+def test_when_no_picture_can_be_read_it_is_the_input_that_is_at_fault(tmp_path: Path) -> None:
+    (tmp_path / "b.jpg").write_text("no picture")
+    with pytest.raises(InputError, match=r"None of the 1 pictures .*b\.jpg is not a picture"):
+        vip.caption(tmp_path, engine="fake")
+    assert [path.name for path in tmp_path.iterdir()] == ["b.jpg"]

@@ -1,0 +1,347 @@
+"""The run folder: what is written is whole or not there, what is foreign stays, what is damaged is said."""
+
+from __future__ import annotations
+
+import errno
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.clips import picture, scene
+from vip import store
+from vip.errors import InputError, StoreError
+from vip.records import Embeddings, Failure, Keyframe, Quality
+
+QUALITY = Quality(sharpness=1.0, brightness=0.5, contrast=0.2)
+
+
+def failure(number: int) -> Failure:
+    return Failure(item=f"item {number} – “é”", kind="InputError", message="no", exit_code=3)
+
+
+def keyframe(number: int, image_path: str) -> Keyframe:
+    return Keyframe(
+        id=f"v:{number}",
+        video_id="v",
+        time_s=float(number),
+        pts=number,
+        image_path=image_path,
+        width_px=160,
+        height_px=90,
+        quality=QUALITY,
+        detections=(),
+        candidate=number,
+    )
+
+
+def fail_with(error: BaseException, _: object = None) -> None:
+    raise error
+
+
+class Killed(BaseException):
+    """Stands for whatever ends a program in its middle."""
+
+
+# ---------------------------------------------------------------- written whole or not at all
+
+
+@pytest.mark.parametrize("error", [Killed(), ValueError("a bug"), KeyboardInterrupt()])
+def test_a_file_stays_as_it_was_when_writing_it_fails(error: BaseException, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("before")
+    with pytest.raises(type(error)), store.replacing(path) as file:
+        fail_with(error, file.write(b"half of what"))
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(("code", "words"), [(errno.ENOSPC, "No space left on device"), (errno.EROFS, "Read-only file system")])
+def test_a_disk_that_does_not_take_it_is_a_store_error(code: int, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("before")
+    with pytest.raises(StoreError, match=f"{path} cannot be written: {words}"), store.replacing(path):
+        raise OSError(code, os.strerror(code))
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_nobody_sees_a_half_written_file(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    with store.replacing(path) as file:
+        file.write(b"half")
+        file.flush()
+        assert not path.exists()
+        assert [other.name for other in tmp_path.iterdir()] == ["rows.jsonl.vip-part"]
+    assert path.read_bytes() == b"half"
+
+
+def test_what_a_killed_run_left_half_written_does_not_count_as_content(tmp_path: Path) -> None:
+    assert store.is_empty(tmp_path / "nothing here")
+    assert store.is_empty(tmp_path)
+    (tmp_path / "manifest.json.vip-part").touch()
+    assert store.is_empty(tmp_path)
+    (tmp_path / "a file of mine").touch()
+    assert not store.is_empty(tmp_path)
+
+
+# ---------------------------------------------------------------- the journal
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("journal")
+
+
+@settings(max_examples=60, deadline=None)
+@given(before=st.integers(0, 4), cut=st.integers(0, 10_000), after=st.integers(0, 3))
+def test_a_journal_torn_anywhere_goes_on_behind_its_last_whole_row(folder: Path, before: int, cut: int, after: int) -> None:
+    path = folder / "journal.jsonl"
+    rows = [failure(number) for number in range(before)]
+    store.write_rows(path, rows)
+    torn = path.read_bytes()[: cut % (path.stat().st_size + 1)]
+    path.write_bytes(torn)
+    whole = rows[: torn.count(b"\n")]
+    assert list(store.read_rows(path, Failure, torn_end=True)) == whole
+    with store.appending(path) as append:
+        for number in range(after):
+            append(failure(100 + number))
+    assert list(store.read_rows(path, Failure)) == [*whole, *(failure(100 + number) for number in range(after))]
+
+
+def test_a_row_of_the_journal_is_on_disk_before_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with store.appending(path) as append:
+        for number in range(3):
+            append(failure(number))
+            assert list(store.read_rows(path, Failure)) == [failure(i) for i in range(number + 1)]
+
+
+def test_a_torn_row_elsewhere_than_in_a_journal_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    store.write_rows(path, [failure(0), failure(1)])
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(StoreError, match=r"rows.jsonl, line 2: damaged"):
+        list(store.read_rows(path, Failure))
+
+
+def test_a_journal_that_cannot_be_written_is_a_store_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be written"), store.appending(tmp_path / "not there" / "journal.jsonl"):
+        pass
+
+
+# ---------------------------------------------------------------- damage and later versions
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"null", b'{"schema_version": 1}', b"\x00\xff", b'{"schema_version": "\\ud800"}'])
+def test_damage_is_one_sentence_that_names_the_file_and_the_way_out(text: bytes, tmp_path: Path) -> None:
+    (tmp_path / "rows.json").write_bytes(text)
+    with pytest.raises(StoreError) as caught:
+        store.read_json(tmp_path / "rows.json", Failure)
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path / 'rows.json'}: damaged")
+    assert "--overwrite" in message
+    assert "\n" not in message
+
+
+def test_damage_in_a_row_names_the_line(tmp_path: Path) -> None:
+    store.write_rows(tmp_path / "rows.jsonl", [failure(0), failure(1)])
+    with (tmp_path / "rows.jsonl").open("a") as file:
+        file.write("{}\n")
+    with pytest.raises(StoreError, match=r"rows\.jsonl, line 3: damaged"):
+        list(store.read_rows(tmp_path / "rows.jsonl", Failure))
+
+
+def test_a_record_of_a_newer_vip_says_how_to_update(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"schema_version": 2, "item": "a", "colour": "red"}\n')
+    with pytest.raises(StoreError, match=r"written by a newer vip \(schema 2, this one knows 1\).*pip install -U vip-keyframes"):
+        list(store.read_rows(tmp_path / "rows.jsonl", Failure))
+
+
+@pytest.mark.parametrize("read", [lambda path: store.read_json(path, Failure), lambda path: list(store.read_rows(path, Failure))])
+def test_a_folder_in_place_of_a_file_is_a_store_error(read: Callable[[Path], object], tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be read: Is a directory"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("text", [b"", b"PK\x03\x04", b"no archive at all"])
+def test_damaged_vectors_are_a_store_error(text: bytes, tmp_path: Path) -> None:
+    (tmp_path / "embeddings.npz").write_bytes(text)
+    with pytest.raises(StoreError, match=r"embeddings\.npz: damaged"):
+        store.read_embeddings(tmp_path / "embeddings.npz")
+
+
+def test_vectors_come_back_as_they_were(tmp_path: Path) -> None:
+    vectors = Embeddings(np.eye(3, 8, dtype=np.float32), np.eye(3, 2, dtype=np.float32), "classic")
+    store.write_embeddings(tmp_path / "embeddings.npz", vectors)
+    read = store.read_embeddings(tmp_path / "embeddings.npz")
+    assert read.model == "classic"
+    assert read.image.dtype == np.float32
+    np.testing.assert_array_equal(read.image, vectors.image)
+    np.testing.assert_array_equal(read.text, vectors.text)
+
+
+# ---------------------------------------------------------------- folders
+
+
+def test_clearing_deletes_what_vip_wrote_and_nothing_else(tmp_path: Path) -> None:
+    mine = [
+        "notes.txt",
+        "keyframes/holiday.jpg",
+        "keyframes/0001_mine.jpg",
+        "keyframes/sub/0001_00h00m12.400s.jpg",
+        "more/candidates.jsonl",
+    ]
+    of_vip = [
+        *("candidates.jsonl", "embeddings.npz", "thumbnails.zip", "keyframes.jsonl", "descriptions.jsonl", "report.html", "failures.jsonl"),
+        *("descriptions.partial.jsonl", "keyframes/0001_00h00m12.400s.jpg", "keyframes/12345_100h00m12.400s.webp"),
+        *("keyframes/0002_00h00m13.400s.jpg.vip-part", "report.html.vip-part"),
+    ]
+    for name in (*mine, *of_vip, "manifest.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    store.clear(tmp_path)
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {*mine, "manifest.json"}
+
+
+def test_what_cannot_be_deleted_is_a_store_error(tmp_path: Path) -> None:
+    (tmp_path / "report.html").mkdir()
+    with pytest.raises(StoreError, match=r"report\.html cannot be deleted"):
+        store.clear(tmp_path)
+
+
+def test_a_folder_made_for_nothing_goes_again(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no"), store.making_folder(tmp_path / "new"):
+        raise ValueError("no")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_was_there_stays(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no"), store.making_folder(tmp_path):
+        raise ValueError("no")
+    assert tmp_path.is_dir()
+
+
+def test_a_new_folder_that_holds_something_stays(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no"), store.making_folder(tmp_path / "new"):
+        fail_with(ValueError("no"), (tmp_path / "new" / "candidates.jsonl").touch())
+    assert (tmp_path / "new" / "candidates.jsonl").exists()
+
+
+@pytest.mark.parametrize("name", ["a file/below", "a file", "x" * 300])
+def test_a_folder_that_cannot_be_made_is_a_store_error(name: str, tmp_path: Path) -> None:
+    (tmp_path / "a file").write_text("mine")
+    assert store.is_empty(tmp_path / name)
+    with pytest.raises(StoreError, match="cannot be written"), store.making_folder(tmp_path / name):
+        pass
+    assert (tmp_path / "a file").read_text() == "mine"
+
+
+def test_without_failures_there_is_no_file_of_them(tmp_path: Path) -> None:
+    store.write_failures(tmp_path / "failures.jsonl", [failure(0)])
+    assert (tmp_path / "failures.jsonl").exists()
+    store.write_failures(tmp_path / "failures.jsonl", [])
+    store.write_failures(tmp_path / "failures.jsonl", [])
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------- opening
+
+
+def a_run(folder: Path) -> Path:
+    store.make_folder(folder / "keyframes")
+    names = [f"keyframes/{number}.png" for number in range(2)]
+    for number, name in enumerate(names):
+        picture(folder / name, number)
+    store.write_rows(folder / "keyframes.jsonl", [keyframe(number, name) for number, name in enumerate(names)])
+    return folder
+
+
+def test_a_run_gives_times_and_pictures_on_demand(tmp_path: Path) -> None:
+    run = store.load_run(str(a_run(tmp_path)))
+    assert [one.time_s for one in run.keyframes] == [0.0, 1.0]
+    np.testing.assert_array_equal(run.keyframes[1].image, scene(1)[..., ::-1])
+    assert repr(run.keyframes[1]) == "Keyframe('v:1', time_s=1.000, 160x90)"
+    assert repr(run) == f"Run('{tmp_path}', keyframes=2, descriptions=0)"
+    assert (run.manifest, run.candidates, run.embeddings, run.failures, run.notes) == (None, [], None, [], ())
+
+
+def test_a_picture_that_is_gone_or_damaged_is_an_input_error(tmp_path: Path) -> None:
+    gone, damaged = store.load_run(a_run(tmp_path)).keyframes
+    gone.path.unlink()
+    damaged.path.write_bytes(b"no picture")
+    with pytest.raises(InputError, match=r"0\.png cannot be read: No such file"):
+        _ = gone.image
+    with pytest.raises(InputError, match=r"1\.png is not a picture"):
+        _ = damaged.image
+
+
+@pytest.mark.parametrize(
+    "make", [lambda folder: folder / "nothing", lambda folder: picture(folder / "a.png"), lambda folder: folder, lambda _: Path("x" * 300)]
+)
+def test_what_holds_no_keyframes_is_an_input_error(make: Callable[[Path], Path], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"is not a folder|holds no keyframes"):
+        store.load_run(make(tmp_path))
+
+
+def test_a_keyframes_folder_is_that_of_its_run_also_from_within(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (a_run(tmp_path) / "manifest.json").touch()
+    assert store.home_of(tmp_path / "keyframes") == tmp_path
+    monkeypatch.chdir(tmp_path / "keyframes")
+    assert store.home_of(Path()) == tmp_path
+    monkeypatch.chdir(tmp_path)
+    assert store.home_of(Path("keyframes")) == Path()
+    assert store.home_of(Path()) == Path()
+
+
+def test_a_folder_called_keyframes_that_belongs_to_no_run_is_one_of_pictures(tmp_path: Path) -> None:
+    assert store.home_of(tmp_path / "keyframes") == tmp_path / "keyframes"
+
+
+# ---------------------------------------------------------------- pictures
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 99_999), st.floats(0, 10**6)), min_size=2, max_size=5, unique_by=lambda row: row[0]))
+def test_picture_names_sort_by_number_and_are_known_again(rows: list[tuple[int, float]]) -> None:
+    names = [store.picture_name(number, time_s, "jpg", of=99_999) for number, time_s in sorted(rows)]
+    assert names == sorted(names)
+    assert all(store.PICTURE_NAME.fullmatch(name) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("time_s", "name"),
+    [
+        (12.4, "0001_00h00m12.400s.jpg"),
+        (59.9996, "0001_00h01m00.000s.jpg"),
+        (3600.0, "0001_01h00m00.000s.jpg"),
+        (-0.5, "0001_00h00m00.000s.jpg"),
+    ],
+)
+def test_a_picture_name_tells_the_time(time_s: float, name: str) -> None:
+    assert store.picture_name(1, time_s, "jpg", of=12) == name
+
+
+@pytest.mark.parametrize(("suffix", "worst"), [("png", 0), ("webp", 0), ("jpg", 10)])
+def test_pictures_come_back_as_they_were_written(suffix: str, worst: int, tmp_path: Path) -> None:
+    path = tmp_path / f"a.{suffix}"
+    store.write_picture(path, scene(3))
+    assert np.abs(store.read_picture(path).astype(int) - scene(3)).mean() <= worst
+
+
+def test_a_picture_too_large_for_its_format_names_one_that_takes_it(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="Try --format png"):
+        store.write_picture(tmp_path / "a.webp", np.zeros((2, 20_000, 3), np.uint8))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_thumbnails_are_named_by_candidate(tmp_path: Path) -> None:
+    store.write_thumbnails(tmp_path / "thumbnails.zip", [(0, b"a"), (12, b"b")])
+    with zipfile.ZipFile(tmp_path / "thumbnails.zip") as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == {"000000.jpg": b"a", "000012.jpg": b"b"}
