@@ -1,0 +1,27 @@
+"""Pictures that look like something: coloured shapes with texture, different for each seed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import cv2
+import numpy as np
+
+from vip.records import Image
+
+TIME_BASE = Fraction(1, 1000)
+
+
+def picture(seed: int) -> Image:
+    """uint8 (360, 640, 3): a scene of its own, sharp, neither dark nor flat."""
+    rng = np.random.default_rng(seed)
+    image = np.empty((360, 640, 3), np.uint8)
+    image[:] = rng.integers(60, 200, 3)
+    for _ in range(25):
+        x, y = int(rng.integers(0, 640)), int(rng.integers(0, 360))
+        colour = tuple(int(value) for value in rng.integers(0, 256, 3))
+        if rng.random() < 0.5:
+            cv2.circle(image, (x, y), int(rng.integers(10, 90)), colour, -1)
+        else:
+            cv2.rectangle(image, (x, y), (x + int(rng.integers(20, 200)), y + int(rng.integers(20, 120))), colour, -1)
+    return image

@@ -1,0 +1,117 @@
+"""From looks to decisions: what is dropped, why, and that nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+import pytest
+
+from tests.extraction.looks import TIME_BASE, picture
+from vip.errors import InputError
+from vip.extraction.choose import choose, embed
+from vip.extraction.scan import Look, Looker
+from vip.models.classic import ClassicEmbedder
+from vip.models.opencv import OpenCVDetector
+from vip.records import Decision, Frame, Image
+
+EMBEDDER = ClassicEmbedder(None)
+LOOKER = Looker(EMBEDDER, OpenCVDetector(None))
+
+
+def looks_of(images: Sequence[Image]) -> list[Look]:
+    return [LOOKER(Frame(1000 * number, TIME_BASE, image)) for number, image in enumerate(images)]
+
+
+def decide(images: Sequence[Image], *, keyframes: int = 12, min_sharpness: float | None = None) -> list[Decision]:
+    looks = looks_of(images)
+    decisions, _ = choose(looks, embed(looks, EMBEDDER), keyframes=keyframes, min_sharpness=min_sharpness)
+    return decisions
+
+
+def rules(decisions: Sequence[Decision]) -> list[str]:
+    return [decision.rule for decision in decisions]
+
+
+def blurred(image: Image, sigma: float) -> Image:
+    return np.asarray(cv2.GaussianBlur(image, (0, 0), sigma), np.uint8)
+
+
+def dimmed(image: Image, share: float) -> Image:
+    return (image * share).astype(np.uint8)
+
+
+def test_of_a_focus_pull_the_sharp_frame_stays() -> None:
+    scene = picture(1)
+    assert rules(decide([picture(2), blurred(scene, 3), blurred(scene, 2), scene, picture(3)])) == [
+        "kept", "blurred", "blurred", "kept", "kept",
+    ]  # fmt: skip
+
+
+def test_of_a_fade_the_full_picture_stays() -> None:
+    scene = picture(1)
+    fade = [dimmed(scene, share) for share in (0.3, 0.5, 0.8)]
+    decisions = decide([picture(2), *fade, scene, picture(3)])
+    assert rules(decisions)[1:3] == ["faded", "faded"]
+    assert decisions[4].kept
+    assert all(0 <= other < 6 for decision in decisions for other in decision.neighbours)
+
+
+def test_a_static_video_keeps_one_frame() -> None:
+    decisions = decide([picture(1)] * 10)
+    assert rules(decisions).count("kept") == 1
+    assert rules(decisions).count("duplicate") == 9
+
+
+def test_of_copies_the_sharpest_stays() -> None:
+    scene = picture(1)
+    softer = blurred(scene, 0.7)
+    decisions = decide([softer, softer, scene, softer])
+    assert [decision.kept for decision in decisions] == [False, False, True, False]
+
+
+def test_black_frames_go_where_there_is_anything_else() -> None:
+    black = np.zeros((360, 640, 3), np.uint8)
+    assert rules(decide([black, picture(1), black, picture(2), black])) == ["black", "kept", "black", "kept", "black"]
+
+
+def test_a_dark_video_keeps_its_best_and_says_so() -> None:
+    dark = [dimmed(picture(seed), 0.08) for seed in range(4)]
+    looks = looks_of(dark)
+    decisions, told = choose(looks, embed(looks, EMBEDDER), keyframes=2, min_sharpness=None)
+    assert sum(decision.kept for decision in decisions) == 2
+    assert told == ["Every frame that was looked at is nearly black; the best of them are kept."]
+
+
+def test_a_black_video_shows_nothing() -> None:
+    with pytest.raises(InputError, match="All 5 frames that were looked at are black"):
+        decide([np.zeros((360, 640, 3), np.uint8)] * 5)
+
+
+def test_an_absolute_threshold_names_the_best_and_the_next_thing_to_do() -> None:
+    with pytest.raises(InputError, match=r"0 of 3 candidates are sharp enough \(best [\d.]+, asked 1e\+09\)\. Try --min-sharpness \d+\."):
+        decide([picture(seed) for seed in range(3)], min_sharpness=1e9)
+
+
+def test_an_absolute_threshold_drops_what_lies_below() -> None:
+    soft = blurred(picture(1), 0.8)
+    decisions = decide([picture(0), soft, picture(2)], min_sharpness=LOOKER(Frame(0, TIME_BASE, soft)).measured.quality.sharpness + 1)
+    assert rules(decisions) == ["kept", "below_min_sharpness", "kept"]
+
+
+def test_decisions_add_up_and_each_has_a_sentence() -> None:
+    images = [picture(seed // 2) for seed in range(30)]
+    decisions = decide(images, keyframes=5)
+    assert len(decisions) == 30
+    assert sum(decision.kept for decision in decisions) == 5
+    assert all(decision.reason.startswith("kept: " if decision.kept else "dropped") for decision in decisions)
+    pruned = [decision for decision in decisions if decision.rule == "pruned"]
+    assert sorted(decision.step or 0 for decision in pruned) == list(range(1, len(pruned) + 1))
+    assert all(decision.score is not None and decision.neighbours for decision in pruned)
+
+
+def test_frames_that_differ_by_noise_alone_are_copies() -> None:
+    noise = np.random.default_rng(0).normal(0, 3, (360, 640, 3))
+    noisy = np.clip(picture(1) + noise, 0, 255).astype(np.uint8)
+    assert rules(decide([picture(1), noisy, picture(2)])).count("duplicate") == 1

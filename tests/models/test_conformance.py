@@ -1,0 +1,79 @@
+"""The one conformance suite: every registered sampler, embedder, detector and engine keeps the promises of its protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.extraction.looks import picture
+from vip import registry
+from vip.errors import BackendError
+from vip.video import Video
+
+SAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sample.mp4"
+
+samplers = pytest.mark.parametrize("name", sorted(registry.BUILT_IN["sampler"]))
+embedders = pytest.mark.parametrize("name", sorted(registry.BUILT_IN["embedder"]))
+detectors = pytest.mark.parametrize("name", sorted(registry.BUILT_IN["detector"]))
+
+
+@samplers
+@pytest.mark.parametrize("keyframes", [1, 12, 400])
+def test_samplers_give_frames_that_exist_in_order_and_once(name: str, keyframes: int) -> None:
+    with Video(SAMPLE) as video:
+        chosen = registry.sampler(name).sample(video, keyframes=keyframes)
+        assert chosen == sorted(set(chosen))
+        assert set(chosen) <= set(video.index.shown_pts.tolist())
+        assert len(chosen) >= min(keyframes, len(video.index.shown_pts))
+        assert chosen == registry.sampler(name).sample(video, keyframes=keyframes)
+
+
+@embedders
+def test_embedders_give_unit_rows_of_their_width(name: str) -> None:
+    embedder = registry.embedder(name)
+    images = [picture(seed) for seed in range(3)]
+    for vectors, count in ((embedder.embed_images(images), 3), (embedder.embed_images([]), 0)):
+        assert vectors.shape == (count, embedder.dim)
+        assert vectors.dtype == np.float32
+        np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    texts = embedder.embed_texts(["1 face face-left", "nothing", ""])
+    assert texts.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(texts, axis=1), 1, atol=1e-5)
+    assert embedder.embed_texts([]).shape == (0, texts.shape[1])
+
+
+@embedders
+def test_embedders_do_not_depend_on_company_and_do_not_change(name: str) -> None:
+    images = [picture(seed) for seed in range(3)]
+    together = registry.embedder(name).embed_images(images)
+    alone = np.concatenate([registry.embedder(name).embed_images([image]) for image in images])
+    np.testing.assert_allclose(together, alone, atol=1e-6)
+
+
+@detectors
+def test_detectors_give_a_list_for_each_picture_the_surest_first(name: str) -> None:
+    detector = registry.detector(name)
+    found = detector.detect([picture(1), picture(2)])
+    assert len(found) == 2
+    assert detector.detect([]) == []
+    for detections in found:
+        assert [row.score for row in detections] == sorted((row.score for row in detections), reverse=True)
+        assert all(row.source.partition(":")[0] == name for row in detections)
+
+
+MAKERS: dict[registry.Kind, Callable[[str], object]] = {
+    "sampler": registry.sampler,
+    "embedder": registry.embedder,
+    "detector": registry.detector,
+    "engine": registry.engine,
+}
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in MAKERS for name in registry.BUILT_IN[kind] if name != "openai"])
+def test_a_backend_bears_its_name_and_refuses_a_detail_that_means_nothing(kind: registry.Kind, name: str) -> None:
+    assert getattr(MAKERS[kind](name), "name") == name  # noqa: B009 - the maker's type is wider
+    with pytest.raises(BackendError):
+        MAKERS[kind](f"{name}:no-such-detail")
