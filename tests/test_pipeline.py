@@ -18,7 +18,7 @@ from tests.api_server import CAPTION, ApiServer
 from tests.clips import clip, picture, result, stamps
 from vip import pipeline, store
 from vip.config import CaptionSettings, ExtractSettings
-from vip.errors import BackendError, EngineError, InputError, ReplyError, SomeFailedError, StoreError, UsageError, VipError
+from vip.errors import BackendError, EngineError, InputError, ReplyError, SomeFailedError, UsageError, VipError
 
 
 @pytest.fixture(autouse=True)
@@ -221,18 +221,18 @@ def test_a_folder_of_other_things_is_refused_and_kept(video: Path, tmp_path: Pat
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize(
-    "name", ["manifest.json", "candidates.jsonl", "keyframes.jsonl", "embeddings.npz", "descriptions.jsonl", "keyframes"]
-)
-@pytest.mark.parametrize("how", ["damaged", "gone"])
-def test_overwriting_heals_a_damaged_run(name: str, how: str, video: Path, folder: Path, made: Path) -> None:
-    path = next((folder / name).iterdir()) if name == "keyframes" else folder / name
-    if how == "gone":
-        path.unlink(missing_ok=True)
-    elif name != "keyframes":
-        path.write_bytes(b"\x00 damaged")
-    with suppress(StoreError):
-        vip.extract(video, out=folder, keyframes=4, overwrite=True)
+@pytest.mark.parametrize("name", ["manifest.json", "candidates.jsonl", "keyframes.jsonl", "embeddings.npz", "descriptions.jsonl"])
+def test_overwriting_heals_a_damaged_file(name: str, video: Path, folder: Path, made: Path) -> None:
+    (folder / name).write_bytes(b"\x00 damaged")
+    vip.extract(video, out=folder, keyframes=4, overwrite=True)
+    assert result(folder) == result(made / "video.vip")
+
+
+@pytest.mark.parametrize("pattern", ["manifest.json", "candidates.jsonl", "keyframes.jsonl", "embeddings.npz", "keyframes/0002*"])
+def test_overwriting_brings_back_what_is_gone(pattern: str, video: Path, folder: Path, made: Path) -> None:
+    for path in folder.glob(pattern):
+        path.unlink()
+    vip.extract(video, out=folder, keyframes=4, overwrite=True)
     assert result(folder) == result(made / "video.vip")
 
 
@@ -282,6 +282,21 @@ def test_killed_at_any_write_of_an_overwrite_the_same_call_ends_the_same(video: 
         assert result(vip.extract(video, out=again, keyframes=2, overwrite=True).folder) == expected, f"killed at write {write}"
         shutil.rmtree(again)
     assert write == 10  # manifest, candidates, vectors, thumbnails, manifest, 2 pictures, rows, manifest were all struck
+
+
+def test_killed_before_the_old_files_are_cleared_away_nothing_is_mixed(video: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def kill(_: Path) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "clear", kill)
+        with pytest.raises(Killed):
+            vip.extract(video, out=folder, keyframes=2, overwrite=True)
+    with pytest.raises(InputError, match="unfinished"):
+        vip.load_run(folder)
+    with pytest.raises(InputError, match="unfinished"):
+        vip.caption(folder, engine="fake")
+    assert len(vip.extract(video, out=folder, keyframes=2).keyframes) == 2
 
 
 def _never_passes_for_whole_when_it_is_not(folder: Path) -> None:

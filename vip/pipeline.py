@@ -375,8 +375,9 @@ def caption(
         store.write_failures(opened.folder / store.FAILURES, failures)
     store.write_rows(opened.folder / store.DESCRIPTIONS, opened.descriptions)
     (opened.folder / store.JOURNAL).unlink(missing_ok=True)
-    if manifest and todo:
-        noted = {"captioning": {"engine": engine.name}, "seconds": {**manifest.seconds, "caption": round(perf_counter() - start, 3)}}
+    captioning = {"engine": engine.name}
+    if manifest and (todo or manifest.captioning != captioning):  # not noted: killed behind the last description
+        noted = {"captioning": captioning, "seconds": {**manifest.seconds, "caption": round(perf_counter() - start, 3)}}
         store.write_json(opened.folder / store.MANIFEST, manifest.model_copy(update=noted))
     _raise_for(failures, pictures, opened.folder)
     return Run(opened.folder)

@@ -11,7 +11,7 @@ import os
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -310,7 +310,10 @@ def write_picture(path: Path, image: Image, *, jpeg_quality: int = 95) -> None:
 
 @contextmanager
 def appending(path: Path) -> Iterator[Callable[[Record], None]]:
-    """Append rows to a journal, each on disk before the call returns; a half-written last row is cut off first."""
+    """Append rows to a journal, each on disk before the call returns; a half-written last row is cut off first.
+
+    A journal without rows is not left behind.
+    """
     try:
         whole = path.read_bytes().rpartition(b"\n") if path.exists() else (b"", b"", b"")
         with path.open("r+b" if path.exists() else "wb") as file:
@@ -325,6 +328,10 @@ def appending(path: Path) -> Iterator[Callable[[Record], None]]:
             yield append
     except OSError as exc:
         raise _unwritable(path, exc) from exc
+    finally:
+        with suppress(OSError):
+            if path.stat().st_size == 0:
+                path.unlink()
 
 
 @contextmanager

@@ -7,6 +7,7 @@ the file states. Decoding starts at the sync frame before a wanted frame and end
 from __future__ import annotations
 
 import hashlib
+import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -89,7 +90,7 @@ class Video:
     def reopen(self, *, threads: int = 1) -> Video:
         """The same file with a reader and a decoder of its own, sharing the index."""
         twin = Video(self.path, threads=threads, index=self.index)
-        twin._losses, twin._damaged = self._losses, self._damaged
+        twin._losses, twin._damaged, twin._turns = self._losses, self._damaged, self._turns
         return twin
 
     def close(self) -> None:
@@ -215,7 +216,8 @@ class Video:
             return index
         self._take(index)
         probes = {int(self._sync[1]), int(self._sync[len(self._sync) // 2]), int(self._sync[-1])}
-        if all(frame.key_frame for position in probes for frame in self._decode_packets(position, position)):
+        shown = [[frame.key_frame for frame in self._decode_packets(position, position)] for position in probes]
+        if all(frames and all(frames) for frames in shown):
             return index
         return replace(index, is_sync=np.arange(len(index)) == 0)
 
@@ -246,13 +248,18 @@ class Video:
         if self.index.by_decoding:
             yield from self.frames(pts, longest_side_px=longest_side_px)
             return
-        for group in self.groups(sorted(set(pts))):
+        reached = -math.inf
+        for asked in self.groups(sorted(set(pts))):
+            group = [stamp for stamp in asked if stamp > reached]
+            if not group:
+                continue
             positions = self._positions(group)
             self._decoder.skip_frame = "NONREF"
             try:
                 for frame in self._decode_packets(self._anchor(positions[0]), max(positions)):
                     if group and frame.pts is not None and frame.pts >= group[0]:
-                        group = [stamp for stamp in group if stamp > frame.pts]
+                        reached = frame.pts
+                        group = [stamp for stamp in group if stamp > reached]
                         yield from self._converted(frame, longest_side_px)
             finally:
                 self._decoder.skip_frame = "DEFAULT"
@@ -478,7 +485,8 @@ def _increasing(stamps: Sequence[int | None], tick: int) -> tuple[list[int], int
 
 def _decoder_of(stream: VideoStream, threads: int) -> VideoCodecContext:
     context = stream.codec_context
-    if stream.metadata.get("alpha_mode") == "1" and context.name in ALPHA_DECODERS:
+    tags = {name.lower(): value for name, value in stream.metadata.items()}  # as a tag of its own it is ALPHA_MODE
+    if tags.get("alpha_mode") == "1" and context.name in ALPHA_DECODERS:
         context = cast(VideoCodecContext, av.CodecContext.create(ALPHA_DECODERS[context.name], "r"))
     context.thread_type = "NONE" if threads == 1 else "AUTO"
     context.thread_count = threads

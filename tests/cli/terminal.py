@@ -9,13 +9,14 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import IO, Any
 
 from tests.api_server import ApiServer, Asked
 
 SECRET = "sk-proj-Sup3rSecretKeyOfTheUser"
 UNSET = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "PYTHONUNBUFFERED", "PYTHONIOENCODING", "COLUMNS")
 PATIENCE_S = 60
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -46,18 +47,15 @@ def environment(**given: str) -> dict[str, str]:
     return {**kept, **given}
 
 
+def start_command(folder: Path, *command: str, out: IO[str] | int = subprocess.PIPE, **variables: str) -> subprocess.Popen[str]:
+    """Start any command in a folder; its stderr, and if not told otherwise its stdout, are pipes."""
+    streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=folder, env=environment(**variables), text=True, **streams)
+
+
 def start(folder: Path, *arguments: str | Path, module: str = "vip", **variables: str) -> subprocess.Popen[str]:
-    """Start `vip …` in a folder; its stdout and stderr are pipes."""
-    command = [sys.executable, "-m", module, *map(str, arguments)]
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment(**variables),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    """Start `vip …` in a folder."""
+    return start_command(folder, sys.executable, "-m", module, *map(str, arguments), **variables)
 
 
 def end(process: subprocess.Popen[str]) -> Done:
@@ -65,7 +63,7 @@ def end(process: subprocess.Popen[str]) -> Done:
         out, err = process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
-    return Done(process.returncode, out, err)
+    return Done(process.returncode, out or "", err)
 
 
 def vip(folder: Path, *arguments: str | Path, module: str = "vip", **variables: str) -> Done:

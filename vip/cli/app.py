@@ -68,7 +68,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _failed(message: str, code: int) -> int:
-    err(f"vip: {' '.join(message.splitlines())}")
+    err(message)
     if "--json" in sys.argv:
         with suppress(StoreError):
             out(json.dumps({"error": message, "exit_code": code}))

@@ -30,7 +30,7 @@ class Console:
 
     def note(self, text: str) -> None:
         if not self.quiet:
-            err(f"vip: {text}")
+            err(text)
 
     def detail(self, text: str) -> None:
         """A note for --verbose."""
@@ -80,9 +80,9 @@ def out(text: str) -> None:
 
 
 def err(text: str) -> None:
-    """One line on stderr. Where nobody reads on, that is no reason to stop the work."""
+    """One line on stderr, whatever file names it tells. Where nobody reads on, that is no reason to stop the work."""
     try:
-        print(text, file=sys.stderr)
+        print(f"vip: {' '.join(text.splitlines())}", file=sys.stderr)
     except OSError:
         silence(sys.stderr)
 

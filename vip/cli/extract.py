@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vip.cli import options
-from vip.cli.console import AsJson, Console, Quiet, Verbose, print_json
+from vip.cli.console import AsJson, Console, Quiet, Verbose, err, print_json
 from vip.cli.inputs import find_videos, run_folders
 from vip.clock import clock
 from vip.errors import SomeFailedError, VipError
@@ -83,7 +83,7 @@ def each(given: Sequence[Path], out: Path | None, work: Callable[[Path, Path], N
         try:
             work(video, folders[video])
         except VipError as exc:
-            console.note(f"{exc}")
+            err(str(exc))
             failure = Failure(item=str(video), kind=type(exc).__name__, message=str(exc), exit_code=exc.exit_code)
             failures.append(failure)
             if console.as_json:

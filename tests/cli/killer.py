@@ -1,0 +1,73 @@
+"""`vip …` that is killed (SIGKILL) at a chosen moment: `python -m tests.cli.killer WHERE NUMBER run video.mp4 …`.
+
+WHERE is `write`: in the middle of the file with this number, or `row`: in the middle of this row of the journal.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import IO
+
+from vip import store
+from vip.cli import main
+from vip.records import Record
+
+_whole, _appending = store.replacing, store.appending
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill_in_write(number: int) -> None:
+    count = 0
+
+    @contextmanager
+    def replacing(path: Path) -> Iterator[IO[bytes]]:
+        nonlocal count
+        count += 1
+        if count != number:
+            with _whole(path) as file:
+                yield file
+            return
+        buffer = BytesIO()
+        yield buffer
+        data = buffer.getvalue()
+        path.with_name(path.name + store.PARTIAL_SUFFIX).write_bytes(data[: len(data) // 2])
+        _die()
+
+    store.replacing = replacing
+
+
+def kill_in_row(number: int) -> None:
+    @contextmanager
+    def appending(path: Path) -> Iterator[Callable[[Record], None]]:
+        with _appending(path) as append:
+            rows = 0
+
+            def append_some(row: Record) -> None:
+                nonlocal rows
+                rows += 1
+                if rows < number:
+                    append(row)
+                    return
+                with path.open("ab") as file:
+                    file.write(row.model_dump_json().encode()[:50])
+                _die()
+
+            yield append_some
+
+    store.appending = appending
+
+
+if __name__ == "__main__":
+    where, number = sys.argv[1], int(sys.argv[2])
+    del sys.argv[1:3]
+    {"write": kill_in_write, "row": kill_in_row}[where](number)
+    main()

@@ -1,0 +1,211 @@
+"""`vip caption`: run folders and folders of pictures, engines that change, fail or vanish."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.api_server import CAPTION, ApiServer
+from tests.cli.terminal import SECRET, Done, secrets_in, vip
+from tests.clips import picture, stamps
+from vip.store import load_run
+
+OFFLINE = ("--engine", "offline")
+
+
+def caption(folder: Path, *arguments: str | Path, **variables: str) -> Done:
+    return vip(folder, "caption", *arguments, **variables)
+
+
+# ---------------------------------------------------------------- what can be described
+
+
+@pytest.mark.parametrize("target", ["sample.vip", "sample.vip/", "sample.vip/keyframes", "./sample.vip/keyframes/"])
+def test_a_run_folder_or_its_keyframes_folder_is_described(target: str, extracted: Path, tmp_path: Path) -> None:
+    done = caption(tmp_path, target, *OFFLINE)
+    assert done.code == 0, done.err
+    assert done.out.startswith("4 keyframes described by offline in sample.vip/descriptions.jsonl\n")
+    assert len(load_run(extracted).descriptions) == 4
+
+
+@pytest.mark.parametrize("inside", ["", "keyframes"])
+def test_the_current_folder_can_be_described(inside: str, extracted: Path) -> None:
+    assert caption(extracted / inside, ".", *OFFLINE).code == 0
+    assert len(load_run(extracted).descriptions) == 4
+    assert not (extracted / "keyframes" / "keyframes.jsonl").exists()
+
+
+def test_any_folder_of_pictures_is_described(tmp_path: Path) -> None:
+    for number, name in enumerate(["b.png", "a.jpg", "größe [1].jpeg"]):
+        picture(tmp_path / "photos" / name, number)
+    done = caption(tmp_path, "photos", *OFFLINE, "--json")
+    assert done.code == 0, done.err
+    (row,) = done.rows
+    assert [one["keyframe_id"] for one in row["descriptions"]] == ["a.jpg", "b.png", "größe [1].jpeg"]
+    assert {one["time_s"] for one in row["descriptions"]} == {None}
+    assert {path.name for path in (tmp_path / "photos").iterdir()} == {
+        *("a.jpg", "b.png", "größe [1].jpeg", "keyframes.jsonl", "descriptions.jsonl")
+    }
+    assert vip(tmp_path, "report", "photos").code == 0
+
+
+def test_one_bad_picture_does_not_stop_the_rest(tmp_path: Path) -> None:
+    picture(tmp_path / "photos" / "a.jpg")
+    (tmp_path / "photos" / "b.jpg").write_text("no picture")
+    done = caption(tmp_path, "photos", *OFFLINE)
+    assert done.code == 8
+    assert "1 of 2 keyframes could not be described; photos/failures.jsonl says why" in done.sentence
+    assert [json.loads(line)["item"] for line in (tmp_path / "photos" / "failures.jsonl").read_text().splitlines()] == ["b.jpg"]
+    assert len(load_run(tmp_path / "photos").descriptions) == 1
+
+
+# ---------------------------------------------------------------- which engine
+
+
+def test_a_key_or_an_address_makes_auto_ask_the_api(extracted: Path, tmp_path: Path) -> None:
+    with ApiServer() as server:
+        done = caption(tmp_path, "sample.vip", OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=SECRET)
+        assert server.chats[0].headers["authorization"] == f"Bearer {SECRET}"
+    assert done.code == 0
+    assert "auto engine: openai:tiny-vlm, because OPENAI_BASE_URL is set" in done.err
+    assert SECRET not in done.out + done.err
+    assert secrets_in(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "variables"),
+    [
+        (["--engine", "offline"], {}),
+        ([], {"VIP_ENGINE": "offline"}),
+        (["--engine", "fake"], {"VIP_ENGINE": "offline"}),
+    ],
+)
+def test_an_engine_that_is_named_is_never_replaced(options: list[str], variables: dict[str, str], extracted: Path, tmp_path: Path) -> None:
+    with ApiServer() as server:
+        done = caption(tmp_path, "sample.vip", *options, OPENAI_BASE_URL=server.base_url, **variables)
+        assert server.requests == []
+    assert done.code == 0
+    assert "auto" not in done.err
+    assert {row.engine for row in load_run(extracted).descriptions} == {options[1] if options else "offline"}
+
+
+@pytest.mark.parametrize("engine", ["openai", "openai:"])
+def test_without_a_model_another_server_gets_its_first(engine: str, extracted: Path, tmp_path: Path) -> None:
+    with ApiServer(models=("first-vlm", "second-vlm")) as server:
+        assert caption(tmp_path, "sample.vip", "--engine", engine, "--base-url", server.base_url).code == 0
+        assert {chat.body["model"] for chat in server.chats} == {"first-vlm"}
+    assert {row.engine for row in load_run(extracted).descriptions} == {"openai:first-vlm"}
+
+
+def test_a_model_that_is_named_is_the_one_that_is_asked(extracted: Path, tmp_path: Path) -> None:
+    with ApiServer() as server:
+        assert caption(tmp_path, "sample.vip", "--engine", "openai:big-vlm", "--base-url", server.base_url).code == 0
+        assert {request.path for request in server.requests} == {"/v1/chat/completions"}
+        assert {chat.body["model"] for chat in server.chats} == {"big-vlm"}
+
+
+def test_another_engine_is_refused_until_it_may_replace(described: Path, tmp_path: Path) -> None:
+    before = stamps(described)
+    refused = caption(tmp_path, "sample.vip", "--engine", "fake")
+    assert refused.code == 2
+    assert "sample.vip is described by offline, and now fake is asked" in refused.sentence
+    assert "--overwrite" in refused.sentence
+    assert stamps(described) == before
+    assert caption(tmp_path, "sample.vip", "--engine", "fake", "--overwrite").code == 0
+    assert {row.engine for row in load_run(described).descriptions} == {"fake"}
+
+
+@pytest.mark.parametrize(("behaviour", "code"), [("401", 5), ("refusal", 6)])
+def test_old_descriptions_stay_when_the_new_engine_fails(behaviour: str, code: int, described: Path, tmp_path: Path) -> None:
+    old = load_run(described).descriptions
+    with ApiServer(behaviour) as server:
+        assert caption(tmp_path, "sample.vip", "--base-url", server.base_url, "--overwrite").code == code
+    assert load_run(described).descriptions == old
+    assert caption(tmp_path, "sample.vip", *OFFLINE).code == 0
+
+
+def test_what_is_described_is_not_asked_for_again(extracted: Path, tmp_path: Path) -> None:
+    with ApiServer() as server:
+        first, second = (caption(tmp_path, "sample.vip", "--base-url", server.base_url) for _ in range(2))
+        assert len(server.chats) == 2 * 4
+    assert first.out == second.out
+
+
+# ---------------------------------------------------------------- servers that fail
+
+
+def test_a_server_that_goes_away_costs_only_the_rest(extracted: Path, tmp_path: Path) -> None:
+    with ApiServer(*["ok"] * 6, "drop") as server:
+        gone = caption(tmp_path, "sample.vip", "--engine", "openai:tiny-vlm", "--base-url", server.base_url)
+    kept = load_run(extracted).descriptions
+    assert gone.code == 5
+    assert "cannot be reached" in gone.sentence
+    assert 1 <= len(kept) <= 3
+    with ApiServer() as server:
+        assert caption(tmp_path, "sample.vip", "--engine", "openai:tiny-vlm", "--base-url", server.base_url).code == 0
+        assert len(server.chats) == 2 * (4 - len(kept))
+    rows = load_run(extracted).descriptions
+    assert len(rows) == 4
+    assert [row for row in rows if row in kept] == kept
+
+
+def test_a_server_that_is_not_there_is_said_in_one_sentence(extracted: Path, tmp_path: Path) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+    done = caption(tmp_path, "sample.vip", "--engine", "openai:x", "--base-url", address)
+    assert done.code == 5
+    assert done.err.splitlines() == [f"vip: {done.sentence}"]
+    assert f"{address} cannot be reached" in done.sentence
+    assert not (extracted / "descriptions.partial.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [
+        ("401", "does not accept the API key"),
+        ("404", 'has no model "x", but has tiny-vlm, big-vlm'),
+        ("429", "limits the rate"),
+        ("page", "not like an OpenAI-compatible server"),
+    ],
+)
+def test_an_engine_that_cannot_be_asked_exits_5_without_the_key(behaviour: str, words: str, extracted: Path, tmp_path: Path) -> None:
+    with ApiServer(behaviour) as server:
+        done = caption(tmp_path, "sample.vip", "--engine", "openai:x", "--base-url", server.base_url, OPENAI_API_KEY=SECRET)
+    assert done.code == 5
+    assert done.err.splitlines() == [f"vip: {done.sentence}"]
+    assert words in done.sentence
+    assert SECRET not in done.out + done.err
+    assert secrets_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("behaviour", ["refusal", "wrong_schema", "half_json"])
+def test_answers_that_cannot_be_used_exit_6_and_are_listed(behaviour: str, extracted: Path, tmp_path: Path) -> None:
+    with ApiServer(behaviour) as server:
+        done = caption(tmp_path, "sample.vip", "--engine", "openai:x", "--base-url", server.base_url)
+    assert done.code == 6
+    assert done.err.splitlines() == [f"vip: {done.sentence}"]
+    rows = load_run(extracted).failures
+    assert sorted(row.item for row in rows) == [keyframe.id for keyframe in load_run(extracted).keyframes]
+    assert {(row.kind, row.exit_code) for row in rows} == {("ReplyError", 6)}
+
+
+def test_the_rest_is_described_when_some_answers_cannot_be_used(extracted: Path, tmp_path: Path) -> None:
+    with ApiServer("refusal", "ok") as server:
+        done = caption(tmp_path, "sample.vip", "--engine", "openai:x", "--base-url", server.base_url, "--json")
+    assert done.code == 8
+    assert done.rows == [{"error": done.sentence, "exit_code": 8}]
+    run = load_run(extracted)
+    assert len(run.descriptions) == 3
+    assert {row.dense_caption for row in run.descriptions} == {CAPTION}
+    assert {row.item for row in run.failures} == {keyframe.id for keyframe in run.keyframes} - {row.keyframe_id for row in run.descriptions}
+
+
+def test_a_picture_that_is_gone_costs_its_keyframe(extracted: Path, tmp_path: Path) -> None:
+    load_run(extracted).keyframes[2].path.unlink()
+    done = caption(tmp_path, "sample.vip", *OFFLINE)
+    assert done.code == 8
+    assert [row.kind for row in load_run(extracted).failures] == ["InputError"]

@@ -1,0 +1,94 @@
+"""`vip doctor`: what works here, what auto would pick and why, and no secrets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.api_server import ApiServer
+from tests.cli.terminal import SECRET, Done, vip
+
+
+def doctor(folder: Path, *arguments: str, **variables: str) -> Done:
+    done = vip(folder, "doctor", *arguments, COLUMNS="200", **variables)
+    assert done.code == 0, done.err
+    assert done.err == ""
+    return done
+
+
+def test_every_kind_of_thing_is_told(tmp_path: Path) -> None:
+    (report,) = doctor(tmp_path, "--json").rows
+    rows = report["rows"]
+    assert {row["group"] for row in rows} == {"vip", "device", "video", "sampler", "embedder", "detector", "weights", "extra", "engine"}
+    assert {(row["group"], row["name"]) for row in rows if row["works"]} >= {
+        *(("sampler", "sync"), ("embedder", "classic"), ("detector", "opencv"), ("engine", "offline"), ("video", "PyAV"), ("device", "cpu"))
+    }
+    decoders = next(row for row in rows if row["name"] == "decoders")
+    assert all(name in decoders["detail"] for name in ("h264", "hevc", "vp9", "av1"))
+    assert all(row["detail"] for row in rows)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_people_read_the_same_as_programs(tmp_path: Path) -> None:
+    shown = doctor(tmp_path).out
+    (report,) = doctor(tmp_path, "--json").rows
+    assert all(row["name"] in shown for row in report["rows"])
+    assert all(f"auto {what}: {pick}" in shown for what, pick in report["auto"].items())
+
+
+@pytest.mark.parametrize(
+    ("variables", "works", "pick"),
+    [
+        ({}, False, "offline, because neither OPENAI_API_KEY nor OPENAI_BASE_URL nor --base-url is set"),
+        ({"OPENAI_API_KEY": SECRET}, True, "openai, because OPENAI_API_KEY is set"),
+        ({"OPENAI_BASE_URL": "http://box:8000/v1"}, True, "openai, because OPENAI_BASE_URL is set (to a server at box:8000)"),
+    ],
+)
+def test_what_auto_would_pick_is_told_with_its_reason(variables: dict[str, str], works: bool, pick: str, tmp_path: Path) -> None:
+    (report,) = doctor(tmp_path, "--json", **variables).rows
+    assert next(row["works"] for row in report["rows"] if row["name"] == "openai") is works
+    assert report["auto"]["engine"] == pick
+    assert report["auto"]["embedder"].startswith("classic, ")
+
+
+@pytest.mark.parametrize(
+    ("address", "secrets"),
+    [
+        ("http://anna:hunter22@box:8000/v1", ["anna", "hunter22"]),
+        ("anna:hunter22@box/v1", ["hunter22"]),
+        ("http://box/v1?api-key=hunter22", ["hunter22"]),
+        ("http://[anna:hunter22@box", ["hunter22"]),
+        ("http://anna:hunter22@box:99999/v1", ["hunter22"]),
+    ],
+)
+def test_keys_and_passwords_are_masked(address: str, secrets: list[str], tmp_path: Path) -> None:
+    for options in ([], ["--json"]):
+        out = doctor(tmp_path, *options, OPENAI_API_KEY=SECRET, OPENAI_BASE_URL=address).out
+        assert [secret for secret in (SECRET, *secrets) if secret in out] == []
+        assert f"key …{SECRET[-4:]}" in out
+
+
+def test_a_short_key_is_not_shown_at_all(tmp_path: Path) -> None:
+    out = doctor(tmp_path, OPENAI_API_KEY="sk-12345").out
+    assert "key set" in out
+    assert "2345" not in out
+
+
+def test_nobody_is_asked_anything(tmp_path: Path) -> None:
+    with ApiServer() as server:
+        doctor(tmp_path, OPENAI_BASE_URL=server.base_url)
+        assert server.requests == []
+
+
+def test_backends_of_other_packages_are_listed_and_a_broken_one_breaks_nothing(tmp_path: Path) -> None:
+    info = tmp_path / "package" / "vip_extra-1.dist-info"
+    info.mkdir(parents=True)
+    (tmp_path / "package" / "vip_extra.py").write_text("class Mine:\n    def __init__(self, detail): pass\n")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: vip-extra\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[vip.detectors]\nmine = vip_extra:Mine\nbroken = not_installed:Mine\n")
+    variables = {"PYTHONPATH": str(tmp_path / "package")}
+    (report,) = doctor(tmp_path, "--json", **variables).rows
+    works = {row["name"]: row["works"] for row in report["rows"] if row["group"] == "detector"}
+    assert works == {"opencv": True, "mine": True, "broken": False}
+    assert "not_installed" in doctor(tmp_path, **variables).out

@@ -1,0 +1,86 @@
+"""Help, version, completion: what a person sees before the first run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer.main
+
+import vip as package
+from tests.cli.terminal import end, environment, start_command, vip
+from vip.cli import caption, doctor, extract, report, run_all
+from vip.cli.app import app
+
+COMMANDS = ("run", "extract", "caption", "report", "doctor")
+SCRIPT = Path(sys.executable).with_name("vip")
+EXAMPLES = [
+    line.split(" | ")[0]
+    for module in (run_all, extract, caption, report, doctor)
+    for line in module.EXAMPLES.splitlines()
+    if line.startswith("vip ")
+]
+needs_script = pytest.mark.skipif(not SCRIPT.exists(), reason="the script vip is not installed beside this Python")
+
+
+def test_the_version_is_that_of_the_package(tmp_path: Path) -> None:
+    done = vip(tmp_path, "--version")
+    assert (done.code, done.out, done.err) == (0, f"vip {package.__version__}\n", "")
+
+
+@needs_script
+def test_the_script_and_the_module_are_the_same_program(tmp_path: Path) -> None:
+    for arguments in (["--version"], ["report", "nothing"]):
+        assert end(start_command(tmp_path, str(SCRIPT), *arguments)) == vip(tmp_path, *arguments)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"]])
+def test_help_lists_every_command(arguments: list[str], tmp_path: Path) -> None:
+    done = vip(tmp_path, *arguments)
+    assert (done.code, done.err) == (0, "")
+    assert re.findall(r"^│ (\w+)  +\w", done.out, re.MULTILINE) == list(COMMANDS)
+
+
+def test_without_a_command_there_is_help(tmp_path: Path) -> None:
+    done = vip(tmp_path)
+    assert done.code == 2
+    assert "Usage" in done.out + done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_examples_in_its_help(command: str, tmp_path: Path) -> None:
+    done = vip(tmp_path, command, "--help", COLUMNS="200")
+    assert done.code == 0
+    assert "Example" in done.out
+    shown = [line.strip() for line in done.out.splitlines() if line.strip().startswith(f"vip {command}")]
+    assert shown
+    assert "--json" in done.out
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_every_example_is_a_command_that_exists(line: str) -> None:
+    typed = re.split(r"  +", line)[0]
+    name, *arguments = shlex.split(typed)[1:]
+    context = typer.main.get_command(app).commands[name].make_context(name, arguments)  # type: ignore[attr-defined]
+    assert context.params
+
+
+@needs_script
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [("vip ", set(COMMANDS)), ("vip ex", {"extract"}), ("vip extract --min", {"--min-sharpness"}), ("vip run --eng", {"--engine"})],
+)
+def test_the_shell_completes_commands_and_options(typed: str, expected: set[str], tmp_path: Path) -> None:
+    words = typed.split(" ")
+    variables = {"_VIP_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
+    done = subprocess.run([SCRIPT], cwd=tmp_path, env={**environment(), **variables}, capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == expected
+
+
+def test_completion_can_be_installed(tmp_path: Path) -> None:
+    assert "--install-completion" in vip(tmp_path, "--help").out

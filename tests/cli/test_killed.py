@@ -1,0 +1,121 @@
+"""Killed at any moment, the same command started again finishes with the same result, and pays for nothing twice."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api_server import ApiServer
+from tests.cli.terminal import ROOT, HoldingServer, end, start, vip
+from tests.clips import SAMPLE, result, stamps
+
+RUN = ("run", SAMPLE, "-n", "4", "--engine", "offline")
+WRITES = 14  # manifest, candidates, vectors, thumbnails, manifest, 4 pictures, rows, manifest, descriptions, manifest, page
+PIECES = (
+    "candidates.jsonl",
+    "embeddings.npz",
+    "keyframes.jsonl",
+    "keyframes",
+    "descriptions.jsonl",
+    "manifest.json",
+    "report.html",
+    "thumbnails.zip",
+)
+
+
+def killed(folder: Path, where: str, number: int, *command: str | Path, **variables: str) -> int:
+    return vip(folder, where, str(number), *command, module="tests.cli.killer", PYTHONPATH=str(ROOT), **variables).code
+
+
+def finished(folder: Path) -> dict[str, Any]:
+    """The result of the same command, started again."""
+    done = vip(folder, *RUN)
+    assert done.code == 0, done.err
+    found = result(folder / "sample.vip")
+    assert not [name for name in found if name.endswith(".vip-part")]
+    assert {name.partition("/")[0] for name in found} == set(PIECES)
+    return found
+
+
+@pytest.mark.parametrize("write", range(1, WRITES + 1))
+def test_killed_in_any_write_a_run_ends_as_if_undisturbed(write: int, undisturbed: Path, tmp_path: Path) -> None:
+    assert killed(tmp_path, "write", write, *RUN) == -signal.SIGKILL
+    assert list(tmp_path.rglob("*.vip-part"))
+    assert finished(tmp_path) == result(undisturbed)
+
+
+def test_those_are_all_the_writes_of_a_run(tmp_path: Path) -> None:
+    assert killed(tmp_path, "write", WRITES + 1, *RUN) == 0
+
+
+@pytest.mark.parametrize("row", [1, 3])
+def test_killed_in_a_row_of_the_journal_the_other_rows_are_kept(row: int, undisturbed: Path, tmp_path: Path) -> None:
+    assert killed(tmp_path, "row", row, *RUN) == -signal.SIGKILL
+    journal = tmp_path / "sample.vip" / "descriptions.partial.jsonl"
+    whole = journal.read_bytes().rpartition(b"\n")[0].splitlines()
+    assert len(whole) == row - 1
+    assert finished(tmp_path) == result(undisturbed)
+    described = (tmp_path / "sample.vip" / "descriptions.jsonl").read_bytes().splitlines()
+    assert set(whole) <= set(described)  # byte for byte: not made again
+    assert not journal.exists()
+
+
+def test_killed_again_and_again_at_any_time_a_run_still_ends_as_if_undisturbed(undisturbed: Path, tmp_path: Path) -> None:
+    deaths = 0
+    for delay_s in (0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
+        process = start(tmp_path, *RUN)
+        time.sleep(delay_s)
+        process.kill()
+        deaths += end(process).code == -signal.SIGKILL
+    assert deaths
+    assert finished(tmp_path) == result(undisturbed)
+
+
+def test_what_was_chosen_before_the_kill_is_not_decoded_again(undisturbed: Path, tmp_path: Path) -> None:
+    killed(tmp_path, "write", 8, *RUN)
+    folder = tmp_path / "sample.vip"
+    before = {name: at for name, at in stamps(folder).items() if not name.endswith((".vip-part", "manifest.json"))}
+    assert {"candidates.jsonl", "embeddings.npz", "thumbnails.zip"} < set(before)
+    finished(tmp_path)
+    after = stamps(folder)
+    assert {name: after[name] for name in before} == before
+
+
+# ---------------------------------------------------------------- captions
+
+
+def test_killed_in_the_middle_of_captions_only_what_was_in_flight_is_asked_again(extracted: Path, tmp_path: Path) -> None:
+    with HoldingServer(answers=5) as server:
+        process = start(tmp_path, "caption", "sample.vip", OPENAI_BASE_URL=server.base_url)
+        assert server.holding.wait(30)
+        time.sleep(0.2)  # for the rows of what is answered
+        process.kill()
+        assert end(process).code == -signal.SIGKILL
+        server.answers = 1000
+        server.released.set()
+        kept = (extracted / "descriptions.partial.jsonl").read_bytes().splitlines(keepends=True)
+        before = len(server.chats)
+        done = vip(tmp_path, "caption", "sample.vip", OPENAI_BASE_URL=server.base_url)
+        asked = len(server.chats) - before
+    assert done.code == 0, done.err
+    assert asked == 2 * (4 - len(kept))
+    rows = (extracted / "descriptions.jsonl").read_bytes().splitlines(keepends=True)
+    assert len(rows) == 4
+    assert set(kept) <= set(rows)
+
+
+def test_rows_that_were_paid_for_survive_a_kill(extracted: Path, tmp_path: Path) -> None:
+    with ApiServer() as server:
+        variables = {"OPENAI_BASE_URL": server.base_url}
+        assert killed(tmp_path, "row", 3, "caption", "sample.vip", **variables) == -signal.SIGKILL
+        before = len(server.chats)
+        assert vip(tmp_path, "caption", "sample.vip", **variables).code == 0
+        assert len(server.chats) - before == 2 * 2
+        shutil.copytree(extracted, tmp_path / "copy.vip")
+        assert vip(tmp_path, "caption", "copy.vip", **variables).code == 0
+        assert len(server.chats) - before == 2 * 2

@@ -1,0 +1,77 @@
+"""`vip report`: one page for any run folder, whatever names and texts it tells."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.terminal import vip
+from tests.clips import clip, picture, stamps
+from vip.store import load_run
+
+ATTACK = "<img src=x onerror=alert(1)>"
+
+
+@pytest.mark.parametrize("target", ["sample.vip", "sample.vip/keyframes"])
+def test_the_page_is_written_and_named(target: str, described: Path, tmp_path: Path) -> None:
+    (described / "report.html").unlink()
+    before = stamps(described)
+    done = vip(tmp_path, "report", target)
+    assert (done.code, done.out, done.err) == (0, "Open sample.vip/report.html\n", "")
+    assert {name: at for name, at in stamps(described).items() if name != "report.html"} == before
+
+
+def test_json_names_the_page(described: Path, tmp_path: Path) -> None:
+    assert vip(tmp_path, "report", "sample.vip", "--json").rows == [{"report": "sample.vip/report.html"}]
+
+
+def test_quiet_says_nothing(described: Path, tmp_path: Path) -> None:
+    done = vip(tmp_path, "report", "sample.vip", "-q")
+    assert (done.code, done.out, done.err) == (0, "", "")
+
+
+def test_a_page_needs_no_captions_and_no_vectors(extracted: Path, tmp_path: Path) -> None:
+    for name in ("embeddings.npz", "thumbnails.zip", "candidates.jsonl"):
+        (extracted / name).unlink()
+    assert vip(tmp_path, "report", "sample.vip").code == 0
+    assert "keyframe" in (extracted / "report.html").read_text().lower()
+
+
+def test_a_page_loads_nothing_from_anywhere(described: Path) -> None:
+    page = (described / "report.html").read_text()
+    sources = re.findall(r"(?:src|href|action|poster)=[\"']?([^\"'\s>]+)|url\(([^)]+)\)|@import", page)
+    assert sources
+    assert all((first or second).strip("'\"").startswith(("data:", "#")) for first, second in sources)
+
+
+def test_hostile_file_names_and_captions_are_text(tmp_path: Path) -> None:
+    name = ATTACK.replace("/", "")
+    clip(tmp_path / f"{name}.mp4", [1, 2])
+    assert vip(tmp_path, "run", f"{name}.mp4", "-n", "2", "--engine", "fake").code == 0
+    folder = tmp_path / f"{name}.vip"
+    rows = [json.loads(line) for line in (folder / "descriptions.jsonl").read_text().splitlines()]
+    for row in rows:
+        row["dense_caption"] = f"</p><script>alert(1)</script>{ATTACK}"
+        row["famous"]["objects"] = [f"'\"{ATTACK}"]
+    (folder / "descriptions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert vip(tmp_path, "report", folder.name).code == 0
+    page = (folder / "report.html").read_text()
+    assert ATTACK not in page
+    assert "<script>alert" not in page
+    assert "&lt;img src=x onerror=alert(1)&gt;" in page
+
+
+def test_hostile_names_of_pictures_are_text(tmp_path: Path) -> None:
+    picture(tmp_path / "photos" / "a.png").rename(tmp_path / "photos" / f"{ATTACK}.png")
+    assert vip(tmp_path, "caption", "photos", "--engine", "fake").code == 0
+    assert vip(tmp_path, "report", "photos").code == 0
+    assert ATTACK not in (tmp_path / "photos" / "report.html").read_text()
+
+
+def test_a_run_folder_that_was_moved_and_renamed_is_still_one(described: Path, tmp_path: Path) -> None:
+    moved = described.rename(tmp_path / "elsewhere")
+    assert vip(tmp_path, "report", "elsewhere").code == 0
+    assert all(keyframe.path.exists() for keyframe in load_run(moved).keyframes)

@@ -1,0 +1,196 @@
+"""`vip run`: the whole job on the sample video, with nothing configured and with an API."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.api_server import CAPTION, ApiServer
+from tests.cli.terminal import SECRET, HoldingServer, end, secrets_in, start, vip
+from tests.clips import SAMPLE, result, stamps
+from vip.store import load_run
+
+FILES = {"manifest.json", "candidates.jsonl", "embeddings.npz", "thumbnails.zip", "keyframes.jsonl", "descriptions.jsonl", "report.html"}
+RUN = ("run", SAMPLE, "-n", "4")
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+# ---------------------------------------------------------------- nothing configured
+
+
+def test_the_sample_video_becomes_keyframes_captions_and_a_page(tmp_path: Path) -> None:
+    done = vip(tmp_path, "run", SAMPLE)
+    folder = tmp_path / "sample.vip"
+    assert done.code == 0, done.err
+    assert names(tmp_path) == {"sample.vip"}
+    assert names(folder) == {*FILES, "keyframes"}
+    run = load_run(folder)
+    assert len(run.keyframes) == len(run.descriptions) == 12
+    assert {path.name for path in (folder / "keyframes").iterdir()} == {keyframe.path.name for keyframe in run.keyframes}
+    page = (folder / "report.html").read_text()
+    assert all(f">{row.dense_caption}<" in page for row in run.descriptions)
+    assert all(row.dense_caption in done.out for row in run.descriptions)
+    assert done.out.splitlines()[-1] == "Open sample.vip/report.html"
+
+
+def test_auto_says_what_it_became_and_why(tmp_path: Path) -> None:
+    notes = vip(tmp_path, *RUN).err.splitlines()
+    assert notes[0].startswith("vip: auto embedder: classic, ")
+    assert notes[1] == "vip: auto engine: offline, because neither OPENAI_API_KEY nor OPENAI_BASE_URL nor --base-url is set"
+    assert len(notes) == 2
+
+
+def test_json_is_all_there_is_on_stdout(tmp_path: Path) -> None:
+    done = vip(tmp_path, *RUN, "--json")
+    (row,) = done.rows
+    assert row["run"] == "sample.vip"
+    assert row["counts"]["keyframes"] == len(row["keyframes"]) == len(row["descriptions"]) == 4
+    assert all((tmp_path / "sample.vip" / keyframe["image_path"]).exists() for keyframe in row["keyframes"])
+    assert set(row["descriptions"][0]["famous"]) == {"focus", "action", "mood", "objects", "setting"}
+    assert (tmp_path / row["report"]).exists()
+    assert "vip: auto engine" in done.err
+
+
+def test_quiet_says_nothing_and_does_everything(tmp_path: Path) -> None:
+    done = vip(tmp_path, *RUN, "-q")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert names(tmp_path / "sample.vip") == {*FILES, "keyframes"}
+
+
+def test_out_is_the_run_folder_of_one_video(tmp_path: Path, undisturbed: Path) -> None:
+    assert vip(tmp_path, *RUN, "-o", "deep/er", "--engine", "offline").code == 0
+    assert names(tmp_path) == {"deep"}
+    assert result(tmp_path / "deep" / "er") == result(undisturbed)
+
+
+def test_the_same_video_gives_the_same_result_again(tmp_path: Path, undisturbed: Path) -> None:
+    copy = shutil.copyfile(SAMPLE, tmp_path / "sample.mp4")
+    assert vip(tmp_path, "run", copy, "-n", "4", "--engine", "offline").code == 0
+    assert result(tmp_path / "sample.vip") == result(undisturbed)
+
+
+def test_run_again_writes_only_the_page_anew(described: Path, tmp_path: Path) -> None:
+    before = stamps(described)
+    assert vip(tmp_path, *RUN).code == 0
+    after = stamps(described)
+    assert {name for name in before if before[name] != after[name]} <= {"report.html", "descriptions.jsonl"}
+    assert set(before) == set(after)
+
+
+def test_other_settings_are_refused_until_they_may_replace(described: Path, tmp_path: Path) -> None:
+    before = stamps(described)
+    done = vip(tmp_path, "run", SAMPLE, "-n", "3")
+    assert done.code == 2
+    assert "keyframes 4, now 3" in done.sentence
+    assert stamps(described) == before
+    assert vip(tmp_path, "run", SAMPLE, "-n", "3", "--overwrite", "-q").code == 0
+    run = load_run(described)
+    assert len(run.keyframes) == len(run.descriptions) == len(list((described / "keyframes").iterdir())) == 3
+
+
+@pytest.mark.parametrize(
+    ("toml", "variables", "options", "keyframes"),
+    [
+        ("", {}, [], 12),
+        ("[extract]\nkeyframes = 5", {}, [], 5),
+        ("[extract]\nkeyframes = 5", {"VIP_KEYFRAMES": "3"}, [], 3),
+        ("[extract]\nkeyframes = 5", {"VIP_KEYFRAMES": "3"}, ["-n", "2"], 2),
+    ],
+)
+def test_settings_come_from_options_then_variables_then_the_file_then_defaults(
+    toml: str, variables: dict[str, str], options: list[str], keyframes: int, tmp_path: Path
+) -> None:
+    (tmp_path / "vip.toml").write_text(toml + '\n[caption]\nengine = "fake"\n')
+    (row,) = vip(tmp_path, "run", SAMPLE, *options, "--json", **variables).rows
+    assert len(row["keyframes"]) == keyframes
+    assert {description["engine"] for description in row["descriptions"]} == {"fake"}
+
+
+# ---------------------------------------------------------------- with an API
+
+
+def test_the_engine_is_named_before_the_first_call(extracted: Path, tmp_path: Path) -> None:
+    with HoldingServer(answers=0) as server:
+        process = start(tmp_path, *RUN, OPENAI_BASE_URL=server.base_url)
+        assert process.stderr is not None
+        assert server.holding.wait(30)  # the first call has come, and is not answered
+        assert select.select([process.stderr], [], [], 10)[0]
+        told = os.read(process.stderr.fileno(), 10_000).decode()
+        server.released.set()
+        assert end(process).code == 0
+    address = server.base_url.removeprefix("http://").removesuffix("/v1")
+    assert told.splitlines()[-1] == f"vip: auto engine: openai:tiny-vlm, because OPENAI_BASE_URL is set (to a server at {address})"
+
+
+def test_nothing_is_paid_for_twice(tmp_path: Path) -> None:
+    with ApiServer() as server:
+        first = vip(tmp_path, *RUN, "--base-url", server.base_url)
+        chats = len(server.chats)
+        second = vip(tmp_path, *RUN, "--base-url", server.base_url)
+        assert (first.code, second.code) == (0, 0)
+        assert chats == len(server.chats) == 8
+    assert second.out == first.out
+    assert second.out.count(CAPTION) == 4
+    assert "8 calls, 88 tokens in, 56 out" in second.out
+
+
+def test_a_wrong_key_ends_the_run_but_not_the_keyframes_and_is_shown_nowhere(tmp_path: Path) -> None:
+    with ApiServer("401") as server:  # its answer repeats the key
+        done = vip(tmp_path, *RUN, "--json", OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=SECRET)
+    assert done.code == 5
+    assert "does not accept the API key" in done.sentence
+    assert done.rows == [{"error": done.sentence, "exit_code": 5}]
+    assert SECRET not in done.out + done.err
+    assert secrets_in(tmp_path) == []
+    assert names(tmp_path / "sample.vip") == {*FILES, "keyframes"} - {"descriptions.jsonl"}
+    assert len(load_run(tmp_path / "sample.vip").keyframes) == 4
+    with ApiServer() as server:
+        assert vip(tmp_path, *RUN, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=SECRET).code == 0
+    assert secrets_in(tmp_path) == []
+
+
+def test_refused_keyframes_are_listed_and_the_page_is_written(tmp_path: Path) -> None:
+    with ApiServer("refusal", "ok") as server:
+        done = vip(tmp_path, *RUN, OPENAI_BASE_URL=server.base_url)
+        assert done.code == 8
+        assert "1 of 4 keyframes could not be described; sample.vip/failures.jsonl says why" in done.sentence
+        (failure,) = load_run(tmp_path / "sample.vip").failures
+        assert (failure.kind, failure.exit_code) == ("ReplyError", 6)
+        assert "refused to answer" in failure.message
+        assert "refused to answer" in (tmp_path / "sample.vip" / "report.html").read_text()
+        chats = len(server.chats)
+        assert vip(tmp_path, *RUN, OPENAI_BASE_URL=server.base_url).code == 0
+        assert len(server.chats) - chats == 2
+    assert not (tmp_path / "sample.vip" / "failures.jsonl").exists()
+
+
+@pytest.mark.parametrize("behaviour", ["refusal", "wrong_schema", "length"])
+def test_when_no_answer_can_be_used_the_reply_is_at_fault_and_the_page_is_written(behaviour: str, extracted: Path, tmp_path: Path) -> None:
+    with ApiServer(behaviour) as server:
+        done = vip(tmp_path, *RUN, OPENAI_BASE_URL=server.base_url)
+    assert done.code == 6
+    assert "None of 4 keyframes could be described" in done.sentence
+    assert len((extracted / "failures.jsonl").read_text().splitlines()) == 4
+    assert (extracted / "report.html").exists()
+    assert load_run(extracted).descriptions == []
+
+
+def test_the_manifest_tells_how_the_captions_were_made(tmp_path: Path) -> None:
+    with ApiServer() as server:
+        vip(tmp_path, *RUN, "--base-url", server.base_url, "--engine", "openai:big-vlm")
+    manifest = json.loads((tmp_path / "sample.vip" / "manifest.json").read_text())
+    assert manifest["captioning"]["engine"] == "openai:big-vlm"
+    assert set(manifest["seconds"]) == {"choose", "write", "caption"}
+    (row, *_) = (json.loads(line) for line in (tmp_path / "sample.vip" / "descriptions.jsonl").read_text().splitlines())
+    assert [(call["prompt"], call["model"], call["tokens_in"]) for call in row["calls"]] == [
+        ("describe", "big-vlm-0001", 11),
+        ("structure", "big-vlm-0001", 11),
+    ]

@@ -1,0 +1,40 @@
+"""Times in words."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vip.clock import clock
+
+
+@pytest.mark.parametrize(
+    ("time_s", "words"),
+    [
+        (0, "0:00.00"),
+        (0.004, "0:00.00"),
+        (0.006, "0:00.01"),
+        (59.994, "0:59.99"),
+        (59.996, "1:00.00"),
+        (62.4, "1:02.40"),
+        (3599.999, "1:00:00.00"),
+        (3600, "1:00:00.00"),
+        (36_061.5, "10:01:01.50"),
+        (-0.001, "0:00.00"),
+        (-1.5, "-0:01.50"),
+    ],
+)
+def test_clock(time_s: float, words: str) -> None:
+    assert clock(time_s) == words
+
+
+@given(st.floats(-1e6, 1e6))
+def test_a_clock_can_be_read_back_and_never_shows_60(time_s: float) -> None:
+    found = re.fullmatch(r"(-?)(?:(\d+):(?=\d\d:))?([0-5]?\d):([0-5]\d\.\d\d)", clock(time_s))
+    assert found is not None
+    sign, hours, minutes, seconds = found.groups()
+    read = 3600 * int(hours or 0) + 60 * int(minutes) + float(seconds)
+    assert (-read if sign else read) == pytest.approx(time_s, abs=0.0051)

@@ -1,0 +1,89 @@
+"""Memory does not grow with the number of frames that were decoded.
+
+A frame of PyAV that was asked for its side data refers to itself from then on, and lives until the next garbage
+collection; over a video of an hour that is gigabytes. Here the collector is off, so that such frames would pile up.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from av.video.frame import VideoFrame
+
+import vip.pixels
+import vip.video
+from tests.media import FRAMES, Clips, turn
+from vip.extraction.scan import in_parallel
+from vip.video import Video
+
+FEW = 8  # those that the decoder hands out together at its end, and the one whose display matrix was read
+
+
+@pytest.fixture(autouse=True)
+def _no_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+    gc.collect()
+
+
+def alive() -> int:
+    return sum(isinstance(thing, VideoFrame) for thing in gc.get_objects())
+
+
+@pytest.fixture(params=["h264.mp4", "h264.ts", "vp9.webm", "gif.gif", "h264.h264", "turned"])
+def path(request: pytest.FixtureRequest, clips: Clips, tmp_path: Path) -> Path:
+    if request.param != "turned":
+        return clips(request.param).path
+    turn(clips("h264.mp4").path, tmp_path / "turned.mp4", (0, 1, -1, 0))
+    return tmp_path / "turned.mp4"
+
+
+def test_decoded_frames_are_let_go(path: Path) -> None:
+    before = alive()
+    with Video(path) as video:
+        shown = video.index.shown_pts.tolist()
+        most = 0
+        for frames in (video.frames(shown), video.frames_near(shown), *(video.frames([stamp]) for stamp in shown[::5])):
+            for place, _ in enumerate(frames):
+                most = max(most, alive() - before) if place % 8 == 7 else most
+        video.info(sha256="0")
+    assert most <= FEW
+
+
+def test_closed_readers_leave_nothing_behind(path: Path) -> None:
+    before = alive()
+    for _ in range(5):
+        with Video(path) as video, video.reopen() as twin:
+            next(video.frames(video.index.shown_pts.tolist()))
+            next(twin.frames(video.index.shown_pts[5:].tolist()))
+            video.info(sha256="0")
+        del video, twin
+    assert alive() - before <= 5, "one a file: that whose display matrix was read"
+
+
+def test_workers_leave_nothing_behind(clips: Clips) -> None:
+    before = alive()
+
+    def work(reader: Video, batch: Sequence[int]) -> Iterator[int]:
+        for frame in reader.frames(batch):
+            yield frame.pts
+
+    with Video(clips("h264.mp4").path) as video:
+        for _ in range(3):
+            assert len(in_parallel(video, video.index.shown_pts.tolist(), work)) == FRAMES
+    assert alive() - before <= FEW
+
+
+def test_asking_every_frame_for_its_display_matrix_would_keep_all_of_them(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That the tests above can fail."""
+    monkeypatch.setattr(Video, "_turn", lambda _, frame: vip.pixels.turn_of(frame))
+    before = alive()
+    with Video(clips("h264.mp4").path) as video:
+        for _ in video.frames(video.index.shown_pts.tolist()):
+            pass
+        assert alive() - before >= FRAMES
