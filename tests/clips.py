@@ -17,7 +17,7 @@ from av.video.frame import VideoFrame
 from vip.records import Image
 
 SAMPLE = Path(__file__).parents[1] / "examples" / "sample.mp4"
-FRAMES_A_SCENE, RATE = 5, 5
+FRAMES_A_SCENE, RATE = 3, 3
 CHANGING = frozenset({"seconds", "created_utc", "latency_s", "path", "modified_ns"})
 """Fields that differ between two runs of the same command on copies of a video."""
 

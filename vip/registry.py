@@ -34,12 +34,28 @@ def names(kind: Kind) -> dict[str, str]:
     return {**added, **BUILT_IN[kind]}
 
 
-def _create(kind: Kind, name: str, **settings: Any) -> Any:
-    head, _, detail = name.partition(":")
-    known = names(kind)
+def check(**backends: str) -> None:
+    """Refuse a misspelt backend before any work is done: `check(sampler="sync", engine="auto")`. Nothing is loaded.
+
+    Raises:
+        BackendError: there is no such backend.
+    """
+    for kind, name in backends.items():
+        if name != "auto":
+            _find(cast(Kind, kind), name)
+
+
+def _find(kind: Kind, name: str) -> str:
+    """`module:attribute` of a backend."""
+    head, known = name.partition(":")[0], names(kind)
     if head not in known:
         raise BackendError(f'There is no {kind} "{head}".{did_you_mean(head, known)}')
-    module, _, attribute = known[head].partition(":")
+    return known[head]
+
+
+def _create(kind: Kind, name: str, **settings: Any) -> Any:
+    head, _, detail = name.partition(":")
+    module, _, attribute = _find(kind, name).partition(":")
     try:
         factory = getattr(importlib.import_module(module), attribute)
     except Exception as exc:  # another package's module may fail in any way

@@ -63,10 +63,9 @@ def test_what_auto_would_pick_is_told_with_its_reason(variables: dict[str, str],
     ],
 )
 def test_keys_and_passwords_are_masked(address: str, secrets: list[str], tmp_path: Path) -> None:
-    for options in ([], ["--json"]):
-        out = doctor(tmp_path, *options, OPENAI_API_KEY=SECRET, OPENAI_BASE_URL=address).out
-        assert [secret for secret in (SECRET, *secrets) if secret in out] == []
-        assert f"key …{SECRET[-4:]}" in out
+    out = doctor(tmp_path, OPENAI_API_KEY=SECRET, OPENAI_BASE_URL=address).out
+    assert [secret for secret in (SECRET, *secrets) if secret in out] == []
+    assert f"key …{SECRET[-4:]}" in out
 
 
 def test_a_short_key_is_not_shown_at_all(tmp_path: Path) -> None:

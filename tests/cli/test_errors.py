@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from tests.cli.terminal import ROOT, Done, end, environment, start_command, vip
 from tests.clips import SAMPLE, clip, picture, result, sound, stamps
+from vip.cli.app import run
 
 Prepare = Callable[[Path], object]
 NOTHING_THERE = "http://127.0.0.1:9/v1"
@@ -43,6 +45,20 @@ def things(tmp_path_factory: pytest.TempPathFactory, undisturbed: Path) -> Path:
 @pytest.fixture
 def folder(things: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(things, tmp_path / "here"))
+
+
+@pytest.fixture
+def here(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """Run `vip …` in the folder, in this process: the rows of the tables are many."""
+    monkeypatch.chdir(folder)
+    for name in os.environ.keys() - environment().keys():
+        monkeypatch.delenv(name)
+
+    def vip_here(*arguments: str) -> Done:
+        capfd.readouterr()
+        return Done(run(list(arguments)), *capfd.readouterr())
+
+    return vip_here
 
 
 def write(name: str, text: str) -> Prepare:
@@ -135,10 +151,10 @@ def failed(done: Done, code: int, words: list[str]) -> None:
 
 @pytest.mark.parametrize(("command", "code", "words"), TABLE, ids=[f"{code} {command[:60]}" for command, code, _ in TABLE])
 def test_what_goes_wrong_is_one_sentence_with_its_code_and_touches_nothing(
-    command: str, code: int, words: list[str], things: Path, folder: Path
+    command: str, code: int, words: list[str], folder: Path, here: Callable[..., Done]
 ) -> None:
     before = stamps(folder), sorted(folder.rglob("*"))
-    failed(vip(folder, *(part.replace("\xa0", " ") for part in command.split(" "))), code, words)
+    failed(here(*(part.replace("\xa0", " ") for part in command.split(" "))), code, words)
     assert (stamps(folder), sorted(folder.rglob("*"))) == before
 
 
@@ -165,11 +181,12 @@ def test_what_goes_wrong_is_one_sentence_with_its_code_and_touches_nothing(
     ],
 )  # fmt: skip
 def test_damage_is_one_sentence_with_its_code_and_touches_nothing(
-    prepare: Prepare, command: str, code: int, words: list[str], folder: Path
+    prepare: Prepare, command: str, code: int, words: list[str], folder: Path, here: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepare(folder)
     before = stamps(folder)
-    failed(vip(folder, *command.split(" "), "-q", VIP_ENGINE="offline"), code, words)
+    monkeypatch.setenv("VIP_ENGINE", "offline")
+    failed(here(*command.split(" "), "-q"), code, words)
     assert stamps(folder) == before
 
 
@@ -178,7 +195,16 @@ def test_a_bad_variable_is_named(value: str, folder: Path) -> None:
     failed(vip(folder, "extract", "video.mp4", VIP_KEYFRAMES=value), 2, [f"VIP_KEYFRAMES = '{value}'"])
 
 
-@pytest.mark.parametrize("command", ["extract missing.mp4", "nope", "caption video.vip --engine fake:auth", "report photos"])
+ONE_OF_EACH = [rows[0][0] for rows in (USAGE, INPUT, BACKEND, ENGINE, STORE)]
+
+
+@pytest.mark.parametrize("command", ONE_OF_EACH)
+def test_a_process_ends_like_the_tables_say(command: str, folder: Path) -> None:
+    code, words = next((code, words) for row, code, words in TABLE if row == command)
+    failed(vip(folder, *command.split(" ")), code, words)
+
+
+@pytest.mark.parametrize("command", ["extract missing.mp4", "nope", "caption video.vip --engine fake:auth"])
 def test_with_json_the_sentence_stands_on_stdout_too(command: str, folder: Path) -> None:
     done = vip(folder, *command.split(" "), "--json")
     assert done.rows == [{"error": done.sentence, "exit_code": done.code}]

@@ -54,7 +54,7 @@ def interrupted(process: subprocess.Popen[str]) -> Done:
     return done
 
 
-@pytest.mark.parametrize("options", [[], ["--json"], ["-q"]])
+@pytest.mark.parametrize("options", [[], ["--json"]])
 def test_an_extraction_that_is_interrupted_says_so_and_can_be_repeated(options: list[str], slow: dict[str, str], tmp_path: Path) -> None:
     command = ("extract", SAMPLE, "-n", "3", "--embedder", "slow", *options)
     process = start(tmp_path, *command, **slow)

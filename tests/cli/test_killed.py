@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ import pytest
 
 from tests.api_server import ApiServer
 from tests.cli.terminal import ROOT, HoldingServer, end, start, vip
-from tests.clips import SAMPLE, result, stamps
+from tests.clips import SAMPLE, clip, result, stamps
 
 RUN = ("run", SAMPLE, "-n", "4", "--engine", "offline")
-WRITES = 14  # manifest, candidates, vectors, thumbnails, manifest, 4 pictures, rows, manifest, descriptions, manifest, page
+SMALL = ("run", "small.mp4", "-n", "2", "--engine", "offline")
+WRITES = 12  # manifest, candidates, vectors, thumbnails, manifest, 2 pictures, rows, manifest, descriptions, manifest, page
 PIECES = (
     "candidates.jsonl",
     "embeddings.npz",
@@ -32,25 +34,36 @@ def killed(folder: Path, where: str, number: int, *command: str | Path, **variab
     return vip(folder, where, str(number), *command, module="tests.cli.killer", PYTHONPATH=str(ROOT), **variables).code
 
 
-def finished(folder: Path) -> dict[str, Any]:
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a short video and its run."""
+    folder = tmp_path_factory.mktemp("small")
+    clip(folder / "small.mp4", range(4))
+    assert vip(folder, *SMALL).code == 0
+    return folder
+
+
+def finished(folder: Path, command: Sequence[str | Path] = RUN) -> dict[str, Any]:
     """The result of the same command, started again."""
-    done = vip(folder, *RUN)
+    done = vip(folder, *command)
     assert done.code == 0, done.err
-    found = result(folder / "sample.vip")
+    found = result(folder / f"{Path(command[1]).stem}.vip")
     assert not [name for name in found if name.endswith(".vip-part")]
     assert {name.partition("/")[0] for name in found} == set(PIECES)
     return found
 
 
 @pytest.mark.parametrize("write", range(1, WRITES + 1))
-def test_killed_in_any_write_a_run_ends_as_if_undisturbed(write: int, undisturbed: Path, tmp_path: Path) -> None:
-    assert killed(tmp_path, "write", write, *RUN) == -signal.SIGKILL
+def test_killed_in_any_write_a_run_ends_as_if_undisturbed(write: int, small: Path, tmp_path: Path) -> None:
+    shutil.copy2(small / "small.mp4", tmp_path)
+    assert killed(tmp_path, "write", write, *SMALL) == -signal.SIGKILL
     assert list(tmp_path.rglob("*.vip-part"))
-    assert finished(tmp_path) == result(undisturbed)
+    assert finished(tmp_path, SMALL) == result(small / "small.vip")
 
 
-def test_those_are_all_the_writes_of_a_run(tmp_path: Path) -> None:
-    assert killed(tmp_path, "write", WRITES + 1, *RUN) == 0
+def test_those_are_all_the_writes_of_a_run(small: Path, tmp_path: Path) -> None:
+    shutil.copy2(small / "small.mp4", tmp_path)
+    assert killed(tmp_path, "write", WRITES + 1, *SMALL) == 0
 
 
 @pytest.mark.parametrize("row", [1, 3])

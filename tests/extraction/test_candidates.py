@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.media import Clips, remux
 from vip.errors import BackendError
-from vip.extraction.candidates import FEWEST_AT_LEAST, MOST_AT_LEAST, SyncSampler, fill, thin
+from vip.extraction.candidates import FEWEST_AT_LEAST, FEWEST_PER_KEYFRAME, MOST_AT_LEAST, SyncSampler, fill, thin
 from vip.records import Frame, PacketIndex
+from vip.video import Video
 
 times = st.lists(st.integers(-1000, 100_000), min_size=1, max_size=300, unique=True).map(sorted)
 
@@ -52,6 +56,34 @@ def test_fill_puts_frames_evenly_into_the_longest_gaps() -> None:
     assert gaps.max() <= 2 * gaps.min()
 
 
+@given(st.integers(1, 9), st.data())
+@settings(deadline=None)
+def test_fill_leaves_no_gap_longer_than_the_best_possible(frames: int, data: st.DataObject) -> None:
+    """Against all ways to add as many frames."""
+    shown = list(range(frames))
+    picked = sorted(data.draw(st.sets(st.sampled_from(shown), min_size=1)))
+    fewest = data.draw(st.integers(len(picked), frames))
+    others = [number for number in shown if number not in picked]
+
+    def longest_gap(chosen: Iterable[int]) -> int:
+        return int(np.diff([-1, *sorted(chosen), frames]).max())
+
+    best = min(longest_gap([*picked, *added]) for added in combinations(others, fewest - len(picked)))
+    assert longest_gap(fill(picked, shown, fewest)) == best
+
+
+@given(times.filter(lambda pts: len(pts) > 1), st.integers(2, 50))
+def test_thin_leaves_no_hole_that_the_video_does_not_have(pts: list[int], most: int) -> None:
+    even = (pts[-1] - pts[0]) / (most - 1)
+    assert np.diff(thin(pts, most)).max() <= even + np.diff(pts).max() + 1
+
+
+def test_thin_of_evenly_spaced_frames_is_even_and_full() -> None:
+    chosen = thin(range(0, 100_000, 40), 100)
+    assert len(chosen) == 100
+    assert np.ptp(np.diff(chosen)) <= 2 * 40
+
+
 @dataclass
 class Source:
     """A video source that has an index and cannot decode."""
@@ -87,6 +119,27 @@ def test_sync_thins_out_a_file_of_nothing_but_sync_frames() -> None:
 
 def test_sync_takes_every_frame_of_a_very_short_video() -> None:
     assert len(SyncSampler(None).sample(source(7, 7), keyframes=12)) == 7
+
+
+@pytest.mark.parametrize(
+    "name", ["h264.mp4", "h264_open_gop.ts", "vp9.webm", "uneven.mkv", "mjpeg.avi", "gif.gif", "h264.h264", "one_frame.mp4"]
+)
+@pytest.mark.parametrize("keyframes", [1, 3, 1000])
+def test_sync_on_real_files_gives_frames_that_exist_the_sync_frames_among_them(clips: Clips, name: str, keyframes: int) -> None:
+    with Video(clips(name).path) as video:
+        shown, sync = video.index.shown_pts.tolist(), video.index.sync_pts.tolist()
+        chosen = SyncSampler(None).sample(video, keyframes=keyframes)
+        assert chosen == sorted(set(chosen))
+        assert set(sync) <= set(chosen) <= set(shown)
+        assert len(chosen) == max(len(sync), min(len(shown), max(FEWEST_AT_LEAST, FEWEST_PER_KEYFRAME * keyframes)))
+
+
+def test_sync_does_not_choose_what_an_edit_list_hides(clips: Clips, tmp_path: Path) -> None:
+    remux(clips("h264.mp4").path, tmp_path / "cut.mp4", skip_s=Fraction(1, 2))
+    with Video(tmp_path / "cut.mp4") as video:
+        chosen = SyncSampler(None).sample(video, keyframes=100)
+        assert len(video.index) > len(chosen) == len(video.index.shown_pts)
+        assert [frame.pts for frame in video.frames(chosen)] == chosen
 
 
 def test_sync_refuses_a_detail() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import cv2
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.extraction.looks import TIME_BASE, picture
 from vip.errors import InputError
@@ -14,7 +18,7 @@ from vip.extraction.choose import choose, embed
 from vip.extraction.scan import Look, Looker
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
-from vip.records import Decision, Frame, Image
+from vip.records import Decision, Detection, Frame, Image
 
 EMBEDDER = ClassicEmbedder(None)
 LOOKER = Looker(EMBEDDER, OpenCVDetector(None))
@@ -115,3 +119,91 @@ def test_frames_that_differ_by_noise_alone_are_copies() -> None:
     noise = np.random.default_rng(0).normal(0, 3, (360, 640, 3))
     noisy = np.clip(picture(1) + noise, 0, 255).astype(np.uint8)
     assert rules(decide([picture(1), noisy, picture(2)])).count("duplicate") == 1
+
+
+# ---------------------------------------------------------------- whatever the video shows
+
+PERSON = Detection(label="person", score=0.9, box_xyxy=(0.1, 0.1, 0.4, 0.9), source="test")
+BLACK, WHITE, FLAT = (np.full((360, 640, 3), level, np.uint8) for level in (0, 255, 128))
+SCENES = [picture(seed) for seed in range(4)]
+SHOWN = looks_of(
+    [BLACK, WHITE, FLAT]
+    + [
+        change(scene)
+        for scene in SCENES
+        for change in (np.copy, lambda it: blurred(it, 4), lambda it: dimmed(it, 0.4), lambda it: dimmed(it, 0.1))
+    ]
+)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, len(SHOWN) - 1), st.booleans()), min_size=1, max_size=25),
+    st.integers(1, 8),
+    st.sampled_from([None, None, 0.0, 20.0, 1e9]),
+)
+@settings(max_examples=150, deadline=None)
+def test_each_look_has_one_decision_that_can_be_followed(
+    shown: list[tuple[int, bool]], keyframes: int, min_sharpness: float | None
+) -> None:
+    looks = [
+        replace(SHOWN[which], pts=1000 * place, time_s=float(place), detections=(PERSON,) if people else ())
+        for place, (which, people) in enumerate(shown)
+    ]
+    try:
+        decisions, told = choose(looks, embed(looks, EMBEDDER), keyframes=keyframes, min_sharpness=min_sharpness)
+    except InputError:
+        assert min_sharpness or all(which == 0 for which, _ in shown), "only what is all black, or less sharp than asked, is refused"
+        return
+    assert len(decisions) == len(looks)
+    counted = Counter(rules(decisions))
+    assert counted["kept"] == min(keyframes, counted["kept"] + counted["pruned"]) >= 1
+    pruned = [decision for decision in decisions if decision.rule == "pruned"]
+    assert sorted(decision.step or 0 for decision in pruned) == list(range(1, len(pruned) + 1))
+    for index, decision in enumerate(decisions):
+        assert decision.kept == (decision.rule == "kept") == decision.reason.startswith("kept: ")
+        assert decision.reason[-1] != "."
+        assert all(0 <= other < len(looks) and other != index for other in decision.neighbours)
+        assert bool(decision.neighbours) >= (decision.rule in {"pruned", "duplicate", "faded"})
+        assert (decision.score is not None) == (decision.step is not None) == (decision.rule == "pruned")
+        if decision.rule in {"duplicate", "faded"}:
+            assert decision.neighbours[0] != index
+            assert decisions[decision.neighbours[0]].rule not in {"black", "white", "flat"} or told
+    for decision in pruned:  # its neighbours were still there in that round
+        assert all(decisions[other].kept or (decisions[other].step or 0) > (decision.step or 0) for other in decision.neighbours)
+
+
+def test_the_reason_of_a_pruned_frame_names_its_neighbours_by_their_times() -> None:
+    decisions = decide([picture(seed) for seed in (1, 2, 3, 4, 5)], keyframes=4)
+    ((index, decision),) = [(index, decision) for index, decision in enumerate(decisions) if decision.rule == "pruned"]
+    assert decision.step == 1
+    assert all(f"0:0{other}.00" in decision.reason for other in decision.neighbours)
+    assert set(decision.neighbours) <= {index - 1, index + 1}
+    assert f"{decision.score:.3f}" in decision.reason
+
+
+def test_a_person_between_empty_frames_is_not_pruned() -> None:
+    looks = [
+        replace(look, detections=(PERSON,) if index == 2 else ())
+        for index, look in enumerate(looks_of([picture(seed) for seed in range(6)]))
+    ]
+    decisions, _ = choose(looks, embed(looks, EMBEDDER), keyframes=1, min_sharpness=None)
+    assert [index for index, decision in enumerate(decisions) if decision.kept] == [2]
+
+
+def test_two_looks_at_the_same_scene_far_apart_are_no_copies() -> None:
+    assert rules(decide([picture(1), picture(2), picture(1)])) == ["kept", "kept", "kept"]
+
+
+@pytest.mark.parametrize("worst_first", [True, False])
+def test_of_nothing_but_bad_frames_the_least_bad_kind_is_kept(worst_first: bool) -> None:
+    images = [BLACK, WHITE, FLAT] if worst_first else [FLAT, WHITE, BLACK]
+    looks = looks_of(images)
+    decisions, told = choose(looks, embed(looks, EMBEDDER), keyframes=3, min_sharpness=None)
+    assert [decision.kept for decision in decisions] == ([False, False, True] if worst_first else [True, False, False])
+    assert told == ["Every frame that was looked at is flat: all of it has nearly the same brightness; the best of them are kept."]
+
+
+def test_a_threshold_that_hardly_anything_could_meet_gives_no_advice() -> None:
+    soft = blurred(picture(1), 30)
+    with pytest.raises(InputError, match=r"0 of 2 candidates are sharp enough \(best [01]\.\d, asked 100\)\.$"):
+        decide([soft, soft], min_sharpness=100)

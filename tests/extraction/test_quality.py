@@ -8,7 +8,9 @@ import cv2
 import numpy as np
 import pytest
 
-from vip.extraction.quality import WORKING_SIDE_PX, correlation, faded_beside, measure, references, shows_nothing, verdict
+from tests.extraction.looks import large_picture, picture, scaled
+from tests.media import write
+from vip.extraction.quality import WORKING_SIDE_PX, blurred_beside, correlation, faded_beside, measure, references, shows_nothing, verdict
 from vip.records import Image
 from vip.video import Video
 
@@ -37,6 +39,18 @@ def test_sharpness_compares_across_resolutions(photograph: Image) -> None:
         assert 0.6 < measure(working(larger)).quality.sharpness / here < 1.6
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_sharpness_compares_across_videos_of_1080_720_and_360_lines(tmp_path: Path, seed: int) -> None:
+    sharpness = []
+    for width, height in ((1920, 1080), (1280, 720), (640, 360), (320, 180)):
+        frame = scaled(large_picture(seed), width, height)
+        path = write(tmp_path / f"{height}.mp4", frames=1, picture=lambda _, frame=frame: frame, options={"crf": "12"}).path
+        with Video(path) as video:
+            sharpness.append(measure(next(video.frames([0], longest_side_px=WORKING_SIDE_PX)).image).quality.sharpness)
+    assert sharpness[:3] == pytest.approx([sharpness[0]] * 3, rel=0.1)
+    assert sharpness[3] < 0.5 * sharpness[0], "what a camera of 180 lines did not see is not there"
+
+
 def test_blur_lowers_sharpness_and_detail_but_dimming_keeps_the_detail(photograph: Image) -> None:
     sharp, blurred = measure(photograph), measure(np.asarray(cv2.GaussianBlur(photograph, (0, 0), 6), np.uint8))
     dim = measure((photograph * 0.3).astype(np.uint8))
@@ -52,6 +66,28 @@ def test_black_bars_change_nothing(photograph: Image) -> None:
     bare, inside = measure(photograph).quality, measure(boxed).quality
     assert inside.sharpness == pytest.approx(bare.sharpness, rel=0.1)
     assert inside.brightness == pytest.approx(bare.brightness, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("top", "bottom", "left", "right"), [(40, 40, 0, 0), (0, 0, 80, 80), (20, 20, 60, 60), (90, 0, 0, 0), (0, 3, 5, 0)]
+)
+@pytest.mark.parametrize("level", [0, 16])
+def test_bars_on_any_side_do_not_change_the_sharpness(top: int, bottom: int, left: int, right: int, level: int) -> None:
+    inner = picture(3)[top : 360 - bottom, left : 640 - right]
+    boxed = np.pad(inner, ((top, bottom), (left, right), (0, 0)), constant_values=level)
+    assert boxed.shape == (360, 640, 3)
+    alone, inside = measure(np.ascontiguousarray(inner)), measure(boxed)
+    assert inside.quality.sharpness == pytest.approx(alone.quality.sharpness, rel=0.05)
+    assert inside.quality.contrast == pytest.approx(alone.quality.contrast, rel=0.05)
+    assert verdict(inside, alone.quality.sharpness) is None
+
+
+def test_a_picture_without_bars_is_measured_whole() -> None:
+    grey_levels = cv2.cvtColor(picture(3), cv2.COLOR_RGB2GRAY)
+    measured = measure(picture(3))
+    assert measured.quality.sharpness == pytest.approx(cv2.Laplacian(grey_levels, cv2.CV_64F).var(), rel=1e-6)
+    assert measured.quality.brightness == pytest.approx(grey_levels.mean() / 255)
+    assert measured.quality.contrast == pytest.approx(grey_levels.std() / 255)
 
 
 def test_a_defocused_letterboxed_picture_is_blurred_all_the_same(photograph: Image) -> None:
@@ -78,6 +114,48 @@ def test_a_title_card_is_a_picture_and_a_watermark_on_black_is_none() -> None:
     assert shows_nothing(measure(written(0, 255, scale=3))) is None
     assert shows_nothing(measure(written(255, 0, scale=3))) is None
     assert shows_nothing(measure(written(0, 110, scale=0.7))) == "black"
+
+
+@pytest.mark.parametrize(("background", "letters"), [(0, 255), (16, 200), (255, 0), (235, 30)])
+@pytest.mark.parametrize("scale", [1.5, 3])
+def test_titles_large_and_small_bright_and_dark_are_kept(background: int, letters: int, scale: float) -> None:
+    assert verdict(measure(written(background, letters, scale=scale)), reference=500) is None
+
+
+def test_a_night_scene_with_lamps_is_a_picture() -> None:
+    night = (picture(1) * 0.12).astype(np.uint8)
+    for x in range(60, 640, 80):
+        cv2.circle(night, (x, 180), 8, (250, 240, 200), -1)
+    assert shows_nothing(measure(night)) is None
+
+
+@pytest.mark.parametrize("place", [0, 3, 4, 5, 8, 20])
+def test_the_reference_is_the_median_of_four_on_either_side_and_not_the_frame_itself(place: int) -> None:
+    rows = [measure(picture(seed)) for seed in range(21)]
+    sharpness = [row.quality.sharpness for row in rows]
+    around = sharpness[max(0, place - 4) : place] + sharpness[place + 1 : place + 5]
+    assert references(rows)[place] == pytest.approx(float(np.median(around)))
+
+
+def test_there_is_no_reference_without_neighbours() -> None:
+    assert references([]) == []
+    assert references([None]) == [0.0]
+    assert references([measure(picture(1))]) == [0.0]
+
+
+@pytest.mark.parametrize(("mine", "its", "cosine", "expected"), [(30, 100, 0.9, True), (30, 100, 0.8, False), (40, 100, 0.99, False)])
+def test_blurred_beside_a_neighbour_means_the_same_view_with_a_third_of_the_sharpness(
+    mine: float, its: float, cosine: float, expected: bool
+) -> None:
+    assert blurred_beside(mine, its, cosine) is expected
+
+
+@pytest.mark.parametrize("shape", [(1, 640), (640, 1), (2, 2), (360, 640)])
+def test_any_shape_is_measured(shape: tuple[int, int]) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (*shape, 3), np.uint8)
+    measured = measure(noise)
+    assert np.isfinite(measured.detail)
+    assert 0 <= measured.quality.brightness <= 1
 
 
 def test_a_soft_video_keeps_its_frames_and_a_sharp_one_drops_the_soft_frame(photograph: Image) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.extraction.looks import picture
+from tests.media import Clips
 from vip import registry
 from vip.errors import BackendError
 from vip.video import Video
@@ -62,6 +63,50 @@ def test_detectors_give_a_list_for_each_picture_the_surest_first(name: str) -> N
     for detections in found:
         assert [row.score for row in detections] == sorted((row.score for row in detections), reverse=True)
         assert all(row.source.partition(":")[0] == name for row in detections)
+
+
+@detectors
+@pytest.mark.parametrize("shape", [(360, 640), (640, 360), (90, 160)])
+def test_detectors_find_the_same_again_inside_the_picture_and_leave_it_alone(name: str, shape: tuple[int, int]) -> None:
+    with Video(SAMPLE) as video:
+        face = next(video.frames([int(video.index.sync_pts[1])], longest_side_px=640)).image
+    image = np.ascontiguousarray(np.resize(face, (*shape, 3)))
+    before = image.copy()
+    first, again = registry.detector(name).detect([image, face]), registry.detector(name).detect([image, face])
+    assert first == again
+    assert registry.detector(name).detect([face]) == first[1:], "no picture depends on the others"
+    assert np.array_equal(image, before)
+    for detection in [row for rows in first for row in rows]:
+        left, top, right, bottom = detection.box_xyxy
+        assert 0 <= left < right <= 1
+        assert 0 <= top < bottom <= 1
+        assert detection.label == detection.label.lower().strip() != ""
+
+
+@embedders
+@pytest.mark.parametrize("shape", [(1, 1), (2, 640), (640, 2), (1080, 1920)])
+def test_embedders_take_any_shape_and_leave_the_picture_alone(name: str, shape: tuple[int, int]) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (*shape, 3), np.uint8)
+    before = image.copy()
+    vectors = registry.embedder(name).embed_images([image])
+    assert np.isfinite(vectors).all()
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert np.array_equal(image, before)
+
+
+@embedders
+def test_embedders_see_what_is_alike(name: str) -> None:
+    embedder = registry.embedder(name)
+    scene, same, other = embedder.embed_images([picture(1), np.roll(picture(1), 8, axis=1), picture(2)])
+    assert scene @ same > scene @ other
+    face, faces, car = embedder.embed_texts(["1 face face-left", "2 face face-left", "1 car car-right"])
+    assert face @ faces > face @ car
+
+
+@samplers
+def test_samplers_give_no_hidden_frame_and_something_for_a_single_one(name: str, clips: Clips) -> None:
+    with Video(clips("one_frame.mp4").path) as video:
+        assert registry.sampler(name).sample(video, keyframes=5) == video.index.shown_pts.tolist()
 
 
 MAKERS: dict[registry.Kind, Callable[[str], object]] = {

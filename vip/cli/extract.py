@@ -38,6 +38,7 @@ def extract_command(
     quiet: Quiet = False,
 ) -> None:
     """Choose the keyframes of a video and write them with the log of every decision."""
+    from vip import registry
     from vip.config import ExtractSettings, resolve
     from vip.pipeline import extract
 
@@ -53,6 +54,8 @@ def extract_command(
             "format": format,
         },
     )
+
+    registry.check(sampler=settings.sampler, embedder=settings.embedder, detector=settings.detector)
 
     def work(video: Path, folder: Path) -> None:
         run = extract(video, out=folder, overwrite=overwrite, settings=settings, observer=console)

@@ -33,6 +33,7 @@ def run_command(
     quiet: Quiet = False,
 ) -> None:
     """Do the whole job: choose keyframes, describe them, and write a page to look at."""
+    from vip import registry
     from vip.config import CaptionSettings, ExtractSettings, resolve
     from vip.report import run
 
@@ -40,6 +41,8 @@ def run_command(
     choice = {"keyframes": keyframes, "sampler": sampler, "embedder": embedder, "min_sharpness": min_sharpness, "format": format}
     extraction = resolve(ExtractSettings, {**choice, "detector": detector})
     captioning = resolve(CaptionSettings, {"engine": engine, "base_url": base_url, "detector": detector})
+
+    registry.check(sampler=extraction.sampler, embedder=extraction.embedder, detector=extraction.detector, engine=captioning.engine)
 
     def work(video: Path, folder: Path) -> None:
         done = run(video, out=folder, overwrite=overwrite, extraction=extraction, captioning=captioning, observer=console)

@@ -99,8 +99,9 @@ def in_parallel(video: Video, pts: Sequence[int], work: Callable[[Video, Sequenc
     readers: SimpleQueue[Video | None] = SimpleQueue()
 
     def run(batch: Sequence[int]) -> list[ResultT]:
-        reader = readers.get() or video.reopen(threads=0 if len(groups) < cores else 1)
+        reader = readers.get()
         try:
+            reader = reader or video.reopen(threads=0 if len(groups) < cores else 1)
             return list(takewhile(lambda _: not stop.is_set(), work(reader, batch)))
         finally:
             readers.put(reader)

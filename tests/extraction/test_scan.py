@@ -1,0 +1,196 @@
+"""Looking at frames: the same result for any number of workers, and nothing left open or running."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from tests.extraction.looks import TIME_BASE, picture
+from tests.media import FRAMES, Clips, number_in
+from vip.errors import InputError
+from vip.extraction.quality import WORKING_SIDE_PX, measure
+from vip.extraction.scan import Look, Looker, _batches, in_parallel, scan
+from vip.models.classic import ClassicEmbedder
+from vip.models.opencv import OpenCVDetector
+from vip.records import Detection, Frame, Image
+from vip.video import Video
+
+CORES = (1, 2, 5)
+CLIPS = ("h264.mp4", "one_gop.mp4", "h264_open_gop.ts", "h264.h264", "gif.gif", "uneven.mkv", "mjpeg.avi")
+
+
+class CountingDetector:
+    name = "counting"
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def detect(self, images: Sequence[Image]) -> list[list[Detection]]:
+        self.seen += len(images)
+        return [[] for _ in images]
+
+
+@pytest.fixture
+def cores(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    return lambda count: monkeypatch.setattr(os, "cpu_count", lambda: count)
+
+
+def pictures(reader: Video, batch: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+    for frame in reader.frames(batch):
+        yield frame.pts, frame.image.tobytes()
+
+
+@pytest.mark.parametrize("name", CLIPS)
+def test_the_result_does_not_depend_on_the_number_of_workers(clips: Clips, cores: Callable[[int], None], name: str) -> None:
+    with Video(clips(name).path) as video:
+        shown = video.index.shown_pts.tolist()
+        for wanted in (shown, shown[::3], shown[-1:], []):
+            results = []
+            for count in CORES:
+                cores(count)
+                results.append(in_parallel(video, wanted, pictures))
+            assert results[0] == results[1] == results[2]
+            assert [pts for pts, _ in results[0]] == wanted
+
+
+def test_looks_do_not_depend_on_the_number_of_workers(clips: Clips, cores: Callable[[int], None]) -> None:
+    looker = Looker(ClassicEmbedder(None), OpenCVDetector(None))
+    with Video(clips("h264.mp4").path) as video:
+        made: list[list[Look]] = []
+        for count in CORES:
+            cores(count)
+            made.append(scan(video, video.index.shown_pts.tolist(), looker, advance=lambda: None))
+    for one, two, five in zip(*made, strict=True):
+        assert one.pts == two.pts == five.pts
+        assert one.measured == two.measured == five.measured
+        assert one.thumbnail == two.thumbnail == five.thumbnail
+        assert np.array_equal(one.vector, two.vector)
+        assert np.array_equal(one.vector, five.vector)
+        assert one.detections == two.detections == five.detections
+
+
+@pytest.mark.parametrize("count", CORES)
+def test_progress_is_told_once_a_frame(clips: Clips, cores: Callable[[int], None], count: int) -> None:
+    cores(count)
+    told: list[None] = []
+    with Video(clips("h264.mp4").path) as video:
+        looks = scan(
+            video, video.index.shown_pts.tolist(), Looker(ClassicEmbedder(None), CountingDetector()), advance=lambda: told.append(None)
+        )
+    assert len(looks) == len(told) == FRAMES
+
+
+@pytest.mark.parametrize("count", CORES)
+def test_an_error_of_one_worker_reaches_the_caller_and_stops_the_others(clips: Clips, cores: Callable[[int], None], count: int) -> None:
+    cores(count)
+    opened = _open_files()
+
+    def work(reader: Video, batch: Sequence[int]) -> Iterator[int]:
+        for frame in reader.frames(batch):
+            if number_in(frame.image) == 15:
+                raise RuntimeError("a bug in an adapter")
+            yield frame.pts
+
+    with Video(clips("h264.mp4").path) as video:
+        with pytest.raises(RuntimeError, match="a bug in an adapter"):
+            in_parallel(video, video.index.shown_pts.tolist(), work)
+        assert len(in_parallel(video, video.index.shown_pts[:3].tolist(), pictures)) == 3
+    assert _open_files() <= opened
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")]
+
+
+@pytest.mark.parametrize("count", CORES)
+def test_a_video_that_is_gone_is_said_and_does_not_hang(clips: Clips, cores: Callable[[int], None], tmp_path: Path, count: int) -> None:
+    cores(count)
+    path = tmp_path / "gone.mp4"
+    shutil.copy(clips("h264.mp4").path, path)
+    with Video(path) as video:
+        path.unlink()
+        with pytest.raises(InputError, match="does not exist"):
+            in_parallel(video, video.index.shown_pts.tolist(), pictures)
+
+
+def test_readers_are_closed_and_opencv_gets_its_threads_back(clips: Clips, cores: Callable[[int], None]) -> None:
+    cores(5)
+    before, threads = _open_files(), cv2.getNumThreads()
+    inside: set[int] = set()
+
+    def work(reader: Video, batch: Sequence[int]) -> Iterator[int]:
+        inside.add(cv2.getNumThreads())
+        yield from batch
+
+    with Video(clips("mjpeg.avi").path) as video:
+        in_parallel(video, video.index.shown_pts.tolist(), work)
+    assert _open_files() == before
+    assert inside == {1}
+    assert cv2.getNumThreads() == threads
+
+
+def _open_files() -> int:
+    return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0  # noqa: PTH112, PTH208 - a folder of links
+
+
+def test_batches_keep_every_group_whole_and_in_order() -> None:
+    groups = [[number, number + 1] for number in range(0, 200, 2)]
+    for count in (1, 3, 8, 1000):
+        batches = _batches(groups, count)
+        assert [stamp for batch in batches for stamp in batch] == list(range(200))
+        assert len(batches) <= count
+        assert all(batch[0] % 2 == 0 and len(batch) % 2 == 0 for batch in batches)
+    assert _batches([], 4) == []
+
+
+# ---------------------------------------------------------------- a look
+
+
+def test_a_look_holds_what_later_stages_need() -> None:
+    detector = CountingDetector()
+    look = Looker(ClassicEmbedder(None), detector)(Frame(2500, TIME_BASE, picture(1)))
+    assert (look.pts, look.time_s, look.stands_in_for) == (2500, 2.5, None)
+    assert look.measured == measure(picture(1))
+    assert look.signature.shape == (18, 32, 3)
+    assert look.signature.dtype == np.uint8
+    assert np.array_equal(look.vector, ClassicEmbedder(None).embed_images([picture(1)])[0])
+    thumbnail = cv2.imdecode(np.frombuffer(look.thumbnail, np.uint8), cv2.IMREAD_COLOR_RGB)
+    assert thumbnail is not None
+    assert thumbnail.shape == (90, 160, 3)
+    assert np.abs(thumbnail.astype(int) - cv2.resize(picture(1), (160, 90), interpolation=cv2.INTER_AREA)).mean() < 6
+    assert "2.500" in repr(look)
+    assert len(repr(look)) < 100
+    assert detector.seen == 1
+
+
+@pytest.mark.parametrize("level", [0, 128, 255])
+def test_nothing_is_sought_where_nothing_shows(level: int) -> None:
+    detector = CountingDetector()
+    Looker(ClassicEmbedder(None), detector)(Frame(0, TIME_BASE, np.full((360, 640, 3), level, np.uint8)))
+    assert detector.seen == 0
+
+
+def test_frames_are_looked_at_at_the_working_size(clips: Clips) -> None:
+    sides: set[int] = set()
+
+    class Embedder(ClassicEmbedder):
+        def embed_images(self, images: Sequence[Image]) -> np.ndarray:
+            sides.update(max(image.shape) for image in images)
+            return super().embed_images(images)
+
+    with Video(clips("h264.mp4").path) as video:
+        scan(video, video.index.sync_pts.tolist(), Looker(Embedder(None), CountingDetector()), advance=lambda: None)
+    assert sides == {WORKING_SIDE_PX}
+
+
+def test_very_thin_pictures_have_a_thumbnail() -> None:
+    strip = np.random.default_rng(0).integers(0, 256, (2, 640, 3), np.uint8)
+    look = Looker(ClassicEmbedder(None), CountingDetector())(Frame(0, Fraction(1, 25), strip))
+    thumbnail = cv2.imdecode(np.frombuffer(look.thumbnail, np.uint8), cv2.IMREAD_COLOR)
+    assert thumbnail is not None
+    assert thumbnail.shape == (1, 160, 3)
