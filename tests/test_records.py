@@ -73,6 +73,7 @@ KEYFRAME = st.builds(
     candidate=st.none() | st.integers(0, 10**6),
 )
 TOKENS = st.none() | st.integers(0, 10**9)
+NAME = st.text(st.characters(exclude_categories=["Cs"]))  # the keys of settings and versions are no file names
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | FINITE | TEXT, lambda inner: st.lists(inner, max_size=2), max_leaves=3
 )
@@ -83,7 +84,7 @@ CALL = st.builds(
     prompt=TEXT,
     prompt_version=TEXT,
     prompt_sha256=TEXT,
-    parameters=st.dictionaries(TEXT, JSON, max_size=2),
+    parameters=st.dictionaries(NAME, JSON, max_size=2),
     tokens_in=TOKENS,
     tokens_out=TOKENS,
     usd=st.none() | st.floats(0, 10**6),
@@ -114,14 +115,14 @@ VIDEO = st.builds(
 )
 MANIFEST = st.builds(
     Manifest,
-    settings=st.dictionaries(TEXT, JSON, max_size=2),
-    backends=st.dictionaries(TEXT, TEXT, max_size=2),
+    settings=st.dictionaries(NAME, JSON, max_size=2),
+    backends=st.dictionaries(NAME, TEXT, max_size=2),
     video_id=TEXT,
     video=VIDEO,
     notes=TEXTS,
     counts=st.none() | st.just(Counts(asked=2, candidates=5, bad=1, pruned=1, duplicates=1, keyframes=2)),
-    captioning=st.none() | st.dictionaries(TEXT, JSON, max_size=2),
-    seconds=st.dictionaries(TEXT, FINITE, max_size=2),
+    captioning=st.none() | st.dictionaries(NAME, JSON, max_size=2),
+    seconds=st.dictionaries(NAME, FINITE, max_size=2),
 )
 ANY_RECORD = st.one_of(CANDIDATE, KEYFRAME, DESCRIPTION, FAILURE, MANIFEST)
 

@@ -7,15 +7,18 @@ import random
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 import av.error
 import numpy as np
 import pytest
+from av.video.frame import VideoFrame
 
+import vip.video
 from tests.media import FRAMES, Clips, decoded, number_in, write
 from vip.errors import InputError
-from vip.records import Frame
+from vip.records import Frame, Image
 from vip.video import Video
 
 CUT = (
@@ -158,11 +161,46 @@ def test_a_damaged_frame_is_passed_over_and_counted(clips: Clips, tmp_path: Path
     path.write_bytes(data)
     with Video(path) as video:
         shown = video.index.shown_pts.tolist()
-        assert [number_in(frame.image) for frame in video.frames(shown)] == [number for number in range(FRAMES) if number != 7]
-        assert video.losses == ["1 damaged frame was passed over."]
         with video.reopen() as twin:
             assert list(twin.frames([shown[7]])) == []
-        assert video.losses == ["1 damaged frame was passed over."], "the same frame is counted once, by all readers together"
+        assert video.losses == ["1 damaged frame was passed over."], "what a twin finds is known to all"
+        assert [number_in(frame.image) for frame in video.frames(shown)] == [number for number in range(FRAMES) if number != 7]
+        assert video.losses == ["1 damaged frame was passed over."], "and counted once"
+
+
+def test_a_frame_that_cannot_be_made_a_picture_is_passed_over_and_counted(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Damage may make a frame of a format or a shape that FFmpeg's scaler refuses."""
+    real = vip.video.to_image
+
+    def refuse_the_third(frame: VideoFrame, *given: Any, **named: Any) -> Image:
+        if frame.pts == stamp:
+            raise av.error.ArgumentError(22, "Invalid argument")
+        return real(frame, *given, **named)
+
+    monkeypatch.setattr(vip.video, "to_image", refuse_the_third)
+    with Video(clips("h264.mp4").path) as video:
+        shown = video.index.shown_pts.tolist()
+        stamp = shown[3]
+        assert [frame.pts for frame in video.frames(shown[:6])] == [shown[0], shown[1], shown[2], shown[4], shown[5]]
+        assert video.losses == ["1 damaged frame was passed over."]
+
+
+def test_one_wrong_time_does_not_hide_the_frames_behind_it(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.ts", "mpeg4").path
+    data = bytearray(path.read_bytes())
+    starts = [place for place in range(0, len(data), 188) if data[place + 1] & 0x5F == 0x41 and data[place + 2] == 0x00]
+    stamp = data.index(b"\0\0\1\xe0", starts[5]) + 9  # the PTS of the sixth frame; bits 32 to 30 stand in its first byte
+    data[stamp] |= 0x02
+    path.write_bytes(data)
+    with Video(path) as video:
+        by_time = video.index.shown_pts.tolist()
+        assert by_time[-1] > 10 * by_time[-2], "it now claims to come hours later"
+        for wanted in (by_time, by_time[30:31], by_time[12:14], by_time[-1:]):
+            frames = list(video.frames(wanted))
+            assert [frame.pts for frame in frames] == wanted
+            assert all(number_in(frame.image) in {round(25 * frame.time_s) - 35, 5} for frame in frames), [
+                number_in(f.image) for f in frames
+            ]
 
 
 def test_a_lost_sync_frame_costs_its_gop_and_no_other(clips: Clips, tmp_path: Path) -> None:
@@ -184,7 +222,7 @@ def test_a_lost_sync_frame_costs_its_gop_and_no_other(clips: Clips, tmp_path: Pa
 
 
 def test_a_header_that_states_absurd_pixels_is_not_believed(tmp_path: Path) -> None:
-    with Video(write(tmp_path / "a.mp4", aspect=Fraction(3000), frames=2).path) as video:
+    with Video(write(tmp_path / "a.mp4", aspect=Fraction(60), frames=2).path) as video:
         assert video.info(sha256="0").width_px == 160
         assert next(video.frames([0])).image.shape == (120, 160, 3)
 

@@ -12,6 +12,7 @@ import cv2
 import numpy as np
 import pytest
 
+import vip.video
 from tests.media import Clips, card, sound
 from vip.errors import InputError
 from vip.video import Video
@@ -132,8 +133,20 @@ SDP = "v=0\no=- 0 0 IN IP4 127.0.0.1\ns={}\nc=IN IP4 127.0.0.1\nt=0 0\nm=video 5
 LISTS = {"m3u8": M3U8, "ffconcat": FFCONCAT, "mp4": FFCONCAT, "mkv": TAGGED, "mov": M3U8, "mpd": MPD, "sdp": SDP}
 
 
+@pytest.fixture(params=["all", "formats and protocols", "protocols"])
+def defences(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What is left of the defences: each must do without those before it."""
+    if request.param != "all":
+        monkeypatch.setattr(vip.video, "PLAYLIST_STARTS", ())
+    if request.param == "protocols":
+        monkeypatch.setattr(vip.video, "PLAYLISTS", frozenset())
+    return str(request.param)
+
+
 @pytest.mark.parametrize("suffix", LISTS)
-def test_a_playlist_does_not_open_another_file(clips: Clips, tmp_path: Path, suffix: str) -> None:
+def test_a_playlist_does_not_open_another_file(clips: Clips, tmp_path: Path, suffix: str, defences: str) -> None:
+    if defences == "protocols":
+        pytest.skip("these keep off addresses, not files")
     shutil.copy(clips("h264.ts").path, tmp_path / "secret.ts")
     for target in ("secret.ts", str(tmp_path / "secret.ts"), f"file:{tmp_path}/secret.ts"):
         path = tmp_path / f"list.{suffix}"
@@ -141,6 +154,7 @@ def test_a_playlist_does_not_open_another_file(clips: Clips, tmp_path: Path, suf
         refusal(path)
 
 
+@pytest.mark.usefixtures("defences")
 @pytest.mark.parametrize("suffix", LISTS)
 def test_a_playlist_does_not_open_an_address(tmp_path: Path, visits: tuple[str, list[str]], suffix: str) -> None:
     address, asked = visits

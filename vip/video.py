@@ -372,14 +372,12 @@ class Video:
 
     def _demux(self) -> Iterator[Packet[VideoStream]]:
         """The packets of the stream from where the container stands, to its end or to where it breaks off."""
-        while True:
-            try:
-                yield from (packet for packet in self._container.demux(self._stream) if packet.size)
-            except IndexError:  # PyAV's, at a packet of a stream that was not there at the start: broadcasts have such
-                continue
-            except av.error.FFmpegError as exc:
-                self._losses.append(f"The file is damaged ({exc.strerror}); what can be read is used.")
+        try:
+            yield from (packet for packet in self._container.demux(self._stream) if packet.size)
+        except IndexError:  # PyAV's, at the end of a file in which a stream appeared that was not there at the start: broadcasts have such
             return
+        except av.error.FFmpegError as exc:
+            self._losses.append(f"The file is damaged ({exc.strerror}); what can be read is used.")
 
     def _read(self, first: int, last: int) -> Iterator[Packet[VideoStream]]:
         """The packets first … last of the index."""
