@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vip.cli import options
-from vip.cli.console import AsJson, Console, Quiet, Verbose, cost_of, print_json
+from vip.cli.console import AsJson, Console, Quiet, Verbose, cost_of, keyframes, print_json
 from vip.clock import clock
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def show(run: Run, console: Console) -> None:
         print_json({"run": str(run.folder), "descriptions": [row.model_dump(mode="json") for row in run.descriptions]})
         return
     engines = ", ".join(sorted({row.engine for row in run.descriptions}))
-    console.say(f"{len(run.descriptions)} keyframes described by {engines} in {run.folder}/descriptions.jsonl")
+    console.say(f"{keyframes(len(run.descriptions))} described by {engines} in {run.folder}/descriptions.jsonl")
     for row in run.descriptions:
         console.item(row.keyframe_id if row.time_s is None else clock(row.time_s), row.dense_caption)
     if cost := cost_of([call for row in run.descriptions for call in row.calls]):

@@ -92,6 +92,11 @@ def silence(stream: IO[str]) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+def keyframes(count: int) -> str:
+    """`1 keyframe`, `12 keyframes`."""
+    return f"{count} keyframe{'' if count == 1 else 's'}"
+
+
 def print_json(record: dict[str, Any]) -> None:
     """One line of JSON on stdout."""
     import json

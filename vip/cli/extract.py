@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, err, print_json
+from vip.cli.console import keyframes as count_of
 from vip.cli.inputs import find_videos, run_folders
 from vip.clock import clock
 from vip.errors import SomeFailedError, VipError
@@ -104,7 +105,7 @@ def show(run: Run, video: Path, console: Console) -> None:
     if console.as_json:
         print_json(summary(run, video))
         return
-    console.say(f"{video.name}: {len(run.keyframes)} keyframes of {len(run.candidates)} candidates in {run.folder}/keyframes/")
+    console.say(f"{video.name}: {count_of(len(run.keyframes))} of {len(run.candidates)} candidates in {run.folder}/keyframes/")
     for keyframe in run.keyframes:
         if keyframe.time_s is not None:
             console.item(clock(keyframe.time_s), keyframe.path.name)

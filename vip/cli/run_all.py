@@ -8,6 +8,7 @@ from vip.cli import caption as caption_cli
 from vip.cli import extract as extract_cli
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, print_json
+from vip.cli.console import keyframes as count_of
 
 EXAMPLES = """[bold]Examples[/bold]
 vip run video.mp4                              keyframes, captions and a page into video.vip/
@@ -50,7 +51,8 @@ def run_command(
             descriptions = [row.model_dump(mode="json") for row in done.descriptions]
             print_json({**extract_cli.summary(done, video), "descriptions": descriptions, "report": str(done.folder / "report.html")})
             return
-        console.say(f"{video.name}: {len(done.keyframes)} keyframes of {len(done.candidates)} candidates in {done.folder}/keyframes/")
+        counts = f"{count_of(len(done.keyframes))} of {len(done.candidates)} candidates"
+        console.say(f"{video.name}: {counts} in {done.folder}/keyframes/")
         caption_cli.show(done, console)
         console.say(f"Open {done.folder}/report.html")
 
