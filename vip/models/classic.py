@@ -50,7 +50,7 @@ DIMS = {
     "regions": CELLS * CELLS * (LIGHTNESS_BINS + CHROMA_BINS**2),
 }
 TEXT_DIM = 256
-SHARED_WORD_WEIGHT = 3.0
+SHARED_WORD_WEIGHT = 5.0
 
 
 class ClassicEmbedder:
