@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from av.video.frame import VideoFrame
 
-import vip.video
+import vip.video.reader
 from tests.media import FRAMES, Clips, decoded, number_in, write
 from vip.errors import InputError
 from vip.records import Frame, Image
@@ -170,14 +170,14 @@ def test_a_damaged_frame_is_passed_over_and_counted(clips: Clips, tmp_path: Path
 
 def test_a_frame_that_cannot_be_made_a_picture_is_passed_over_and_counted(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
     """Damage may make a frame of a format or a shape that FFmpeg's scaler refuses."""
-    real = vip.video.to_image
+    real = vip.video.reader.to_image
 
     def refuse_the_third(frame: VideoFrame, *given: Any, **named: Any) -> Image:
         if frame.pts == stamp:
             raise av.error.ArgumentError(22, "Invalid argument")
         return real(frame, *given, **named)
 
-    monkeypatch.setattr(vip.video, "to_image", refuse_the_third)
+    monkeypatch.setattr(vip.video.reader, "to_image", refuse_the_third)
     with Video(clips("h264.mp4").path) as video:
         shown = video.index.shown_pts.tolist()
         stamp = shown[3]

@@ -14,7 +14,7 @@ import pytest
 from av.video.frame import VideoFrame
 
 import vip.pixels
-import vip.video
+import vip.video.reader
 from tests.media import FRAMES, Clips, turn
 from vip.extraction.scan import in_parallel
 from vip.video import Video

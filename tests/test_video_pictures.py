@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import vip.video
+import vip.video.reader
 from tests.media import FRAMES, RECIPES, Clips, SpyDecoder, linear, number_in
 from vip.records import Image
 from vip.video import Video
@@ -39,8 +39,8 @@ def truth(clips: Clips) -> Callable[[str], dict[int, Image]]:
 def given_packets(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int | None]]:
     """PTS of the packets that decoders are given from now on."""
     given: list[int | None] = []
-    real = vip.video._decoder_of
-    monkeypatch.setattr(vip.video, "_decoder_of", lambda stream, threads: SpyDecoder(real(stream, threads), given))
+    real = vip.video.reader.decoder_of
+    monkeypatch.setattr(vip.video.reader, "decoder_of", lambda stream, threads: SpyDecoder(real(stream, threads), given))
     return given
 
 

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 import pytest
 
-import vip.video
+import vip.video.container
 from tests.media import Clips, card, sound
 from vip.errors import InputError
 from vip.video import Video
@@ -140,9 +140,9 @@ ALL, WITHOUT_A_LOOK, PROTOCOLS_ONLY = "all", "formats and protocols", "protocols
 def _defences(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is left of the defences: each must do without those before it."""
     if request.param != ALL:
-        monkeypatch.setattr(vip.video, "PLAYLIST_STARTS", ())
+        monkeypatch.setattr(vip.video.container, "PLAYLIST_STARTS", ())
     if request.param == PROTOCOLS_ONLY:
-        monkeypatch.setattr(vip.video, "PLAYLISTS", frozenset())
+        monkeypatch.setattr(vip.video.container, "PLAYLISTS", frozenset())
 
 
 @pytest.mark.usefixtures("_defences")

@@ -13,7 +13,8 @@ from av.video.reformatter import VideoReformatter
 
 from tests.media import SHARED, decoded, ffprobe
 from vip.pixels import Turn, to_image, turn_of
-from vip.video import ALPHA_DECODERS, Video
+from vip.video import Video
+from vip.video.container import ALPHA_DECODERS
 
 REAL, ODD = (sorted((SHARED / folder).glob("*.*")) for folder in ("real", "odd"))
 NEAR_THE_START = 80  # frames that the test decodes itself

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
-import vip.video
+import vip.video.reader
 from tests.extraction.looks import picture
 from tests.media import Clip, SpyDecoder, write
 from vip.extraction.further import FURTHEST_S, look_further
@@ -145,9 +145,9 @@ def test_the_stand_ins_do_not_depend_on_the_number_of_workers(tmp_path: Path, mo
 def test_decoding_stops_soon_behind_the_first_good_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = film(tmp_path / "a.mp4", lambda frame: BLACK if frame < 3 else SCENES[1]).path
     given: list[int | None] = []
-    real = vip.video._decoder_of
+    real = vip.video.reader.decoder_of
     with Video(path) as video:
         looks = scan(video, video.index.sync_pts.tolist(), LOOKER, advance=lambda: None)
-        monkeypatch.setattr(vip.video, "_decoder_of", lambda stream, threads: SpyDecoder(real(stream, threads), given))
+        monkeypatch.setattr(vip.video.reader, "decoder_of", lambda stream, threads: SpyDecoder(real(stream, threads), given))
         assert look_further(video, looks, [1], references([look.measured for look in looks]), LOOKER, advance=lambda: None)
     assert len(given) <= 25, "the good frame, two behind it, and what the decoder holds back"

@@ -6,11 +6,9 @@ the file states. Decoding starts at the sync frame before a wanted frame and end
 
 from __future__ import annotations
 
-import hashlib
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from itertools import groupby, islice
 from pathlib import Path
@@ -20,10 +18,7 @@ from typing import cast
 import av
 import av.error
 import numpy as np
-from av.container import InputContainer
 from av.packet import Packet
-from av.stream import Discard, Disposition
-from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
@@ -31,21 +26,13 @@ from av.video.stream import VideoStream
 from vip.errors import InputError
 from vip.pixels import Turn, degrees_of, shown_size, to_image, turn_of
 from vip.records import Frame, PacketIndex, VideoInfo
+from vip.video.container import NOTHING_DECODES, decoder_of, open_container
+from vip.video.index import read_index
 
-VIDEO_SUFFIXES = frozenset(
-    {".3gp", ".avi", ".divx", ".f4v", ".flv", ".gif", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".mts"}
-    | {".mxf", ".ogm", ".ogv", ".ts", ".vob", ".webm", ".wmv"}
-)
-NOT_VIDEO = frozenset({"tty", "ass", "srt", "webvtt"})  # containers in which FFmpeg would draw or carry text
-PLAYLISTS = frozenset({"hls", "applehttp", "concat", "dash", "imf", "sdp", "sap", "rtp", "rtsp", "vobsub", "ism"})  # they open other files
-PLAYLIST_STARTS = (b"#EXTM3U", b"ffconcat")
-ALPHA_DECODERS = {"vp8": "libvpx", "vp9": "libvpx-vp9"}  # FFmpeg's own VP8 and VP9 decoders drop the alpha channel
 LINEAR_CONTAINERS = frozenset({"mpegts", "mpeg", "flv", "asf"})  # without an index: reading on costs less than a seek
 READ_ON_PACKETS = 1024  # how far reading on may go before a seek is tried all the same
 SEARCH_PACKETS = 4096  # how far behind the landing place of a seek a packet is looked for
-NOTHING_DECODES = "{}: not one frame can be decoded. The file is damaged, or its codec is unknown here (`vip doctor`)."
 MOST_STRETCHED = 16  # pixel aspect ratios beyond this are no video's
-LEAST_DIFFERENT = 0.9  # of the PTS, or they are no times
 LATE_PACKETS = 64  # some streams show a sync frame only after more packets (recovery points)
 
 
@@ -53,7 +40,7 @@ class Video:
     """An open video file. Not for several threads at once: each takes its own `reopen()`."""
 
     def __init__(self, path: Path, *, threads: int = 1, index: PacketIndex | None = None) -> None:
-        """Open the file and index its packets, without decoding (but see `_index_by_decoding`).
+        """Open the file and index its packets, without decoding (but see `vip.video.index`).
 
         Args:
             threads: of the decoder; 0 means as many as there are cores, which helps within a long GOP only.
@@ -68,7 +55,7 @@ class Video:
         self._threads = threads
         self._turns: dict[int, Turn] = {}
         self._open()
-        self._take(index if index is not None else self._read_index())
+        self._take(index if index is not None else read_index(self))
 
     def _take(self, index: PacketIndex) -> None:
         self.index = index
@@ -76,8 +63,8 @@ class Video:
         self._sync = np.flatnonzero(index.is_sync)
 
     def _open(self) -> None:
-        self._container, self._stream = _open(self.path)
-        self._decoder = _decoder_of(self._stream, self._threads)
+        self._container, self._stream = open_container(self.path)
+        self._decoder = decoder_of(self._stream, self._threads)
         self._reformatter = VideoReformatter()
         self._primed = False
         self._packets: Iterator[Packet[VideoStream]] = self._demux()
@@ -166,72 +153,6 @@ class Video:
             for frame in self._decoded([pts]):
                 return frame
         raise InputError(NOTHING_DECODES.format(self.path))
-
-    # ------------------------------------------------------------ index
-
-    def _read_index(self) -> PacketIndex:
-        rows: list[tuple[int, int, bool, int, bool]] = []
-        timeless = False
-        for packet in self._packets:
-            timeless |= packet.pts is None
-            pts = packet.pts if packet.pts is not None else packet.dts or 0
-            dts = packet.dts if packet.dts is not None else pts
-            rows.append((pts, dts, packet.is_keyframe, packet.size, not packet.is_discard))
-        self._next = len(rows)
-        if not rows:
-            raise InputError(f"{self.path} holds a video stream without a readable frame. The file is cut off or damaged.")
-        table = np.array(rows, np.int64)
-        shown = table[:, 4].astype(bool)
-        if not shown.any():
-            shown[:] = True
-        time_base = self._stream.time_base or Fraction(1, 90_000)
-        index = PacketIndex(table[:, 0], table[:, 1], table[:, 2].astype(bool), table[:, 3], shown, time_base)
-        if timeless or self._times_are_wrong(index):
-            return self._index_by_decoding(index)
-        self._note_truncation(index)
-        return self._believe_decoder(index)
-
-    def _note_truncation(self, index: PacketIndex) -> None:
-        """MP4 counts its frames ahead of the data; other containers may state a duration."""
-        named, header_s = self._stream.frames, self._header_duration_s()
-        there_s = float(int(np.ptp(index.pts)) * index.time_base)
-        hidden = named and header_s and header_s - there_s < 1.5 * header_s / named  # by an edit list, which leaves no gap at the end
-        if named and len(index) < named and not hidden:
-            self._losses.append(f"The file ends early: {len(index)} of its {named} frames are there, and they are used.")
-        elif header_s and not named and there_s < 0.9 * header_s - 2:
-            self._losses.append(f"The file ends early: {there_s:.1f} of {header_s:.1f} s are there, and they are used.")
-
-    def _times_are_wrong(self, index: PacketIndex) -> bool:
-        """Whether the order of the PTS is not that of the pictures.
-
-        AVI has no PTS; for H.264 that reorders frames FFmpeg makes some up, in the order of the packets. And in
-        recordings put together from several, each with a clock of its own, the same times come again.
-        """
-        made_up = "avi" in self._container.format.name.split(",") and self._decoder.has_b_frames and bool((np.diff(index.pts) > 0).all())
-        return made_up or len(np.unique(index.pts)) < LEAST_DIFFERENT * len(index)
-
-    def _believe_decoder(self, index: PacketIndex) -> PacketIndex:
-        """GIF, and MP4 without a sync table, flag every packet as sync: ask the decoder about three of them."""
-        if len(index) == 1 or index.is_sync.mean() < 0.9:
-            return index
-        self._take(index)
-        probes = {int(self._sync[1]), int(self._sync[len(self._sync) // 2]), int(self._sync[-1])}
-        shown = [[frame.key_frame for frame in self._decode_packets(position, position)] for position in probes]
-        if all(frames and all(frames) for frames in shown):
-            return index
-        return replace(index, is_sync=np.arange(len(index)) == 0)
-
-    def _index_by_decoding(self, packets: PacketIndex) -> PacketIndex:
-        """Files without PTS (raw streams, old AVI): the decoder's output order and its DTS say when a frame is shown."""
-        self._rewind()
-        tick = max(1, round(1 / ((self._stream.average_rate or 25) * packets.time_base)))
-        times = [(frame.pts, frame.dts) for frame in self._decode_all()]
-        if not times:
-            raise InputError(NOTHING_DECODES.format(self.path))
-        stamps, _ = min((_increasing(column, tick) for column in zip(*times, strict=True)), key=lambda made: made[1])
-        pts = np.array(stamps, np.int64)
-        sizes = np.resize(packets.size_bytes, len(pts))
-        return PacketIndex(pts, pts, np.arange(len(pts)) == 0, sizes, np.ones(len(pts), bool), packets.time_base, by_decoding=True)
 
     # ------------------------------------------------------------ decoding
 
@@ -420,78 +341,3 @@ class Video:
             if packet.dts is not None and packet.dts > dts:
                 return None
         return None
-
-
-def _open(path: Path) -> tuple[InputContainer, VideoStream]:
-    """Open a local file and find its video stream; other streams are not read.
-
-    Raises:
-        InputError: one sentence for each way in which a file can be no video.
-    """
-    try:
-        if path.is_dir():
-            raise InputError(f"{path} is a folder, not a video.")
-        if not path.exists():
-            raise InputError(f"{path} does not exist. Check the path.")
-        if path.stat().st_size == 0:
-            raise InputError(f"{path} is empty (0 bytes). Copy or download it again.")
-        with path.open("rb") as file:
-            if file.read(16).startswith(PLAYLIST_STARTS):
-                raise InputError(f"{path} is a playlist: it holds no pictures and only names other files. Give one of those.")
-        container = av.open(f"file:{path.absolute()}", options=_one_file_only(), metadata_errors="replace")
-    except PermissionError as exc:
-        raise InputError(f"{path} may not be read (permission denied).") from exc
-    except (av.error.FFmpegError, OSError) as exc:
-        raise InputError(f"{path} is not a video that FFmpeg can read ({exc.strerror}). Is it damaged or incomplete?") from exc
-    streams = [stream for stream in container.streams.video if not stream.disposition & Disposition.attached_pic]
-    if streams and not any(stream.codec_context for stream in streams):
-        container.close()
-        raise InputError(f"{path}: the codec of its pictures is unknown here (`vip doctor`).")
-    streams = [stream for stream in streams if stream.codec_context]
-    if not streams or not NOT_VIDEO.isdisjoint(container.format.name.split(",")):
-        kinds = "text" if streams else _kinds_of(container)
-        container.close()
-        raise InputError(f"{path} holds no video stream, only {kinds}. Give a file with pictures.")
-    for stream in container.streams:
-        if stream is not streams[0]:
-            stream.discard = Discard.all
-    return container, streams[0]
-
-
-def _kinds_of(container: InputContainer) -> str:
-    """What a file without moving pictures holds, in words; pictures that are left are the cover of its sound."""
-    return " and ".join(sorted({"a cover picture" if stream.type == "video" else stream.type for stream in container.streams})) or "nothing"
-
-
-def _one_file_only() -> dict[str, str]:
-    """Options that keep FFmpeg from opening anything but the file itself, whatever the file says."""
-    formats = [name for name in sorted(av.formats_available) if PLAYLISTS.isdisjoint(name.split(","))]
-    return {"protocol_whitelist": "file", "format_whitelist": ",".join(formats), "pattern_type": "none"}
-
-
-def _increasing(stamps: Sequence[int | None], tick: int) -> tuple[list[int], int]:
-    """The stamps with each that is missing or goes back put one tick behind the one before; and how many those are."""
-    made: list[int] = []
-    faults = 0
-    for stamp in stamps:
-        if stamp is None or (made and stamp <= made[-1]):
-            faults += 1
-            stamp = made[-1] + tick if made else 0
-        made.append(stamp)
-    return made, faults
-
-
-def _decoder_of(stream: VideoStream, threads: int) -> VideoCodecContext:
-    context = stream.codec_context
-    tags = {name.lower(): value for name, value in stream.metadata.items()}  # as a tag of its own it is ALPHA_MODE
-    if tags.get("alpha_mode") == "1" and context.name in ALPHA_DECODERS:
-        context = cast(VideoCodecContext, av.CodecContext.create(ALPHA_DECODERS[context.name], "r"))
-    context.thread_type = "NONE" if threads == 1 else "AUTO"
-    context.thread_count = threads
-    return context
-
-
-def sha256_of(path: Path) -> str:
-    """Hex digest of the whole file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
