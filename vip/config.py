@@ -15,10 +15,11 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from vip.clock import clock, seconds_of
 from vip.errors import UsageError, did_you_mean
 
 
@@ -28,17 +29,37 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def _time(value: Any) -> Any:
+    return seconds_of(value) if isinstance(value, str) else value
+
+
+Count = Annotated[int, Field(ge=1, le=100_000)]
+Time = Annotated[float, BeforeValidator(_time), Field(allow_inf_nan=False)]
+
+
 class ExtractSettings(Settings):
     """What the choice of keyframes depends on."""
 
-    keyframes: int = Field(default=12, ge=1, le=100_000, description="Number of keyframes wanted: the f of Algorithm 1.")
+    keyframes: Count | Literal["auto"] = Field(
+        default=12, description="Number of keyframes wanted, the f of Algorithm 1; auto: as many as the video needs."
+    )
     sampler: str = Field(default="sync", description="How candidates are chosen.")
+    pruner: str = Field(default="algorithm1", description="How candidates are thinned out to keyframes.")
     embedder: str = Field(default="auto", description="What compares frames.")
     detector: str = Field(default="opencv", description="What finds people and objects.")
     min_sharpness: float | None = Field(
         default=None, ge=0, allow_inf_nan=False, description="Least variance of the Laplacian, whatever the surroundings."
     )
     format: Literal["jpg", "png", "webp"] = Field(default="jpg", description="File format of the keyframes.")
+    start: Time | None = Field(default=None, description="Use the video from this time on: seconds or hh:mm:ss.")
+    end: Time | None = Field(default=None, description="Use the video up to this time: seconds or hh:mm:ss.")
+    stream: int = Field(default=0, ge=0, description="Which of the video streams of the file, counted from 0.")
+
+    @model_validator(mode="after")
+    def _starts_before_it_ends(self) -> ExtractSettings:
+        if self.start is not None and self.end is not None and self.start >= self.end:
+            raise ValueError(f"--start {clock(self.start)} does not lie before --end {clock(self.end)}")
+        return self
 
 
 class CaptionSettings(Settings):
@@ -98,8 +119,11 @@ def _checked(kind: type[SettingsT], values: Mapping[str, Any], origin: Mapping[s
         return kind(**values)
     except ValidationError as exc:
         problem = exc.errors()[0]
+        message = problem["msg"].removeprefix("Value error, ")
+        if not problem["loc"]:  # of several settings together
+            raise UsageError(f"{message}.") from exc
         name = str(problem["loc"][0])
-        raise UsageError(f"{origin.get(name, name)} = {problem['input']!r}: {problem['msg']}.") from exc
+        raise UsageError(f"{origin.get(name, name)} = {problem['input']!r}: {message}.") from exc
 
 
 def _command_of(kind: type[Settings]) -> str:

@@ -29,10 +29,14 @@ def extract_command(
     keyframes: options.Keyframes = None,
     out: options.Out = None,
     sampler: options.Sampler = None,
+    pruner: options.Pruner = None,
     embedder: options.Embedder = None,
     detector: options.Detector = None,
     min_sharpness: options.MinSharpness = None,
     format: options.Format = None,  # noqa: A002 - the option's name
+    start: options.Start = None,
+    end: options.End = None,
+    stream: options.Stream = None,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
@@ -49,10 +53,14 @@ def extract_command(
         {
             "keyframes": keyframes,
             "sampler": sampler,
+            "pruner": pruner,
             "embedder": embedder,
             "detector": detector,
             "min_sharpness": min_sharpness,
             "format": format,
+            "start": start,
+            "end": end,
+            "stream": stream,
         },
     )
 

@@ -13,8 +13,15 @@ Out = Annotated[
     typer.Option("--out", "-o", help="The run folder; with several videos, the folder for their run folders.", show_default="NAME.vip"),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a run of another video or of other settings.")]
-Keyframes = Annotated[int | None, typer.Option("--keyframes", "-n", help="How many keyframes are wanted.", show_default="12")]
+Keyframes = Annotated[
+    str | None,
+    typer.Option("--keyframes", "-n", help="How many keyframes are wanted, or auto.", show_default="12", metavar="N"),
+]
 Sampler = Annotated[str | None, typer.Option(help="How candidates are chosen.", show_default="sync", metavar="NAME")]
+Pruner = Annotated[
+    str | None,
+    typer.Option(help="How candidates are thinned out to keyframes.", show_default="algorithm1", metavar="NAME"),
+]
 Embedder = Annotated[str | None, typer.Option(help="What compares frames.", show_default="auto", metavar="NAME")]
 Detector = Annotated[str | None, typer.Option(help="What finds people and objects.", show_default="opencv", metavar="NAME")]
 MinSharpness = Annotated[
@@ -22,6 +29,11 @@ MinSharpness = Annotated[
     typer.Option(help="Drop frames whose variance of the Laplacian is lower, whatever their surroundings.", show_default=False),
 ]
 Format = Annotated[str | None, typer.Option(help="File format of the keyframes: jpg, png or webp.", show_default="jpg", metavar="NAME")]
+Start = Annotated[
+    str | None, typer.Option(help="Use the video from this time on: seconds or hh:mm:ss.", show_default=False, metavar="TIME")
+]
+End = Annotated[str | None, typer.Option(help="Use the video up to this time: seconds or hh:mm:ss.", show_default=False, metavar="TIME")]
+Stream = Annotated[int | None, typer.Option(help="Which video stream of the file, counted from 0.", show_default="0", metavar="NUMBER")]
 EngineName = Annotated[
     str | None,
     typer.Option("--engine", help="Who describes: offline, openai:MODEL, or auto.", show_default="auto", metavar="NAME"),

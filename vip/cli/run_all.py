@@ -24,10 +24,14 @@ def run_command(
     engine: options.EngineName = None,
     base_url: options.BaseUrl = None,
     sampler: options.Sampler = None,
+    pruner: options.Pruner = None,
     embedder: options.Embedder = None,
     detector: options.Detector = None,
     min_sharpness: options.MinSharpness = None,
     format: options.Format = None,  # noqa: A002 - the option's name
+    start: options.Start = None,
+    end: options.End = None,
+    stream: options.Stream = None,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
@@ -40,7 +44,7 @@ def run_command(
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
     choice = {"keyframes": keyframes, "sampler": sampler, "embedder": embedder, "min_sharpness": min_sharpness, "format": format}
-    extraction = resolve(ExtractSettings, {**choice, "detector": detector})
+    extraction = resolve(ExtractSettings, {**choice, "detector": detector, "pruner": pruner, "start": start, "end": end, "stream": stream})
     captioning = resolve(CaptionSettings, {"engine": engine, "base_url": base_url, "detector": detector})
 
     registry.check(sampler=extraction.sampler, embedder=extraction.embedder, detector=extraction.detector, engine=captioning.engine)
