@@ -206,7 +206,18 @@ def _look(video: Video, planned: Sequence[int], looker: Looker, settings: Extrac
     bad = [index for index, look in enumerate(looks) if quality.verdict(look.measured, reference[index])]
     with observer.track("Looking beside bad frames", len(bad)) as advance:
         instead = further.look_further(video, looks, bad, reference, looker, advance=advance)
-    return sorted([*looks, *instead], key=lambda look: look.pts)
+    looks = sorted([*looks, *instead], key=lambda look: look.pts)
+    return _calmed(video, looks, looker, settings, observer)
+
+
+def _calmed(video: Video, looks: list[Look], looker: Looker, settings: ExtractSettings, observer: Observer) -> list[Look]:
+    """The looks, and calm frames beside those that would be kept though they lie in a restless stretch."""
+    likely = choose.would_keep(looks, keyframes=settings.keyframes, min_sharpness=settings.min_sharpness)
+    restless = [look for look in likely if look.restless]
+    with observer.track("Looking for calm frames", len(restless)) as advance:
+        calm = further.look_for_calm(video, restless, looker, advance=advance)
+    known = {look.pts for look in looks}
+    return sorted([*looks, *(look for look in calm if look.pts not in known)], key=lambda look: look.pts)
 
 
 def _search_all(video: Video, looks: list[Look], looker: Looker, observer: Observer) -> list[Look]:

@@ -25,6 +25,7 @@ Rule = Literal[
     "duplicate",  # the same picture as its neighbour
     "blurred",  # blurred against its surroundings
     "faded",  # a dim copy of a neighbour, as in a fade from or to black
+    "restless",  # beside a cross-fade or another change of shot, and a calm frame of the shot was found
     "below_min_sharpness",  # under --min-sharpness
     "black",
     "white",

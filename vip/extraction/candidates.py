@@ -11,12 +11,17 @@ from itertools import pairwise
 import numpy as np
 
 from vip.errors import BackendError
+from vip.extraction.calm import Calm
 from vip.protocols import VideoSource
+from vip.records import PacketIndex
 
 FEWEST_PER_KEYFRAME = 3  # below this, pruning has too little to choose from, and frames between sync frames join
 FEWEST_AT_LEAST = 24
 MOST_PER_KEYFRAME = 24  # above this, candidates are so near each other that more of them change nothing
 MOST_AT_LEAST = 480
+LONG_GOP = 600  # frames for each sync frame from which on the decoder passes over everything anyway: more candidates cost little
+FEWEST_PER_KEYFRAME_IN_LONG_GOPS = 6
+ASIDE_S = (0.4, -0.4, 0.8, -0.8)  # where a calmer frame is taken instead of a restless one
 
 
 class SyncSampler:
@@ -34,8 +39,28 @@ class SyncSampler:
         most = max(MOST_AT_LEAST, MOST_PER_KEYFRAME * keyframes)
         if len(sync) > most:
             return thin(sync, most)
-        fewest = max(FEWEST_AT_LEAST, FEWEST_PER_KEYFRAME * keyframes)
-        return fill(sync or shown[:1], shown, fewest)
+        sure = sorted({*(sync or shown[:1]), *Calm(video.index).unseen(most=keyframes // 2)})
+        per_keyframe = FEWEST_PER_KEYFRAME_IN_LONG_GOPS if len(shown) > LONG_GOP * len(sync) else FEWEST_PER_KEYFRAME
+        filled = fill(sure, shown, max(FEWEST_AT_LEAST, per_keyframe * keyframes))
+        return calmer(filled, video.index) if len(filled) > len(sure) else filled
+
+
+def calmer(picked: Sequence[int], index: PacketIndex) -> list[int]:
+    """The picks, with a frame beside it for each that is restless, no sync frame, and has a calm one near.
+
+    Args:
+        picked: sorted PTS.
+    """
+    calm, shown, sync = Calm(index), index.shown_pts, set(index.sync_pts.tolist())
+    steps = np.rint(np.array(ASIDE_S) / float(index.time_base)).astype(np.int64)
+    restless = [pts for pts, is_restless in zip(picked, calm.restless(picked), strict=True) if is_restless and pts not in sync]
+    chosen = set(picked) - set(restless)
+    for pts in restless:
+        places = np.clip(np.searchsorted(shown, pts + steps), 0, len(shown) - 1)
+        beside = shown[places].tolist()
+        calm_ones = [other for other, is_restless in zip(beside, calm.restless(beside), strict=True) if not is_restless]
+        chosen.add(next((other for other in calm_ones if other not in chosen), pts))
+    return sorted(chosen)
 
 
 def thin(pts: Sequence[int], most: int) -> list[int]:

@@ -15,6 +15,7 @@ from vip.extraction.detect import has_people, text_of
 from vip.extraction.prune import prune
 from vip.extraction.quality import BadRule, blurred_beside, correlation, faded_beside, references, verdict
 from vip.extraction.scan import Look
+from vip.extraction.scenes import scenes, typical
 from vip.protocols import Embedder
 from vip.records import Decision, Embeddings
 
@@ -49,6 +50,12 @@ def bad_frames(looks: Sequence[Look], min_sharpness: float | None) -> dict[int, 
         elif min_sharpness is not None and sharpness < min_sharpness:
             reason = f"dropped: sharpness {sharpness:.1f} is below the {min_sharpness:g} asked for"
             dropped[index] = Decision(kept=False, rule="below_min_sharpness", reason=reason)
+    calmer = {look.stands_in_for: other for other, look in enumerate(looks) if look.stands_in_for is not None}
+    for index in sorted(set(range(len(looks))) - set(dropped)):
+        other = calmer.get(looks[index].pts)
+        if other is not None and other not in dropped:
+            reason = f"dropped: beside a change of shot; at {clock(looks[other].time_s)} the same shot is calm"
+            dropped[index] = Decision(kept=False, rule="restless", reason=reason, neighbours=(other,))
     for index in sorted(set(range(len(looks))) - set(dropped), key=lambda index: looks[index].measured.quality.contrast):
         for other in _neighbours(index, len(looks), dropped):
             if decision := _worse_than(looks[index], looks[other]):
@@ -141,7 +148,8 @@ def choose(
     remaining = [index for index in range(len(looks)) if index not in decisions]
     vectors = Embeddings(embeddings.image[remaining], embeddings.text[remaining], embeddings.model)
     people = [has_people(looks[index].detections) for index in remaining]
-    for removal in prune(vectors, people, keep=keyframes):
+    stands_for = representatives([looks[index] for index in remaining], keyframes)
+    for removal in prune(vectors, people, keep=keyframes, held=[row in stands_for for row in range(len(remaining))]):
         neighbours = tuple(remaining[row] for row in removal.neighbours)
         times = " and ".join(clock(looks[index].time_s) for index in neighbours)
         lifted = "; only frames with people among frames without were left to drop" if removal.lifted_people_rule else ""
@@ -153,9 +161,36 @@ def choose(
             score=removal.score,
             neighbours=neighbours,
         )
-    kept = [index for index in remaining if index not in decisions]
-    reason = (
-        f"kept: one of the {len(kept)} that are least like their neighbours" if len(kept) < len(remaining) else "kept: unlike all others"
-    )
+    for row, scene in stands_for.items():
+        first, last = (clock(looks[remaining[end]].time_s) for end in (scene[0], scene[-1]))
+        shown = f"stands for the scene from {first} to {last}" if len(scene) > 1 else "unlike those beside it"
+        decisions[remaining[row]] = Decision(kept=True, rule="kept", reason=f"kept: {shown}")
     told = [f"Every frame that was looked at is {poor}; the best of them are kept."] if poor else []
-    return [decisions.get(index) or Decision(kept=True, rule="kept", reason=reason) for index in range(len(looks))], told
+    return [decisions[index] for index in range(len(looks))], told
+
+
+def would_keep(looks: Sequence[Look], *, keyframes: int, min_sharpness: float | None) -> list[Look]:
+    """The looks that would be kept, as far as that can be told without comparing texts."""
+    bad = bad_frames(looks, min_sharpness)
+    good = [index for index in range(len(looks)) if index not in bad]
+    same = copies(looks, good)
+    remaining = [looks[index] for index in good if index not in same]
+    return [remaining[row] for row in sorted(representatives(remaining, keyframes))] if remaining else []
+
+
+def representatives(looks: Sequence[Look], count: int) -> dict[int, range]:
+    """Of good looks in time order those that stand for a scene, and what their scenes are: `count` of them, or all if there are no more.
+
+    In a scene with people a frame with people stands for it, else a calm one (section 3.1: "people tend to be the primary subject").
+    """
+    vectors, times = np.array([look.vector for look in looks], np.float32), [look.time_s for look in looks]
+    found = {}
+    for scene in scenes(vectors, times, count):
+        members = [looks[row] for row in scene]
+        people = [has_people(look.detections) for look in members]
+        preferred = [not look.restless and (is_people or not any(people)) for look, is_people in zip(members, people, strict=True)]
+        preferred = preferred if any(preferred) else people
+        sharpness = [look.measured.quality.sharpness for look in members]
+        part = slice(scene.start, scene.stop)
+        found[scene[typical(vectors[part], times[part], sharpness, preferred)]] = scene
+    return found

@@ -1,4 +1,7 @@
-"""Where a candidate is bad, look a little further in the same shot for a good frame instead of losing the shot."""
+"""Where a candidate is bad, look a little further in the same shot for a good frame instead of losing the shot.
+
+And where a frame that would be kept lies beside a cross-fade or another restless stretch, look for a calm one behind it.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from vip.extraction.calm import Calm
 from vip.extraction.quality import WORKING_SIDE_PX, measure, verdict
-from vip.extraction.scan import Look, Looker, in_parallel
+from vip.extraction.scan import Look, Looker, in_parallel, mark_restless
 from vip.records import Frame
 from vip.video import Video
 
@@ -16,6 +20,9 @@ STEP_S = 0.2
 FURTHEST_S = 1.5  # a shot that shows nothing good by then shows something else behind it
 SETTLING_FRAMES = 2  # a focus pull ends gradually: after the first good frame, two more may be sharper
 SETTLED = 1.3
+CALM_AFTER_S = (0.9, 0.6)  # a cross-fade rarely takes longer
+SAME_SHOT_COSINE = 0.5  # of a cross-fading frame to the clean one behind it; of two shots mostly less
+FARTHEST_PACKETS = 300  # decoding more than this for one calmer frame is too dear; candidates inside long GOPs are calm to begin with
 
 
 def look_further(
@@ -38,12 +45,12 @@ def look_further(
                 yield replace(looker(found), stands_in_for=looks[index].pts)
             advance()
 
-    return in_parallel(video, sorted(wanted), work)
+    return mark_restless(video.index, in_parallel(video, sorted(wanted), work))
 
 
 def _probes(video: Video, looks: Sequence[Look], index: int, bad: set[int]) -> list[int]:
-    """PTS behind a bad candidate, 0.2 s apart. Of several bad ones in a row only the last looks: the others lie before it."""
-    if index + 1 in bad and looks[index + 1].time_s - looks[index].time_s < FURTHEST_S:
+    """PTS behind a bad candidate, 0.2 s apart; none where another candidate comes so soon that it shows the rest of the shot."""
+    if index + 1 < len(looks) and looks[index + 1].time_s - looks[index].time_s < FURTHEST_S:
         return []
     shown = video.index.shown_pts
     end = looks[index + 1].pts if index + 1 < len(looks) else int(shown[-1]) + 1
@@ -66,3 +73,34 @@ def _first_good(reader: Video, probes: Sequence[int], reference: float) -> Frame
         if after >= SETTLING_FRAMES:
             break
     return best
+
+
+def look_for_calm(video: Video, restless: Sequence[Look], looker: Looker, *, advance: Callable[[], None]) -> list[Look]:
+    """A calm frame of the same shot behind each restless one, where there is one before the next sync frame."""
+    probes = {look.pts: _calm_probes(video, look) for look in restless}
+    shots = {pts: look for look in restless for pts in probes[look.pts][:1]}
+
+    def work(reader: Video, batch: Sequence[int]) -> Iterator[Look]:
+        for first in batch:
+            before = shots[first]
+            for frame in reader.frames(probes[before.pts][:1], longest_side_px=WORKING_SIDE_PX):
+                look = looker(frame)
+                if verdict(look.measured, 0.0) is None and float(look.vector @ before.vector) > SAME_SHOT_COSINE:
+                    yield replace(look, stands_in_for=before.pts)
+            advance()
+
+    return mark_restless(video.index, in_parallel(video, sorted(shots), work))
+
+
+def _calm_probes(video: Video, look: Look) -> list[int]:
+    """PTS of calm frames behind a restless one in its GOP, the best first."""
+    index, ticks = video.index, 1 / float(video.time_base)
+    shown, sync = index.shown_pts, index.sync_pts
+    next_sync = int(np.searchsorted(sync, look.pts, side="right"))
+    end = int(sync[next_sync]) if next_sync < len(sync) else int(shown[-1]) + 1
+    start = int(sync[next_sync - 1]) if next_sync else int(shown[0])
+    targets = np.searchsorted(shown, [look.pts + round(after_s * ticks) for after_s in CALM_AFTER_S])
+    near = targets - int(np.searchsorted(shown, start)) < FARTHEST_PACKETS
+    found = [int(shown[place]) for place in targets[near] if place < len(shown) and shown[place] < end]
+    calm = ~Calm(index).restless(found)
+    return [pts for pts, is_calm in zip(found, calm.tolist(), strict=True) if is_calm]

@@ -7,6 +7,8 @@
 A frame with people may go only if a neighbour shows people too ("an additional check only to prune keyframes containing
 people if either of the surrounding frames also includes people"). End frames have one neighbour. When that rule leaves
 nothing to drop while more than f remain, it is lifted for the step. Of equal scores the earliest frame goes.
+
+Ours: frames that are held (each stands for a scene, `vip.extraction.scenes`) go only when no other is left at all.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vip.records import Embeddings
+
+FREE, PEOPLE, HELD = range(3)  # in this order frames go
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,9 @@ class Removal:
     lifted_people_rule: bool = False
 
 
-def prune(embeddings: Embeddings, has_people: Sequence[bool], *, keep: int, text_weight: float = 0.5) -> list[Removal]:
+def prune(
+    embeddings: Embeddings, has_people: Sequence[bool], *, keep: int, held: Sequence[bool] | None = None, text_weight: float = 0.5
+) -> list[Removal]:
     """The frames to drop so that `keep` remain, in the order in which Algorithm 1 drops them.
 
     O(n log n): a removal changes the scores of its two neighbours only, so a heap holds the scores and outdated
@@ -41,12 +47,14 @@ def prune(embeddings: Embeddings, has_people: Sequence[bool], *, keep: int, text
         embeddings: rows in time order.
         has_people: one flag a row.
         keep: the f of Algorithm 1, at least 1.
+        held: frames that are dropped last; none by default, as in the paper.
         text_weight: share of the text cosine in the score.
     """
     count = len(embeddings)
-    if len(has_people) != count or keep < 1:
-        raise ValueError(f"{count} vectors, {len(has_people)} flags, keep={keep}")
-    chain = _Chain(embeddings, has_people, text_weight)
+    held = [False] * count if held is None else held
+    if len(has_people) != count or len(held) != count or keep < 1:
+        raise ValueError(f"{count} vectors, {len(has_people)} and {len(held)} flags, keep={keep}")
+    chain = _Chain(embeddings, has_people, held, text_weight)
     removals: list[Removal] = []
     while count - len(removals) > keep:
         removals.append(chain.remove_most_alike(step=len(removals) + 1))
@@ -61,17 +69,16 @@ def cosine(embeddings: Embeddings, a: int, b: int, text_weight: float) -> float:
 
 
 class _Chain:
-    """The frames that remain, linked in time, with their scores in two heaps: free to go, and held by the people rule."""
+    """The frames that remain, linked in time, with their scores in heaps: free to go, kept by the people rule, held."""
 
-    def __init__(self, embeddings: Embeddings, has_people: Sequence[bool], text_weight: float) -> None:
+    def __init__(self, embeddings: Embeddings, has_people: Sequence[bool], held: Sequence[bool], text_weight: float) -> None:
         count = len(embeddings)
-        self.embeddings, self.has_people, self.text_weight = embeddings, has_people, text_weight
+        self.embeddings, self.has_people, self.held, self.text_weight = embeddings, has_people, held, text_weight
         self.before = list(range(-1, count - 1))
         self.after = [*range(1, count), -1]
         self.version = [0] * count
         self.link = [cosine(embeddings, j, j + 1, text_weight) for j in range(count - 1)]  # to the next remaining frame
-        self.free: list[tuple[float, int, int]] = []
-        self.held: list[tuple[float, int, int]] = []
+        self.heaps: tuple[list[tuple[float, int, int]], ...] = ([], [], [])
         for j in range(count):
             self._push(j)
 
@@ -83,8 +90,8 @@ class _Chain:
         return sum(links) / len(links) if links else 0.0
 
     def _push(self, j: int) -> None:
-        held = self.has_people[j] and not any(self.has_people[k] for k in self.neighbours(j))
-        heapq.heappush(self.held if held else self.free, (-self._score(j), j, self.version[j]))
+        only_people = self.has_people[j] and not any(self.has_people[k] for k in self.neighbours(j))
+        heapq.heappush(self.heaps[HELD if self.held[j] else PEOPLE if only_people else FREE], (-self._score(j), j, self.version[j]))
 
     def _pop(self, heap: list[tuple[float, int, int]]) -> tuple[float, int] | None:
         while heap:
@@ -94,11 +101,7 @@ class _Chain:
         return None
 
     def remove_most_alike(self, *, step: int) -> Removal:
-        best, lifted = self._pop(self.free), False
-        if best is None:
-            best, lifted = self._pop(self.held), True
-        assert best is not None, "frames remain, so one of the heaps holds them"
-        score, j = best
+        rank, (score, j) = next((rank, best) for rank, heap in enumerate(self.heaps) if (best := self._pop(heap)))
         neighbours = self.neighbours(j)
         before, after = self.before[j], self.after[j]
         self.version[j] = -1
@@ -111,4 +114,4 @@ class _Chain:
         for k in neighbours:
             self.version[k] += 1
             self._push(k)
-        return Removal(step, j, score, neighbours, lifted)
+        return Removal(step, j, score, neighbours, lifted_people_rule=rank == PEOPLE)

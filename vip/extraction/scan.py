@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from queue import SimpleQueue
 from threading import Event
@@ -20,9 +20,10 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from vip.extraction.calm import Calm
 from vip.extraction.quality import WORKING_SIDE_PX, Measured, measure, shows_nothing
 from vip.protocols import Detector, Embedder
-from vip.records import Detection, Frame, Image
+from vip.records import Detection, Frame, Image, PacketIndex
 from vip.video import Video
 
 SIGNATURE_SIZE = (32, 18)
@@ -47,6 +48,8 @@ class Look:
     vector: npt.NDArray[np.float32]
     """float32 (D,) of length 1."""
     detections: tuple[Detection, ...] = ()
+    restless: bool = False
+    """Beside a cut, a cross-fade or a fast pan (`vip.extraction.calm`)."""
     stands_in_for: int | None = None
 
     def __repr__(self) -> str:
@@ -84,7 +87,13 @@ def scan(video: Video, pts: Sequence[int], looker: Looker, *, advance: Callable[
             yield looker(frame)
             advance()
 
-    return in_parallel(video, pts, work)
+    return mark_restless(video.index, in_parallel(video, pts, work))
+
+
+def mark_restless(index: PacketIndex, looks: Sequence[Look]) -> list[Look]:
+    """The looks with `restless` as the packets around them say."""
+    flags = Calm(index).restless([look.pts for look in looks]).tolist()
+    return [replace(look, restless=flag) for look, flag in zip(looks, flags, strict=True)]
 
 
 def in_parallel(video: Video, pts: Sequence[int], work: Callable[[Video, Sequence[int]], Iterator[ResultT]]) -> list[ResultT]:

@@ -11,6 +11,7 @@ RULES: dict[Rule, tuple[str, str]] = {
     "duplicate": ("Duplicate", "the same picture as a neighbour"),
     "blurred": ("Blurred", "blurred against their surroundings"),
     "faded": ("Faded", "a pale copy of a neighbour, as in a fade"),
+    "restless": ("Restless", "beside a cross-fade or another change of shot"),
     "below_min_sharpness": ("Not sharp enough", "under the least sharpness asked for"),
     "black": ("Black", "all but black"),
     "white": ("White", "all but white"),
