@@ -23,7 +23,7 @@ vip compare video.mp4 -n 24 --with uniform --with katna  these two with what vip
 vip compare video.mp4 --with shots+k-center              a sampler and a pruner
 vip compare video.mp4 --json | jq '{combination, seconds, coverage}'
 """
-WIDE = 100  # columns of a terminal that has room for the minor figures
+WIDE = 106  # columns of a terminal that has room for the minor figures
 
 Video = Annotated[Path, typer.Argument(help="A video file.", show_default=False)]
 Out = Annotated[
@@ -90,8 +90,8 @@ def show(comparison: Comparison, console: Console) -> None:
             print_json({"combination": failure.item, "error": failure.message, "exit_code": failure.exit_code})
         return
     console.say(table(comparison))
-    if reused := [choice.combination.name for choice in comparison.choices if choice.reused]:
-        console.say(f"* of an earlier command, whose runs are used again: {', '.join(reused)}")
+    if any(choice.reused for choice in comparison.choices):
+        console.say("* measured by an earlier command, whose run is used again")
     for choice in comparison.choices:
         seconds = choice.run.manifest.seconds if choice.run.manifest else {}
         console.detail(f"{choice.combination.name}: {', '.join(f'{stage} {spent:.2f}' for stage, spent in seconds.items())} s")
@@ -107,24 +107,24 @@ def table(comparison: Comparison) -> str:
     from vip.report.measures import COLUMNS, best
 
     terminal = bool(sys.stdout and sys.stdout.isatty())
-    width = shutil.get_terminal_size().columns if terminal else 160
-    columns = [column for column in COLUMNS if width >= WIDE or not column.minor]
+    page = RichConsole(file=StringIO(), width=shutil.get_terminal_size().columns if terminal else 160, force_terminal=terminal)
+    columns = [column for column in COLUMNS if page.width >= WIDE or not column.minor]
     measures = [choice.measures for choice in comparison.choices]
     tops = [best(column, measures) for column in columns]
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     grid.add_column("", overflow="fold")
     for column in columns:
-        grid.add_column(column.name, justify="right")
+        name = column.name.replace(" ", "\n") if " " in column.name else f"\n{column.name}"
+        grid.add_column(name if terminal and page.width >= WIDE else column.name, justify="right", no_wrap=True)
     for i, choice in enumerate(comparison.choices):
         cells = [Text(column.shown(choice.measures).replace("\u202f", "")) for column in columns]
         if choice.reused:
-            cells[1].append("*")
+            cells[[column.name for column in columns].index("Seconds")].append("*")
         for cell, top in zip(cells, tops, strict=True):
             cell.stylize("bold green" if i in top else "")
         grid.add_row(Text(choice.combination.name), *cells)
     for failure in comparison.failures:
         grid.add_row(Text(failure.item), Text("failed", "red"))
-    page = RichConsole(file=StringIO(), width=width, force_terminal=terminal, highlight=False)
     with page.capture() as capture:
         page.print(grid)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())

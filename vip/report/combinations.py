@@ -18,7 +18,7 @@ from vip.store import Run
 SAMPLERS = ("sync", "uniform", "every:2s", "shots")
 PRUNERS = ("algorithm1", "k-center", "threshold:0.93")
 PAGE = "compare.html"
-FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,80}")
+FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,80}[A-Za-z0-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Combination:
         name = self.name.replace(":", "-")
         if FOLDER_NAME.fullmatch(name):
             return name
-        safe = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).lstrip(".-+")[:60]
-        return f"{safe}-{hashlib.sha256(self.name.encode(errors='surrogateescape')).hexdigest()[:8]}"
+        safe = re.sub(r"[^A-Za-z0-9._+-]+", "-", name)[:60]
+        return f"{safe}-{hashlib.sha256(self.name.encode(errors='surrogateescape')).hexdigest()[:8]}".lstrip(".-+")
 
     @property
     def is_known(self) -> bool:

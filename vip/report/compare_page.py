@@ -23,8 +23,6 @@ from vip.report.words import date, file_size, number, plural, time_code
 from vip.store import FAILURES, KEYFRAMES, KeyframePicture, replacing
 
 MAX_PICTURES = 600
-MISSED_Y, MISSED_PX = BAR_PX + 4, 7
-LANE_PX = MISSED_Y + MISSED_PX
 AXIS_PX = 20
 
 
@@ -121,9 +119,9 @@ def page(comparison: Comparison) -> Iterator[Html]:
 
 def _css(side: Side) -> str:
     """Rules of numbers only: nothing from a run's texts gets here."""
-    least_px = 158 if side.aspect > 0.85 else 112
+    least_px = 140 if side.aspect > 0.85 else 100
     grid = f"grid-template-columns:repeat(auto-fill,minmax({least_px}px,1fr))"
-    return f".choice .strip{{{grid}}}.choice .strip .frame{{aspect-ratio:{decimal(side.aspect)}}}"
+    return f".choice .strip{{{grid}}}.choice .frame{{aspect-ratio:{decimal(side.aspect)}}}"
 
 
 # ---------------------------------------------------------------- above the pictures
@@ -196,9 +194,8 @@ def _cells(strip: Strip, tops: dict[str, set[int]], row: int) -> Iterator[Html]:
 
     def value(column: Column) -> Html:
         shown = column.shown(measures)
-        if column.name == "Seconds" and strip.choice.reused:
-            shown += "*"
-        return tag("b", shown, class_="best", title="best of this column") if row in tops[column.name] else tag("span", shown)
+        star = tag("i", "*", class_="star") if column.name == "Seconds" and strip.choice.reused else ""
+        return tag("b", shown, star, class_="best", title="best of this column") if row in tops[column.name] else tag("span", shown, star)
 
     for column, minors in _groups():
         yield tag("td", value(column), *(tag("small", value(minor)) for minor in minors))
@@ -215,7 +212,7 @@ def _caveat(side: Side) -> str:
 
 def _name(strip: Strip) -> Html:
     """The line may break behind the plus sign."""
-    return tag("bdi", strip.choice.combination.sampler, "+", Html("<wbr>"), strip.choice.combination.pruner)
+    return tag("bdi", strip.choice.combination.sampler, "+", tag("wbr"), strip.choice.combination.pruner)
 
 
 def _lanes(side: Side) -> Html:
@@ -225,7 +222,7 @@ def _lanes(side: Side) -> Html:
         return Html("")
     lanes = [tag("div", tag("a", _name(strip), href=f"#{strip.anchor}"), _bar(strip, span), class_="plot lane") for strip in side.strips]
     axis = tag("svg", time_axis(span, y_px=AXIS_PX - 6), height=AXIS_PX, aria_hidden="true")
-    keys = [("key mark", "keyframe"), ("key tick bad", "moment that is covered least")]
+    keys = [("key mark", "keyframe"), ("key dot bad", "moment that is covered least")]
     legend = tag("p", join(tag("span", tag("i", class_=kind), text) for kind, text in keys), class_="legend")
     return tag(
         "section", tag("h2", "When"), join(lanes), tag("div", tag("span"), axis, class_="plot lane"), legend, class_="timeline lanes"
@@ -234,17 +231,16 @@ def _lanes(side: Side) -> Html:
 
 def _bar(strip: Strip, span: Span) -> Html:
     stops, missed_s = strip.stops(span), strip.choice.measures.missed_time_s
-    tick = Html("")
+    dot = Html("")
     if missed_s is not None:
         title = tag("title", f"Covered least: {time_code(missed_s)}")
-        place = percent(span.place(missed_s))
-        tick = tag("rect", title, class_="tick bad", x=place, y=MISSED_Y, width=3, height=MISSED_PX, transform="translate(-1.5 0)")
+        dot = tag("circle", title, class_="dot bad", cx=percent(span.place(missed_s)), cy=BAR_PX / 2, r=4.5)
     return tag(
         "svg",
         tag("rect", class_="track", y=0, width="100%", height=BAR_PX, rx=5),
         marks(stops, anchor=f"{strip.anchor}k"),
-        tick,
-        height=LANE_PX,
+        dot,
+        height=BAR_PX,
         role="group",
         aria_label=f"{strip.name}: {plural(len(stops), 'keyframe')} from {time_code(span.start_s)} to {time_code(span.end_s)}",
     )
@@ -261,18 +257,28 @@ def _choice(strip: Strip, side: Side) -> Html:
     return tag(
         "section",
         tag("h2", _name(strip), tag("small", "what vip extract does") if side.is_default(strip.choice) else ""),
-        _how(strip.choice),
+        _how(strip, side),
         tag("p", rest, class_="hint") if rest else "",
         tag("ul", join(tag("li", note, dir="auto") for note in strip.choice.run.notes), class_="told") if strip.choice.run.notes else "",
-        tag("ul", join(tiles), _missed(strip, side), class_="strip"),
+        tag("div", tag("ul", join(tiles), class_="strip"), _missed(strip, side), class_="pictures"),
         id=strip.anchor,
         class_="choice",
     )
 
 
-def _how(choice: Choice) -> Html:
-    options = f"--sampler {shlex.quote(choice.combination.sampler)} --pruner {shlex.quote(choice.combination.pruner)}"
-    return tag("p", "Chosen by ", tag("code", options), ", kept in ", tag("code", shlex.quote(str(choice.run.folder))), class_="hint")
+def _how(strip: Strip, side: Side) -> Html:
+    """The options that choose so, where the run lies, and how many of the frames the first combination chose too."""
+    combination, first = strip.choice.combination, side.strips[0]
+    options = f"--sampler {shlex.quote(combination.sampler)} --pruner {shlex.quote(combination.pruner)}"
+    text = join(["Chosen by ", tag("code", options), ", kept in ", tag("code", shlex.quote(str(strip.choice.run.folder))), "."])
+    mine, its = ({frame.record.pts for frame in one.choice.run.keyframes} for one in (strip, first))
+    if strip is first or not mine & its:
+        shared = ""
+    elif mine == its:
+        shared = f" The very frames of {first.name}."
+    else:
+        shared = f" {len(mine & its)} of {len(mine)} are frames of {first.name} too."
+    return tag("p", text, shared, class_="hint")
 
 
 def _tile(strip: Strip, place: int, frame: KeyframePicture, shown: Shown | None) -> Html:
@@ -296,18 +302,8 @@ def _missed(strip: Strip, side: Side) -> Html:
         return Html("")
     code, data = time_code(measures.missed_time_s), _thumbnail(side, measures.missed_time_s)
     picture = tag("img", src=data_uri(data), alt=f"Frame at {code}", loading="lazy") if data else missing("no thumbnail")
-    return tag(
-        "li",
-        tag("span", picture, class_="frame"),
-        tag(
-            "span",
-            tag("b", code, class_="code"),
-            " ",
-            tag("span", f"covered least, {measures.coverage_lowest:.2f}", class_="rule bad"),
-            class_="line",
-        ),
-        class_="missed",
-    )
+    words = [tag("b", code, class_="code"), tag("span", f"covered least, {measures.coverage_lowest:.2f}", class_="rule bad")]
+    return tag("div", tag("span", picture, class_="frame"), tag("span", join(words), class_="words"), class_="missed")
 
 
 def _thumbnail(side: Side, time_s: float) -> bytes | None:

@@ -59,7 +59,15 @@ class Column:
     shown: Callable[[Measures], str]
     better: Literal["lower", "higher"] | None = None
     minor: bool = False
-    """Stands beneath or behind the column before it, and is left out where there is little room."""
+    """Stands beneath the column before it on the page, and is left out in a narrow terminal."""
+
+
+def _kept_of(measures: Measures) -> str:
+    return f"{measures.keyframes} of {measures.candidates}"
+
+
+def _gap(measures: Measures) -> str:
+    return time_code(measures.longest_gap_s)
 
 
 def _cosine(value: float | None) -> str:
@@ -71,9 +79,8 @@ def _number(value: float | None) -> str:
 
 
 COLUMNS: tuple[Column, ...] = (
-    Column(
-        "Keyframes", "pictures kept, of the frames that were looked at", lambda m: m.keyframes, lambda m: f"{m.keyframes} of {m.candidates}"
-    ),
+    Column("Keyframes", "pictures kept, of the frames that were looked at", lambda m: m.keyframes, _kept_of),
+    Column("Longest gap", "longest stretch of the video without a keyframe", lambda m: m.longest_gap_s, _gap, "lower", minor=True),
     Column("Seconds", "time spent to look, choose and write", lambda m: m.seconds, lambda m: number(m.seconds), "lower"),
     Column(
         "Redundancy",
@@ -88,22 +95,22 @@ COLUMNS: tuple[Column, ...] = (
         lambda m: m.most_alike,
         lambda m: _cosine(m.most_alike),
         "lower",
-        True,
+        minor=True,
     ),
     Column(
         "Sharpness",
-        "variance of the Laplacian of the keyframes, median",
+        "variance of the Laplacian of the keyframes, median; beneath each picture stands its own",
         lambda m: m.sharpness_median,
         lambda m: _number(m.sharpness_median),
         "higher",
     ),
     Column(
         "Least sharp",
-        "that of the least sharp keyframe",
+        "sharpness of the least sharp keyframe",
         lambda m: m.sharpness_lowest,
         lambda m: _number(m.sharpness_lowest),
         "higher",
-        True,
+        minor=True,
     ),
     Column(
         "Coverage",
@@ -114,18 +121,11 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "Least covered",
-        "that of the moment which is least like any keyframe",
+        "coverage of the moment that is least like any keyframe",
         lambda m: m.coverage_lowest,
         lambda m: _cosine(m.coverage_lowest),
         "higher",
-        True,
-    ),
-    Column(
-        "Longest gap",
-        "longest stretch of the video without a keyframe",
-        lambda m: m.longest_gap_s,
-        lambda m: time_code(m.longest_gap_s),
-        "lower",
+        minor=True,
     ),
 )
 
