@@ -12,6 +12,7 @@ from tests.clips import clip, stamps
 from vip import registry, store
 from vip.config import ExtractSettings
 from vip.errors import BackendError, InputError, UsageError
+from vip.pipeline import extract
 from vip.protocols import VideoSource
 from vip.report.combinations import Combination
 from vip.report.compare import compare, default_folder
@@ -131,9 +132,17 @@ def test_a_folder_of_other_settings_is_refused_until_it_may_be_replaced(video: P
     compare(video, [DEFAULT], out=tmp_path / "out", settings=SETTINGS)
     other = SETTINGS.model_copy(update={"keyframes": 2})
     with pytest.raises(UsageError, match=r"keyframes 3, now 2.*--overwrite"):
-        compare(video, [DEFAULT], out=tmp_path / "out", settings=other)
+        compare(video, [DEFAULT, EVERY], out=tmp_path / "out", settings=other)
     (choice,) = compare(video, [DEFAULT], out=tmp_path / "out", settings=other, overwrite=True).choices
     assert (choice.measures.keyframes, choice.reused) == (2, False)
+
+
+def test_a_run_is_no_folder_for_comparisons(video: Path, tmp_path: Path) -> None:
+    extract(video, out=tmp_path / "run", settings=SETTINGS)
+    before = stamps(tmp_path / "run")
+    with pytest.raises(UsageError, match="is a run folder"):
+        compare(video, [DEFAULT], out=tmp_path / "run", settings=SETTINGS)
+    assert stamps(tmp_path / "run") == before
 
 
 def test_notes_and_bars_say_which_combination_they_are_about_and_no_note_comes_twice(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vip import store
 from vip.config import ExtractSettings
-from vip.errors import BackendError, VipError
+from vip.errors import BackendError, UsageError, VipError
 from vip.pipeline import extract
 from vip.protocols import Observer, Silent
 from vip.records import Failure
@@ -48,9 +48,12 @@ def compare(
         The comparison. Combinations that failed are in its `failures` and in failures.jsonl.
 
     Raises:
+        UsageError: the folder is a run, or holds runs of other settings or of another embedder.
         VipError: the first failure, where no combination is done.
     """
     folder, observer = out if out is not None else default_folder(video), observer or Silent()
+    if store.exists(folder / store.MANIFEST):
+        raise UsageError(f"{folder} is a run folder. Choose another folder for the comparison with -o.")
     told: set[str] = set()
     here = [combination for combination in wanted if combination.asked or combination.is_known]
     if absent := [combination.name for combination in wanted if combination not in here]:
@@ -63,6 +66,8 @@ def compare(
             of_one = settings.model_copy(update={"sampler": combination.sampler, "pruner": combination.pruner})
             try:
                 run = extract(video, out=path, overwrite=overwrite, settings=of_one, observer=_Voice(observer, combination.name, told))
+            except UsageError:  # a folder of other settings: the command is wrong, not the combination
+                raise
             except VipError as exc:
                 errors.append((combination, exc))
             else:

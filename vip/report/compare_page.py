@@ -96,7 +96,7 @@ class Side:
     def aspect(self) -> float:
         """Width over height of the pictures, within reason."""
         video = self.manifest.video if self.manifest else None
-        return min(2.4, max(0.5625, video.width_px / video.height_px)) if video else 16 / 9
+        return min(2.4, max(0.4, video.width_px / video.height_px)) if video else 16 / 9
 
     def is_default(self, choice: Choice) -> bool:
         """Whether `vip extract` with the same settings chooses so."""
@@ -121,7 +121,8 @@ def _css(side: Side) -> str:
     """Rules of numbers only: nothing from a run's texts gets here."""
     least_px = 140 if side.aspect > 0.85 else 100
     grid = f"grid-template-columns:repeat(auto-fill,minmax({least_px}px,1fr))"
-    return f".choice .strip{{{grid}}}.choice .frame{{aspect-ratio:{decimal(side.aspect)}}}"
+    beside = f"@media (min-width:641px){{.pictures{{grid-template-columns:minmax(0,1fr) {least_px}px}}}}"
+    return f".choice .strip{{{grid}}}.choice .frame{{aspect-ratio:{decimal(side.aspect)}}}{beside}"
 
 
 # ---------------------------------------------------------------- above the pictures
@@ -202,7 +203,7 @@ def _cells(strip: Strip, tops: dict[str, set[int]], row: int) -> Iterator[Html]:
 
 
 def _caveat(side: Side) -> str:
-    parts = ["The best value of each column is marked."]
+    parts = ["The best value of each column is marked."] if len(side.strips) > 1 else []
     if len({strip.choice.measures.keyframes for strip in side.strips}) > 1:
         parts.append("More keyframes cover more and are more redundant: compare rows that keep about as many.")
     if any(strip.choice.reused for strip in side.strips):

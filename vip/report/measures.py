@@ -84,7 +84,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("Seconds", "time spent to look, choose and write", lambda m: m.seconds, lambda m: number(m.seconds), "lower"),
     Column(
         "Redundancy",
-        "cosine of each keyframe to the other one that it is most like, mean of all: low means that few show the same",
+        "how alike the keyframes are: cosine of each to its nearest other, mean",
         lambda m: m.redundancy,
         lambda m: _cosine(m.redundancy),
         "lower",
@@ -114,7 +114,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "Coverage",
-        "cosine of what the video shows to the keyframe it is most like, mean over its time: at 1 all of it looks like a keyframe",
+        "how alike the video and the keyframes are: cosine of each good frame that was looked at to its nearest keyframe, mean over time",
         lambda m: m.coverage,
         lambda m: _cosine(m.coverage),
         "higher",
