@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from vip.report.combinations import Comparison
 
 EXAMPLES = """[bold]Examples[/bold]
-vip compare video.mp4                                    each sampler and each pruner, into video.compare/
-vip compare video.mp4 -n 24 --with uniform --with katna  these two with what vip extract does
-vip compare video.mp4 --with shots+k-center              a sampler and a pruner
+vip compare video.mp4                       every sampler and pruner
+vip compare video.mp4 --with katna          only katna, with what vip extract does
+vip compare video.mp4 --with shots+k-center --with uniform -n 24
 vip compare video.mp4 --json | jq '{combination, seconds, coverage}'
 """
 WIDE = 106  # columns of a terminal that has room for the minor figures
@@ -32,7 +32,7 @@ Out = Annotated[
 ]
 With = Annotated[
     list[str] | None,
-    typer.Option("--with", help="Compare what vip extract does with this; may be given several times.", metavar="SAMPLER+PRUNER"),
+    typer.Option("--with", help="Compare only this with what vip extract does; may be given several times.", metavar="SAMPLER+PRUNER"),
 ]
 
 
