@@ -14,10 +14,11 @@ from typing import Any, Literal, cast
 from vip.errors import BackendError, did_you_mean
 from vip.protocols import Detector, Embedder, Engine, Sampler
 
-Kind = Literal["sampler", "embedder", "detector", "engine"]
+Kind = Literal["sampler", "pruner", "embedder", "detector", "engine"]
 
 BUILT_IN: dict[Kind, dict[str, str]] = {
     "sampler": {"sync": "vip.extraction.candidates:SyncSampler"},
+    "pruner": {"algorithm1": "vip.extraction.prune:prune"},
     "embedder": {"classic": "vip.models.classic:ClassicEmbedder"},
     "detector": {"opencv": "vip.models.opencv:OpenCVDetector"},
     "engine": {

@@ -13,14 +13,14 @@ import typer.main
 
 import vip as package
 from tests.cli.terminal import end, environment, start_command, vip
-from vip.cli import caption, doctor, extract, report, run_all
+from vip.cli import caption, compare, doctor, extract, report, run_all
 from vip.cli.app import app
 
-COMMANDS = ("run", "extract", "caption", "report", "doctor")
+COMMANDS = ("run", "extract", "compare", "caption", "report", "doctor")
 SCRIPT = Path(sys.executable).with_name("vip")
 EXAMPLES = [
     line.split(" | ")[0]
-    for module in (run_all, extract, caption, report, doctor)
+    for module in (run_all, extract, compare, caption, report, doctor)
     for line in module.EXAMPLES.splitlines()
     if line.startswith("vip ")
 ]

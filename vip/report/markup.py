@@ -10,7 +10,7 @@ import html
 import re
 from collections.abc import Iterable
 
-VOID = frozenset({"br", "img", "input", "link", "meta"})
+VOID = frozenset({"br", "img", "input", "link", "meta", "wbr"})
 
 # Controls, lone surrogates (they have no UTF-8) and the marks that make text run backwards beyond its own end.
 _UNSHOWN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")

@@ -6,12 +6,9 @@ anywhere, can be read without JavaScript, and stays at a few MB: pictures are sc
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import resources
 from pathlib import Path, PurePath
 
 from vip.records import Candidate, Embeddings, Keyframe
@@ -22,6 +19,7 @@ from vip.report.dropped import dropped
 from vip.report.made import made
 from vip.report.markup import Html, join, tag
 from vip.report.pictures import Shown, open_thumbnails, shrink_all
+from vip.report.shell import closing, opening, resource
 from vip.report.timeline import Stop, Timeline, timeline
 from vip.report.words import date, file_size, plural, time_code
 from vip.store import CANDIDATES, EMBEDDINGS, FAILURES, KEYFRAMES, REPORT, KeyframePicture, Run, replacing
@@ -132,11 +130,7 @@ class Report:
 
 def page(report: Report) -> Iterator[Html]:
     """The page in parts: joined they are the file."""
-    style = _resource("page.css") + report.timeline.css
-    script = _resource("page.js")
-    yield Html('<!doctype html>\n<html lang="en">')
-    yield _head(report.title, style, script)
-    yield Html("<body><main>")
+    yield from opening(f"{report.title} · keyframes", resource("page.css") + report.timeline.css)
     yield _header(report)
     yield _failures(report)
     yield report.timeline.html
@@ -145,46 +139,7 @@ def page(report: Report) -> Iterator[Html]:
     with open_thumbnails(report.run.folder) as thumbnails:
         yield dropped(report.candidates, thumbnails, portrait=report.portrait)
     yield made(report.run.manifest, report.run.descriptions)
-    yield Html("</main>")
-    yield _lightbox()
-    yield tag("script", Html(script))
-    yield Html("</body></html>\n")
-
-
-# ---------------------------------------------------------------- head
-
-
-def _resource(name: str) -> str:
-    return resources.files("vip.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _head(title: str, style: str, script: str) -> Html:
-    policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("title", f"{title} · keyframes"),
-        tag("link", rel="icon", href="data:,"),
-        tag("style", Html(style)),
-    )
-
-
-def _hash(text: str) -> str:
-    """As the browser takes it of the element's text."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _lightbox() -> Html:
-    """Empty and closed; the script fills it with a card's picture."""
-    buttons = [
-        tag("button", text, type="button", data_do=do, aria_label=label)
-        for do, text, label in (("previous", "‹", "Previous"), ("next", "›", "Next"), ("close", "×", "Close"))
-    ]
-    return tag("dialog", tag("div", class_="stage"), tag("p", class_="title"), join(buttons), id="lightbox", aria_label="Keyframe")
+    yield from closing()
 
 
 # ---------------------------------------------------------------- sections

@@ -132,7 +132,7 @@ def _bar(span: Span, stops: Sequence[Stop], dropped: Sequence[Candidate]) -> Htm
     return tag(
         "svg",
         tag("rect", class_="track", y=BAR_Y, width="100%", height=BAR_PX, rx=5),
-        _links(stops),
+        marks(stops),
         _ticks(span, dropped),
         time_axis(span, y_px=AXIS_Y),
         height=HEIGHT_PX,
@@ -141,8 +141,8 @@ def _bar(span: Span, stops: Sequence[Stop], dropped: Sequence[Candidate]) -> Htm
     )
 
 
-def _links(stops: Sequence[Stop]) -> Html:
-    """A mark at each true time; a click anywhere on the bar goes to the nearest keyframe."""
+def marks(stops: Sequence[Stop], *, anchor: str = "k") -> Html:
+    """A mark at each true time; a click anywhere on the bar goes to the nearest keyframe, the element `anchor` and its number."""
     half = 2 if len(stops) <= CROWD else 1
     edges = [0.0, *((a.place + b.place) / 2 for a, b in pairwise(stops)), 100.0]
     return join(
@@ -160,7 +160,7 @@ def _links(stops: Sequence[Stop]) -> Html:
                 rx=half,
                 transform=f"translate({-half} 0)",
             ),
-            href=f"#k{stop.number}",
+            href=f"#{anchor}{stop.number}",
             aria_label=f"Keyframe {stop.number} at {time_code(stop.time_s)}",
         )
         for stop, (left, right) in zip(stops, pairwise(edges), strict=True)

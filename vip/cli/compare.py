@@ -1,0 +1,130 @@
+"""`vip compare`: a table in the terminal, and a page to look at."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vip.cli import options
+from vip.cli.console import AsJson, Console, Quiet, Verbose, err, print_json
+from vip.errors import SomeFailedError
+
+if TYPE_CHECKING:
+    from vip.report.combinations import Comparison
+
+EXAMPLES = """[bold]Examples[/bold]
+vip compare video.mp4                       every sampler and pruner
+vip compare video.mp4 --with katna          only katna, with what vip extract does
+vip compare video.mp4 --with shots+k-center --with uniform -n 24
+vip compare video.mp4 --json | jq '{combination, seconds, coverage}'
+"""
+WIDE = 106  # columns of a terminal that has room for the minor figures
+
+Video = Annotated[Path, typer.Argument(help="A video file.", show_default=False)]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="The folder for the page, and for a run folder of each combination.", show_default="NAME.compare"),
+]
+With = Annotated[
+    list[str] | None,
+    typer.Option("--with", help="Compare only this with what vip extract does; may be given several times.", metavar="SAMPLER+PRUNER"),
+]
+
+
+def compare_command(
+    video: Video,
+    with_: With = None,
+    keyframes: options.Keyframes = None,
+    out: Out = None,
+    embedder: options.Embedder = None,
+    detector: options.Detector = None,
+    min_sharpness: options.MinSharpness = None,
+    start: options.Start = None,
+    end: options.End = None,
+    stream: options.Stream = None,
+    overwrite: options.Overwrite = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+) -> None:
+    """Choose keyframes in several ways, and show on one page what each chose, how long it took and how good it is."""
+    from vip import registry, store
+    from vip.config import ExtractSettings, resolve
+    from vip.report.combinations import combinations, further_samplers
+    from vip.report.compare import compare
+
+    console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
+    choice = {"keyframes": keyframes, "embedder": embedder, "detector": detector, "min_sharpness": min_sharpness}
+    settings = resolve(ExtractSettings, {**choice, "start": start, "end": end, "stream": stream})
+    registry.check(embedder=settings.embedder, detector=settings.detector)
+    wanted = combinations(with_ or [], settings)
+    comparison = compare(video, wanted, out=out, overwrite=overwrite, settings=settings, observer=console)
+    show(comparison, console)
+    if not with_ and (others := further_samplers(wanted)):
+        console.say(f"Not compared: {', '.join(others)}. Add one by --with {others[0]}.")
+    if failures := comparison.failures:
+        total = len(failures) + len(comparison.choices)
+        where = comparison.folder / store.FAILURES
+        raise SomeFailedError(
+            f"{len(failures)} of {total} combinations failed; {where} says why. Run the command again to retry only those."
+        )
+
+
+def show(comparison: Comparison, console: Console) -> None:
+    """The figures as a table or as JSON, one row a combination; and what failed."""
+    from dataclasses import asdict
+
+    for failure in comparison.failures:
+        err(f"{failure.item}: {failure.message}")
+    if console.as_json:
+        for choice in comparison.choices:
+            combination, measures = choice.combination, asdict(choice.measures)
+            names = {"combination": combination.name, "sampler": combination.sampler, "pruner": combination.pruner}
+            print_json({**names, "run": str(choice.run.folder), "page": str(comparison.page), "reused": choice.reused, **measures})
+        for failure in comparison.failures:
+            print_json({"combination": failure.item, "error": failure.message, "exit_code": failure.exit_code})
+        return
+    console.say(table(comparison))
+    if any(choice.reused for choice in comparison.choices):
+        console.say("* measured by an earlier command, whose run is used again")
+    for choice in comparison.choices:
+        seconds = choice.run.manifest.seconds if choice.run.manifest else {}
+        console.detail(f"{choice.combination.name}: {', '.join(f'{stage} {spent:.2f}' for stage, spent in seconds.items())} s")
+    console.say(f"Open {comparison.page}")
+
+
+def table(comparison: Comparison) -> str:
+    """For a terminal as wide as it is, the best value of each column in bold; elsewhere plain, with every figure."""
+    from rich.console import Console as RichConsole
+    from rich.table import Table
+    from rich.text import Text
+
+    from vip.report.measures import COLUMNS, best
+
+    terminal = bool(sys.stdout and sys.stdout.isatty())
+    page = RichConsole(file=StringIO(), width=shutil.get_terminal_size().columns if terminal else 160, force_terminal=terminal)
+    columns = [column for column in COLUMNS if page.width >= WIDE or not column.minor]
+    measures = [choice.measures for choice in comparison.choices]
+    tops = [best(column, measures) for column in columns]
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    grid.add_column("", overflow="fold")
+    for column in columns:
+        name = column.name.replace(" ", "\n") if " " in column.name else f"\n{column.name}"
+        grid.add_column(name if terminal and page.width >= WIDE else column.name, justify="right", no_wrap=True)
+    for i, choice in enumerate(comparison.choices):
+        cells = [Text(column.shown(choice.measures).replace("\u202f", "")) for column in columns]
+        if choice.reused:
+            cells[[column.name for column in columns].index("Seconds")].append("*")
+        for cell, top in zip(cells, tops, strict=True):
+            cell.stylize("bold green" if i in top else "")
+        grid.add_row(Text(choice.combination.name), *cells)
+    for failure in comparison.failures:
+        grid.add_row(Text(failure.item), Text("failed", "red"))
+    with page.capture() as capture:
+        page.print(grid)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
