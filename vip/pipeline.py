@@ -22,6 +22,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from vip import __version__, registry, store
 from vip.captioning.describe import describe
 from vip.captioning.engines import choose_engine
@@ -32,12 +34,13 @@ from vip.extraction.candidates import fill
 from vip.extraction.pictures import keyframes_of, pictures_in
 from vip.extraction.scan import Look, Looker
 from vip.prompts import load_prompts
-from vip.protocols import Engine, Observer, Silent
+from vip.protocols import Engine, Observer, PictureKeeper, Silent
 from vip.records import Candidate, Counts, Decision, Failure, Keyframe, Manifest, Record, VideoInfo
 from vip.store import Run
 from vip.video import Video, sha256_of
 
 CHOSEN, WRITTEN = "choose", "write"  # stages in Manifest.seconds
+NEAR_S = 0.5  # a frame that stands for the planned one follows within this
 SEARCH_BATCH = 500  # frames looked at at once where a video seems to show nothing
 MOST_PER_KEYFRAME_IN_STILLS = 12  # how many candidates a keyframe are tried where nearly all show the same picture
 
@@ -148,10 +151,12 @@ def _choose(video: Video, folder: Path, settings: ExtractSettings, observer: Obs
     with ThreadPoolExecutor(1) as hasher:
         digest = hasher.submit(sha256_of, video.path)
         planned = sampler.sample(video, keyframes=settings.keyframes)
-        looks = _look(video, planned, looker, settings, observer)
+        decoded = store.DecodedPictures(folder, settings.format, video.effort)
+        decoded.clear()
+        looks = _look(video, planned, looker, settings, observer, exact=getattr(sampler, "exact", True), keeper=decoded)
         info = video.info(sha256=digest.result())
         losses = video.losses
-    lost = sorted(set(planned) - {look.pts for look in looks})
+    lost = _lost(planned, looks, 0 if getattr(sampler, "exact", True) else round(NEAR_S / video.time_base))
     if lost:
         losses.append(f"{len(lost)} of {len(planned)} candidates could not be decoded; the others are used.")
     if not looks:
@@ -186,10 +191,26 @@ def _choose(video: Video, folder: Path, settings: ExtractSettings, observer: Obs
     return manifest
 
 
-def _look(video: Video, planned: Sequence[int], looker: Looker, settings: ExtractSettings, observer: Observer) -> list[Look]:
+def _lost(planned: Sequence[int], looks: Sequence[Look], within: int) -> list[int]:
+    """The planned PTS of which no frame was seen, or none that follows soon enough."""
+    seen = [look.pts for look in looks]
+    places = np.searchsorted(seen, planned)
+    return [pts for pts, place in zip(planned, places.tolist(), strict=True) if place == len(seen) or seen[place] - pts > within]
+
+
+def _look(
+    video: Video,
+    planned: Sequence[int],
+    looker: Looker,
+    settings: ExtractSettings,
+    observer: Observer,
+    *,
+    exact: bool,
+    keeper: PictureKeeper,
+) -> list[Look]:
     """Scan the candidates; then more of them where few differ, and others in place of bad ones. In time order."""
     with observer.track("Looking at frames", len(planned)) as advance:
-        looks = scan.scan(video, planned, looker, advance=advance)
+        looks = scan.scan(video, planned, looker, exact=exact, keeper=keeper, advance=advance)
     shown = video.index.shown_pts.tolist()
     looks = _search_all(video, looks, looker, observer)
     while looks and _different(looks, settings) < settings.keyframes and 2 * len(looks) <= MOST_PER_KEYFRAME_IN_STILLS * settings.keyframes:
@@ -198,7 +219,7 @@ def _look(video: Video, planned: Sequence[int], looker: Looker, settings: Extrac
         if not more:
             break
         with observer.track("Looking for frames that differ", len(more)) as advance:
-            found = scan.scan(video, more, looker, advance=advance)
+            found = scan.scan(video, more, looker, exact=False, keeper=keeper, advance=advance)
         if not found:
             break
         looks = sorted([*looks, *found], key=lambda look: look.pts)
@@ -312,6 +333,11 @@ def _write(video: Video, folder: Path, manifest: Manifest, observer: Observer) -
                 yield frame.pts
 
         missing = [pts for pts, name in names.items() if not (folder / store.PICTURES / name).exists()]
+        decoded = store.DecodedPictures(folder, suffix, video.effort)
+        for pts in filter(decoded.has, missing):
+            decoded.move(pts, folder / store.PICTURES / names[pts])
+            advance()
+        missing = [pts for pts in missing if not (folder / store.PICTURES / names[pts]).exists()]
         done = set(scan.in_parallel(video, missing, work))
     if lost := set(missing) - done:
         raise InputError(f"{video.path}: {len(lost)} keyframes could be decoded before and cannot now. Did the file change?")
@@ -332,6 +358,7 @@ def _write(video: Video, folder: Path, manifest: Manifest, observer: Observer) -
         if row.quality is not None
     ]
     store.write_rows(folder / store.KEYFRAMES, rows)
+    decoded.clear()
     seconds = {**manifest.seconds, WRITTEN: round(perf_counter() - start, 3)}
     store.write_json(folder / store.MANIFEST, manifest.model_copy(update={"seconds": seconds}))
 

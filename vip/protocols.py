@@ -44,8 +44,20 @@ class VideoSource(Protocol):
         """Decode the frames with these PTS, in time order, with the least work; those that cannot be decoded are left out."""
 
 
+class PictureKeeper(Protocol):
+    """Who keeps pictures at full size that were dear to decode, so that they need not be decoded again."""
+
+    def wants(self, pts: int) -> bool: ...
+
+    def keep(self, frame: Frame) -> None: ...
+
+
 class Sampler(Protocol):
-    """Chooses candidate frames."""
+    """Chooses candidate frames.
+
+    A sampler that has the attribute `exact = False` lets the reader take a frame that is soon after one of its PTS and
+    cheaper to decode.
+    """
 
     name: str
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -21,7 +22,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from vip.errors import InputError, StoreError
-from vip.records import SCHEMA_VERSION, Candidate, Description, Embeddings, Failure, Image, Keyframe, Manifest, Record
+from vip.records import SCHEMA_VERSION, Candidate, Description, Embeddings, Failure, Frame, Image, Keyframe, Manifest, Record
 
 RecordT = TypeVar("RecordT", bound=Record)
 _MAKE_AGAIN = "Delete the folder, or run the same `vip extract` with --overwrite to make it again."
@@ -37,6 +38,8 @@ FAILURES = "failures.jsonl"
 REPORT = "report.html"
 THUMBNAILS = "thumbnails.zip"
 PARTIAL_SUFFIX = ".vip-part"
+DECODED = f"decoded{PARTIAL_SUFFIX}"  # a folder, there while a run is being made
+DEAR_PACKETS = 24  # frames that need more packets decoded are kept: encoding a JPEG costs less than decoding these again
 
 PICTURE_NAME = re.compile(r"\d{4,}_\d{2,}h\d{2}m\d{2}\.\d{3}s\.(jpg|png|webp)")
 PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"})
@@ -296,12 +299,16 @@ def write_embeddings(path: Path, embeddings: Embeddings) -> None:
         np.savez(file, image=embeddings.image, text=embeddings.text, model=np.array(embeddings.model))
 
 
-def write_picture(path: Path, image: Image, *, jpeg_quality: int = 95) -> None:
+def write_picture(path: Path, image: Image, *, jpeg_quality: int = 95, png_compression: int = 3) -> None:
     """Encode an RGB picture in the format of the path's suffix; PNG and WebP are written without loss."""
     import cv2
 
-    parameters = [cv2.IMWRITE_JPEG_QUALITY, jpeg_quality] if path.suffix == ".jpg" else [cv2.IMWRITE_WEBP_QUALITY, 101]
-    done, data = cv2.imencode(path.suffix, cv2.cvtColor(image, cv2.COLOR_RGB2BGR), parameters if path.suffix != ".png" else [])
+    parameters = {
+        ".jpg": [cv2.IMWRITE_JPEG_QUALITY, jpeg_quality],
+        ".png": [cv2.IMWRITE_PNG_COMPRESSION, png_compression],
+        ".webp": [cv2.IMWRITE_WEBP_QUALITY, 101],
+    }
+    done, data = cv2.imencode(path.suffix, cv2.cvtColor(image, cv2.COLOR_RGB2BGR), parameters[path.suffix])
     if not done:
         raise StoreError(f"{path}: a picture of {image.shape[1]}x{image.shape[0]} does not fit the format. Try --format png.")
     with replacing(path) as file:
@@ -378,11 +385,47 @@ def clear(folder: Path) -> None:
     """Delete what vip wrote into a run folder, the manifest excepted, and nothing else."""
     names = (CANDIDATES, EMBEDDINGS, THUMBNAILS, KEYFRAMES, DESCRIPTIONS, JOURNAL, FAILURES, REPORT)
     pictures = [path for path in (folder / PICTURES).glob("*") if PICTURE_NAME.fullmatch(path.name)]
-    for path in (*(folder / name for name in names), *folder.rglob(f"*{PARTIAL_SUFFIX}"), *pictures):
+    partial = [path for path in folder.rglob(f"*{PARTIAL_SUFFIX}") if DECODED not in path.parts]
+    for path in (*(folder / name for name in names), *partial, *pictures):
         try:
             path.unlink(missing_ok=True)
         except OSError as exc:
             raise StoreError(f"{path} cannot be deleted: {exc.strerror}. Choose another folder with -o.") from exc
+
+
+class DecodedPictures:
+    """Candidates at full size on disk, so that those that become keyframes need not be decoded again (a `PictureKeeper`).
+
+    Only frames deep inside a GOP are kept: others are decoded again faster than they are written. Lossless formats wait
+    as quickly packed PNG files.
+    """
+
+    def __init__(self, folder: Path, suffix: str, effort: Callable[[int], int]) -> None:
+        self._folder, self._suffix, self._effort = folder / DECODED, suffix, effort
+
+    def wants(self, pts: int) -> bool:
+        return self._effort(pts) > DEAR_PACKETS
+
+    def keep(self, frame: Frame) -> None:
+        make_folder(self._folder)
+        write_picture(self._path(frame.pts), frame.image, png_compression=1)
+
+    def has(self, pts: int) -> bool:
+        return self._path(pts).exists()
+
+    def move(self, pts: int, path: Path) -> None:
+        """Make the picture a keyframe's."""
+        kept = self._path(pts)
+        if kept.suffix == path.suffix == ".jpg":
+            kept.replace(path)
+        else:
+            write_picture(path, read_picture(kept))
+
+    def clear(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _path(self, pts: int) -> Path:
+        return self._folder / f"{pts}.{'jpg' if self._suffix == 'jpg' else 'png'}"
 
 
 def picture_name(number: int, time_s: float, suffix: str, *, of: int) -> str:

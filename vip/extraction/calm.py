@@ -47,7 +47,7 @@ class Calm:
         before, usual_before = self._mean(times, NEAR_BEFORE_S), self._mean(times, USUAL_BEFORE_S)
         after, usual_after = self._mean(times, NEAR_AFTER_S, behind=True), self._mean(times, USUAL_AFTER_S)
         with np.errstate(invalid="ignore"):  # NaN where there is nothing to compare with, and then it is calm
-            return (before > BEFORE * (usual_before + self._least)) | (after > AFTER * (usual_after + self._least))
+            return np.asarray((before > BEFORE * (usual_before + self._least)) | (after > AFTER * (usual_after + self._least)), bool)
 
     def unseen(self, most: int) -> list[int]:
         """PTS of calm frames behind changes of the picture that no sync frame shows: the `most` strongest, in time order."""
@@ -67,9 +67,8 @@ class Calm:
         settled = np.searchsorted(shown, shown[sorted(found)] + SETTLED_S)
         return [int(pts) for pts in np.unique(self._index.shown_pts[settled[settled < len(shown)]])]
 
-    def _mean(self, times: Seconds, window_s: tuple[float, float], *, behind: bool = False) -> Seconds:
+    def _mean(self, times: npt.NDArray[np.floating], window_s: tuple[float, float], *, behind: bool = False) -> Seconds:
         """Mean size of the packets that are no sync packets in the window [start, end) around each time, or (start, end]; else NaN."""
-        side = "right" if behind else "left"
-        a, b = (np.searchsorted(self._times, times + edge, side) for edge in window_s)  # type: ignore[call-overload]
+        a, b = (np.searchsorted(self._times, times + edge, "right" if behind else "left") for edge in window_s)
         count = self._count[b] - self._count[a]
         return np.asarray((self._bytes[b] - self._bytes[a]) / np.where(count > 0, count, np.nan), np.float64)

@@ -28,6 +28,7 @@ class SyncSampler:
     """The sync frames, cheapest to decode and often at cuts; more where they are too few, fewer where they are very many."""
 
     name = "sync"
+    exact = False  # the sync frames are; those between them only fill gaps
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None:

@@ -22,7 +22,7 @@ SETTLING_FRAMES = 2  # a focus pull ends gradually: after the first good frame, 
 SETTLED = 1.3
 CALM_AFTER_S = (0.9, 0.6)  # a cross-fade rarely takes longer
 SAME_SHOT_COSINE = 0.5  # of a cross-fading frame to the clean one behind it; of two shots mostly less
-FARTHEST_PACKETS = 300  # decoding more than this for one calmer frame is too dear; candidates inside long GOPs are calm to begin with
+FARTHEST_PACKETS = 300  # decoding more than this for one calmer frame is too dear: inside long GOPs the many candidates have to do
 
 
 def look_further(
@@ -51,6 +51,8 @@ def look_further(
 def _probes(video: Video, looks: Sequence[Look], index: int, bad: set[int]) -> list[int]:
     """PTS behind a bad candidate, 0.2 s apart; none where another candidate comes so soon that it shows the rest of the shot."""
     if index + 1 < len(looks) and looks[index + 1].time_s - looks[index].time_s < FURTHEST_S:
+        return []
+    if video.effort(looks[index].pts) > FARTHEST_PACKETS:
         return []
     shown = video.index.shown_pts
     end = looks[index + 1].pts if index + 1 < len(looks) else int(shown[-1]) + 1
@@ -98,9 +100,8 @@ def _calm_probes(video: Video, look: Look) -> list[int]:
     shown, sync = index.shown_pts, index.sync_pts
     next_sync = int(np.searchsorted(sync, look.pts, side="right"))
     end = int(sync[next_sync]) if next_sync < len(sync) else int(shown[-1]) + 1
-    start = int(sync[next_sync - 1]) if next_sync else int(shown[0])
     targets = np.searchsorted(shown, [look.pts + round(after_s * ticks) for after_s in CALM_AFTER_S])
-    near = targets - int(np.searchsorted(shown, start)) < FARTHEST_PACKETS
-    found = [int(shown[place]) for place in targets[near] if place < len(shown) and shown[place] < end]
+    found = [int(shown[place]) for place in targets if place < len(shown) and shown[place] < end]
+    found = [pts for pts in found if video.effort(pts) <= FARTHEST_PACKETS]
     calm = ~Calm(index).restless(found)
     return [pts for pts, is_calm in zip(found, calm.tolist(), strict=True) if is_calm]

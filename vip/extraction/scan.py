@@ -7,8 +7,9 @@ not depend on how many there are, and memory holds one picture a thread.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -22,7 +23,7 @@ import numpy.typing as npt
 
 from vip.extraction.calm import Calm
 from vip.extraction.quality import WORKING_SIDE_PX, Measured, measure, shows_nothing
-from vip.protocols import Detector, Embedder
+from vip.protocols import Detector, Embedder, PictureKeeper
 from vip.records import Detection, Frame, Image, PacketIndex
 from vip.video import Video
 
@@ -79,15 +80,42 @@ def _thumbnail(image: Image) -> bytes:
     return data.tobytes()
 
 
-def scan(video: Video, pts: Sequence[int], looker: Looker, *, advance: Callable[[], None]) -> list[Look]:
-    """Look at these frames; those that cannot be decoded are missing from the result."""
+def scan(
+    video: Video,
+    pts: Sequence[int],
+    looker: Looker,
+    *,
+    exact: bool = True,
+    keeper: PictureKeeper | None = None,
+    advance: Callable[[], None],
+) -> list[Look]:
+    """Look at these frames; those that cannot be decoded are missing from the result.
+
+    Args:
+        exact: False takes a frame soon after the one asked for where it is cheaper to decode.
+        keeper: keeps pictures at full size.
+    """
 
     def work(reader: Video, batch: Sequence[int]) -> Iterator[Look]:
-        for frame in reader.frames(batch, longest_side_px=WORKING_SIDE_PX):
-            yield looker(frame)
+        frames = (reader.frames if exact else reader.frames_near)(batch, longest_side_px=WORKING_SIDE_PX, keeper=keeper)
+        for look in _beside(frames, looker) if alone else map(looker, frames):
+            yield look
             advance()
 
+    alone = len(video.groups(pts)) == 1
     return mark_restless(video.index, in_parallel(video, pts, work))
+
+
+def _beside(frames: Iterator[Frame], looker: Looker) -> Iterator[Look]:
+    """The looks at the frames, made in threads of their own while the next frames are decoded."""
+    cores = os.cpu_count() or 1
+    with ThreadPoolExecutor(cores) as pool:
+        pending: deque[Future[Look]] = deque()
+        for frame in frames:
+            pending.append(pool.submit(looker, frame))
+            if len(pending) > cores:
+                yield pending.popleft().result()
+        yield from (future.result() for future in pending)
 
 
 def mark_restless(index: PacketIndex, looks: Sequence[Look]) -> list[Look]:

@@ -65,7 +65,7 @@ def _weights(times_s: Sequence[float]) -> Numbers:
     """Square root of the seconds around each row: half of the gap on either side, and at the ends twice that of the one gap."""
     gaps = np.diff(np.asarray(times_s, np.float64)) if len(times_s) > 1 else np.ones(1)
     spans = (np.concatenate([gaps[:1], gaps]) + np.concatenate([gaps, gaps[-1:]]))[: len(times_s)] / 2
-    return np.sqrt(np.maximum(spans, 1e-3))
+    return np.asarray(np.sqrt(np.maximum(spans, 1e-3)), np.float64)
 
 
 def _joined(vectors: Vectors, weights: Numbers, most: int) -> npt.NDArray[np.int64]:

@@ -25,6 +25,7 @@ from av.video.stream import VideoStream
 
 from vip.errors import InputError
 from vip.pixels import Turn, degrees_of, shown_size, to_image, turn_of
+from vip.protocols import PictureKeeper
 from vip.records import Frame, PacketIndex, VideoInfo
 from vip.video.container import NOTHING_DECODES, decoder_of, open_container
 from vip.video.index import read_index
@@ -156,18 +157,23 @@ class Video:
 
     # ------------------------------------------------------------ decoding
 
-    def frames(self, pts: Sequence[int], *, longest_side_px: int | None = None) -> Iterator[Frame]:
+    def frames(self, pts: Sequence[int], *, longest_side_px: int | None = None, keeper: PictureKeeper | None = None) -> Iterator[Frame]:
         """Decode the frames with these PTS, in time order; those that cannot be decoded are left out.
 
         Stop iterating early and what comes behind is not decoded.
+
+        Args:
+            keeper: is given each frame that it wants at full size, just before the small one is yielded.
         """
         for frame in self._decoded(sorted(set(pts))):
-            yield from self._converted(frame, longest_side_px)
+            yield from self._converted(frame, longest_side_px, keeper)
 
-    def frames_near(self, pts: Sequence[int], *, longest_side_px: int | None = None) -> Iterator[Frame]:
+    def frames_near(
+        self, pts: Sequence[int], *, longest_side_px: int | None = None, keeper: PictureKeeper | None = None
+    ) -> Iterator[Frame]:
         """A frame at or soon after each of these PTS, whichever needs the least work: frames that no other needs are skipped."""
         if self.index.by_decoding:
-            yield from self.frames(pts, longest_side_px=longest_side_px)
+            yield from self.frames(pts, longest_side_px=longest_side_px, keeper=keeper)
             return
         reached = -math.inf
         for asked in self.groups(sorted(set(pts))):
@@ -181,19 +187,32 @@ class Video:
                     if group and frame.pts is not None and frame.pts >= group[0]:
                         reached = frame.pts
                         group = [stamp for stamp in group if stamp > reached]
-                        yield from self._converted(frame, longest_side_px)
+                        yield from self._converted(frame, longest_side_px, keeper)
             finally:
                 self._decoder.skip_frame = "DEFAULT"
-            yield from self.frames(group, longest_side_px=longest_side_px)
+            yield from self.frames(group, longest_side_px=longest_side_px, keeper=keeper)
 
-    def _converted(self, frame: VideoFrame, longest_side_px: int | None) -> Iterator[Frame]:
+    def _converted(self, frame: VideoFrame, longest_side_px: int | None, keeper: PictureKeeper | None) -> Iterator[Frame]:
         """The frame as a picture; nothing where damage made its format or its shape one that cannot be shown."""
         try:
-            image = to_image(frame, self.pixel_aspect, self._turn(frame), self._reformatter, longest_side_px=longest_side_px)
+            if keeper is not None and keeper.wants(cast(int, frame.pts)):
+                keeper.keep(self._picture(frame, None))
+            picture = self._picture(frame, longest_side_px)
         except (av.error.FFmpegError, MemoryError):
             self._damaged.add(frame.pts)
         else:
-            yield Frame(cast(int, frame.pts), self.time_base, image)
+            yield picture
+
+    def _picture(self, frame: VideoFrame, longest_side_px: int | None) -> Frame:
+        image = to_image(frame, self.pixel_aspect, self._turn(frame), self._reformatter, longest_side_px=longest_side_px)
+        return Frame(cast(int, frame.pts), self.time_base, image)
+
+    def effort(self, pts: int) -> int:
+        """How many packets have to be decoded to show the frame with this PTS, itself included."""
+        if self.index.by_decoding:
+            return int(np.searchsorted(self.index.pts, pts)) + 1
+        position = self._positions([pts])[0]
+        return position - self._anchor(position) + 1
 
     def _turn(self, frame: VideoFrame) -> Turn:
         rotation = frame.rotation
