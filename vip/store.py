@@ -39,7 +39,6 @@ THUMBNAILS = "thumbnails.zip"
 PARTIAL_SUFFIX = ".vip-part"
 
 PICTURE_NAME = re.compile(r"\d{4,}_\d{2,}h\d{2}m\d{2}\.\d{3}s\.(jpg|png|webp)")
-PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"})
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from vip.extraction.quality import WORKING_SIDE_PX, measure, verdict
 from vip.extraction.scan import Look, Looker, in_parallel
 from vip.records import Frame
-from vip.video import Video
+from vip.video import Reader
 
 STEP_S = 0.2
 FURTHEST_S = 1.5  # a shot that shows nothing good by then shows something else behind it
@@ -19,7 +19,7 @@ SETTLED = 1.3
 
 
 def look_further(
-    video: Video, looks: Sequence[Look], bad: Sequence[int], reference: Sequence[float], looker: Looker, *, advance: Callable[[], None]
+    video: Reader, looks: Sequence[Look], bad: Sequence[int], reference: Sequence[float], looker: Looker, *, advance: Callable[[], None]
 ) -> list[Look]:
     """A good frame for each bad one, where there is one before the next good candidate and within 1.5 s.
 
@@ -31,7 +31,7 @@ def look_further(
     probes = {index: _probes(video, looks, index, set(bad)) for index in bad}
     wanted = {pts: index for index in bad if (pts := next(iter(probes[index]), None)) is not None}
 
-    def work(reader: Video, batch: Sequence[int]) -> Iterator[Look]:
+    def work(reader: Reader, batch: Sequence[int]) -> Iterator[Look]:
         for first in batch:
             index = wanted[first]
             if found := _first_good(reader, probes[index], reference[index]):
@@ -41,7 +41,7 @@ def look_further(
     return in_parallel(video, sorted(wanted), work)
 
 
-def _probes(video: Video, looks: Sequence[Look], index: int, bad: set[int]) -> list[int]:
+def _probes(video: Reader, looks: Sequence[Look], index: int, bad: set[int]) -> list[int]:
     """PTS behind a bad candidate, 0.2 s apart. Of several bad ones in a row only the last looks: the others lie before it."""
     if index + 1 in bad and looks[index + 1].time_s - looks[index].time_s < FURTHEST_S:
         return []
@@ -52,7 +52,7 @@ def _probes(video: Video, looks: Sequence[Look], index: int, bad: set[int]) -> l
     return [int(shown[place]) for place in places if place < len(shown) and shown[place] < end]
 
 
-def _first_good(reader: Video, probes: Sequence[int], reference: float) -> Frame | None:
+def _first_good(reader: Reader, probes: Sequence[int], reference: float) -> Frame | None:
     """The first good frame, or one of the two behind it if that is clearly sharper. Decoding stops there."""
     best: Frame | None = None
     sharpness = 0.0

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from vip.extraction.quality import WORKING_SIDE_PX, Measured, measure, shows_nothing
 from vip.protocols import Detector, Embedder
 from vip.records import Detection, Frame, Image
-from vip.video import Video
+from vip.video import Reader
 
 SIGNATURE_SIZE = (32, 18)
 THUMBNAIL_SIDE_PX = 160
@@ -76,10 +76,10 @@ def _thumbnail(image: Image) -> bytes:
     return data.tobytes()
 
 
-def scan(video: Video, pts: Sequence[int], looker: Looker, *, advance: Callable[[], None]) -> list[Look]:
+def scan(video: Reader, pts: Sequence[int], looker: Looker, *, advance: Callable[[], None]) -> list[Look]:
     """Look at these frames; those that cannot be decoded are missing from the result."""
 
-    def work(reader: Video, batch: Sequence[int]) -> Iterator[Look]:
+    def work(reader: Reader, batch: Sequence[int]) -> Iterator[Look]:
         for frame in reader.frames(batch, longest_side_px=WORKING_SIDE_PX):
             yield looker(frame)
             advance()
@@ -87,7 +87,7 @@ def scan(video: Video, pts: Sequence[int], looker: Looker, *, advance: Callable[
     return in_parallel(video, pts, work)
 
 
-def in_parallel(video: Video, pts: Sequence[int], work: Callable[[Video, Sequence[int]], Iterator[ResultT]]) -> list[ResultT]:
+def in_parallel(video: Reader, pts: Sequence[int], work: Callable[[Reader, Sequence[int]], Iterator[ResultT]]) -> list[ResultT]:
     """Run `work` over the sorted PTS in batches that never split a GOP; the results in the order of the PTS.
 
     With fewer GOPs than cores the decoder itself works with threads.
@@ -96,7 +96,7 @@ def in_parallel(video: Video, pts: Sequence[int], work: Callable[[Video, Sequenc
     cores = os.cpu_count() or 1
     workers = min(cores, len(groups) or 1)
     stop = Event()
-    readers: SimpleQueue[Video | None] = SimpleQueue()
+    readers: SimpleQueue[Reader | None] = SimpleQueue()
 
     def run(batch: Sequence[int]) -> list[ResultT]:
         reader = readers.get()
