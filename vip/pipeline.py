@@ -18,7 +18,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from pathlib import Path, PurePath
 from time import perf_counter
 from typing import Any
 
@@ -37,7 +37,7 @@ from vip.prompts import load_prompts
 from vip.protocols import Engine, Observer, PictureKeeper, Silent
 from vip.records import Candidate, Counts, Decision, Failure, Keyframe, Manifest, Record, VideoInfo
 from vip.store import Run
-from vip.video import Video, sha256_of
+from vip.video import Reader, Source, open_video, source_of
 
 CHOSEN, WRITTEN = "choose", "write"  # stages in Manifest.seconds
 NEAR_S = 0.5  # a frame that stands for the planned one follows within this
@@ -46,7 +46,7 @@ MOST_PER_KEYFRAME_IN_STILLS = 12  # how many candidates a keyframe are tried whe
 
 
 def extract(
-    video: str | Path,
+    video: str | Path | Sequence[str | Path] | Source,
     *,
     out: str | Path | None = None,
     overwrite: bool = False,
@@ -57,10 +57,11 @@ def extract(
     """Choose the keyframes of a video and write the run folder (section 3.1).
 
     Args:
-        video: path of a video file.
+        video: path of a video file; http(s) address of one; folder or pattern (`frames/%04d.png`) of pictures, or a list of them.
         out: the run folder; by default `NAME.vip` in the current folder.
         overwrite: replace a run of another video or of other settings.
-        settings: or its fields as keywords: `keyframes=12`, `sampler=`, `embedder=`, `detector=`, `min_sharpness=`, `format=`.
+        settings: or its fields as keywords: `keyframes=12`, `sampler=`, `embedder=`, `detector=`, `min_sharpness=`, `format=`,
+            `start=`, `end=`, `stream=`.
 
     Returns:
         The run. An existing one of the same video and settings is returned as it is.
@@ -71,14 +72,15 @@ def extract(
         BackendError: a backend is unknown or not installed.
         StoreError: the folder cannot be written or is damaged.
     """
-    path = Path(video)
-    folder = Path(out) if out is not None else default_folder(path)
+    named = source_of(video)
+    folder = Path(out) if out is not None else default_folder(named)
     settings = _settings(ExtractSettings, settings, options)
     observer = observer or Silent()
-    manifest = _earlier(folder, path, settings, overwrite)
+    manifest = _earlier(folder, named, settings, overwrite)
     if manifest and WRITTEN in manifest.seconds:
         return Run(folder)
-    with Video(path) as source, store.making_folder(folder):
+    opened = open_video(named, stream=settings.stream, start_s=settings.start, end_s=settings.end)
+    with opened as source, store.making_folder(folder):
         if manifest is None or CHOSEN not in manifest.seconds:
             manifest = _choose(source, folder, settings, observer)
         _write(source, folder, manifest, observer)
@@ -89,12 +91,12 @@ def _settings(kind: type[SettingsT], settings: SettingsT | None, options: dict[s
     return settings if settings and not options else from_keywords(kind, {**(settings.model_dump() if settings else {}), **options})
 
 
-def default_folder(video: Path) -> Path:
+def default_folder(video: Source) -> Path:
     """`NAME.vip` in the current folder."""
     return Path(f"{video.stem}.vip")
 
 
-def _earlier(folder: Path, path: Path, settings: ExtractSettings, overwrite: bool) -> Manifest | None:
+def _earlier(folder: Path, named: Source, settings: ExtractSettings, overwrite: bool) -> Manifest | None:
     """The manifest of an earlier run of the same video and settings; None where there is nothing to go on from."""
     if not store.exists(folder / store.MANIFEST):
         if not overwrite and not store.is_empty(folder):
@@ -108,8 +110,8 @@ def _earlier(folder: Path, path: Path, settings: ExtractSettings, overwrite: boo
         raise
     wanted = settings.model_dump(mode="json")
     other = [f"{key} {manifest.settings.get(key)}, now {value}" for key, value in wanted.items() if manifest.settings.get(key) != value]
-    if not _same_file(manifest.video, path):
-        before, now = Path(manifest.video.path), path.absolute()
+    if not _same_file(manifest.video, named):
+        before, now = PurePath(manifest.video.path), PurePath(named.location)
         other.insert(0, f"video {before}, now {now}" if before.name == now.name else f"video {before.name}, now {now.name}")
     if not other:
         return None if overwrite and WRITTEN in manifest.seconds and _damaged(Run(folder)) else manifest
@@ -127,20 +129,21 @@ def _damaged(run: Run) -> bool:
         return True
 
 
-def _same_file(known: VideoInfo, path: Path) -> bool:
-    try:
-        stat = path.stat()
-    except OSError:
-        return known.path == str(path.absolute())  # what the run needs of the video may be done already
-    if stat.st_size != known.size_bytes:
+def _same_file(known: VideoInfo, named: Source) -> bool:
+    state = named.state()
+    if state is None:
+        return known.path == named.location  # what the run needs of the video may be done already
+    if state.size_bytes != known.size_bytes:
         return False
-    return stat.st_mtime_ns == known.modified_ns or sha256_of(path) == known.sha256
+    if known.sha256 is None:
+        return known.path == named.location and state.modified_ns == known.modified_ns
+    return state.modified_ns == known.modified_ns or named.sha256() == known.sha256
 
 
 # ---------------------------------------------------------------- choosing
 
 
-def _choose(video: Video, folder: Path, settings: ExtractSettings, observer: Observer) -> Manifest:
+def _choose(video: Reader, folder: Path, settings: ExtractSettings, observer: Observer) -> Manifest:
     """Look at the candidates, decide, and write everything but the pictures."""
     start = perf_counter()
     sampler = registry.sampler(settings.sampler)
@@ -148,19 +151,18 @@ def _choose(video: Video, folder: Path, settings: ExtractSettings, observer: Obs
     looker = Looker(registry.embedder(embedder), registry.detector(settings.detector))
     if why:
         observer.note(f"auto embedder: {embedder}, {why}")
-    with ThreadPoolExecutor(1) as hasher:
-        digest = hasher.submit(sha256_of, video.path)
-        planned = sampler.sample(video, keyframes=settings.keyframes)
-        decoded = store.DecodedPictures(folder, settings.format, video.effort)
-        decoded.clear()
-        looks = _look(video, planned, looker, settings, observer, exact=getattr(sampler, "exact", True), keeper=decoded)
-        info = video.info(sha256=digest.result())
-        losses = video.losses
-    lost = _lost(planned, looks, 0 if getattr(sampler, "exact", True) else round(NEAR_S / video.time_base))
+    exact = getattr(sampler, "exact", True)
+    planned = sampler.sample(video, keyframes=settings.keyframes)
+    decoded = store.DecodedPictures(folder, settings.format, video.effort)
+    decoded.clear()
+    looks = _look(video, planned, looker, settings, observer, exact=exact, keeper=decoded)
+    info = video.info()
+    losses = video.losses
+    lost = _lost(planned, looks, 0 if exact else round(NEAR_S / video.time_base))
     if lost:
         losses.append(f"{len(lost)} of {len(planned)} candidates could not be decoded; the others are used.")
     if not looks:
-        raise InputError(f"{video.path}: none of its {len(planned)} candidate frames can be decoded; the file is damaged.")
+        raise InputError(f"{video.source}: none of its {len(planned)} candidate frames can be decoded; the file is damaged.")
     embeddings = choose.embed(looks, looker.embedder)
     decisions, told = choose.choose(looks, embeddings, keyframes=settings.keyframes, min_sharpness=settings.min_sharpness)
     rows = _rows(looks, decisions, lost, video)
@@ -172,7 +174,7 @@ def _choose(video: Video, folder: Path, settings: ExtractSettings, observer: Obs
         backends={"sampler": sampler.name, "embedder": looker.embedder.name, "detector": looker.detector.name},
         versions=_versions(),
         device="cpu",
-        video_id=video.path.stem,
+        video_id=video.source.stem,
         video=info,
         notes=notes,
         counts=counts,
@@ -199,7 +201,7 @@ def _lost(planned: Sequence[int], looks: Sequence[Look], within: int) -> list[in
 
 
 def _look(
-    video: Video,
+    video: Reader,
     planned: Sequence[int],
     looker: Looker,
     settings: ExtractSettings,
@@ -231,7 +233,7 @@ def _look(
     return _calmed(video, looks, looker, settings, observer)
 
 
-def _calmed(video: Video, looks: list[Look], looker: Looker, settings: ExtractSettings, observer: Observer) -> list[Look]:
+def _calmed(video: Reader, looks: list[Look], looker: Looker, settings: ExtractSettings, observer: Observer) -> list[Look]:
     """The looks, and calm frames beside those that would be kept though they lie in a restless stretch."""
     likely = choose.would_keep(looks, keyframes=settings.keyframes, min_sharpness=settings.min_sharpness)
     restless = [look for look in likely if look.restless]
@@ -241,7 +243,7 @@ def _calmed(video: Video, looks: list[Look], looker: Looker, settings: ExtractSe
     return sorted([*looks, *(look for look in calm if look.pts not in known)], key=lambda look: look.pts)
 
 
-def _search_all(video: Video, looks: list[Look], looker: Looker, observer: Observer) -> list[Look]:
+def _search_all(video: Reader, looks: list[Look], looker: Looker, observer: Observer) -> list[Look]:
     """Where all candidates are plain black, look at every other frame until something shows."""
     known = {look.pts for look in looks}
     others = [pts for pts in video.index.shown_pts.tolist() if pts not in known]
@@ -262,7 +264,7 @@ def _different(looks: Sequence[Look], settings: ExtractSettings) -> int:
     return len(good) - len(choose.copies(looks, good))
 
 
-def _rows(looks: Sequence[Look], decisions: Sequence[Decision], lost: Sequence[int], video: Video) -> list[Candidate]:
+def _rows(looks: Sequence[Look], decisions: Sequence[Decision], lost: Sequence[int], video: Reader) -> list[Candidate]:
     """The rows of candidates.jsonl in time order; neighbours in a decision become row numbers."""
     by_pts = {look.pts: (look, decision) for look, decision in zip(looks, decisions, strict=True)}
     order = sorted([*by_pts, *lost])
@@ -300,8 +302,12 @@ def _shortfall(counts: Counts, info: VideoInfo) -> list[str]:
         return []
     reasons = [f"{counts.duplicates} show the same picture as another"] if counts.duplicates else []
     reasons += [f"{counts.bad} are bad"] if counts.bad else []
-    because = f"of {counts.candidates} candidates {' and '.join(reasons)}" if reasons else f"the video has {info.frames} frames"
+    because = f"of {counts.candidates} candidates {' and '.join(reasons)}" if reasons else _frames_of(info)
     return [f"{counts.keyframes} of the {counts.asked} keyframes asked for: {because}."]
+
+
+def _frames_of(info: VideoInfo) -> str:
+    return f"the video has {info.frames} frames" if info.frames is not None else f"the video has {info.sync_frames} sync frames"
 
 
 def _versions() -> dict[str, str]:
@@ -317,7 +323,7 @@ def _versions() -> dict[str, str]:
 # ---------------------------------------------------------------- writing
 
 
-def _write(video: Video, folder: Path, manifest: Manifest, observer: Observer) -> None:
+def _write(video: Reader, folder: Path, manifest: Manifest, observer: Observer) -> None:
     """Decode the keyframes at full size and write them; those that an earlier, killed run wrote are kept."""
     start = perf_counter()
     kept = [row for row in store.read_rows(folder / store.CANDIDATES, Candidate) if row.decision.kept]
@@ -326,11 +332,11 @@ def _write(video: Video, folder: Path, manifest: Manifest, observer: Observer) -
     store.make_folder(folder / store.PICTURES)
     with observer.track("Writing keyframes", len(kept)) as advance:
 
-        def work(reader: Video, batch: Sequence[int]) -> Iterator[int]:
+        def work(reader: Reader, batch: Sequence[int]) -> Iterator[tuple[int, tuple[int, ...]]]:
             for frame in reader.frames(batch):
                 store.write_picture(folder / store.PICTURES / names[frame.pts], frame.image)
                 advance()
-                yield frame.pts
+                yield frame.pts, frame.image.shape
 
         missing = [pts for pts, name in names.items() if not (folder / store.PICTURES / name).exists()]
         decoded = store.DecodedPictures(folder, suffix, video.effort)
@@ -338,9 +344,11 @@ def _write(video: Video, folder: Path, manifest: Manifest, observer: Observer) -
             decoded.move(pts, folder / store.PICTURES / names[pts])
             advance()
         missing = [pts for pts in missing if not (folder / store.PICTURES / names[pts]).exists()]
-        done = set(scan.in_parallel(video, missing, work))
-    if lost := set(missing) - done:
-        raise InputError(f"{video.path}: {len(lost)} keyframes could be decoded before and cannot now. Did the file change?")
+        shapes = dict(scan.in_parallel(video, missing, work))
+    if lost := set(missing) - set(shapes):
+        raise InputError(f"{video.source}: {len(lost)} keyframes could be decoded before and cannot now. Did the file change?")
+    for pts in names.keys() - set(missing):  # written before; pictures in a row have each a size of its own
+        shapes[pts] = store.read_picture(folder / store.PICTURES / names[pts]).shape
     rows = [
         Keyframe(
             id=f"{manifest.video_id}:{number:04d}",
@@ -348,8 +356,8 @@ def _write(video: Video, folder: Path, manifest: Manifest, observer: Observer) -
             time_s=row.time_s,
             pts=row.pts,
             image_path=f"{store.PICTURES}/{names[row.pts]}",
-            width_px=manifest.video.width_px,
-            height_px=manifest.video.height_px,
+            width_px=shapes[row.pts][1],
+            height_px=shapes[row.pts][0],
             quality=row.quality,
             detections=row.detections,
             candidate=row.index,

@@ -18,6 +18,7 @@ Image = npt.NDArray[np.uint8]  # (H, W, 3) RGB, upright, square pixels
 Vectors = npt.NDArray[np.float32]  # (N, D), rows of length 1
 
 SCHEMA_VERSION: Literal[1] = 1
+PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"})
 
 Rule = Literal[
     "kept",  # a keyframe
@@ -62,7 +63,7 @@ class PacketIndex:
     """The packets of one video stream in decoding order, read without decoding anything.
 
     All of length N: `pts` and `dts` int64; `is_sync` bool: decoding can start here; `size_bytes` int64;
-    `is_shown` bool: False where an edit list hides the frame from the viewer.
+    `is_shown` bool: False where an edit list hides the frame from the viewer, or where it lies outside --start and --end.
     """
 
     pts: npt.NDArray[np.int64]
@@ -73,6 +74,8 @@ class PacketIndex:
     time_base: Fraction
     by_decoding: bool = False
     """The file has no PTS: rows are the frames in the order in which the decoder gives them."""
+    is_sparse: bool = False
+    """Rows are some of the sync frames; what lies between them was not read."""
 
     def __post_init__(self) -> None:
         lengths = {len(column) for column in (self.pts, self.dts, self.is_sync, self.size_bytes, self.is_shown)}
@@ -134,10 +137,12 @@ class VideoInfo(Part):
     """What the container and the packet index say about the video that was read."""
 
     path: str
-    sha256: str
+    """Of an address without login and query, which may hold secrets."""
+    sha256: str | None
+    """Of the file; of pictures in a row: of their digests in that order. None for an address, which is not read whole."""
     size_bytes: int
-    modified_ns: int
-    """Modification time of the file, to know it again without hashing it."""
+    modified_ns: int | None
+    """Modification time of the file, to know it again without hashing it; None where a server does not say."""
     container: str
     codec: str
     pixel_format: str
@@ -154,7 +159,8 @@ class VideoInfo(Part):
     """PTS of the first frame; not 0 where the stream starts late."""
     end_time_s: float
     """PTS of the last frame."""
-    frames: int
+    frames: int | None
+    """Those that are shown within --start and --end; None where only the sync frames are known."""
     sync_frames: int
 
 

@@ -42,7 +42,6 @@ DECODED = f"decoded{PARTIAL_SUFFIX}"  # a folder, there while a run is being mad
 DEAR_PACKETS = 24  # frames that need more packets decoded are kept: encoding a JPEG costs less than decoding these again
 
 PICTURE_NAME = re.compile(r"\d{4,}_\d{2,}h\d{2}m\d{2}\.\d{3}s\.(jpg|png|webp)")
-PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"})
 
 
 @dataclass(frozen=True)

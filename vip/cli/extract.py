@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Any
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, err, print_json
 from vip.cli.console import keyframes as count_of
-from vip.cli.inputs import find_videos, run_folders
+from vip.cli.inputs import find_videos, from_folder, run_folders
 from vip.clock import clock
 from vip.errors import SomeFailedError, VipError
 
 if TYPE_CHECKING:
     from vip.store import Run
+    from vip.video import Source
 
 EXAMPLES = """[bold]Examples[/bold]
 vip extract video.mp4                        12 keyframes into video.vip/
 vip extract video.mp4 -n 32 -o frames/       32 of them into frames/
 vip extract clips/ -o runs/                  a run folder for each video of a folder
+vip extract https://example.org/video.mp4    read in parts from a server, not downloaded whole
+vip extract 'frames/%04d.png'                pictures in a row; or a folder of them, or photos/*.jpg
+vip extract video.mp4 --start 1:00 --end 90  half a minute of it
 vip extract video.mp4 --json | jq .keyframes
 """
 
@@ -66,14 +70,14 @@ def extract_command(
 
     registry.check(sampler=settings.sampler, embedder=settings.embedder, detector=settings.detector)
 
-    def work(video: Path, folder: Path) -> None:
+    def work(video: Source, folder: Path) -> None:
         run = extract(video, out=folder, overwrite=overwrite, settings=settings, observer=console)
         show(run, video, console)
 
     each(videos, out, work, console)
 
 
-def each(given: Sequence[Path], out: Path | None, work: Callable[[Path, Path], None], console: Console) -> None:
+def each(given: Sequence[str], out: Path | None, work: Callable[[Source, Path], None], console: Console) -> None:
     """Do the work for each video; one bad file does not stop the rest.
 
     Raises:
@@ -81,7 +85,7 @@ def each(given: Sequence[Path], out: Path | None, work: Callable[[Path, Path], N
         SomeFailedError: some of several failed; failures.jsonl in `out` says which and why.
     """
     videos = find_videos(given)
-    several = len(videos) > 1 or videos[0] not in given  # but from a folder
+    several = len(videos) > 1 or from_folder(videos[0], given)
     folders = run_folders(videos, out, several=several)
     if not several:
         work(videos[0], folders[videos[0]])
@@ -108,7 +112,7 @@ def each(given: Sequence[Path], out: Path | None, work: Callable[[Path, Path], N
         log.unlink(missing_ok=True)
 
 
-def show(run: Run, video: Path, console: Console) -> None:
+def show(run: Run, video: Source, console: Console) -> None:
     """The result of an extraction for people, or as JSON."""
     if console.as_json:
         print_json(summary(run, video))
@@ -121,7 +125,7 @@ def show(run: Run, video: Path, console: Console) -> None:
         console.detail(f"Seconds: {', '.join(f'{stage} {seconds:.2f}' for stage, seconds in run.manifest.seconds.items())}.")
 
 
-def summary(run: Run, video: Path) -> dict[str, Any]:
+def summary(run: Run, video: Source) -> dict[str, Any]:
     """What --json prints of a run."""
     manifest = run.manifest
     return {

@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
-Videos = Annotated[list[Path], typer.Argument(help="Video files, or folders of them.", show_default=False)]
+Videos = Annotated[
+    list[str],
+    typer.Argument(help="Video files, http(s) addresses, folders of videos; folders, patterns and lists of pictures.", show_default=False),
+]
 Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", help="The run folder; with several videos, the folder for their run folders.", show_default="NAME.vip"),

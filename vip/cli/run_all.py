@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vip.cli import caption as caption_cli
 from vip.cli import extract as extract_cli
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, print_json
 from vip.cli.console import keyframes as count_of
+
+if TYPE_CHECKING:
+    from vip.video import Source
 
 EXAMPLES = """[bold]Examples[/bold]
 vip run video.mp4                              keyframes, captions and a page into video.vip/
@@ -49,7 +53,7 @@ def run_command(
 
     registry.check(sampler=extraction.sampler, embedder=extraction.embedder, detector=extraction.detector, engine=captioning.engine)
 
-    def work(video: Path, folder: Path) -> None:
+    def work(video: Source, folder: Path) -> None:
         done = run(video, out=folder, overwrite=overwrite, extraction=extraction, captioning=captioning, observer=console)
         if as_json:
             descriptions = [row.model_dump(mode="json") for row in done.descriptions]

@@ -14,7 +14,7 @@ from vip.extraction.calm import Calm
 from vip.extraction.quality import WORKING_SIDE_PX, measure, verdict
 from vip.extraction.scan import Look, Looker, in_parallel, mark_restless
 from vip.records import Frame
-from vip.video import Video
+from vip.video import Reader
 
 STEP_S = 0.2
 FURTHEST_S = 1.5  # a shot that shows nothing good by then shows something else behind it
@@ -26,7 +26,7 @@ FARTHEST_PACKETS = 300  # decoding more than this for one calmer frame is too de
 
 
 def look_further(
-    video: Video, looks: Sequence[Look], bad: Sequence[int], reference: Sequence[float], looker: Looker, *, advance: Callable[[], None]
+    video: Reader, looks: Sequence[Look], bad: Sequence[int], reference: Sequence[float], looker: Looker, *, advance: Callable[[], None]
 ) -> list[Look]:
     """A good frame for each bad one, where there is one before the next good candidate and within 1.5 s.
 
@@ -38,7 +38,7 @@ def look_further(
     probes = {index: _probes(video, looks, index, set(bad)) for index in bad}
     wanted = {pts: index for index in bad if (pts := next(iter(probes[index]), None)) is not None}
 
-    def work(reader: Video, batch: Sequence[int]) -> Iterator[Look]:
+    def work(reader: Reader, batch: Sequence[int]) -> Iterator[Look]:
         for first in batch:
             index = wanted[first]
             if found := _first_good(reader, probes[index], reference[index]):
@@ -48,7 +48,7 @@ def look_further(
     return mark_restless(video.index, in_parallel(video, sorted(wanted), work))
 
 
-def _probes(video: Video, looks: Sequence[Look], index: int, bad: set[int]) -> list[int]:
+def _probes(video: Reader, looks: Sequence[Look], index: int, bad: set[int]) -> list[int]:
     """PTS behind a bad candidate, 0.2 s apart; none where another candidate comes so soon that it shows the rest of the shot."""
     if index + 1 < len(looks) and looks[index + 1].time_s - looks[index].time_s < FURTHEST_S:
         return []
@@ -61,7 +61,7 @@ def _probes(video: Video, looks: Sequence[Look], index: int, bad: set[int]) -> l
     return [int(shown[place]) for place in places if place < len(shown) and shown[place] < end]
 
 
-def _first_good(reader: Video, probes: Sequence[int], reference: float) -> Frame | None:
+def _first_good(reader: Reader, probes: Sequence[int], reference: float) -> Frame | None:
     """The first good frame, or one of the two behind it if that is clearly sharper. Decoding stops there."""
     best: Frame | None = None
     sharpness = 0.0
@@ -77,12 +77,12 @@ def _first_good(reader: Video, probes: Sequence[int], reference: float) -> Frame
     return best
 
 
-def look_for_calm(video: Video, restless: Sequence[Look], looker: Looker, *, advance: Callable[[], None]) -> list[Look]:
+def look_for_calm(video: Reader, restless: Sequence[Look], looker: Looker, *, advance: Callable[[], None]) -> list[Look]:
     """A calm frame of the same shot behind each restless one, where there is one before the next sync frame."""
     probes = {look.pts: _calm_probes(video, look) for look in restless}
     shots = {pts: look for look in restless for pts in probes[look.pts][:1]}
 
-    def work(reader: Video, batch: Sequence[int]) -> Iterator[Look]:
+    def work(reader: Reader, batch: Sequence[int]) -> Iterator[Look]:
         for first in batch:
             before = shots[first]
             for frame in reader.frames(probes[before.pts][:1], longest_side_px=WORKING_SIDE_PX):
@@ -94,7 +94,7 @@ def look_for_calm(video: Video, restless: Sequence[Look], looker: Looker, *, adv
     return mark_restless(video.index, in_parallel(video, sorted(shots), work))
 
 
-def _calm_probes(video: Video, look: Look) -> list[int]:
+def _calm_probes(video: Reader, look: Look) -> list[int]:
     """PTS of calm frames behind a restless one in its GOP, the best first."""
     index, ticks = video.index, 1 / float(video.time_base)
     shown, sync = index.shown_pts, index.sync_pts

@@ -11,8 +11,8 @@ import numpy as np
 from vip.errors import InputError
 from vip.extraction.quality import WORKING_SIDE_PX, measure
 from vip.protocols import Detector
-from vip.records import Failure, Image, Keyframe
-from vip.store import PICTURE_SUFFIXES, read_picture
+from vip.records import PICTURE_SUFFIXES, Failure, Image, Keyframe
+from vip.store import read_picture
 
 
 def pictures_in(folder: Path) -> list[Path]:

@@ -25,7 +25,7 @@ from vip.extraction.calm import Calm
 from vip.extraction.quality import WORKING_SIDE_PX, Measured, measure, shows_nothing
 from vip.protocols import Detector, Embedder, PictureKeeper
 from vip.records import Detection, Frame, Image, PacketIndex
-from vip.video import Video
+from vip.video import Reader
 
 SIGNATURE_SIZE = (32, 18)
 THUMBNAIL_SIDE_PX = 160
@@ -81,7 +81,7 @@ def _thumbnail(image: Image) -> bytes:
 
 
 def scan(
-    video: Video,
+    video: Reader,
     pts: Sequence[int],
     looker: Looker,
     *,
@@ -96,7 +96,7 @@ def scan(
         keeper: keeps pictures at full size.
     """
 
-    def work(reader: Video, batch: Sequence[int]) -> Iterator[Look]:
+    def work(reader: Reader, batch: Sequence[int]) -> Iterator[Look]:
         frames = (reader.frames if exact else reader.frames_near)(batch, longest_side_px=WORKING_SIDE_PX, keeper=keeper)
         for look in _beside(frames, looker) if alone else map(looker, frames):
             yield look
@@ -124,7 +124,7 @@ def mark_restless(index: PacketIndex, looks: Sequence[Look]) -> list[Look]:
     return [replace(look, restless=flag) for look, flag in zip(looks, flags, strict=True)]
 
 
-def in_parallel(video: Video, pts: Sequence[int], work: Callable[[Video, Sequence[int]], Iterator[ResultT]]) -> list[ResultT]:
+def in_parallel(video: Reader, pts: Sequence[int], work: Callable[[Reader, Sequence[int]], Iterator[ResultT]]) -> list[ResultT]:
     """Run `work` over the sorted PTS in batches that never split a GOP; the results in the order of the PTS.
 
     With fewer GOPs than cores the decoder itself works with threads.
@@ -133,7 +133,7 @@ def in_parallel(video: Video, pts: Sequence[int], work: Callable[[Video, Sequenc
     cores = os.cpu_count() or 1
     workers = min(cores, len(groups) or 1)
     stop = Event()
-    readers: SimpleQueue[Video | None] = SimpleQueue()
+    readers: SimpleQueue[Reader | None] = SimpleQueue()
 
     def run(batch: Sequence[int]) -> list[ResultT]:
         reader = readers.get()

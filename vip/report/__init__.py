@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from vip.config import CaptionSettings, ExtractSettings
@@ -10,10 +11,11 @@ from vip.pipeline import caption, extract
 from vip.protocols import Observer
 from vip.report.page import write_report
 from vip.store import Run
+from vip.video import Source
 
 
 def run(
-    video: str | Path,
+    video: str | Path | Sequence[str | Path] | Source,
     *,
     out: str | Path | None = None,
     overwrite: bool = False,

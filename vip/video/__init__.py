@@ -1,6 +1,7 @@
-"""Reading video: `Video` opens a file, indexes its packets, and decodes just the frames that are asked for."""
+"""Reading video: `open_video` opens what the user named, indexes it, and decodes just the frames that are asked for."""
 
-from vip.video.container import VIDEO_SUFFIXES, sha256_of
+from vip.video.opening import Reader, open_video
 from vip.video.reader import Video
+from vip.video.source import VIDEO_SUFFIXES, AddressSource, FileSource, PicturesSource, Source, source_of
 
-__all__ = ["VIDEO_SUFFIXES", "Video", "sha256_of"]
+__all__ = ["VIDEO_SUFFIXES", "AddressSource", "FileSource", "PicturesSource", "Reader", "Source", "Video", "open_video", "source_of"]

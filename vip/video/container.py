@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
+from fractions import Fraction
+from io import RawIOBase
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import av
 import av.error
@@ -14,52 +15,111 @@ from av.video.codeccontext import VideoCodecContext
 from av.video.stream import VideoStream
 
 from vip.errors import InputError
+from vip.video.hashed import HashedFile
+from vip.video.size import MOST_PIXELS, check_size
+from vip.video.source import AddressSource, FileSource
 
-VIDEO_SUFFIXES = frozenset(
-    {".3gp", ".avi", ".divx", ".f4v", ".flv", ".gif", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".mts"}
-    | {".mxf", ".ogm", ".ogv", ".ts", ".vob", ".webm", ".wmv"}
-)
 NOT_VIDEO = frozenset({"tty", "ass", "srt", "webvtt"})  # containers in which FFmpeg would draw or carry text
 PLAYLISTS = frozenset({"hls", "applehttp", "concat", "dash", "imf", "sdp", "sap", "rtp", "rtsp", "vobsub", "ism"})  # they open other files
 PLAYLIST_STARTS = (b"#EXTM3U", b"ffconcat")
 NOTHING_DECODES = "{}: not one frame can be decoded. The file is damaged, or its codec is unknown here (`vip doctor`)."
 ALPHA_DECODERS = {"vp8": "libvpx", "vp9": "libvpx-vp9"}  # FFmpeg's own VP8 and VP9 decoders drop the alpha channel
+MOST_STRETCHED = 16  # pixel aspect ratios beyond this are no video's
+BUFFER_BYTES = 2**16  # read at once from a Python file: half the calls of the usual 32 KiB, and little too much after a seek
 
 
-def open_container(path: Path) -> tuple[InputContainer, VideoStream]:
-    """Open a local file and find its video stream; other streams are not read.
+def open_container(
+    source: FileSource | AddressSource, *, which: int = 0, file: RawIOBase | None = None
+) -> tuple[InputContainer, VideoStream]:
+    """Open a file and choose one of its video streams; the other streams are not read.
+
+    Args:
+        which: of the video streams, counted from 0 without cover pictures.
+        file: where the bytes come from; without it FFmpeg opens the local file itself.
 
     Raises:
         InputError: one sentence for each way in which a file can be no video.
     """
     try:
-        if path.is_dir():
-            raise InputError(f"{path} is a folder, not a video.")
-        if not path.exists():
-            raise InputError(f"{path} does not exist. Check the path.")
-        if path.stat().st_size == 0:
-            raise InputError(f"{path} is empty (0 bytes). Copy or download it again.")
-        with path.open("rb") as file:
-            if file.read(16).startswith(PLAYLIST_STARTS):
-                raise InputError(f"{path} is a playlist: it holds no pictures and only names other files. Give one of those.")
-        container = av.open(f"file:{path.absolute()}", options=_one_file_only(), metadata_errors="replace")
-    except PermissionError as exc:
-        raise InputError(f"{path} may not be read (permission denied).") from exc
+        if isinstance(source, FileSource):
+            _check_file(source.path)
+        if file is not None:
+            _check_start(source, file)
+        container = av.open(
+            cast(Any, file) or f"file:{source.location}", options=_one_file_only(), metadata_errors="replace", buffer_size=BUFFER_BYTES
+        )
     except (av.error.FFmpegError, OSError) as exc:
-        raise InputError(f"{path} is not a video that FFmpeg can read ({exc.strerror}). Is it damaged or incomplete?") from exc
-    streams = [stream for stream in container.streams.video if not stream.disposition & Disposition.attached_pic]
-    if streams and not any(stream.codec_context for stream in streams):
+        raise _unopened(source, exc) from exc
+    try:
+        return container, _choose_stream(container, source, which)
+    except InputError:
         container.close()
-        raise InputError(f"{path}: the codec of its pictures is unknown here (`vip doctor`).")
-    streams = [stream for stream in streams if stream.codec_context]
+        raise
+
+
+def open_hashed(source: FileSource) -> HashedFile:
+    """A local file that is hashed while it is read.
+
+    Raises:
+        InputError: it cannot be opened, or is empty.
+    """
+    try:
+        _check_file(source.path)
+        return HashedFile(source.path)
+    except OSError as exc:
+        raise _unopened(source, exc) from exc
+
+
+def _unopened(source: FileSource | AddressSource, exc: OSError | av.error.FFmpegError) -> InputError:
+    if isinstance(exc, PermissionError):
+        return InputError(f"{source} may not be read (permission denied).")
+    return InputError(f"{source} is not a video that FFmpeg can read ({exc.strerror}). Is it damaged or incomplete?")
+
+
+def _check_file(path: Path) -> None:
+    if path.is_dir():
+        raise InputError(f"{path} is a folder, not a video.")
+    if not path.exists():
+        raise InputError(f"{path} does not exist. Check the path.")
+    if path.stat().st_size == 0:
+        raise InputError(f"{path} is empty (0 bytes). Copy or download it again.")
+
+
+def _check_start(source: FileSource | AddressSource, file: RawIOBase) -> None:
+    start = file.read(16) or b""
+    file.seek(0)
+    if start.startswith(PLAYLIST_STARTS):
+        raise InputError(f"{source} is a playlist: it holds no pictures and only names other files. Give one of those.")
+
+
+def _choose_stream(container: InputContainer, source: FileSource | AddressSource, which: int) -> VideoStream:
+    moving = [stream for stream in container.streams.video if not stream.disposition & Disposition.attached_pic]
+    streams = [stream for stream in moving if stream.codec_context]
+    if moving and not streams:
+        raise InputError(f"{source}: the codec of its pictures is unknown here (`vip doctor`).")
     if not streams or not NOT_VIDEO.isdisjoint(container.format.name.split(",")):
         kinds = "text" if streams else _kinds_of(container)
-        container.close()
-        raise InputError(f"{path} holds no video stream, only {kinds}. Give a file with pictures.")
+        raise InputError(f"{source} holds no video stream, only {kinds}. Give a file with pictures.")
+    if which >= len(streams):
+        listed = "; ".join(f"{number}: {_described(stream)}" for number, stream in enumerate(streams))
+        raise InputError(f"{source} has no video stream {which}. Choose with --stream among: {listed}.")
+    chosen = streams[which]
+    check_size(str(source), chosen.width, chosen.height, pixel_aspect_of(chosen))
     for stream in container.streams:
-        if stream is not streams[0]:
+        if stream is not chosen:
             stream.discard = Discard.all
-    return container, streams[0]
+    return chosen
+
+
+def pixel_aspect_of(stream: VideoStream) -> Fraction:
+    """Width of a stored pixel in units of its height; 1 where the file says nothing, or what only damage can say."""
+    stated = stream.sample_aspect_ratio or Fraction(1)
+    return stated if 1 / MOST_STRETCHED <= stated <= MOST_STRETCHED else Fraction(1)
+
+
+def _described(stream: VideoStream) -> str:
+    language = stream.metadata.get("language", "und")
+    return f"{stream.codec_context.codec.canonical_name} {stream.width}x{stream.height}" + (f" ({language})" if language != "und" else "")
 
 
 def _kinds_of(container: InputContainer) -> str:
@@ -70,20 +130,17 @@ def _kinds_of(container: InputContainer) -> str:
 def _one_file_only() -> dict[str, str]:
     """Options that keep FFmpeg from opening anything but the file itself, whatever the file says."""
     formats = [name for name in sorted(av.formats_available) if PLAYLISTS.isdisjoint(name.split(","))]
-    return {"protocol_whitelist": "file", "format_whitelist": ",".join(formats), "pattern_type": "none"}
+    whole = {"protocol_whitelist": "file", "format_whitelist": ",".join(formats), "pattern_type": "none"}
+    return {**whole, "max_pixels": str(MOST_PIXELS)}  # the decoder that FFmpeg uses while opening obeys it too
 
 
 def decoder_of(stream: VideoStream, threads: int) -> VideoCodecContext:
+    """A decoder that refuses pictures of absurd size, also where the size changes in the middle of the stream."""
     context = stream.codec_context
     tags = {name.lower(): value for name, value in stream.metadata.items()}  # as a tag of its own it is ALPHA_MODE
     if tags.get("alpha_mode") == "1" and context.name in ALPHA_DECODERS:
         context = cast(VideoCodecContext, av.CodecContext.create(ALPHA_DECODERS[context.name], "r"))
     context.thread_type = "NONE" if threads == 1 else "AUTO"
     context.thread_count = threads
+    context.options = {"max_pixels": str(MOST_PIXELS)}
     return context
-
-
-def sha256_of(path: Path) -> str:
-    """Hex digest of the whole file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -2,88 +2,168 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+from av.packet import Packet
+from av.video.frame import VideoFrame
+from av.video.stream import VideoStream
 
 from vip.errors import InputError
 from vip.records import PacketIndex
 from vip.video.container import NOTHING_DECODES
-
-if TYPE_CHECKING:
-    from vip.video.reader import Video
+from vip.video.packets import PacketCache
+from vip.video.span import Span
 
 LEAST_DIFFERENT = 0.9  # of the PTS, or they are no times
 
+VideoPacket: TypeAlias = "Packet[VideoStream]"
 
-def read_index(video: Video) -> PacketIndex:
-    rows: list[tuple[int, int, bool, int, bool]] = []
-    timeless = False
-    for packet in video._packets:
-        timeless |= packet.pts is None
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a container says ahead of its packets."""
+
+    time_base: Fraction
+    formats: frozenset[str]
+    frames: int
+    """Those of the stream; 0 where they are not counted."""
+    duration_s: float | None
+    rate: Fraction
+    reorders: bool
+    """The decoder shows frames in another order than that of the packets."""
+
+
+class Indexable(Protocol):
+    """An open video, as its index needs it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def header(self) -> Header: ...
+
+    def packets(self) -> Iterator[VideoPacket]:
+        """All packets, from the start of the file or from where it was sought."""
+
+    def all_frames(self) -> Iterator[VideoFrame]:
+        """All frames, by decoding from the start of the file."""
+
+    def starts_at(self, index: PacketIndex, position: int) -> bool:
+        """Whether the decoder calls all it gives for this packet alone key frames."""
+
+    def lose(self, sentence: str) -> None:
+        """Note what cannot be read."""
+
+
+class Columns:
+    """The columns of an index while it grows: 26 bytes a packet, where a list of tuples takes 250."""
+
+    def __init__(self) -> None:
+        self.pts, self.dts, self.size, self.sync, self.shown = array("q"), array("q"), array("q"), array("b"), array("b")
+
+    def add(self, packet: VideoPacket) -> int:
+        """Add a row, and return its PTS."""
         pts = packet.pts if packet.pts is not None else packet.dts or 0
-        dts = packet.dts if packet.dts is not None else pts
-        rows.append((pts, dts, packet.is_keyframe, packet.size, not packet.is_discard))
-    video._next = len(rows)
-    if not rows:
-        raise InputError(f"{video.path} holds a video stream without a readable frame. The file is cut off or damaged.")
-    table = np.array(rows, np.int64)
-    shown = table[:, 4].astype(bool)
-    if not shown.any():
-        shown[:] = True
-    time_base = video._stream.time_base or Fraction(1, 90_000)
-    index = PacketIndex(table[:, 0], table[:, 1], table[:, 2].astype(bool), table[:, 3], shown, time_base)
-    if timeless or _times_are_wrong(video, index):
-        return _index_by_decoding(video, index)
-    _note_truncation(video, index)
-    return _believe_decoder(video, index)
+        self.pts.append(pts)
+        self.dts.append(packet.dts if packet.dts is not None else pts)
+        self.size.append(packet.size)
+        self.sync.append(packet.is_keyframe)
+        self.shown.append(not packet.is_discard)
+        return pts
+
+    def __len__(self) -> int:
+        return len(self.pts)
+
+    def index(self, time_base: Fraction, *, is_sparse: bool = False) -> PacketIndex:
+        pts, dts, size = (np.frombuffer(column, np.int64) for column in (self.pts, self.dts, self.size))
+        sync, shown = (np.frombuffer(column, np.bool_) for column in (self.sync, self.shown))
+        return PacketIndex(pts, dts, sync, size, shown if shown.any() else np.ones(len(self), bool), time_base, is_sparse=is_sparse)
 
 
-def _note_truncation(video: Video, index: PacketIndex) -> None:
+def read_index(video: Indexable, span: Span, cache: PacketCache, *, from_start: bool = True) -> PacketIndex:
+    """The index of the frames within the span; the packets of its sync frames go into the cache as they pass.
+
+    Args:
+        from_start: the packets begin with the first of the file.
+
+    Raises:
+        InputError: there is no packet, nothing decodes, or nothing lies within the span.
+    """
+    columns, timeless, ended = _read_packets(video, span, cache)
+    if not columns:
+        raise InputError(f"{video.name} holds a video stream without a readable frame. The file is cut off or damaged.")
+    index = columns.index(video.header.time_base)
+    if timeless or _times_are_wrong(video.header, index):
+        cache.clear()
+        return span.restrict(_index_by_decoding(video, index), video.name)
+    if from_start and not ended:
+        _note_truncation(video, index)
+    believed = _believe_decoder(video, index)
+    if believed is not index:
+        cache.clear()
+    return span.restrict(believed, video.name)
+
+
+def _read_packets(video: Indexable, span: Span, cache: PacketCache) -> tuple[Columns, bool, bool]:
+    """The columns; whether a packet had no PTS; whether reading ended behind the span, with some of it seen."""
+    columns, timeless, seen = Columns(), False, False
+    first, last = span.ticks(video.header.time_base)
+    for packet in video.packets():
+        timeless |= packet.pts is None
+        pts = columns.add(packet)
+        seen |= first <= pts <= last
+        if packet.is_keyframe and (pts >= first or len(columns) == 1):
+            cache.keep(len(columns) - 1, packet)
+        if seen and not timeless and packet.dts is not None and packet.dts > last:
+            return columns, timeless, True  # no later packet is shown before its DTS
+    return columns, timeless, False
+
+
+def _note_truncation(video: Indexable, index: PacketIndex) -> None:
     """MP4 counts its frames ahead of the data; other containers may state a duration."""
-    named, header_s = video._stream.frames, video._header_duration_s()
+    named, header_s = video.header.frames, video.header.duration_s
     there_s = float(int(np.ptp(index.pts)) * index.time_base)
     hidden = named and header_s and header_s - there_s < 1.5 * header_s / named  # by an edit list, which leaves no gap at the end
     if named and len(index) < named and not hidden:
-        video._losses.append(f"The file ends early: {len(index)} of its {named} frames are there, and they are used.")
+        video.lose(f"The file ends early: {len(index)} of its {named} frames are there, and they are used.")
     elif header_s and not named and there_s < 0.9 * header_s - 2:
-        video._losses.append(f"The file ends early: {there_s:.1f} of {header_s:.1f} s are there, and they are used.")
+        video.lose(f"The file ends early: {there_s:.1f} of {header_s:.1f} s are there, and they are used.")
 
 
-def _times_are_wrong(video: Video, index: PacketIndex) -> bool:
+def _times_are_wrong(header: Header, index: PacketIndex) -> bool:
     """Whether the order of the PTS is not that of the pictures.
 
     AVI has no PTS; for H.264 that reorders frames FFmpeg makes some up, in the order of the packets. And in
     recordings put together from several, each with a clock of its own, the same times come again.
     """
-    made_up = "avi" in video._container.format.name.split(",") and video._decoder.has_b_frames and bool((np.diff(index.pts) > 0).all())
+    made_up = "avi" in header.formats and header.reorders and bool((np.diff(index.pts) > 0).all())
     return made_up or len(np.unique(index.pts)) < LEAST_DIFFERENT * len(index)
 
 
-def _believe_decoder(video: Video, index: PacketIndex) -> PacketIndex:
+def _believe_decoder(video: Indexable, index: PacketIndex) -> PacketIndex:
     """GIF, and MP4 without a sync table, flag every packet as sync: ask the decoder about three of them."""
     if len(index) == 1 or index.is_sync.mean() < 0.9:
         return index
-    video._take(index)
-    probes = {int(video._sync[1]), int(video._sync[len(video._sync) // 2]), int(video._sync[-1])}
-    shown = [[frame.key_frame for frame in video._decode_packets(position, position)] for position in probes]
-    if all(frames and all(frames) for frames in shown):
+    sync = np.flatnonzero(index.is_sync)
+    if all(video.starts_at(index, position) for position in {int(sync[1]), int(sync[len(sync) // 2]), int(sync[-1])}):
         return index
     return replace(index, is_sync=np.arange(len(index)) == 0)
 
 
-def _index_by_decoding(video: Video, packets: PacketIndex) -> PacketIndex:
+def _index_by_decoding(video: Indexable, packets: PacketIndex) -> PacketIndex:
     """Files without PTS (raw streams, old AVI): the decoder's output order and its DTS say when a frame is shown."""
-    video._rewind()
-    tick = max(1, round(1 / ((video._stream.average_rate or 25) * packets.time_base)))
-    times = [(frame.pts, frame.dts) for frame in video._decode_all()]
+    tick = max(1, round(1 / (video.header.rate * packets.time_base)))
+    times = [(frame.pts, frame.dts) for frame in video.all_frames()]
     if not times:
-        raise InputError(NOTHING_DECODES.format(video.path))
+        raise InputError(NOTHING_DECODES.format(video.name))
     stamps, _ = min((_increasing(column, tick) for column in zip(*times, strict=True)), key=lambda made: made[1])
-    pts = np.array(stamps, np.int64)
+    pts: npt.NDArray[np.int64] = np.array(stamps, np.int64)
     sizes = np.resize(packets.size_bytes, len(pts))
     return PacketIndex(pts, pts, np.arange(len(pts)) == 0, sizes, np.ones(len(pts), bool), packets.time_base, by_decoding=True)
 

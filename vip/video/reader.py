@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from fractions import Fraction
 from itertools import groupby, islice
 from pathlib import Path
+from threading import Event
 from types import TracebackType
 from typing import cast
 
@@ -27,44 +30,88 @@ from vip.errors import InputError
 from vip.pixels import Turn, degrees_of, shown_size, to_image, turn_of
 from vip.protocols import PictureKeeper
 from vip.records import Frame, PacketIndex, VideoInfo
-from vip.video.container import NOTHING_DECODES, decoder_of, open_container
-from vip.video.index import read_index
+from vip.video.container import NOTHING_DECODES, decoder_of, open_container, open_hashed, pixel_aspect_of
+from vip.video.hashed import HashedFile
+from vip.video.index import Header, read_index
+from vip.video.packets import PacketCache
+from vip.video.remote import Remote, RemoteFile
+from vip.video.source import AddressSource, FileSource
+from vip.video.span import WHOLE, Span
+from vip.video.sparse import read_remote_index
 
 LINEAR_CONTAINERS = frozenset({"mpegts", "mpeg", "flv", "asf"})  # without an index: reading on costs less than a seek
 READ_ON_PACKETS = 1024  # how far reading on may go before a seek is tried all the same
 SEARCH_PACKETS = 4096  # how far behind the landing place of a seek a packet is looked for
-MOST_STRETCHED = 16  # pixel aspect ratios beyond this are no video's
 LATE_PACKETS = 64  # some streams show a sync frame only after more packets (recovery points)
 
 
 class Video:
     """An open video file. Not for several threads at once: each takes its own `reopen()`."""
 
-    def __init__(self, path: Path, *, threads: int = 1, index: PacketIndex | None = None) -> None:
+    def __init__(
+        self,
+        source: Path | FileSource | AddressSource,
+        *,
+        threads: int = 1,
+        stream: int = 0,
+        span: Span = WHOLE,
+        index: PacketIndex | None = None,
+        remote: Remote | None = None,
+    ) -> None:
         """Open the file and index its packets, without decoding (but see `vip.video.index`).
 
         Args:
             threads: of the decoder; 0 means as many as there are cores, which helps within a long GOP only.
+            stream: which of several video streams, counted from 0.
+            span: the part that is used; frames outside are not shown.
             index: of the same file, to skip reading it again.
+            remote: of the same address, to share what was read.
 
         Raises:
-            InputError: missing, not a video, without a video stream, or without a readable packet.
+            InputError: missing, not a video, without a video stream, without a readable packet, or nothing in the span.
         """
-        self.path = path
+        self.source = FileSource(source) if isinstance(source, Path) else source
         self._losses: list[str] = []
         self._damaged: set[int | None] = set()
-        self._threads = threads
+        self._threads, self._which = threads, stream
         self._turns: dict[int, Turn] = {}
-        self._open()
-        self._take(index if index is not None else read_index(self))
+        self._cached = PacketCache()
+        self._abandoned = Event()
+        self._hashed = open_hashed(self.source) if index is None and isinstance(self.source, FileSource) else None
+        self._remote = remote or (Remote(self.source) if isinstance(self.source, AddressSource) else None)
+        self._file: RemoteFile | None = None
+        try:
+            self._open(self._hashed)
+            self._take(index if index is not None else self._read_index(span))
+        except BaseException:
+            self._close_file()
+            raise
+
+    def _read_index(self, span: Span) -> PacketIndex:
+        """In a thread of its own: Ctrl-C would be lost in the midst of FFmpeg, which asks Python for the bytes."""
+        if self._hashed is not None:
+            self._hashed.opened()
+        with ThreadPoolExecutor(1, "vip-index") as pool:
+            try:
+                read = read_index if self._remote is None else read_remote_index
+                index = pool.submit(read, self, span, self._cached).result()
+            except BaseException:
+                self._abandoned.set()
+                raise
+        if self._hashed is not None:
+            self._hashed.finish()
+        return index
 
     def _take(self, index: PacketIndex) -> None:
         self.index = index
         self._order = np.argsort(index.pts, kind="stable")
         self._sync = np.flatnonzero(index.is_sync)
 
-    def _open(self) -> None:
-        self._container, self._stream = open_container(self.path)
+    def _open(self, hashed: HashedFile | None = None) -> None:
+        if self._remote is not None:
+            self._file = self._remote.open()
+        file = hashed or self._file
+        self._container, self._stream = open_container(self.source, which=self._which, file=file)
         self._decoder = decoder_of(self._stream, self._threads)
         self._reformatter = VideoReformatter()
         self._primed = False
@@ -72,18 +119,29 @@ class Video:
         self._next = 0  # the index position of what _packets gives next
 
     def _rewind(self) -> None:
-        self.close()
+        self._close_container()
         self._open()
 
     def reopen(self, *, threads: int = 1) -> Video:
-        """The same file with a reader and a decoder of its own, sharing the index."""
-        twin = Video(self.path, threads=threads, index=self.index)
-        twin._losses, twin._damaged, twin._turns = self._losses, self._damaged, self._turns
+        """The same file with a reader and a decoder of its own, sharing the index and the packets that are kept."""
+        twin = Video(self.source, threads=threads, stream=self._which, index=self.index, remote=self._remote)
+        twin._losses, twin._damaged, twin._turns, twin._cached = self._losses, self._damaged, self._turns, self._cached
         return twin
 
     def close(self) -> None:
+        self._close_container()
+        self._close_file()
+
+    def _close_container(self) -> None:
         self._packets = iter(())  # the generator refers back to this object, and would keep the decoder's pictures alive
         self._container.close()
+        if self._file is not None:
+            self._file.close()
+
+    def _close_file(self) -> None:
+        for file in (self._hashed, self._file):
+            if file is not None:
+                file.close()
 
     def __enter__(self) -> Video:
         return self
@@ -92,7 +150,7 @@ class Video:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Video({self.path.name!r}, {self.index!r})"
+        return f"Video({self.source.name!r}, {self.index!r})"
 
     # ------------------------------------------------------------ what the file says
 
@@ -109,25 +167,26 @@ class Video:
 
     @property
     def pixel_aspect(self) -> Fraction:
-        """Width of a stored pixel in units of its height; 1 where the file says nothing, or what only damage can say."""
-        stated = self._stream.sample_aspect_ratio or Fraction(1)
-        return stated if 1 / MOST_STRETCHED <= stated <= MOST_STRETCHED else Fraction(1)
+        """Width of a stored pixel in units of its height."""
+        return pixel_aspect_of(self._stream)
 
-    def info(self, *, sha256: str) -> VideoInfo:
-        """What the container says, and the size as displayed, for which the first readable frame is decoded.
+    def info(self) -> VideoInfo:
+        """What the container says, the hash, and the size as displayed, for which the first readable frame is decoded.
 
         Raises:
-            InputError: not one frame can be decoded.
+            InputError: not one frame can be decoded, or the file has gone.
         """
         first = self._first_frame()
         width, height = shown_size(first, self.pixel_aspect, self._turn(first))
         shown = self.index.shown_pts
-        stat = self.path.stat()
+        state = self.source.state() if self._remote is None else self._remote.state
+        if state is None:
+            raise InputError(f"{self.source} was there and is not any more. Run the same command again once it is back.")
         return VideoInfo(
-            path=str(self.path.absolute()),
-            sha256=sha256,
-            size_bytes=stat.st_size,
-            modified_ns=stat.st_mtime_ns,
+            path=self.source.location,
+            sha256=self._hashed.sha256() if self._hashed is not None else self.source.sha256(),
+            size_bytes=state.size_bytes,
+            modified_ns=state.modified_ns,
             container=self._container.format.name,
             codec=self._stream.codec_context.codec.canonical_name,
             pixel_format=first.format.name,
@@ -136,24 +195,77 @@ class Video:
             rotation_deg=degrees_of(self._turn(first)),
             pixel_aspect_ratio=self.pixel_aspect,
             frame_rate=self._stream.average_rate or None,
-            duration_s_from_header=self._header_duration_s(),
+            duration_s_from_header=self.header.duration_s,
             start_time_s=float(int(shown[0]) * self.time_base),
             end_time_s=float(int(shown[-1]) * self.time_base),
-            frames=len(shown),
+            frames=None if self.index.is_sparse else len(shown),
             sync_frames=len(self.index.sync_pts),
         )
-
-    def _header_duration_s(self) -> float | None:
-        if self._stream.duration:
-            return float(self._stream.duration * (self._stream.time_base or 0))
-        return float(Fraction(self._container.duration, av.time_base)) if self._container.duration else None
 
     def _first_frame(self) -> VideoFrame:
         shown = self.index.shown_pts
         for pts in [*self.index.sync_pts[:8].tolist(), *shown[:: max(1, len(shown) // 16)].tolist()]:
             for frame in self._decoded([pts]):
                 return frame
-        raise InputError(NOTHING_DECODES.format(self.path))
+        raise InputError(NOTHING_DECODES.format(self.source))
+
+    # ------------------------------------------------------------ what the index needs
+
+    @property
+    def name(self) -> str:
+        return str(self.source)
+
+    @property
+    def header(self) -> Header:
+        stream, container = self._stream, self._container
+        if stream.duration:
+            duration_s: float | None = float(stream.duration * (stream.time_base or 0))
+        else:
+            duration_s = float(Fraction(container.duration, av.time_base)) if container.duration else None
+        return Header(
+            time_base=stream.time_base or Fraction(1, 90_000),
+            formats=frozenset(container.format.name.split(",")),
+            frames=stream.frames,
+            duration_s=duration_s,
+            rate=stream.average_rate or Fraction(25),
+            reorders=self._decoder.has_b_frames,
+        )
+
+    def packets(self) -> Iterator[Packet[VideoStream]]:
+        """All packets from where the file stands, which is its start once it was opened."""
+        for packet in self._packets:
+            self._next += 1
+            yield packet
+
+    def sync_table(self) -> list[int]:
+        """Time stamps of the sync frames to which the container can seek, as its own table has them."""
+        with suppress(av.error.FFmpegError):
+            self._container.seek(0, stream=self._stream)  # Matroska reads its table at the first seek
+        return [entry.timestamp for entry in self._stream.index_entries if entry.is_keyframe]
+
+    def seek_to(self, stamp: int | None) -> None:
+        """Let `packets` begin at the sync frame with this time stamp, or at the start of the file."""
+        if stamp is None:
+            self._rewind()
+            return
+        with suppress(av.error.FFmpegError):  # what comes then shows that it is another one
+            self._container.seek(stamp, stream=self._stream)
+        self._packets, self._next = self._demux(), 0
+
+    def all_frames(self) -> Iterator[VideoFrame]:
+        """All frames, by decoding from the start of the file; PTS and DTS as the decoder gives them."""
+        self._rewind()
+        yield from self._decode_all()
+
+    def starts_at(self, index: PacketIndex, position: int) -> bool:
+        """Whether the decoder calls all it gives for this packet alone key frames."""
+        self._take(index)
+        frames = list(self._decode_packets(position, position))
+        return bool(frames) and all(frame.key_frame for frame in frames)
+
+    def lose(self, sentence: str) -> None:
+        """Note what cannot be read."""
+        self._losses.append(sentence)
 
     # ------------------------------------------------------------ decoding
 
@@ -313,14 +425,21 @@ class Video:
     def _demux(self) -> Iterator[Packet[VideoStream]]:
         """The packets of the stream from where the container stands, to its end or to where it breaks off."""
         try:
-            yield from (packet for packet in self._container.demux(self._stream) if packet.size)
+            for packet in self._container.demux(self._stream):
+                if self._abandoned.is_set():
+                    return
+                if packet.size:
+                    yield packet
         except IndexError:  # PyAV's, at the end of a file in which a stream appeared that was not there at the start: broadcasts have such
             return
         except av.error.FFmpegError as exc:
             self._losses.append(f"The file is damaged ({exc.strerror}); what can be read is used.")
 
     def _read(self, first: int, last: int) -> Iterator[Packet[VideoStream]]:
-        """The packets first … last of the index."""
+        """The packets first … last of the index; one alone without touching the file where it was kept."""
+        if first == last and (kept := self._cached.get(first)) is not None:
+            yield kept
+            return
         packet = self._go_to(first)
         while packet is not None:
             yield packet
@@ -332,6 +451,9 @@ class Video:
 
     def _go_to(self, position: int) -> Packet[VideoStream] | None:
         """The packet at `position` of the index, by reading on where that is cheap, by seeking otherwise."""
+        if self.index.is_sparse:
+            self.seek_to(int(self.index.dts[position]))
+            return next(self._packets, None)
         linear = not LINEAR_CONTAINERS.isdisjoint(self._container.format.name.split(","))
         if 0 <= position - self._next <= (READ_ON_PACKETS if linear else 0) and (packet := self._search(position, READ_ON_PACKETS)):
             return packet

@@ -1,0 +1,158 @@
+"""One connection to a server, for parts of one file; every failure is one sentence without logins or queries in it."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+from base64 import b64encode
+from dataclasses import dataclass
+from time import sleep
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit
+
+from vip.errors import InputError
+
+TIMEOUT_S = 20.0
+PAUSE_S = 0.5
+MOST_REDIRECTS = 8
+TRIES = 3  # servers close connections that have idled, and routers lose some
+MOVED = frozenset({301, 302, 303, 307, 308})
+NOT_NOW = frozenset({500, 502, 503, 504})
+MEANINGS = {
+    401: "asks for a login; write it as https://USER:PASSWORD@HOST/…",
+    403: "does not allow it (403 Forbidden)",
+    404: "does not have it (404 Not Found)",
+    410: "does not have it any more (410 Gone)",
+    429: "was asked too often (429 Too Many Requests)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some bytes of a file on a server, the size of the whole, and when that was changed, as the server writes it."""
+
+    data: bytes
+    size_bytes: int
+    changed: str
+
+
+class Connection:
+    """Asks one server after the other, as redirects lead; kept open for the next request. For one thread."""
+
+    def __init__(self, address: str, name: str) -> None:
+        """Nothing is asked yet. `name`: what messages call the file."""
+        self.name = name
+        self._address = address  # where the last redirect led
+        self._given = address
+        self._open: http.client.HTTPConnection | None = None
+        self._answered = False
+
+    def part(self, start: int, count: int) -> Part:
+        """At most `count` bytes from `start` on.
+
+        Raises:
+            InputError: the server cannot be reached, or does not give them.
+        """
+        for tries in range(TRIES, 0, -1):
+            try:
+                return self._followed(start, count)
+            except (OSError, http.client.HTTPException, ValueError) as exc:
+                self.close()
+                if tries == 1 or not self._answered:  # a server that never answered is told at once
+                    raise InputError(f"{self.name} cannot be read: {_why(exc, self._host())}") from exc
+                sleep(PAUSE_S)
+        raise AssertionError("the last try returns or raises")
+
+    def _followed(self, start: int, count: int) -> Part:
+        for _ in range(MOST_REDIRECTS):
+            response = self._asked(start, count)
+            if response.status not in MOVED:
+                return self._part(response, count)
+            self.close()
+            target = urljoin(self._address, response.headers.get("Location", ""))
+            if urlsplit(target).scheme.lower() not in {"http", "https"} or not urlsplit(target).hostname:
+                raise InputError(f"{self.name} leads to an address that is not http(s). Give the address of the video itself.")
+            self._address = target
+        raise InputError(
+            f"{self.name} leads from one address to the next, more than {MOST_REDIRECTS} times. Give that of the video itself."
+        )
+
+    def _asked(self, start: int, count: int) -> http.client.HTTPResponse:
+        parts = urlsplit(self._address)
+        if self._open is None:
+            self._open = _connection(parts)
+        headers = {"Range": f"bytes={start}-{start + count - 1}", "Accept-Encoding": "identity", "User-Agent": "vip-keyframes"}
+        self._open.request("GET", _target(parts), headers={**headers, **self._login(parts)})
+        response = self._open.getresponse()
+        if response.status in NOT_NOW and self._answered:
+            raise http.client.HTTPException(f"{response.status} {response.reason}")
+        return response
+
+    def _login(self, parts: SplitResult) -> dict[str, str]:
+        """For the server that the user gave it for, and no other to which that one leads."""
+        given = urlsplit(self._given)
+        if given.username is None or (parts.scheme, parts.hostname, parts.port) != (given.scheme, given.hostname, given.port):
+            return {}
+        return {"Authorization": "Basic " + b64encode(f"{unquote(given.username)}:{unquote(given.password or '')}".encode()).decode()}
+
+    def _part(self, response: http.client.HTTPResponse, count: int) -> Part:
+        status = response.status
+        size = response.headers.get("Content-Range", "").rpartition("/")[2]
+        if status == 416 and size == "0":
+            raise InputError(f"{self.name} is empty (0 bytes).")
+        if status == 200:
+            self.close()
+            raise InputError(f"{self.name} cannot be read in parts: its server always sends the whole file. Download it first.")
+        if status != 206:
+            self.close()
+            raise InputError(f"{self.name} cannot be read: the server {MEANINGS.get(status, f'answers {status} {response.reason}')}.")
+        if not size.isdecimal():
+            self.close()
+            raise InputError(f"{self.name} cannot be read: the server does not say how large it is. Download it first.")
+        data = response.read(count)
+        if response.read(1):  # more than was asked for
+            self.close()
+        if not data:
+            raise http.client.IncompleteRead(data, count)
+        self._answered = True
+        return Part(data, int(size), response.headers.get("Last-Modified", ""))
+
+    def _host(self) -> str:
+        parts = urlsplit(self._address)
+        return parts.netloc.rpartition("@")[2]
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+
+def _connection(parts: SplitResult) -> http.client.HTTPConnection:
+    host = parts.hostname or ""
+    if parts.scheme.lower() == "https":
+        return http.client.HTTPSConnection(host, parts.port, timeout=TIMEOUT_S, context=ssl.create_default_context())
+    return http.client.HTTPConnection(host, parts.port, timeout=TIMEOUT_S)
+
+
+def _target(parts: SplitResult) -> str:
+    """Path and query, with what may not stand in a request written as %XX."""
+    whole = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return "".join(sign if "!" <= sign <= "~" else "".join(f"%{byte:02X}" for byte in sign.encode()) for sign in whole)
+
+
+def _why(exc: Exception, host: str) -> str:
+    if isinstance(exc, ssl.SSLCertVerificationError):
+        return f"the certificate of {host} is not valid ({exc.verify_message})."
+    if isinstance(exc, ssl.SSLError):
+        return f"no secure connection to {host} ({exc.reason or exc})."
+    if isinstance(exc, TimeoutError):
+        return f"{host} does not answer within {TIMEOUT_S:g} s. Try again later."
+    if isinstance(exc, socket.gaierror):
+        return f"there is no server {host}. Check the address and the network."
+    if isinstance(exc, ConnectionRefusedError):
+        return f"{host} refuses the connection. Check the address."
+    if isinstance(exc, OSError):
+        return f"the connection to {host} broke off ({exc.strerror or exc})."
+    if isinstance(exc, http.client.InvalidURL | ValueError):
+        return "that is no valid address."
+    return f"{host} does not answer as a web server ({type(exc).__name__}: {exc})."

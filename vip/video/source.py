@@ -1,0 +1,245 @@
+"""What the user named as one video: a file, an address, or pictures in a row; and how it is known again later.
+
+Nothing is decoded here. A source says what it is called, where it lies, and whether it has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+from vip.errors import InputError
+from vip.records import PICTURE_SUFFIXES
+from vip.video.animated import is_animated, is_animated_webp
+
+VIDEO_SUFFIXES = frozenset(
+    {".3gp", ".apng", ".avi", ".divx", ".f4v", ".flv", ".gif", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg"}
+    | {".mts", ".mxf", ".ogm", ".ogv", ".ts", ".vob", ".webm", ".wmv"}
+)
+ADDRESS = re.compile(r"https?://", re.IGNORECASE)
+SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+PATTERN = re.compile(r"%0?(\d*)d")
+UNSAFE = re.compile(r"[\x00-\x1f/\\]")  # in a file name; what a server names must not lead to another folder
+
+
+class State(NamedTuple):
+    """Size and newest modification time; None where nobody says when it was changed."""
+
+    size_bytes: int
+    modified_ns: int | None
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """A local file."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def stem(self) -> str:
+        """What the run folder and the ids of keyframes are named after."""
+        return self.path.stem
+
+    @property
+    def location(self) -> str:
+        """The same file from any folder."""
+        return str(self.path.absolute())
+
+    def state(self) -> State | None:
+        """None where it cannot be asked."""
+        try:
+            stat = self.path.stat()
+        except OSError:
+            return None
+        return State(stat.st_size, stat.st_mtime_ns)
+
+    def sha256(self) -> str | None:
+        """Hex digest of everything in it."""
+        return sha256_of(self.path)
+
+    def is_animated_webp(self) -> bool:
+        """FFmpeg cannot decode those."""
+        try:
+            with self.path.open("rb") as file:
+                return is_animated_webp(file)
+        except OSError:
+            return False
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True)
+class AddressSource:
+    """A video file behind http(s). What is shown and written down has neither login nor query, which may hold secrets."""
+
+    address: str
+
+    @property
+    def name(self) -> str:
+        last = unquote(urlsplit(self.address).path.rstrip("/").rpartition("/")[2])
+        safe = UNSAFE.sub("_", last).lstrip(".").encode()[:120].decode(errors="ignore")
+        return safe or urlsplit(self.address).hostname or "video"
+
+    @property
+    def stem(self) -> str:
+        return Path(self.name).stem
+
+    @property
+    def location(self) -> str:
+        parts = urlsplit(self.address)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+    def state(self) -> State | None:
+        from vip.video.remote import Remote  # the network is asked only where somebody gave an address
+
+        try:
+            return Remote(self).state
+        except InputError:
+            return None
+
+    def sha256(self) -> str | None:
+        """None: for that it would have to be downloaded whole."""
+        return None
+
+    def __str__(self) -> str:
+        return self.location
+
+
+@dataclass(frozen=True)
+class PicturesSource:
+    """Pictures that are one video, one after the other."""
+
+    paths: tuple[Path, ...]
+    given: Path
+    """The folder, pattern or picture that the user named; for several pictures their folder."""
+    stem: str
+
+    @property
+    def name(self) -> str:
+        return self.given.name or self.stem
+
+    @property
+    def location(self) -> str:
+        return str(self.given.absolute())
+
+    def state(self) -> State | None:
+        try:
+            stats = [path.stat() for path in self.paths]
+        except OSError:
+            return None
+        return State(sum(stat.st_size for stat in stats), max(stat.st_mtime_ns for stat in stats))
+
+    def sha256(self) -> str | None:
+        """Hex digest of the digests of the pictures, in their order."""
+        return hashlib.sha256(b"".join(bytes.fromhex(sha256_of(path)) for path in self.paths)).hexdigest()
+
+    def __str__(self) -> str:
+        return str(self.given)
+
+
+Source: TypeAlias = FileSource | AddressSource | PicturesSource
+
+
+def sha256_of(path: Path) -> str:
+    """Hex digest of the whole file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def source_of(given: str | Path | Sequence[str | Path] | Source) -> Source:
+    """The one video that is meant by a path, an address, a pattern like `frames/%04d.png`, or several pictures.
+
+    Raises:
+        InputError: an address of another kind, a pattern or a folder without pictures, pictures that are none.
+    """
+    if isinstance(given, FileSource | AddressSource | PicturesSource):
+        return given
+    if not isinstance(given, str | Path):
+        return pictures([Path(path) for path in given])
+    if isinstance(given, str) and ADDRESS.match(given):
+        return AddressSource(given)
+    path = Path(given)
+    if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir() raises for a name that is too long
+        return _folder(path)
+    if os.path.exists(path):  # noqa: PTH110 - as above
+        return PicturesSource((path,), path, path.stem) if is_picture(path) else FileSource(path)
+    if isinstance(given, str) and (scheme := SCHEME.match(given)):
+        raise InputError(
+            f"{given.partition('?')[0]}: addresses of the kind {scheme[1]}:// are not read. Give an http(s) address or a file."
+        )
+    if PATTERN.search(path.name) and path.suffix.lower() in PICTURE_SUFFIXES:
+        return _pattern(path)
+    return FileSource(path)
+
+
+def is_picture(path: Path) -> bool:
+    """Whether a file is named like a picture and is not an animation."""
+    return path.suffix.lower() in PICTURE_SUFFIXES and not is_animated(path)
+
+
+def pictures(paths: Sequence[Path]) -> PicturesSource:
+    """Several pictures as one video; the order in which they were named does not matter.
+
+    Raises:
+        InputError: one is missing or no picture.
+    """
+    if not paths:
+        raise InputError("No pictures were given.")
+    for path in paths:
+        if not os.path.isfile(path):  # noqa: PTH113 - as above
+            raise InputError(f"{path} does not exist. Check the path.")
+        if not is_picture(path):
+            raise InputError(f"{path} is not a picture: only pictures can be put together to one video.")
+    if len(paths) == 1:
+        return PicturesSource(tuple(paths), paths[0], paths[0].stem)
+    home = Path(os.path.commonpath([path.absolute().parent for path in paths]))
+    here = paths[0].parent if all(path.parent == paths[0].parent for path in paths) else home
+    return PicturesSource(tuple(dict.fromkeys(paths)), here, home.name or "pictures")
+
+
+def contents(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The videos and the pictures of a folder, each in name order.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        files = sorted(file for file in folder.iterdir() if file.suffix.lower() in VIDEO_SUFFIXES | PICTURE_SUFFIXES and file.is_file())
+    except OSError as exc:
+        raise InputError(f"{folder} cannot be read: {exc.strerror}.") from exc
+    shown = [file for file in files if is_picture(file)]
+    return [file for file in files if file not in set(shown)], shown
+
+
+def _folder(folder: Path) -> PicturesSource:
+    videos, shown = contents(folder)
+    if videos:
+        raise InputError(f"{folder} is a folder of videos. Give one of them.")
+    if not shown:
+        raise InputError(f"{folder} is a folder without videos or pictures. Give a video file, or a folder that holds some.")
+    return PicturesSource(tuple(shown), folder, folder.absolute().name or "pictures")
+
+
+def _pattern(path: Path) -> PicturesSource:
+    """The files whose names have a number where the pattern says `%d`, or one of at least four digits where it says `%04d`."""
+    start, digits, end = PATTERN.split(path.name, maxsplit=1)
+    wanted = re.compile(rf"{re.escape(start)}\d{{{digits or 1},}}{re.escape(end)}")
+    try:
+        found = sorted(file for file in path.parent.iterdir() if wanted.fullmatch(file.name) and file.is_file())
+    except OSError as exc:
+        raise InputError(f"{path}: the folder {path.parent} cannot be read ({exc.strerror}).") from exc
+    if not found:
+        raise InputError(f"{path}: no file in {path.parent} fits this pattern. Check the folder and the number of digits.")
+    stem = start.strip("_-. ") or path.absolute().parent.name or "pictures"
+    return PicturesSource(tuple(found), path, stem)
