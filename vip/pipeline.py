@@ -1,7 +1,8 @@
 """READ FIRST: the stages in order, from a video to a run folder.
 
-    open, index ▸ sample ▸ scan (decode once, measure, embed, detect) ▸ look further ▸ choose (quality, copies, Algorithm 1)
+    open, index ▸ sample ▸ scan (decode once, measure, embed, detect) ▸ look further ▸ choose (quality, copies, pruning)
     ▸ write keyframes                                                                                   `extract`
+    read what an earlier run saw ▸ choose ▸ write keyframes                                             `rechoose`
     measured facts ▸ dense caption ▸ FAMOuS                                                             `caption`
 
 `extract` writes the folder in an order that survives being killed: a manifest without finished stages, then the
@@ -12,32 +13,30 @@ from __future__ import annotations
 
 import asyncio
 import os
-import platform
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from vip import __version__, registry, store
+from vip import registry, store
 from vip.captioning.describe import describe
 from vip.captioning.engines import choose_engine
 from vip.config import CaptionSettings, ExtractSettings, SettingsT, from_keywords
 from vip.errors import InputError, ReplyError, SomeFailedError, StoreError, UsageError
 from vip.extraction import choose, further, quality, scan
+from vip.extraction.amount import expected, redundant_cosine
 from vip.extraction.candidates import fill
+from vip.extraction.decide import CHOSEN, Seen, decide
 from vip.extraction.pictures import keyframes_of, pictures_in
 from vip.extraction.scan import Look, Looker
 from vip.prompts import load_prompts
 from vip.protocols import Engine, Observer, Silent
-from vip.records import Candidate, Counts, Decision, Failure, Keyframe, Manifest, Record, VideoInfo
+from vip.records import Candidate, Failure, Keyframe, Manifest, Origin, Record, VideoInfo
 from vip.store import Run
 from vip.video import Video, sha256_of
 
-CHOSEN, WRITTEN = "choose", "write"  # stages in Manifest.seconds
+WRITTEN = "write"  # the stage behind CHOSEN in Manifest.seconds
 SEARCH_BATCH = 500  # frames looked at at once where a video seems to show nothing
 MOST_PER_KEYFRAME_IN_STILLS = 12  # how many candidates a keyframe are tried where nearly all show the same picture
 
@@ -72,13 +71,13 @@ def extract(
     folder = Path(out) if out is not None else default_folder(path)
     settings = _settings(ExtractSettings, settings, options)
     observer = observer or Silent()
-    manifest = _earlier(folder, path, settings, overwrite)
+    manifest = earlier(folder, path, settings, overwrite)
     if manifest and WRITTEN in manifest.seconds:
         return Run(folder)
     with Video(path) as source, store.making_folder(folder):
         if manifest is None or CHOSEN not in manifest.seconds:
             manifest = _choose(source, folder, settings, observer)
-        _write(source, folder, manifest, observer)
+        write_keyframes(folder, manifest, observer, source)
     return Run(folder)
 
 
@@ -91,8 +90,16 @@ def default_folder(video: Path) -> Path:
     return Path(f"{video.stem}.vip")
 
 
-def _earlier(folder: Path, path: Path, settings: ExtractSettings, overwrite: bool) -> Manifest | None:
-    """The manifest of an earlier run of the same video and settings; None where there is nothing to go on from."""
+def earlier(folder: Path, path: Path, settings: ExtractSettings, overwrite: bool, *, origin: Origin | None = None) -> Manifest | None:
+    """The manifest of an earlier run of the same video and settings; None where there is nothing to go on from.
+
+    Args:
+        origin: the run whose candidates are chosen from; None where the video is to be looked at.
+
+    Raises:
+        UsageError: the folder holds something else, and it is not to be overwritten.
+        StoreError: its manifest is damaged.
+    """
     if not store.exists(folder / store.MANIFEST):
         if not overwrite and not store.is_empty(folder):
             raise UsageError(f"{folder} is not empty and no run of vip. Choose another folder with -o, or add --overwrite.")
@@ -105,7 +112,9 @@ def _earlier(folder: Path, path: Path, settings: ExtractSettings, overwrite: boo
         raise
     wanted = settings.model_dump(mode="json")
     other = [f"{key} {manifest.settings.get(key)}, now {value}" for key, value in wanted.items() if manifest.settings.get(key) != value]
-    if not _same_file(manifest.video, path):
+    if manifest.chosen_from != origin:
+        other.append(_candidates_of(manifest.chosen_from))
+    if not same_file(manifest.video, path):
         before, now = Path(manifest.video.path), path.absolute()
         other.insert(0, f"video {before}, now {now}" if before.name == now.name else f"video {before.name}, now {now.name}")
     if not other:
@@ -118,13 +127,17 @@ def _earlier(folder: Path, path: Path, settings: ExtractSettings, overwrite: boo
 def _damaged(run: Run) -> bool:
     """True if a finished run cannot be read back whole."""
     try:
-        whole = run.candidates and run.embeddings is not None and run.descriptions is not None
+        whole = run.candidates and run.embeddings is not None and run.looks is not None and run.descriptions is not None
         return not whole or any(not keyframe.path.exists() for keyframe in run.keyframes)
     except StoreError:
         return True
 
 
-def _same_file(known: VideoInfo, path: Path) -> bool:
+def _candidates_of(origin: Origin | None) -> str:
+    return f"candidates of {origin.run} as of {origin.created_utc}" if origin else "candidates of its own"
+
+
+def same_file(known: VideoInfo, path: Path) -> bool:
     try:
         stat = path.stat()
     except OSError:
@@ -140,14 +153,14 @@ def _same_file(known: VideoInfo, path: Path) -> bool:
 def _choose(video: Video, folder: Path, settings: ExtractSettings, observer: Observer) -> Manifest:
     """Look at the candidates, decide, and write everything but the pictures."""
     start = perf_counter()
-    sampler = registry.sampler(settings.sampler)
+    sampler, pruner = registry.sampler(settings.sampler), registry.pruner(settings.pruner)
     embedder, why = registry.auto_embedder(settings.embedder)
     looker = Looker(registry.embedder(embedder), registry.detector(settings.detector))
     if why:
         observer.note(f"auto embedder: {embedder}, {why}")
     with ThreadPoolExecutor(1) as hasher:
         digest = hasher.submit(sha256_of, video.path)
-        planned = sampler.sample(video, keyframes=settings.keyframes)
+        planned = sampler.sample(video, keyframes=expected(settings.keyframes, video))
         looks = _look(video, planned, looker, settings, observer)
         info = video.info(sha256=digest.result())
         losses = video.losses
@@ -156,34 +169,18 @@ def _choose(video: Video, folder: Path, settings: ExtractSettings, observer: Obs
         losses.append(f"{len(lost)} of {len(planned)} candidates could not be decoded; the others are used.")
     if not looks:
         raise InputError(f"{video.path}: none of its {len(planned)} candidate frames can be decoded; the file is damaged.")
-    embeddings = choose.embed(looks, looker.embedder)
-    decisions, told = choose.choose(looks, embeddings, keyframes=settings.keyframes, min_sharpness=settings.min_sharpness)
-    rows = _rows(looks, decisions, lost, video)
-    counts = _counts(rows, settings.keyframes)
-    notes = (*losses, *told, *_shortfall(counts, info))
-    manifest = Manifest(
-        command="extract",
-        settings=settings.model_dump(mode="json"),
-        backends={"sampler": sampler.name, "embedder": looker.embedder.name, "detector": looker.detector.name},
-        versions=_versions(),
-        device="cpu",
-        video_id=video.path.stem,
+    seen = Seen(
+        looks=looks,
+        embeddings=choose.embed(looks, looker.embedder),
+        lost=lost,
+        sync=frozenset(video.index.sync_pts.tolist()),
+        time_base=video.time_base,
         video=info,
-        notes=notes,
-        counts=counts,
-        created_utc=datetime.now(UTC).isoformat(timespec="seconds"),
+        backends={"sampler": sampler.name, "pruner": pruner.name, "embedder": looker.embedder.name, "detector": looker.detector.name},
+        redundant=redundant_cosine(looker.embedder),
+        losses=tuple(losses),
     )
-    store.write_json(folder / store.MANIFEST, manifest)
-    store.clear(folder)
-    store.write_rows(folder / store.CANDIDATES, rows)
-    store.write_embeddings(folder / store.EMBEDDINGS, embeddings)
-    thumbnails = {look.pts: look.thumbnail for look in looks}
-    store.write_thumbnails(folder / store.THUMBNAILS, ((row.index, thumbnails[row.pts]) for row in rows if row.pts in thumbnails))
-    manifest = manifest.model_copy(update={"seconds": {CHOSEN: round(perf_counter() - start, 3)}})
-    store.write_json(folder / store.MANIFEST, manifest)
-    for note in notes:
-        observer.note(note)
-    return manifest
+    return decide(seen, folder, settings, pruner, observer, video_id=video.path.stem, start=start)
 
 
 def _look(video: Video, planned: Sequence[int], looker: Looker, settings: ExtractSettings, observer: Observer) -> list[Look]:
@@ -192,7 +189,8 @@ def _look(video: Video, planned: Sequence[int], looker: Looker, settings: Extrac
         looks = scan.scan(video, planned, looker, advance=advance)
     shown = video.index.shown_pts.tolist()
     looks = _search_all(video, looks, looker, observer)
-    while looks and _different(looks, settings) < settings.keyframes and 2 * len(looks) <= MOST_PER_KEYFRAME_IN_STILLS * settings.keyframes:
+    wanted = settings.keyframes if settings.sampler == "sync" and settings.keyframes != "auto" else 0  # others chose what they mean
+    while looks and _different(looks, settings) < wanted and 2 * len(looks) <= MOST_PER_KEYFRAME_IN_STILLS * wanted:
         known = {look.pts for look in looks}
         more = [pts for pts in fill(sorted(known), shown, 2 * len(looks)) if pts not in known]
         if not more:
@@ -230,67 +228,25 @@ def _different(looks: Sequence[Look], settings: ExtractSettings) -> int:
     return len(good) - len(choose.copies(looks, good))
 
 
-def _rows(looks: Sequence[Look], decisions: Sequence[Decision], lost: Sequence[int], video: Video) -> list[Candidate]:
-    """The rows of candidates.jsonl in time order; neighbours in a decision become row numbers."""
-    by_pts = {look.pts: (look, decision) for look, decision in zip(looks, decisions, strict=True)}
-    order = sorted([*by_pts, *lost])
-    row_of = {pts: row for row, pts in enumerate(order)}
-    sync = set(video.index.sync_pts.tolist())
-    rows = []
-    for index, pts in enumerate(order):
-        look, decision = by_pts.get(pts, (None, Decision(kept=False, rule="unreadable", reason="dropped: could not be decoded")))
-        neighbours = tuple(row_of[looks[other].pts] for other in decision.neighbours)
-        rows.append(
-            Candidate(
-                index=index,
-                pts=pts,
-                time_base=video.time_base,
-                time_s=float(pts * video.time_base),
-                is_sync=pts in sync,
-                quality=look.measured.quality if look else None,
-                detections=look.detections if look else (),
-                stands_in_for=look.stands_in_for if look else None,
-                decision=decision.model_copy(update={"neighbours": neighbours}),
-            )
-        )
-    return rows
-
-
-def _counts(rows: Sequence[Candidate], asked: int) -> Counts:
-    rules = Counter(row.decision.rule for row in rows)
-    kept, pruned, duplicates = rules["kept"], rules["pruned"], rules["duplicate"]
-    bad = len(rows) - kept - pruned - duplicates
-    return Counts(asked=asked, candidates=len(rows), bad=bad, pruned=pruned, duplicates=duplicates, keyframes=kept)
-
-
-def _shortfall(counts: Counts, info: VideoInfo) -> list[str]:
-    if counts.keyframes >= counts.asked:
-        return []
-    reasons = [f"{counts.duplicates} show the same picture as another"] if counts.duplicates else []
-    reasons += [f"{counts.bad} are bad"] if counts.bad else []
-    because = f"of {counts.candidates} candidates {' and '.join(reasons)}" if reasons else f"the video has {info.frames} frames"
-    return [f"{counts.keyframes} of the {counts.asked} keyframes asked for: {because}."]
-
-
-def _versions() -> dict[str, str]:
-    found = {"vip": __version__, "python": platform.python_version()}
-    for name in ("av", "opencv-python-headless", "numpy"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # OpenCV may come from another distribution
-            found[name] = "unknown"
-    return found
-
-
 # ---------------------------------------------------------------- writing
 
 
-def _write(video: Video, folder: Path, manifest: Manifest, observer: Observer) -> None:
-    """Decode the keyframes at full size and write them; those that an earlier, killed run wrote are kept."""
-    start = perf_counter()
+def picture_names(folder: Path, manifest: Manifest) -> dict[int, str]:
+    """PTS of the chosen frames -> name of the picture, in time order."""
     kept = [row for row in store.read_rows(folder / store.CANDIDATES, Candidate) if row.decision.kept]
     suffix = manifest.settings["format"]
-    names = {row.pts: store.picture_name(number, row.time_s, suffix, of=len(kept)) for number, row in enumerate(kept, 1)}
+    return {row.pts: store.picture_name(number, row.time_s, suffix, of=len(kept)) for number, row in enumerate(kept, 1)}
+
+
+def write_keyframes(folder: Path, manifest: Manifest, observer: Observer, video: Video | None) -> None:
+    """Decode the keyframes at full size and write them; those that an earlier, killed run wrote are kept.
+
+    Args:
+        video: None where every picture is there already.
+    """
+    start = perf_counter()
+    kept = [row for row in store.read_rows(folder / store.CANDIDATES, Candidate) if row.decision.kept]
+    names = picture_names(folder, manifest)
     store.make_folder(folder / store.PICTURES)
     with observer.track("Writing keyframes", len(kept)) as advance:
 
@@ -301,9 +257,9 @@ def _write(video: Video, folder: Path, manifest: Manifest, observer: Observer) -
                 yield frame.pts
 
         missing = [pts for pts, name in names.items() if not (folder / store.PICTURES / name).exists()]
-        done = set(scan.in_parallel(video, missing, work))
+        done = set(scan.in_parallel(video, missing, work)) if video else set()
     if lost := set(missing) - done:
-        raise InputError(f"{video.path}: {len(lost)} keyframes could be decoded before and cannot now. Did the file change?")
+        raise InputError(f"{manifest.video.path}: {len(lost)} keyframes could be decoded before and cannot now. Did the file change?")
     rows = [
         Keyframe(
             id=f"{manifest.video_id}:{number:04d}",

@@ -11,7 +11,7 @@ from vip.cli.console import AsJson, Console, Quiet, Verbose, err, print_json
 from vip.cli.console import keyframes as count_of
 from vip.cli.inputs import find_videos, run_folders
 from vip.clock import clock
-from vip.errors import SomeFailedError, VipError
+from vip.errors import SomeFailedError, UsageError, VipError
 
 if TYPE_CHECKING:
     from vip.store import Run
@@ -20,12 +20,16 @@ EXAMPLES = """[bold]Examples[/bold]
 vip extract video.mp4                        12 keyframes into video.vip/
 vip extract video.mp4 -n 32 -o frames/       32 of them into frames/
 vip extract clips/ -o runs/                  a run folder for each video of a folder
+vip extract video.mp4 -n auto                as many as the video needs
+vip extract video.mp4 --sampler shots        a choice of every shot
+vip extract --from video.vip -n 6            6 keyframes out of the same candidates, into video-n6.vip/
 vip extract video.mp4 --json | jq .keyframes
 """
 
 
 def extract_command(
-    videos: options.Videos,
+    videos: options.VideosOrRun = None,
+    from_run: options.From = None,
     keyframes: options.Keyframes = None,
     out: options.Out = None,
     sampler: options.Sampler = None,
@@ -43,34 +47,52 @@ def extract_command(
     quiet: Quiet = False,
 ) -> None:
     """Choose the keyframes of a video and write them with the log of every decision."""
+    console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
+    given = {
+        "keyframes": keyframes,
+        "sampler": sampler,
+        "pruner": pruner,
+        "embedder": embedder,
+        "detector": detector,
+        "min_sharpness": min_sharpness,
+        "format": format,
+        "start": start,
+        "end": end,
+        "stream": stream,
+    }
+    if from_run is not None:
+        _again(from_run, videos, out, given, overwrite, console)
+    elif videos:
+        _anew(videos, out, given, overwrite, console)
+    else:
+        raise UsageError("Give a VIDEO, or a run to choose from again with --from RUN. See `vip extract --help`.")
+
+
+def _anew(videos: Sequence[Path], out: Path | None, given: dict[str, Any], overwrite: bool, console: Console) -> None:
     from vip import registry
     from vip.config import ExtractSettings, resolve
     from vip.pipeline import extract
 
-    console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
-    settings = resolve(
-        ExtractSettings,
-        {
-            "keyframes": keyframes,
-            "sampler": sampler,
-            "pruner": pruner,
-            "embedder": embedder,
-            "detector": detector,
-            "min_sharpness": min_sharpness,
-            "format": format,
-            "start": start,
-            "end": end,
-            "stream": stream,
-        },
-    )
-
-    registry.check(sampler=settings.sampler, embedder=settings.embedder, detector=settings.detector)
+    settings = resolve(ExtractSettings, given)
+    registry.check(sampler=settings.sampler, pruner=settings.pruner, embedder=settings.embedder, detector=settings.detector)
 
     def work(video: Path, folder: Path) -> None:
         run = extract(video, out=folder, overwrite=overwrite, settings=settings, observer=console)
         show(run, video, console)
 
     each(videos, out, work, console)
+
+
+def _again(run: Path, videos: Sequence[Path] | None, out: Path | None, given: dict[str, Any], overwrite: bool, console: Console) -> None:
+    """What the command line says counts, and nothing of vip.toml or the environment: all else is as in the run."""
+    from vip.rechoosing import rechoose
+
+    if videos:
+        raise UsageError(f"--from {run} names the run to choose from, and {videos[0]} a video. Give one of them.")
+    changes = {name: value for name, value in given.items() if value is not None}
+    new = rechoose(run, out=out, overwrite=overwrite, observer=console, **changes)
+    video = Path(new.manifest.video.path) if new.manifest else run
+    show(new, video, console)
 
 
 def each(given: Sequence[Path], out: Path | None, work: Callable[[Path, Path], None], console: Console) -> None:

@@ -1,4 +1,4 @@
-"""From looks to decisions: bad frames out, copies out, then Algorithm 1; each decision in words.
+"""From looks to decisions: bad frames out, copies out, then a pruner; each decision in words.
 
 In come the looks of all candidates in time order, out comes one `Decision` for each, of which the kept are the keyframes.
 """
@@ -12,10 +12,9 @@ import numpy as np
 from vip.clock import clock
 from vip.errors import InputError
 from vip.extraction.detect import has_people, text_of
-from vip.extraction.prune import prune
 from vip.extraction.quality import BadRule, blurred_beside, correlation, faded_beside, references, verdict
 from vip.extraction.scan import Look
-from vip.protocols import Embedder
+from vip.protocols import Embedder, Prunable, Pruner, Thinned
 from vip.records import Decision, Embeddings
 
 SAME_PICTURE_LEVELS = 5  # of 255, in the cell of the signature that differs most; coding noise stays below it
@@ -128,9 +127,19 @@ def same_picture(a: Look, b: Look) -> bool:
 
 
 def choose(
-    looks: Sequence[Look], embeddings: Embeddings, *, keyframes: int, min_sharpness: float | None
-) -> tuple[list[Decision], list[str]]:
-    """One decision a look, the kept ones being the keyframes (at most `keyframes`); and what the user should be told.
+    looks: Sequence[Look],
+    embeddings: Embeddings,
+    *,
+    pruner: Pruner,
+    keyframes: int | None,
+    redundant: float,
+    min_sharpness: float | None,
+) -> tuple[list[Decision], list[str], Thinned]:
+    """One decision a look, the kept ones being the keyframes; what the user should be told; and what the pruner found.
+
+    Args:
+        keyframes: at most so many; None where the pruner decides how many.
+        redundant: the likeness from which on frames of this embedder show the same.
 
     Raises:
         InputError: nothing is left to keep.
@@ -139,23 +148,17 @@ def choose(
     poor = _take_back(looks, decisions, min_sharpness)
     decisions |= copies(looks, [index for index in range(len(looks)) if index not in decisions])
     remaining = [index for index in range(len(looks)) if index not in decisions]
-    vectors = Embeddings(embeddings.image[remaining], embeddings.text[remaining], embeddings.model)
-    people = [has_people(looks[index].detections) for index in remaining]
-    for removal in prune(vectors, people, keep=keyframes):
-        neighbours = tuple(remaining[row] for row in removal.neighbours)
-        times = " and ".join(clock(looks[index].time_s) for index in neighbours)
-        lifted = "; only frames with people among frames without were left to drop" if removal.lifted_people_rule else ""
-        decisions[remaining[removal.index]] = Decision(
-            kept=False,
-            rule="pruned",
-            reason=f"dropped in round {removal.step} of pruning: likeness {removal.score:.3f} to its neighbours at {times}{lifted}",
-            step=removal.step,
-            score=removal.score,
-            neighbours=neighbours,
-        )
-    kept = [index for index in remaining if index not in decisions]
-    reason = (
-        f"kept: one of the {len(kept)} that are least like their neighbours" if len(kept) < len(remaining) else "kept: unlike all others"
+    frames = Prunable(
+        Embeddings(embeddings.image[remaining], embeddings.text[remaining], embeddings.model),
+        [looks[index].time_s for index in remaining],
+        [has_people(looks[index].detections) for index in remaining],
     )
+    thinned = pruner.prune(frames, keep=keyframes, redundant=redundant)
+    for drop in thinned.drops:
+        neighbours = tuple(remaining[row] for row in drop.neighbours)
+        decisions[remaining[drop.index]] = Decision(
+            kept=False, rule="pruned", reason=drop.reason, step=drop.step, score=drop.score, neighbours=neighbours
+        )
+    reason = thinned.kept if thinned.drops else "kept: unlike all others"
     told = [f"Every frame that was looked at is {poor}; the best of them are kept."] if poor else []
-    return [decisions.get(index) or Decision(kept=True, rule="kept", reason=reason) for index in range(len(looks))], told
+    return [decisions.get(index) or Decision(kept=True, rule="kept", reason=reason) for index in range(len(looks))], told, thinned

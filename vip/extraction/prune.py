@@ -14,8 +14,50 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
-from vip.records import Embeddings
+import numpy as np
+import numpy.typing as npt
+
+from vip.clock import clock
+from vip.errors import BackendError
+from vip.protocols import Drop, Prunable, Thinned
+from vip.records import Embeddings, Vectors
+
+TEXT_WEIGHT = 0.5  # "the mean of" the text and the image cosine
+
+
+class Algorithm1:
+    """The pruner `algorithm1`."""
+
+    name = "algorithm1"
+
+    def __init__(self, detail: str | None) -> None:
+        if detail is not None:
+            raise BackendError(f'The pruner "algorithm1" takes no detail, but got "{detail}". Write --pruner algorithm1.')
+
+    def prune(self, frames: Prunable, *, keep: int | None, redundant: float) -> Thinned:
+        """Algorithm 1 down to `keep`; its curve goes on to the last frame."""
+        rounds = prune(frames.embeddings, frames.has_people, keep=1)
+        done = rounds[: max(0, len(frames) - keep)] if keep else list(takewhile(lambda removal: _may_go(removal, redundant), rounds))
+        left = len(frames) - len(done)
+        return Thinned(
+            drops=[_drop(removal, frames) for removal in done],
+            kept=f"kept: one of the {left} that are least like their neighbours",
+            bound=redundant,
+            curve=[(len(frames) - removal.step + 1, removal.score) for removal in reversed(rounds)],
+        )
+
+
+def _may_go(removal: Removal, redundant: float) -> bool:
+    return removal.score >= redundant and not removal.lifted_people_rule
+
+
+def _drop(removal: Removal, frames: Prunable) -> Drop:
+    times = " and ".join(clock(frames.times_s[row]) for row in removal.neighbours)
+    lifted = "; only frames with people among frames without were left to drop" if removal.lifted_people_rule else ""
+    reason = f"dropped in round {removal.step} of pruning: likeness {removal.score:.3f} to its neighbours at {times}{lifted}"
+    return Drop(removal.index, removal.step, removal.score, removal.neighbours, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +73,7 @@ class Removal:
     lifted_people_rule: bool = False
 
 
-def prune(embeddings: Embeddings, has_people: Sequence[bool], *, keep: int, text_weight: float = 0.5) -> list[Removal]:
+def prune(embeddings: Embeddings, has_people: Sequence[bool], *, keep: int, text_weight: float = TEXT_WEIGHT) -> list[Removal]:
     """The frames to drop so that `keep` remain, in the order in which Algorithm 1 drops them.
 
     O(n log n): a removal changes the scores of its two neighbours only, so a heap holds the scores and outdated
@@ -60,6 +102,16 @@ def cosine(embeddings: Embeddings, a: int, b: int, text_weight: float) -> float:
     return (1 - text_weight) * image + text_weight * text
 
 
+def _links(embeddings: Embeddings, text_weight: float) -> list[float]:
+    """`cosine` of each row and the next, to the last bit: a product of stacks of single rows is the same dot product, row by row."""
+
+    def of(vectors: Vectors) -> npt.NDArray[np.float64]:
+        return np.asarray(np.matmul(vectors[:-1, None, :], vectors[1:, :, None])[:, 0, 0], np.float64)
+
+    links: list[float] = ((1 - text_weight) * of(embeddings.image) + text_weight * of(embeddings.text)).tolist()
+    return links
+
+
 class _Chain:
     """The frames that remain, linked in time, with their scores in two heaps: free to go, and held by the people rule."""
 
@@ -69,22 +121,31 @@ class _Chain:
         self.before = list(range(-1, count - 1))
         self.after = [*range(1, count), -1]
         self.version = [0] * count
-        self.link = [cosine(embeddings, j, j + 1, text_weight) for j in range(count - 1)]  # to the next remaining frame
+        self.link = _links(embeddings, text_weight)  # to the next remaining frame
         self.free: list[tuple[float, int, int]] = []
         self.held: list[tuple[float, int, int]] = []
         for j in range(count):
-            self._push(j)
+            (self.held if self._is_held(j) else self.free).append((-self._score(j), j, 0))
+        heapq.heapify(self.free)
+        heapq.heapify(self.held)
 
     def neighbours(self, j: int) -> tuple[int, ...]:
         return tuple(k for k in (self.before[j], self.after[j]) if k >= 0)
 
     def _score(self, j: int) -> float:
-        links = [self.link[k] for k in (self.before[j], j) if k >= 0 and self.after[k] >= 0]
-        return sum(links) / len(links) if links else 0.0
+        before, after = self.before[j], self.after[j]
+        if before >= 0 and after >= 0:
+            return (self.link[before] + self.link[j]) / 2
+        return self.link[before] if before >= 0 else self.link[j] if after >= 0 else 0.0
+
+    def _is_held(self, j: int) -> bool:
+        if not self.has_people[j]:
+            return False
+        before, after = self.before[j], self.after[j]
+        return not ((before >= 0 and self.has_people[before]) or (after >= 0 and self.has_people[after]))
 
     def _push(self, j: int) -> None:
-        held = self.has_people[j] and not any(self.has_people[k] for k in self.neighbours(j))
-        heapq.heappush(self.held if held else self.free, (-self._score(j), j, self.version[j]))
+        heapq.heappush(self.held if self._is_held(j) else self.free, (-self._score(j), j, self.version[j]))
 
     def _pop(self, heap: list[tuple[float, int, int]]) -> tuple[float, int] | None:
         while heap:
