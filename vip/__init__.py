@@ -11,14 +11,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Run", "__version__", "caption", "extract", "load_run", "run"]
+__all__ = ["Run", "__version__", "caption", "extract", "load_run", "rechoose", "run"]
 
 if TYPE_CHECKING:
     from vip.pipeline import caption, extract
+    from vip.rechoosing import rechoose
     from vip.report import run
     from vip.store import Run, load_run
 
-_HOMES = {"Run": "vip.store", "caption": "vip.pipeline", "extract": "vip.pipeline", "load_run": "vip.store", "run": "vip.report"}
+_HOMES = {
+    "Run": "vip.store",
+    "caption": "vip.pipeline",
+    "extract": "vip.pipeline",
+    "load_run": "vip.store",
+    "rechoose": "vip.rechoosing",
+    "run": "vip.report",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,8 @@
 """READ FIRST: the stages in order, from a video to a run folder.
 
-    open, index ▸ sample ▸ scan (decode once, measure, embed, detect) ▸ look further ▸ choose (quality, copies, Algorithm 1)
+    open, index ▸ sample ▸ scan (decode once, measure, embed, detect) ▸ look further ▸ choose (quality, copies, pruning)
     ▸ write keyframes                                                                                   `extract`
+    read what an earlier run saw ▸ choose ▸ write keyframes                                             `rechoose`
     measured facts ▸ dense caption ▸ FAMOuS                                                             `caption`
 
 `extract` writes the folder in an order that survives being killed: a manifest without finished stages, then the
@@ -12,37 +13,30 @@ from __future__ import annotations
 
 import asyncio
 import os
-import platform
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePath
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
-from vip import __version__, registry, store
+from vip import registry, store
 from vip.captioning.describe import describe
 from vip.captioning.engines import choose_engine
 from vip.config import CaptionSettings, ExtractSettings, SettingsT, from_keywords
 from vip.errors import InputError, ReplyError, SomeFailedError, StoreError, UsageError
-from vip.extraction import choose, further, quality, scan
-from vip.extraction.candidates import fill
+from vip.extraction import choose, scan
+from vip.extraction.amount import expected, redundant_cosine
+from vip.extraction.decide import CHOSEN, Seen, decide
+from vip.extraction.looking import Search, look_at, lost
 from vip.extraction.pictures import keyframes_of, pictures_in
-from vip.extraction.scan import Look, Looker
+from vip.extraction.scan import Looker
 from vip.prompts import load_prompts
-from vip.protocols import Engine, Observer, PictureKeeper, Silent
-from vip.records import Candidate, Counts, Decision, Failure, Keyframe, Manifest, Record, VideoInfo
+from vip.protocols import Engine, Observer, Silent
+from vip.records import Candidate, Failure, Keyframe, Manifest, Origin, Record, VideoInfo
 from vip.store import Run
 from vip.video import Reader, Source, open_video, source_of
 
-CHOSEN, WRITTEN = "choose", "write"  # stages in Manifest.seconds
-NEAR_S = 0.5  # a frame that stands for the planned one follows within this
-SEARCH_BATCH = 500  # frames looked at at once where a video seems to show nothing
-MOST_PER_KEYFRAME_IN_STILLS = 12  # how many candidates a keyframe are tried where nearly all show the same picture
+WRITTEN = "write"  # the stage behind CHOSEN in Manifest.seconds
 
 
 def extract(
@@ -76,14 +70,14 @@ def extract(
     folder = Path(out) if out is not None else default_folder(named)
     settings = _settings(ExtractSettings, settings, options)
     observer = observer or Silent()
-    manifest = _earlier(folder, named, settings, overwrite)
+    manifest = earlier(folder, named, settings, overwrite)
     if manifest and WRITTEN in manifest.seconds:
         return Run(folder)
     opened = open_video(named, stream=settings.stream, start_s=settings.start, end_s=settings.end)
     with opened as source, store.making_folder(folder):
         if manifest is None or CHOSEN not in manifest.seconds:
             manifest = _choose(source, folder, settings, observer)
-        _write(source, folder, manifest, observer)
+        write_keyframes(folder, manifest, observer, source)
     return Run(folder)
 
 
@@ -96,8 +90,16 @@ def default_folder(video: Source) -> Path:
     return Path(f"{video.stem}.vip")
 
 
-def _earlier(folder: Path, named: Source, settings: ExtractSettings, overwrite: bool) -> Manifest | None:
-    """The manifest of an earlier run of the same video and settings; None where there is nothing to go on from."""
+def earlier(folder: Path, named: Source, settings: ExtractSettings, overwrite: bool, *, origin: Origin | None = None) -> Manifest | None:
+    """The manifest of an earlier run of the same video and settings; None where there is nothing to go on from.
+
+    Args:
+        origin: the run whose candidates are chosen from; None where the video is to be looked at.
+
+    Raises:
+        UsageError: the folder holds something else, and it is not to be overwritten.
+        StoreError: its manifest is damaged.
+    """
     if not store.exists(folder / store.MANIFEST):
         if not overwrite and not store.is_empty(folder):
             raise UsageError(f"{folder} is not empty and no run of vip. Choose another folder with -o, or add --overwrite.")
@@ -110,7 +112,9 @@ def _earlier(folder: Path, named: Source, settings: ExtractSettings, overwrite: 
         raise
     wanted = settings.model_dump(mode="json")
     other = [f"{key} {manifest.settings.get(key)}, now {value}" for key, value in wanted.items() if manifest.settings.get(key) != value]
-    if not _same_file(manifest.video, named):
+    if manifest.chosen_from != origin:
+        other.append(_candidates_of(manifest.chosen_from))
+    if not same_file(manifest.video, named):
         before, now = PurePath(manifest.video.path), PurePath(named.location)
         other.insert(0, f"video {before}, now {now}" if before.name == now.name else f"video {before.name}, now {now.name}")
     if not other:
@@ -123,13 +127,17 @@ def _earlier(folder: Path, named: Source, settings: ExtractSettings, overwrite: 
 def _damaged(run: Run) -> bool:
     """True if a finished run cannot be read back whole."""
     try:
-        whole = run.candidates and run.embeddings is not None and run.descriptions is not None
+        whole = run.candidates and run.embeddings is not None and run.looks is not None and run.descriptions is not None
         return not whole or any(not keyframe.path.exists() for keyframe in run.keyframes)
     except StoreError:
         return True
 
 
-def _same_file(known: VideoInfo, named: Source) -> bool:
+def _candidates_of(origin: Origin | None) -> str:
+    return f"candidates of {origin.run} as of {origin.created_utc}" if origin else "candidates of its own"
+
+
+def same_file(known: VideoInfo, named: Source) -> bool:
     state = named.state()
     if state is None:
         return known.path == named.location  # what the run needs of the video may be done already
@@ -146,189 +154,63 @@ def _same_file(known: VideoInfo, named: Source) -> bool:
 def _choose(video: Reader, folder: Path, settings: ExtractSettings, observer: Observer) -> Manifest:
     """Look at the candidates, decide, and write everything but the pictures."""
     start = perf_counter()
-    sampler = registry.sampler(settings.sampler)
+    sampler, pruner = registry.sampler(settings.sampler), registry.pruner(settings.pruner)
     embedder, why = registry.auto_embedder(settings.embedder)
     looker = Looker(registry.embedder(embedder), registry.detector(settings.detector))
     if why:
         observer.note(f"auto embedder: {embedder}, {why}")
-    exact = getattr(sampler, "exact", True)
-    planned = sampler.sample(video, keyframes=settings.keyframes)
     decoded = store.DecodedPictures(folder, settings.format, video.effort)
     decoded.clear()
-    looks = _look(video, planned, looker, settings, observer, exact=exact, keeper=decoded)
-    info = video.info()
-    losses = video.losses
-    lost = _lost(planned, looks, 0 if exact else round(NEAR_S / video.time_base))
-    if lost:
-        losses.append(f"{len(lost)} of {len(planned)} candidates could not be decoded; the others are used.")
+    search = Search(
+        video=video,
+        looker=looker,
+        keyframes=expected(settings.keyframes, video),
+        min_sharpness=settings.min_sharpness,
+        exact=getattr(sampler, "exact", True),
+        insistent=sampler.name == "sync" and settings.keyframes != "auto",  # other samplers chose what they mean
+        keeper=decoded,
+        observer=observer,
+    )
+    planned = sampler.sample(video, keyframes=search.keyframes)
+    looks = look_at(search, planned)
+    info, losses, missing = video.info(), video.losses, lost(search, planned, looks)
+    if missing:
+        losses.append(f"{len(missing)} of {len(planned)} candidates could not be decoded; the others are used.")
     if not looks:
         raise InputError(f"{video.source}: none of its {len(planned)} candidate frames can be decoded; the file is damaged.")
-    embeddings = choose.embed(looks, looker.embedder)
-    decisions, told = choose.choose(looks, embeddings, keyframes=settings.keyframes, min_sharpness=settings.min_sharpness)
-    rows = _rows(looks, decisions, lost, video)
-    counts = _counts(rows, settings.keyframes)
-    notes = (*losses, *told, *_shortfall(counts, info))
-    manifest = Manifest(
-        command="extract",
-        settings=settings.model_dump(mode="json"),
-        backends={"sampler": sampler.name, "embedder": looker.embedder.name, "detector": looker.detector.name},
-        versions=_versions(),
-        device="cpu",
-        video_id=video.source.stem,
+    seen = Seen(
+        looks=looks,
+        embeddings=choose.embed(looks, looker.embedder),
+        lost=missing,
+        sync=frozenset(video.index.sync_pts.tolist()),
+        time_base=video.time_base,
         video=info,
-        notes=notes,
-        counts=counts,
-        created_utc=datetime.now(UTC).isoformat(timespec="seconds"),
+        backends={"sampler": sampler.name, "pruner": pruner.name, "embedder": looker.embedder.name, "detector": looker.detector.name},
+        redundant=redundant_cosine(looker.embedder),
+        losses=tuple(losses),
     )
-    store.write_json(folder / store.MANIFEST, manifest)
-    store.clear(folder)
-    store.write_rows(folder / store.CANDIDATES, rows)
-    store.write_embeddings(folder / store.EMBEDDINGS, embeddings)
-    thumbnails = {look.pts: look.thumbnail for look in looks}
-    store.write_thumbnails(folder / store.THUMBNAILS, ((row.index, thumbnails[row.pts]) for row in rows if row.pts in thumbnails))
-    manifest = manifest.model_copy(update={"seconds": {CHOSEN: round(perf_counter() - start, 3)}})
-    store.write_json(folder / store.MANIFEST, manifest)
-    for note in notes:
-        observer.note(note)
-    return manifest
-
-
-def _lost(planned: Sequence[int], looks: Sequence[Look], within: int) -> list[int]:
-    """The planned PTS of which no frame was seen, or none that follows soon enough."""
-    seen = [look.pts for look in looks]
-    places = np.searchsorted(seen, planned)
-    return [pts for pts, place in zip(planned, places.tolist(), strict=True) if place == len(seen) or seen[place] - pts > within]
-
-
-def _look(
-    video: Reader,
-    planned: Sequence[int],
-    looker: Looker,
-    settings: ExtractSettings,
-    observer: Observer,
-    *,
-    exact: bool,
-    keeper: PictureKeeper,
-) -> list[Look]:
-    """Scan the candidates; then more of them where few differ, and others in place of bad ones. In time order."""
-    with observer.track("Looking at frames", len(planned)) as advance:
-        looks = scan.scan(video, planned, looker, exact=exact, keeper=keeper, advance=advance)
-    shown = video.index.shown_pts.tolist()
-    looks = _search_all(video, looks, looker, observer)
-    while looks and _different(looks, settings) < settings.keyframes and 2 * len(looks) <= MOST_PER_KEYFRAME_IN_STILLS * settings.keyframes:
-        known = {look.pts for look in looks}
-        more = [pts for pts in fill(sorted(known), shown, 2 * len(looks)) if pts not in known]
-        if not more:
-            break
-        with observer.track("Looking for frames that differ", len(more)) as advance:
-            found = scan.scan(video, more, looker, exact=False, keeper=keeper, advance=advance)
-        if not found:
-            break
-        looks = sorted([*looks, *found], key=lambda look: look.pts)
-    reference = quality.references([look.measured for look in looks])
-    bad = [index for index, look in enumerate(looks) if quality.verdict(look.measured, reference[index])]
-    with observer.track("Looking beside bad frames", len(bad)) as advance:
-        instead = further.look_further(video, looks, bad, reference, looker, advance=advance)
-    looks = sorted([*looks, *instead], key=lambda look: look.pts)
-    return _calmed(video, looks, looker, settings, observer)
-
-
-def _calmed(video: Reader, looks: list[Look], looker: Looker, settings: ExtractSettings, observer: Observer) -> list[Look]:
-    """The looks, and calm frames beside those that would be kept though they lie in a restless stretch."""
-    likely = choose.would_keep(looks, keyframes=settings.keyframes, min_sharpness=settings.min_sharpness)
-    restless = [look for look in likely if look.restless]
-    with observer.track("Looking for calm frames", len(restless)) as advance:
-        calm = further.look_for_calm(video, restless, looker, advance=advance)
-    known = {look.pts for look in looks}
-    return sorted([*looks, *(look for look in calm if look.pts not in known)], key=lambda look: look.pts)
-
-
-def _search_all(video: Reader, looks: list[Look], looker: Looker, observer: Observer) -> list[Look]:
-    """Where all candidates are plain black, look at every other frame until something shows."""
-    known = {look.pts for look in looks}
-    others = [pts for pts in video.index.shown_pts.tolist() if pts not in known]
-    if not looks or not others or not choose.shows_nothing_at_all(looks):
-        return looks
-    with observer.track("All black so far, looking at the rest", len(others)) as advance:
-        for start in range(0, len(others), SEARCH_BATCH):
-            found = scan.scan(video, others[start : start + SEARCH_BATCH], looker, advance=advance)
-            if found and not choose.shows_nothing_at_all(found):
-                return sorted([*looks, *found], key=lambda look: look.pts)
-    return looks
-
-
-def _different(looks: Sequence[Look], settings: ExtractSettings) -> int:
-    """How many candidates are neither bad nor copies."""
-    bad = choose.bad_frames(looks, settings.min_sharpness)
-    good = [index for index in range(len(looks)) if index not in bad]
-    return len(good) - len(choose.copies(looks, good))
-
-
-def _rows(looks: Sequence[Look], decisions: Sequence[Decision], lost: Sequence[int], video: Reader) -> list[Candidate]:
-    """The rows of candidates.jsonl in time order; neighbours in a decision become row numbers."""
-    by_pts = {look.pts: (look, decision) for look, decision in zip(looks, decisions, strict=True)}
-    order = sorted([*by_pts, *lost])
-    row_of = {pts: row for row, pts in enumerate(order)}
-    sync = set(video.index.sync_pts.tolist())
-    rows = []
-    for index, pts in enumerate(order):
-        look, decision = by_pts.get(pts, (None, Decision(kept=False, rule="unreadable", reason="dropped: could not be decoded")))
-        neighbours = tuple(row_of[looks[other].pts] for other in decision.neighbours)
-        rows.append(
-            Candidate(
-                index=index,
-                pts=pts,
-                time_base=video.time_base,
-                time_s=float(pts * video.time_base),
-                is_sync=pts in sync,
-                quality=look.measured.quality if look else None,
-                detections=look.detections if look else (),
-                stands_in_for=look.stands_in_for if look else None,
-                decision=decision.model_copy(update={"neighbours": neighbours}),
-            )
-        )
-    return rows
-
-
-def _counts(rows: Sequence[Candidate], asked: int) -> Counts:
-    rules = Counter(row.decision.rule for row in rows)
-    kept, pruned, duplicates = rules["kept"], rules["pruned"], rules["duplicate"]
-    bad = len(rows) - kept - pruned - duplicates
-    return Counts(asked=asked, candidates=len(rows), bad=bad, pruned=pruned, duplicates=duplicates, keyframes=kept)
-
-
-def _shortfall(counts: Counts, info: VideoInfo) -> list[str]:
-    if counts.keyframes >= counts.asked:
-        return []
-    reasons = [f"{counts.duplicates} show the same picture as another"] if counts.duplicates else []
-    reasons += [f"{counts.bad} are bad"] if counts.bad else []
-    because = f"of {counts.candidates} candidates {' and '.join(reasons)}" if reasons else _frames_of(info)
-    return [f"{counts.keyframes} of the {counts.asked} keyframes asked for: {because}."]
-
-
-def _frames_of(info: VideoInfo) -> str:
-    return f"the video has {info.frames} frames" if info.frames is not None else f"the video has {info.sync_frames} sync frames"
-
-
-def _versions() -> dict[str, str]:
-    found = {"vip": __version__, "python": platform.python_version()}
-    for name in ("av", "opencv-python-headless", "numpy"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # OpenCV may come from another distribution
-            found[name] = "unknown"
-    return found
+    return decide(seen, folder, settings, pruner, observer, video_id=video.source.stem, start=start)
 
 
 # ---------------------------------------------------------------- writing
 
 
-def _write(video: Reader, folder: Path, manifest: Manifest, observer: Observer) -> None:
-    """Decode the keyframes at full size and write them; those that an earlier, killed run wrote are kept."""
-    start = perf_counter()
+def picture_names(folder: Path, manifest: Manifest) -> dict[int, str]:
+    """PTS of the chosen frames -> name of the picture, in time order."""
     kept = [row for row in store.read_rows(folder / store.CANDIDATES, Candidate) if row.decision.kept]
     suffix = manifest.settings["format"]
-    names = {row.pts: store.picture_name(number, row.time_s, suffix, of=len(kept)) for number, row in enumerate(kept, 1)}
+    return {row.pts: store.picture_name(number, row.time_s, suffix, of=len(kept)) for number, row in enumerate(kept, 1)}
+
+
+def write_keyframes(folder: Path, manifest: Manifest, observer: Observer, video: Reader | None) -> None:
+    """Decode the keyframes at full size and write them; those that an earlier, killed run wrote are kept.
+
+    Args:
+        video: None where every picture is there already.
+    """
+    start = perf_counter()
+    kept = [row for row in store.read_rows(folder / store.CANDIDATES, Candidate) if row.decision.kept]
+    names = picture_names(folder, manifest)
     store.make_folder(folder / store.PICTURES)
     with observer.track("Writing keyframes", len(kept)) as advance:
 
@@ -339,14 +221,14 @@ def _write(video: Reader, folder: Path, manifest: Manifest, observer: Observer) 
                 yield frame.pts, frame.image.shape
 
         missing = [pts for pts, name in names.items() if not (folder / store.PICTURES / name).exists()]
-        decoded = store.DecodedPictures(folder, suffix, video.effort)
+        decoded = store.DecodedPictures(folder, manifest.settings["format"])
         for pts in filter(decoded.has, missing):
             decoded.move(pts, folder / store.PICTURES / names[pts])
             advance()
         missing = [pts for pts in missing if not (folder / store.PICTURES / names[pts]).exists()]
-        shapes = dict(scan.in_parallel(video, missing, work))
-    if lost := set(missing) - set(shapes):
-        raise InputError(f"{video.source}: {len(lost)} keyframes could be decoded before and cannot now. Did the file change?")
+        shapes = dict(scan.in_parallel(video, missing, work)) if video else {}
+    if failed := set(missing) - set(shapes):
+        raise InputError(f"{manifest.video.path}: {len(failed)} keyframes could be decoded before and cannot now. Did the file change?")
     for pts in names.keys() - set(missing):  # written before; pictures in a row have each a size of its own
         shapes[pts] = store.read_picture(folder / store.PICTURES / names[pts]).shape
     rows = [

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, Protocol
 
-from vip.records import Detection, Frame, Image, PacketIndex, Quality, Vectors
+from vip.records import Detection, Embeddings, Frame, Image, PacketIndex, Quality, Vectors
 
 
 class Observer(Protocol):
@@ -62,11 +62,78 @@ class Sampler(Protocol):
     name: str
 
     def sample(self, video: VideoSource, *, keyframes: int) -> list[int]:
-        """PTS of the candidates, in time order, without repeats, each the PTS of a frame of the video."""
+        """PTS of the candidates, at least one, in time order, without repeats, each among `video.index.shown_pts`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prunable:
+    """The good candidates in time order, as pruners see them; all of length N."""
+
+    embeddings: Embeddings
+    times_s: Sequence[float]
+    has_people: Sequence[bool]
+    sharpness: Sequence[float]
+    restless: Sequence[bool]
+    """Beside a cut, a cross-fade or a fast pan."""
+
+    def __post_init__(self) -> None:
+        lengths = [len(column) for column in (self.embeddings, self.times_s, self.has_people, self.sharpness, self.restless)]
+        if len(set(lengths)) != 1:
+            raise ValueError(f"columns of different lengths: {lengths}")
+
+    def __len__(self) -> int:
+        return len(self.times_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """One candidate that a pruner drops, and why. Indices are rows of `Prunable`."""
+
+    index: int
+    step: int
+    """From 1, in the order of dropping."""
+    score: float
+    """How alike it is to its neighbours: what the pruner decided by."""
+    neighbours: tuple[int, ...]
+    """The frames that it is like."""
+    reason: str
+    """In words: `dropped …`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thinned:
+    """What a pruner came to."""
+
+    drops: Sequence[Drop]
+    kept: str
+    """Why the others stay, in words: `kept …`; of some rows there is more to say, see `reasons`."""
+    bound: float
+    """The likeness from which on this pruner calls a frame redundant."""
+    reasons: Mapping[int, str] = field(default_factory=dict)
+    curve: Sequence[tuple[int, float]] = ()
+    """Number of keyframes, and the likeness of the next one to go: what a user needs to decide on another number."""
+
+
+class Pruner(Protocol):
+    """Thins candidates out to keyframes."""
+
+    name: str
+
+    def prune(self, frames: Prunable, *, keep: int | None, redundant: float) -> Thinned:
+        """Drop all but at most `keep` frames; at least one of N > 0 stays.
+
+        Args:
+            keep: how many are wanted, at least 1; None where what remains shall decide: drop what is redundant, no more.
+            redundant: the likeness from which on frames of this embedder show the same.
+        """
 
 
 class Embedder(Protocol):
-    """Turns pictures and texts into vectors whose cosines say how alike they are."""
+    """Turns pictures and texts into vectors whose cosines say how alike they are.
+
+    An embedder may state `redundant_cosine`: the mean of image and text cosine from which on two frames show the same
+    (`vip.extraction.amount.REDUNDANT_COSINE` where it does not).
+    """
 
     name: str
     dim: int

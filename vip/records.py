@@ -22,7 +22,7 @@ PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", 
 
 Rule = Literal[
     "kept",  # a keyframe
-    "pruned",  # Algorithm 1: most like its neighbours
+    "pruned",  # by the pruner: most like its neighbours
     "duplicate",  # the same picture as its neighbour
     "blurred",  # blurred against its surroundings
     "faded",  # a dim copy of a neighbour, as in a fade from or to black
@@ -191,9 +191,9 @@ class Decision(Part):
     rule: Rule
     reason: str
     step: int | None = None
-    """The round of Algorithm 1 that dropped it, from 1."""
+    """The round of the pruner that dropped it, from 1."""
     score: float | None = None
-    """Mean of the image and text cosine to the neighbours in that round."""
+    """How alike it was to the neighbours in that round; for Algorithm 1 the mean of image and text cosine."""
     neighbours: tuple[int, ...] = ()
     """Candidate indices of the neighbours in that round."""
 
@@ -283,7 +283,8 @@ class Failure(Record):
 class Counts(Part):
     """What became of the candidates; the numbers add up."""
 
-    asked: int
+    asked: int | None
+    """None where the number was left open (`-n auto`)."""
     candidates: int
     bad: int
     pruned: int
@@ -295,6 +296,24 @@ class Counts(Part):
         if self.candidates != self.bad + self.pruned + self.duplicates + self.keyframes:
             raise ValueError(f"{self!r} does not add up")
         return self
+
+
+class Pruning(Part):
+    """By what the number of keyframes can be judged."""
+
+    redundant: float
+    """The likeness from which on frames of this embedder show the same."""
+    bound: float
+    """The likeness from which on the pruner calls a frame redundant; with `-n auto` it dropped nothing below."""
+    curve: dict[int, float] = {}
+    """Number of keyframes -> likeness of the next one to go; thinned out for large numbers."""
+
+
+class Origin(Part):
+    """The run whose candidates these are."""
+
+    run: str
+    created_utc: str
 
 
 class Manifest(Record):
@@ -311,7 +330,12 @@ class Manifest(Record):
     video: VideoInfo
     notes: tuple[str, ...] = ()
     """What the user was told: losses, fewer keyframes than asked, choices of `auto`."""
+    losses: tuple[str, ...] = ()
+    """Of the notes, what could not be read of the video."""
     counts: Counts | None = None
+    pruning: Pruning | None = None
+    chosen_from: Origin | None = None
+    """None where the video was looked at for this run."""
     captioning: dict[str, Any] | None = None
     """Settings of the descriptions, resolved; None before `vip caption`."""
     seconds: dict[str, float] = {}

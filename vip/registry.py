@@ -1,7 +1,7 @@
 """Names to backends: `kind` or `kind:detail` on the command line, loaded on first use.
 
-Built-ins stand in one table; other packages add theirs by entry points in the groups `vip.samplers`, `vip.embedders`,
-`vip.detectors` and `vip.engines`. An entry is a class or function that is called with the detail (the text after the
+Built-ins stand in one table; other packages add theirs by entry points in the groups `vip.samplers`, `vip.pruners`,
+`vip.embedders`, `vip.detectors` and `vip.engines`. An entry is a class or function that is called with the detail (the text after the
 colon, or None) and the keyword settings of its kind.
 """
 
@@ -12,13 +12,23 @@ from importlib.metadata import entry_points
 from typing import Any, Literal, cast
 
 from vip.errors import BackendError, did_you_mean
-from vip.protocols import Detector, Embedder, Engine, Sampler
+from vip.protocols import Detector, Embedder, Engine, Pruner, Sampler
 
 Kind = Literal["sampler", "pruner", "embedder", "detector", "engine"]
 
 BUILT_IN: dict[Kind, dict[str, str]] = {
-    "sampler": {"sync": "vip.extraction.candidates:SyncSampler"},
-    "pruner": {"algorithm1": "vip.extraction.prune:prune"},
+    "sampler": {
+        "sync": "vip.extraction.candidates:SyncSampler",
+        "uniform": "vip.extraction.samplers.even:UniformSampler",
+        "every": "vip.extraction.samplers.even:EverySampler",
+        "shots": "vip.extraction.samplers.shots:ShotsSampler",
+        "katna": "vip.extraction.samplers.katna:KatnaSampler",
+    },
+    "pruner": {
+        "algorithm1": "vip.extraction.prune:Algorithm1",
+        "k-center": "vip.extraction.k_center:KCenter",
+        "threshold": "vip.extraction.threshold:Threshold",
+    },
     "embedder": {"classic": "vip.models.classic:ClassicEmbedder"},
     "detector": {"opencv": "vip.models.opencv:OpenCVDetector"},
     "engine": {
@@ -67,6 +77,10 @@ def _create(kind: Kind, name: str, **settings: Any) -> Any:
 
 def sampler(name: str) -> Sampler:
     return cast(Sampler, _create("sampler", name))
+
+
+def pruner(name: str) -> Pruner:
+    return cast(Pruner, _create("pruner", name))
 
 
 def embedder(name: str) -> Embedder:

@@ -16,20 +16,23 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import ValidationError
 
 from vip.errors import InputError, StoreError
 from vip.records import SCHEMA_VERSION, Candidate, Description, Embeddings, Failure, Frame, Image, Keyframe, Manifest, Record
 
 RecordT = TypeVar("RecordT", bound=Record)
+Columns = dict[str, npt.NDArray[Any]]  # name -> (N, …)
 _MAKE_AGAIN = "Delete the folder, or run the same `vip extract` with --overwrite to make it again."
 
 MANIFEST = "manifest.json"
 CANDIDATES = "candidates.jsonl"
 EMBEDDINGS = "embeddings.npz"
+LOOKS = "looks.npz"
 KEYFRAMES = "keyframes.jsonl"
 PICTURES = "keyframes"
 DESCRIPTIONS = "descriptions.jsonl"
@@ -123,6 +126,12 @@ class Run:
         """Vectors of the candidates in `candidates.jsonl` that could be decoded, in its order."""
         path = self.folder / EMBEDDINGS
         return read_embeddings(path) if path.exists() else None
+
+    @cached_property
+    def looks(self) -> Columns | None:
+        """What was measured of the same candidates beside their quality, one array a column; what choosing again needs."""
+        path = self.folder / LOOKS
+        return read_looks(path) if path.exists() else None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -219,6 +228,23 @@ def read_embeddings(path: Path) -> Embeddings:
         raise StoreError(f"{path}: damaged ({exc}). {_MAKE_AGAIN}") from exc
 
 
+def read_looks(path: Path) -> Columns:
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
+            return dict(data)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as exc:
+        raise StoreError(f"{path}: damaged ({exc}). {_MAKE_AGAIN}") from exc
+
+
+def read_thumbnails(path: Path) -> dict[int, bytes]:
+    """JPEGs by candidate index."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {int(Path(name).stem): archive.read(name) for name in archive.namelist()}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as exc:
+        raise StoreError(f"{path}: damaged ({exc}). {_MAKE_AGAIN}") from exc
+
+
 def read_picture(path: Path) -> Image:
     """uint8 (H, W, 3) RGB of a picture file, upright as its EXIF says; an alpha channel is left aside.
 
@@ -296,6 +322,11 @@ def write_failures(path: Path, failures: Sequence[Failure]) -> None:
 def write_embeddings(path: Path, embeddings: Embeddings) -> None:
     with replacing(path) as file:
         np.savez(file, image=embeddings.image, text=embeddings.text, model=np.array(embeddings.model))
+
+
+def write_looks(path: Path, columns: Columns) -> None:
+    with replacing(path) as file:
+        np.savez(file, **columns)  # type: ignore[arg-type]  # numpy's signature takes names for its own options
 
 
 def write_picture(path: Path, image: Image, *, jpeg_quality: int = 95, png_compression: int = 3) -> None:
@@ -382,7 +413,7 @@ def is_empty(folder: Path) -> bool:
 
 def clear(folder: Path) -> None:
     """Delete what vip wrote into a run folder, the manifest excepted, and nothing else."""
-    names = (CANDIDATES, EMBEDDINGS, THUMBNAILS, KEYFRAMES, DESCRIPTIONS, JOURNAL, FAILURES, REPORT)
+    names = (CANDIDATES, EMBEDDINGS, LOOKS, THUMBNAILS, KEYFRAMES, DESCRIPTIONS, JOURNAL, FAILURES, REPORT)
     pictures = [path for path in (folder / PICTURES).glob("*") if PICTURE_NAME.fullmatch(path.name)]
     partial = [path for path in folder.rglob(f"*{PARTIAL_SUFFIX}") if DECODED not in path.parts]
     for path in (*(folder / name for name in names), *partial, *pictures):
@@ -392,6 +423,11 @@ def clear(folder: Path) -> None:
             raise StoreError(f"{path} cannot be deleted: {exc.strerror}. Choose another folder with -o.") from exc
 
 
+def copy_picture(source: Path, target: Path) -> None:
+    with replacing(target) as file:
+        file.write(source.read_bytes())
+
+
 class DecodedPictures:
     """Candidates at full size on disk, so that those that become keyframes need not be decoded again (a `PictureKeeper`).
 
@@ -399,7 +435,7 @@ class DecodedPictures:
     as quickly packed PNG files.
     """
 
-    def __init__(self, folder: Path, suffix: str, effort: Callable[[int], int]) -> None:
+    def __init__(self, folder: Path, suffix: str, effort: Callable[[int], int] = lambda _: 0) -> None:
         self._folder, self._suffix, self._effort = folder / DECODED, suffix, effort
 
     def wants(self, pts: int) -> bool:

@@ -17,8 +17,8 @@ vip doctor --json | jq '.rows[] | select(.works == false)'
 """
 
 DECODERS = ("h264", "hevc", "vp8", "vp9", "libvpx-vp9", "av1", "libdav1d", "mpeg4", "mpeg2video", "mjpeg", "gif", "prores")
-EXTRAS = {"clip": "open_clip", "transformers": "transformers"}
-ALWAYS_THERE = ("classic", "opencv", "sync", "offline")
+EXTRAS = {"shots": "scenedetect", "clip": "open_clip", "transformers": "transformers"}
+ALWAYS_THERE = ("classic", "opencv", "sync", "uniform", "every", "katna", "algorithm1", "k-center", "threshold", "offline")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,7 @@ def _backends() -> list[Row]:
 
     tries: list[tuple[registry.Kind, Callable[[str], object]]] = [
         ("sampler", registry.sampler),
+        ("pruner", registry.pruner),
         ("embedder", registry.embedder),
         ("detector", registry.detector),
     ]
@@ -103,7 +104,7 @@ def _try(kind: str, name: str, make: Callable[[str], object]) -> Row:
 
 def _installed(module: str) -> str:
     try:
-        return version({"open_clip": "open_clip_torch"}.get(module, module))
+        return version({"open_clip": "open_clip_torch", "scenedetect": "scenedetect-headless"}.get(module, module))
     except PackageNotFoundError:
         return "installed"
 

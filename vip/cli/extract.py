@@ -11,7 +11,7 @@ from vip.cli.console import AsJson, Console, Quiet, Verbose, err, print_json
 from vip.cli.console import keyframes as count_of
 from vip.cli.inputs import find_videos, from_folder, run_folders
 from vip.clock import clock
-from vip.errors import SomeFailedError, VipError
+from vip.errors import SomeFailedError, UsageError, VipError
 
 if TYPE_CHECKING:
     from vip.store import Run
@@ -24,12 +24,16 @@ vip extract clips/ -o runs/                  a run folder for each video of a fo
 vip extract https://example.org/video.mp4    read in parts from a server, not downloaded whole
 vip extract 'frames/%04d.png'                pictures in a row; or a folder of them, or photos/*.jpg
 vip extract video.mp4 --start 1:00 --end 90  half a minute of it
+vip extract video.mp4 -n auto                as many as the video needs
+vip extract video.mp4 --sampler shots        a choice of every shot
+vip extract --from video.vip -n 6            6 keyframes out of the same candidates, into video-n6.vip/
 vip extract video.mp4 --json | jq .keyframes
 """
 
 
 def extract_command(
-    videos: options.Videos,
+    videos: options.VideosOrRun = None,
+    from_run: options.From = None,
     keyframes: options.Keyframes = None,
     out: options.Out = None,
     sampler: options.Sampler = None,
@@ -47,34 +51,52 @@ def extract_command(
     quiet: Quiet = False,
 ) -> None:
     """Choose the keyframes of a video and write them with the log of every decision."""
+    console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
+    given = {
+        "keyframes": keyframes,
+        "sampler": sampler,
+        "pruner": pruner,
+        "embedder": embedder,
+        "detector": detector,
+        "min_sharpness": min_sharpness,
+        "format": format,
+        "start": start,
+        "end": end,
+        "stream": stream,
+    }
+    if from_run is not None:
+        _again(from_run, videos, out, given, overwrite, console)
+    elif videos:
+        _anew(videos, out, given, overwrite, console)
+    else:
+        raise UsageError("Give a VIDEO, or a run to choose from again with --from RUN. See `vip extract --help`.")
+
+
+def _anew(videos: Sequence[str], out: Path | None, given: dict[str, Any], overwrite: bool, console: Console) -> None:
     from vip import registry
     from vip.config import ExtractSettings, resolve
     from vip.pipeline import extract
 
-    console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
-    settings = resolve(
-        ExtractSettings,
-        {
-            "keyframes": keyframes,
-            "sampler": sampler,
-            "pruner": pruner,
-            "embedder": embedder,
-            "detector": detector,
-            "min_sharpness": min_sharpness,
-            "format": format,
-            "start": start,
-            "end": end,
-            "stream": stream,
-        },
-    )
-
-    registry.check(sampler=settings.sampler, embedder=settings.embedder, detector=settings.detector)
+    settings = resolve(ExtractSettings, given)
+    registry.check(sampler=settings.sampler, pruner=settings.pruner, embedder=settings.embedder, detector=settings.detector)
 
     def work(video: Source, folder: Path) -> None:
         run = extract(video, out=folder, overwrite=overwrite, settings=settings, observer=console)
         show(run, video, console)
 
     each(videos, out, work, console)
+
+
+def _again(run: Path, videos: Sequence[str] | None, out: Path | None, given: dict[str, Any], overwrite: bool, console: Console) -> None:
+    """What the command line says counts, and nothing of vip.toml or the environment: all else is as in the run."""
+    from vip.rechoosing import rechoose
+    from vip.video import source_of
+
+    if videos:
+        raise UsageError(f"--from {run} names the run to choose from, and {videos[0]} a video. Give one of them.")
+    changes = {name: value for name, value in given.items() if value is not None}
+    new = rechoose(run, out=out, overwrite=overwrite, observer=console, **changes)
+    show(new, source_of(new.manifest.video.path if new.manifest else run), console)
 
 
 def each(given: Sequence[str], out: Path | None, work: Callable[[Source, Path], None], console: Console) -> None:

@@ -7,9 +7,14 @@ from typing import Annotated
 
 import typer
 
-Videos = Annotated[
-    list[str],
-    typer.Argument(help="Video files, http(s) addresses, folders of videos; folders, patterns and lists of pictures.", show_default=False),
+VIDEOS_HELP = "Video files, http(s) addresses, folders of videos; folders, patterns and lists of pictures."
+Videos = Annotated[list[str], typer.Argument(help=VIDEOS_HELP, show_default=False)]
+VideosOrRun = Annotated[list[str] | None, typer.Argument(help=VIDEOS_HELP, show_default=False)]
+From = Annotated[
+    Path | None,
+    typer.Option(
+        "--from", help="Choose again from this run instead of a video; -o is NAME-nN.vip then.", show_default=False, metavar="RUN"
+    ),
 ]
 Out = Annotated[
     Path | None,
@@ -20,10 +25,17 @@ Keyframes = Annotated[
     str | None,
     typer.Option("--keyframes", "-n", help="How many keyframes are wanted, or auto.", show_default="12", metavar="N"),
 ]
-Sampler = Annotated[str | None, typer.Option(help="How candidates are chosen.", show_default="sync", metavar="NAME")]
+Sampler = Annotated[
+    str | None,
+    typer.Option(help="How candidates are chosen: sync, uniform, every:2s, shots, katna.", show_default="sync", metavar="NAME"),
+]
 Pruner = Annotated[
     str | None,
-    typer.Option(help="How candidates are thinned out to keyframes.", show_default="algorithm1", metavar="NAME"),
+    typer.Option(
+        help="How candidates are thinned out to keyframes: algorithm1, k-center, threshold:0.93.",
+        show_default="algorithm1",
+        metavar="NAME",
+    ),
 ]
 Embedder = Annotated[str | None, typer.Option(help="What compares frames.", show_default="auto", metavar="NAME")]
 Detector = Annotated[str | None, typer.Option(help="What finds people and objects.", show_default="opencv", metavar="NAME")]

@@ -51,7 +51,13 @@ def run_command(
     extraction = resolve(ExtractSettings, {**choice, "detector": detector, "pruner": pruner, "start": start, "end": end, "stream": stream})
     captioning = resolve(CaptionSettings, {"engine": engine, "base_url": base_url, "detector": detector})
 
-    registry.check(sampler=extraction.sampler, embedder=extraction.embedder, detector=extraction.detector, engine=captioning.engine)
+    registry.check(
+        sampler=extraction.sampler,
+        pruner=extraction.pruner,
+        embedder=extraction.embedder,
+        detector=extraction.detector,
+        engine=captioning.engine,
+    )
 
     def work(video: Source, folder: Path) -> None:
         done = run(video, out=folder, overwrite=overwrite, extraction=extraction, captioning=captioning, observer=console)

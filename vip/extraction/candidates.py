@@ -88,14 +88,14 @@ def fill(picked: Sequence[int], shown: Sequence[int], fewest: int) -> list[int]:
     times = np.asarray(shown, np.int64)
     edges = np.searchsorted(times, [*picked, times[-1] + 1])  # frame numbers; a gap is what lies between two picks
     free = np.array([max(0, b - a - 1) for a, b in pairwise([-1, *edges.tolist()])])
-    extra = _share(free, [b - a for a, b in pairwise([-1, *edges.tolist()])], missing)
+    extra = share(free, [b - a for a, b in pairwise([-1, *edges.tolist()])], missing)
     chosen = set(edges[:-1].tolist())
     for (start, stop), count in zip(pairwise([-1, *edges.tolist()]), extra, strict=True):
         chosen.update(int(number) for number in np.rint(np.linspace(start, stop, count + 2)[1:-1]).astype(int))
     return [int(times[number]) for number in sorted(chosen)]
 
 
-def _share(room: Sequence[int] | np.ndarray, lengths: Sequence[int], total: int) -> list[int]:
+def share(room: Sequence[int] | np.ndarray, lengths: Sequence[float], total: int) -> list[int]:
     """Hand out `total` picks one at a time, each to the gap whose pieces are longest, none beyond its room."""
     import heapq
 

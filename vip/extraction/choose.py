@@ -1,4 +1,4 @@
-"""From looks to decisions: bad frames out, copies out, then Algorithm 1; each decision in words.
+"""From looks to decisions: bad frames out, copies out, then a pruner; each decision in words.
 
 In come the looks of all candidates in time order, out comes one `Decision` for each, of which the kept are the keyframes.
 """
@@ -12,11 +12,10 @@ import numpy as np
 from vip.clock import clock
 from vip.errors import InputError
 from vip.extraction.detect import has_people, text_of
-from vip.extraction.prune import prune
 from vip.extraction.quality import BadRule, blurred_beside, correlation, faded_beside, references, verdict
 from vip.extraction.scan import Look
-from vip.extraction.scenes import scenes, typical
-from vip.protocols import Embedder
+from vip.extraction.scenes import representatives
+from vip.protocols import Embedder, Prunable, Pruner, Thinned
 from vip.records import Decision, Embeddings
 
 SAME_PICTURE_LEVELS = 5  # of 255, in the cell of the signature that differs most; coding noise stays below it
@@ -135,9 +134,19 @@ def same_picture(a: Look, b: Look) -> bool:
 
 
 def choose(
-    looks: Sequence[Look], embeddings: Embeddings, *, keyframes: int, min_sharpness: float | None
-) -> tuple[list[Decision], list[str]]:
-    """One decision a look, the kept ones being the keyframes (at most `keyframes`); and what the user should be told.
+    looks: Sequence[Look],
+    embeddings: Embeddings,
+    *,
+    pruner: Pruner,
+    keyframes: int | None,
+    redundant: float,
+    min_sharpness: float | None,
+) -> tuple[list[Decision], list[str], Thinned]:
+    """One decision a look, the kept ones being the keyframes; what the user should be told; and what the pruner found.
+
+    Args:
+        keyframes: at most so many; None where the pruner decides how many.
+        redundant: the likeness from which on frames of this embedder show the same.
 
     Raises:
         InputError: nothing is left to keep.
@@ -146,51 +155,38 @@ def choose(
     poor = _take_back(looks, decisions, min_sharpness)
     decisions |= copies(looks, [index for index in range(len(looks)) if index not in decisions])
     remaining = [index for index in range(len(looks)) if index not in decisions]
-    vectors = Embeddings(embeddings.image[remaining], embeddings.text[remaining], embeddings.model)
-    people = [has_people(looks[index].detections) for index in remaining]
-    stands_for = representatives([looks[index] for index in remaining], keyframes)
-    for removal in prune(vectors, people, keep=keyframes, held=[row in stands_for for row in range(len(remaining))]):
-        neighbours = tuple(remaining[row] for row in removal.neighbours)
-        times = " and ".join(clock(looks[index].time_s) for index in neighbours)
-        lifted = "; only frames with people among frames without were left to drop" if removal.lifted_people_rule else ""
-        decisions[remaining[removal.index]] = Decision(
-            kept=False,
-            rule="pruned",
-            reason=f"dropped in round {removal.step} of pruning: likeness {removal.score:.3f} to its neighbours at {times}{lifted}",
-            step=removal.step,
-            score=removal.score,
-            neighbours=neighbours,
+    thinned = pruner.prune(_prunable(looks, embeddings, remaining), keep=keyframes, redundant=redundant)
+    for drop in thinned.drops:
+        neighbours = tuple(remaining[row] for row in drop.neighbours)
+        decisions[remaining[drop.index]] = Decision(
+            kept=False, rule="pruned", reason=drop.reason, step=drop.step, score=drop.score, neighbours=neighbours
         )
-    for row, scene in stands_for.items():
-        first, last = (clock(looks[remaining[end]].time_s) for end in (scene[0], scene[-1]))
-        shown = f"stands for the scene from {first} to {last}" if len(scene) > 1 else "unlike those beside it"
-        decisions[remaining[row]] = Decision(kept=True, rule="kept", reason=f"kept: {shown}")
+    for row, index in enumerate(remaining):
+        reason = thinned.reasons.get(row, thinned.kept) if thinned.drops else "kept: unlike all others"
+        decisions.setdefault(index, Decision(kept=True, rule="kept", reason=reason))
     told = [f"Every frame that was looked at is {poor}; the best of them are kept."] if poor else []
-    return [decisions[index] for index in range(len(looks))], told
+    return [decisions[index] for index in range(len(looks))], told, thinned
 
 
 def would_keep(looks: Sequence[Look], *, keyframes: int, min_sharpness: float | None) -> list[Look]:
-    """The looks that would be kept, as far as that can be told without comparing texts."""
+    """The looks that would stand for a scene each if there were this many scenes."""
     bad = bad_frames(looks, min_sharpness)
     good = [index for index in range(len(looks)) if index not in bad]
     same = copies(looks, good)
-    remaining = [looks[index] for index in good if index not in same]
-    return [remaining[row] for row in sorted(representatives(remaining, keyframes))] if remaining else []
+    remaining = [index for index in good if index not in same]
+    if not remaining:
+        return []
+    vectors = np.array([look.vector for look in looks], np.float32)
+    frames = _prunable(looks, Embeddings(vectors, vectors[:, :1], "images only"), remaining)
+    return [looks[remaining[row]] for row in sorted(representatives(frames, keyframes))]
 
 
-def representatives(looks: Sequence[Look], count: int) -> dict[int, range]:
-    """Of good looks in time order those that stand for a scene, and what their scenes are: `count` of them, or all if there are no more.
-
-    In a scene with people a frame with people stands for it, else a calm one (section 3.1: "people tend to be the primary subject").
-    """
-    vectors, times = np.array([look.vector for look in looks], np.float32), [look.time_s for look in looks]
-    found = {}
-    for scene in scenes(vectors, times, count):
-        members = [looks[row] for row in scene]
-        people = [has_people(look.detections) for look in members]
-        preferred = [not look.restless and (is_people or not any(people)) for look, is_people in zip(members, people, strict=True)]
-        preferred = preferred if any(preferred) else people
-        sharpness = [look.measured.quality.sharpness for look in members]
-        part = slice(scene.start, scene.stop)
-        found[scene[typical(vectors[part], times[part], sharpness, preferred)]] = scene
-    return found
+def _prunable(looks: Sequence[Look], embeddings: Embeddings, chosen: Sequence[int]) -> Prunable:
+    members = [looks[index] for index in chosen]
+    return Prunable(
+        Embeddings(embeddings.image[chosen], embeddings.text[chosen], embeddings.model),
+        times_s=[look.time_s for look in members],
+        has_people=[has_people(look.detections) for look in members],
+        sharpness=[look.measured.quality.sharpness for look in members],
+        restless=[look.restless for look in members],
+    )

@@ -16,10 +16,64 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
-from vip.records import Embeddings
+import numpy as np
+import numpy.typing as npt
 
+from vip.clock import clock
+from vip.errors import BackendError
+from vip.extraction.scenes import representatives
+from vip.protocols import Drop, Prunable, Thinned
+from vip.records import Embeddings, Vectors
+
+TEXT_WEIGHT = 0.5  # "the mean of" the text and the image cosine
 FREE, PEOPLE, HELD = range(3)  # in this order frames go
+
+
+class Algorithm1:
+    """The pruner `algorithm1`."""
+
+    name = "algorithm1"
+
+    def __init__(self, detail: str | None) -> None:
+        if detail is not None:
+            raise BackendError(f'The pruner "algorithm1" takes no detail, but got "{detail}". Write --pruner algorithm1.')
+
+    def prune(self, frames: Prunable, *, keep: int | None, redundant: float) -> Thinned:
+        """Algorithm 1 down to `keep`, the frames that stand for a scene each held; the curve is that of the paper, without holding any.
+
+        Without `keep` as many remain as plain Algorithm 1 leaves where it meets `redundant`.
+        """
+        plain = prune(frames.embeddings, frames.has_people, keep=1)
+        left = min(keep, len(frames)) if keep else len(frames) - sum(1 for _ in takewhile(lambda it: _may_go(it, redundant), plain))
+        stand_for = representatives(frames, left)
+        held = [row in stand_for for row in range(len(frames))]
+        done = prune(frames.embeddings, frames.has_people, keep=left, held=held)
+        return Thinned(
+            drops=[_drop(removal, frames) for removal in done],
+            kept="kept",
+            reasons={row: _stands_for(scene, frames) for row, scene in stand_for.items()},
+            bound=redundant,
+            curve=[(len(frames) - removal.step + 1, removal.score) for removal in reversed(plain)],
+        )
+
+
+def _may_go(removal: Removal, redundant: float) -> bool:
+    return removal.score >= redundant and not removal.lifted_people_rule
+
+
+def _stands_for(scene: range, frames: Prunable) -> str:
+    if len(scene) == 1:
+        return "kept: unlike those beside it"
+    return f"kept: stands for the scene from {clock(frames.times_s[scene[0]])} to {clock(frames.times_s[scene[-1]])}"
+
+
+def _drop(removal: Removal, frames: Prunable) -> Drop:
+    times = " and ".join(clock(frames.times_s[row]) for row in removal.neighbours)
+    lifted = "; only frames with people among frames without were left to drop" if removal.lifted_people_rule else ""
+    reason = f"dropped in round {removal.step} of pruning: likeness {removal.score:.3f} to its neighbours at {times}{lifted}"
+    return Drop(removal.index, removal.step, removal.score, removal.neighbours, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +90,7 @@ class Removal:
 
 
 def prune(
-    embeddings: Embeddings, has_people: Sequence[bool], *, keep: int, held: Sequence[bool] | None = None, text_weight: float = 0.5
+    embeddings: Embeddings, has_people: Sequence[bool], *, keep: int, held: Sequence[bool] | None = None, text_weight: float = TEXT_WEIGHT
 ) -> list[Removal]:
     """The frames to drop so that `keep` remain, in the order in which Algorithm 1 drops them.
 
@@ -68,6 +122,16 @@ def cosine(embeddings: Embeddings, a: int, b: int, text_weight: float) -> float:
     return (1 - text_weight) * image + text_weight * text
 
 
+def _links(embeddings: Embeddings, text_weight: float) -> list[float]:
+    """`cosine` of each row and the next, to the last bit: a product of stacks of single rows is the same dot product, row by row."""
+
+    def of(vectors: Vectors) -> npt.NDArray[np.float64]:
+        return np.asarray(np.matmul(vectors[:-1, None, :], vectors[1:, :, None])[:, 0, 0], np.float64)
+
+    links: list[float] = ((1 - text_weight) * of(embeddings.image) + text_weight * of(embeddings.text)).tolist()
+    return links
+
+
 class _Chain:
     """The frames that remain, linked in time, with their scores in heaps: free to go, kept by the people rule, held."""
 
@@ -77,21 +141,32 @@ class _Chain:
         self.before = list(range(-1, count - 1))
         self.after = [*range(1, count), -1]
         self.version = [0] * count
-        self.link = [cosine(embeddings, j, j + 1, text_weight) for j in range(count - 1)]  # to the next remaining frame
+        self.link = _links(embeddings, text_weight)  # to the next remaining frame
         self.heaps: tuple[list[tuple[float, int, int]], ...] = ([], [], [])
         for j in range(count):
-            self._push(j)
+            self.heaps[self._rank(j)].append((-self._score(j), j, 0))
+        for heap in self.heaps:
+            heapq.heapify(heap)
 
     def neighbours(self, j: int) -> tuple[int, ...]:
         return tuple(k for k in (self.before[j], self.after[j]) if k >= 0)
 
     def _score(self, j: int) -> float:
-        links = [self.link[k] for k in (self.before[j], j) if k >= 0 and self.after[k] >= 0]
-        return sum(links) / len(links) if links else 0.0
+        before, after = self.before[j], self.after[j]
+        if before >= 0 and after >= 0:
+            return (self.link[before] + self.link[j]) / 2
+        return self.link[before] if before >= 0 else self.link[j] if after >= 0 else 0.0
+
+    def _rank(self, j: int) -> int:
+        if self.held[j]:
+            return HELD
+        if not self.has_people[j]:
+            return FREE
+        before, after = self.before[j], self.after[j]
+        return FREE if (before >= 0 and self.has_people[before]) or (after >= 0 and self.has_people[after]) else PEOPLE
 
     def _push(self, j: int) -> None:
-        only_people = self.has_people[j] and not any(self.has_people[k] for k in self.neighbours(j))
-        heapq.heappush(self.heaps[HELD if self.held[j] else PEOPLE if only_people else FREE], (-self._score(j), j, self.version[j]))
+        heapq.heappush(self.heaps[self._rank(j)], (-self._score(j), j, self.version[j]))
 
     def _pop(self, heap: list[tuple[float, int, int]]) -> tuple[float, int] | None:
         while heap:

@@ -15,16 +15,20 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from vip.protocols import Prunable
 from vip.records import Vectors
 
 MOST_ATOMS = 600  # the division is exact up to here; of more candidates the most alike neighbours are joined first
+MOST_JOINED = 5_000  # and of more than that, runs of equal length
 NEARLY_AS_TYPICAL = 0.03  # of the mean cosine to the scene: among such frames the sharpest stands for it
 
 Numbers = npt.NDArray[np.float64]
+Places = npt.NDArray[np.intp]
 
 
 def scenes(vectors: Vectors, times_s: Sequence[float], count: int) -> list[range]:
@@ -39,26 +43,34 @@ def scenes(vectors: Vectors, times_s: Sequence[float], count: int) -> list[range
         raise ValueError(f"{len(vectors)} vectors, {len(times_s)} times, {count} scenes")
     if count >= len(vectors):
         return [range(row, row + 1) for row in range(len(vectors))]
-    weights = _weights(times_s)
-    starts = _joined(vectors, weights, max(MOST_ATOMS, count))
-    if count < len(starts):
-        sums = np.add.reduceat(vectors * weights[:, None], starts, axis=0)
-        starts = starts[_best_division(sums, np.add.reduceat(weights, starts), count)]
+    starts = np.arange(0, len(vectors), -(-len(vectors) // max(MOST_JOINED, 2 * count)))
+    for merge, most in ((_joined, max(MOST_ATOMS, count)), (_best_division, count)):
+        if len(starts) > most:
+            starts = starts[merge(*_sums(vectors, _weights(times_s), starts), most)]
     return [range(a, b) for a, b in zip(starts.tolist(), [*starts[1:].tolist(), len(vectors)], strict=True)]
 
 
-def typical(vectors: Vectors, times_s: Sequence[float], sharpness: Sequence[float], preferred: Sequence[bool]) -> int:
-    """The row that stands for a scene: of those nearly as like the whole scene as the most like one, the sharpest.
+def representatives(frames: Prunable, count: int) -> dict[int, range]:
+    """The rows that stand for a scene, and the rows of their scenes: `count` of them, or all where there are no more.
 
-    Args:
-        preferred: where some rows are, one of them stands for the scene (frames with people).
+    The frame that is most like the whole scene stands for it, or the sharpest of those nearly as like; a calm one, and
+    in a scene with people one with people (section 3.1: "people tend to be the primary subject of these videos").
     """
-    weights = _weights(times_s)
-    alike = (vectors @ (vectors * weights[:, None]).sum(axis=0)) / weights.sum()
-    allowed = np.asarray(preferred, bool) if any(preferred) else np.ones(len(vectors), bool)
-    alike = np.where(allowed, alike, -np.inf)
-    near = np.flatnonzero(alike >= alike.max() - NEARLY_AS_TYPICAL)
-    return int(near[np.argmax(np.asarray(sharpness, np.float64)[near])])
+    weights, vectors = _weights(frames.times_s), frames.embeddings.image
+    found = {}
+    for scene in scenes(vectors, frames.times_s, count):
+        rows = slice(scene.start, scene.stop)
+        alike = np.asarray(vectors[rows] @ (weights[rows].astype(np.float32) @ vectors[rows]), np.float64) / weights[rows].sum()
+        alike[~_preferred(frames, rows)] = -np.inf
+        near = np.flatnonzero(alike >= alike.max() - NEARLY_AS_TYPICAL)
+        found[scene[int(near[np.argmax(np.asarray(frames.sharpness[rows])[near])])]] = scene
+    return found
+
+
+def _preferred(frames: Prunable, rows: slice) -> npt.NDArray[np.bool_]:
+    """Calm frames with people, else frames with people, else calm ones, else all."""
+    people, calm = np.array(frames.has_people[rows], bool), ~np.array(frames.restless[rows], bool)
+    return next((flags for flags in (people & calm, people, calm) if flags.any()), np.ones_like(calm))
 
 
 def _weights(times_s: Sequence[float]) -> Numbers:
@@ -68,44 +80,50 @@ def _weights(times_s: Sequence[float]) -> Numbers:
     return np.asarray(np.sqrt(np.maximum(spans, 1e-3)), np.float64)
 
 
-def _joined(vectors: Vectors, weights: Numbers, most: int) -> npt.NDArray[np.int64]:
-    """First rows of at most `most` runs of rows, made by joining, one at a time, the neighbours that cost least (Ward)."""
-    count = len(vectors)
-    sums, mass = vectors * weights[:, None].astype(np.float32), weights.copy()
+def _sums(vectors: Vectors, weights: Numbers, starts: Places) -> tuple[Vectors, Numbers]:
+    """Of each run of rows the weighted sum of its vectors, float32 (M, D), and the sum of its weights, float64 (M,)."""
+    runs = pairwise([*starts.tolist(), len(vectors)])
+    sums = np.stack([weights[a:b].astype(np.float32) @ vectors[a:b] for a, b in runs])
+    return np.asarray(sums, np.float32), np.add.reduceat(weights, starts)
+
+
+def _joined(sums: Vectors, mass: Numbers, most: int) -> Places:
+    """Numbers of the runs that begin one of at most `most` longer runs: one at a time, the neighbours that cost least are joined (Ward)."""
+    count = len(sums)
     before, after = list(range(-1, count - 1)), [*range(1, count), -1]
-    version = [0] * count
+    version, alive = [0] * count, [True] * count
 
     def cost(a: int, b: int) -> float:
         apart = sums[a] / mass[a] - sums[b] / mass[b]
         return float(mass[a] * mass[b] / (mass[a] + mass[b]) * (apart @ apart))
 
-    alive = set(range(count))
-    heap = [(cost(row, row + 1), row, 0, 0) for row in range(count - 1)] if count > most else []
+    def push(a: int, b: int) -> None:
+        heapq.heappush(heap, (cost(a, b), a, version[a], version[b]))
+
+    heap = [(cost(row, row + 1), row, 0, 0) for row in range(count - 1)]
     heapq.heapify(heap)
-    while len(alive) > most:
+    left = count
+    while left > most:
         _, a, version_a, version_b = heapq.heappop(heap)
         b = after[a]
-        if a not in alive or b < 0 or (version_a, version_b) != (version[a], version[b]):
+        if not alive[a] or b < 0 or (version_a, version_b) != (version[a], version[b]):
             continue
         sums[a] += sums[b]
         mass[a] += mass[b]
         version[a] += 1
-        alive.discard(b)
+        alive[b] = False
+        left -= 1
         after[a] = after[b]
         if after[b] >= 0:
             before[after[b]] = a
-            heapq.heappush(heap, (cost(a, after[a]), a, version[a], version[after[a]]))
+            push(a, after[a])
         if before[a] >= 0:
-            heapq.heappush(heap, (cost(before[a], a), before[a], version[before[a]], version[a]))
-    return np.array(sorted(alive), np.int64)
+            push(before[a], a)
+    return np.flatnonzero(alive)
 
 
-def _best_division(sums: npt.NDArray[np.float32], mass: Numbers, count: int) -> npt.NDArray[np.int64]:
-    """Numbers of the runs with which the scenes of the best division begin, by dynamic programming.
-
-    Args:
-        sums: float32 (M, D), the weighted sum of the vectors of each run; `mass` (M,) the sums of their weights.
-    """
+def _best_division(sums: Vectors, mass: Numbers, count: int) -> Places:
+    """Numbers of the runs with which the `count` scenes of the best division begin, by dynamic programming: O(count · M²)."""
     runs = len(sums)
     products = np.zeros((runs + 1, runs + 1))
     products[1:, 1:] = (sums @ sums.T).astype(np.float64).cumsum(0).cumsum(1)
@@ -125,4 +143,4 @@ def _best_division(sums: npt.NDArray[np.float32], mass: Numbers, count: int) -> 
     ends = [runs]
     for scene in range(count, 0, -1):
         ends.append(int(came_from[scene, ends[-1]]))
-    return np.array(ends[:0:-1], np.int64)
+    return np.array(ends[:0:-1], np.intp)

@@ -58,6 +58,7 @@ class ClassicEmbedder:
 
     name = "classic"
     dim = sum(DIMS.values())
+    redundant_cosine = 0.80
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None:

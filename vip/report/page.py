@@ -173,7 +173,7 @@ def _fact(text: str, hint: str = "") -> Html:
 def _counts(report: Report) -> str:
     kept, counts = len(report.run.keyframes), report.run.manifest.counts if report.run.manifest else None
     of = f" of {plural(len(report.candidates), 'candidate')}" if report.candidates else ""
-    asked = f" ({counts.asked} asked)" if counts and counts.asked != kept else ""
+    asked = f" ({'auto' if counts.asked is None else f'{counts.asked} asked'})" if counts and counts.asked != kept else ""
     return f"{kept}{of}{asked}"
 
 

@@ -1,0 +1,177 @@
+"""From what was seen of the candidates to the files of a run: decisions, rows, counts, notes, manifest.
+
+Everything but the pictures is written here, in an order that survives being killed: a manifest without finished stages
+first, then the files, then the manifest that says so.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from time import perf_counter
+
+from vip import __version__, store
+from vip.config import ExtractSettings
+from vip.extraction import choose
+from vip.extraction.scan import Look
+from vip.extraction.seen import columns_of
+from vip.protocols import Observer, Pruner, Thinned
+from vip.records import Candidate, Counts, Decision, Embeddings, Manifest, Origin, Pruning, VideoInfo
+
+CHOSEN = "choose"  # the stage in Manifest.seconds
+CURVE_WHOLE, CURVE_STEP = 32, 1.1  # the curve holds every number of keyframes up to here, then each a tenth larger
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """All that is known of the candidates of a video once they were looked at, in time order."""
+
+    looks: Sequence[Look]
+    embeddings: Embeddings
+    lost: Sequence[int]
+    """PTS of candidates that could not be decoded."""
+    sync: frozenset[int]
+    """PTS of sync frames."""
+    time_base: Fraction
+    video: VideoInfo
+    backends: dict[str, str]
+    redundant: float
+    losses: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Seen(looks={len(self.looks)}, lost={len(self.lost)})"
+
+
+def decide(
+    seen: Seen,
+    folder: Path,
+    settings: ExtractSettings,
+    pruner: Pruner,
+    observer: Observer,
+    *,
+    video_id: str,
+    start: float,
+    origin: Origin | None = None,
+) -> Manifest:
+    """Choose, and write everything but the pictures.
+
+    Args:
+        start: when the stage began, by `perf_counter`.
+        origin: the run that looked at the candidates, if it is not this one.
+
+    Raises:
+        InputError: nothing is left to keep.
+        StoreError: the folder cannot be written.
+    """
+    keep = None if settings.keyframes == "auto" else settings.keyframes
+    decisions, told, thinned = choose.choose(
+        seen.looks,
+        seen.embeddings,
+        pruner=pruner,
+        keyframes=keep,
+        redundant=seen.redundant,
+        min_sharpness=settings.min_sharpness,
+    )
+    rows = _rows(seen, decisions)
+    counts = _counts(rows, keep)
+    notes = (*seen.losses, *told, *_shortfall(counts, seen.video, pruner.name))
+    manifest = Manifest(
+        command="extract",
+        settings=settings.model_dump(mode="json"),
+        backends=seen.backends,
+        versions=_versions(),
+        device="cpu",
+        video_id=video_id,
+        video=seen.video,
+        notes=notes,
+        losses=seen.losses,
+        counts=counts,
+        pruning=_pruning(thinned, seen.redundant),
+        chosen_from=origin,
+        created_utc=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    store.write_json(folder / store.MANIFEST, manifest)
+    store.clear(folder)
+    store.write_rows(folder / store.CANDIDATES, rows)
+    store.write_embeddings(folder / store.EMBEDDINGS, seen.embeddings)
+    store.write_looks(folder / store.LOOKS, columns_of(seen.looks))
+    thumbnails = {look.pts: look.thumbnail for look in seen.looks}
+    store.write_thumbnails(folder / store.THUMBNAILS, ((row.index, thumbnails[row.pts]) for row in rows if row.pts in thumbnails))
+    manifest = manifest.model_copy(update={"seconds": {CHOSEN: round(perf_counter() - start, 3)}})
+    store.write_json(folder / store.MANIFEST, manifest)
+    for note in notes:
+        observer.note(note)
+    return manifest
+
+
+def _rows(seen: Seen, decisions: Sequence[Decision]) -> list[Candidate]:
+    """The rows of candidates.jsonl in time order; neighbours in a decision become row numbers."""
+    by_pts = {look.pts: (look, decision) for look, decision in zip(seen.looks, decisions, strict=True)}
+    order = sorted([*by_pts, *seen.lost])
+    row_of = {pts: row for row, pts in enumerate(order)}
+    rows = []
+    for index, pts in enumerate(order):
+        look, decision = by_pts.get(pts, (None, Decision(kept=False, rule="unreadable", reason="dropped: could not be decoded")))
+        neighbours = tuple(row_of[seen.looks[other].pts] for other in decision.neighbours)
+        rows.append(
+            Candidate(
+                index=index,
+                pts=pts,
+                time_base=seen.time_base,
+                time_s=float(pts * seen.time_base),
+                is_sync=pts in seen.sync,
+                quality=look.measured.quality if look else None,
+                detections=look.detections if look else (),
+                stands_in_for=look.stands_in_for if look else None,
+                decision=decision.model_copy(update={"neighbours": neighbours}),
+            )
+        )
+    return rows
+
+
+def _counts(rows: Sequence[Candidate], asked: int | None) -> Counts:
+    rules = Counter(row.decision.rule for row in rows)
+    kept, pruned, duplicates = rules["kept"], rules["pruned"], rules["duplicate"]
+    bad = len(rows) - kept - pruned - duplicates
+    return Counts(asked=asked, candidates=len(rows), bad=bad, pruned=pruned, duplicates=duplicates, keyframes=kept)
+
+
+def _shortfall(counts: Counts, video: VideoInfo, pruner: str) -> list[str]:
+    if counts.asked is None or counts.keyframes >= counts.asked:
+        return []
+    reasons = [f"{counts.pruned} are too alike for the pruner {pruner}"] if counts.pruned else []
+    reasons += [f"{counts.duplicates} show the same picture as another"] if counts.duplicates else []
+    reasons += [f"{counts.bad} are bad"] if counts.bad else []
+    if reasons:
+        because = f"of {counts.candidates} candidates {', '.join(reasons[:-2])}{', ' if reasons[:-2] else ''}{' and '.join(reasons[-2:])}"
+    elif video.frames is None or counts.candidates < video.frames:
+        because = f"there are {counts.candidates} candidates"
+    else:
+        because = f"the video has {video.frames} frames"
+    return [f"{counts.keyframes} of the {counts.asked} keyframes asked for: {because}."]
+
+
+def _pruning(thinned: Thinned, redundant: float) -> Pruning:
+    curve = dict(sorted(thinned.curve))
+    shown, limit = {}, float(CURVE_WHOLE)
+    for count, likeness in curve.items():
+        if count <= CURVE_WHOLE or count >= limit or count == max(curve):
+            shown[count] = round(likeness, 4)
+            limit = max(limit, count * CURVE_STEP)
+    return Pruning(redundant=redundant, bound=thinned.bound, curve=shown)
+
+
+def _versions() -> dict[str, str]:
+    found = {"vip": __version__, "python": platform.python_version()}
+    for name in ("av", "opencv-python-headless", "numpy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # OpenCV may come from another distribution
+            found[name] = "unknown"
+    return found

@@ -1,0 +1,1 @@
+"""Which frames become candidates, beside the sampler `sync` (vip.extraction.candidates)."""

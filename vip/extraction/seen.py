@@ -1,0 +1,69 @@
+"""Looks to files and back, so that a run can choose again without its video.
+
+A look is spread over four files: its row of candidates.jsonl (times, quality, detections), its vector in embeddings.npz,
+its thumbnail, and in looks.npz what only choosing needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+import numpy as np
+
+from vip import store
+from vip.errors import InputError, StoreError
+from vip.extraction.quality import Measured
+from vip.extraction.scan import Look
+from vip.records import Candidate
+from vip.store import Columns, Run
+
+SHARES = tuple(field.name for field in fields(Measured) if field.name != "quality")
+
+
+def columns_of(looks: Sequence[Look]) -> Columns:
+    """`pts` int64 (N,), `signature` uint8 (N, 18, 32, 3), `restless` bool (N,).
+
+    And each number of `Measured` beside the quality, float64 (N,).
+    """
+    return {
+        "pts": np.array([look.pts for look in looks], np.int64),
+        "signature": np.stack([look.signature for look in looks]),
+        "restless": np.array([look.restless for look in looks], bool),
+        **{name: np.array([getattr(look.measured, name) for look in looks], np.float64) for name in SHARES},
+    }
+
+
+def looks_of(run: Run) -> list[Look]:
+    """What the run saw of its candidates, in time order, to the last bit.
+
+    Raises:
+        InputError: the run was made by a vip that did not keep it.
+        StoreError: its files are damaged or do not fit together.
+    """
+    columns, embeddings, rows = run.looks, run.embeddings, [row for row in run.candidates if row.quality is not None]
+    again = "Run `vip extract VIDEO --overwrite` to make the run again."
+    if columns is None or embeddings is None:
+        raise InputError(f"{run.folder} has no {store.LOOKS}, which choosing from it needs: an older vip made it. {again}")
+    thumbnails = store.read_thumbnails(run.folder / store.THUMBNAILS)
+    if not {"pts", "signature", "restless", *SHARES} <= set(columns) or [row.pts for row in rows] != columns["pts"].tolist():
+        raise StoreError(f"{run.folder / store.LOOKS} does not fit {store.CANDIDATES}. {again}")
+    if len(embeddings) != len(rows) or not {row.index for row in rows} <= set(thumbnails):
+        raise StoreError(f"{run.folder / store.EMBEDDINGS} or {store.THUMBNAILS} does not fit {store.CANDIDATES}. {again}")
+    return [_look(row, columns, place, embeddings.image[place], thumbnails[row.index]) for place, row in enumerate(rows)]
+
+
+def _look(row: Candidate, columns: Columns, place: int, vector: np.ndarray, thumbnail: bytes) -> Look:
+    assert row.quality is not None, "rows without a picture are left out"
+    shares = {name: float(columns[name][place]) for name in SHARES}
+    return Look(
+        pts=row.pts,
+        time_s=row.time_s,
+        measured=Measured(row.quality, **shares),
+        signature=columns["signature"][place],
+        thumbnail=thumbnail,
+        vector=vector,
+        detections=row.detections,
+        restless=bool(columns["restless"][place]),
+        stands_in_for=row.stands_in_for,
+    )

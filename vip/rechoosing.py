@@ -1,0 +1,135 @@
+"""Choosing other keyframes from a run that exists: what was seen is read back, and only pictures that are new are decoded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from vip import registry, store
+from vip.config import ExtractSettings, from_keywords
+from vip.errors import InputError, UsageError
+from vip.extraction.decide import CHOSEN, Seen, decide
+from vip.extraction.seen import looks_of
+from vip.pipeline import WRITTEN, earlier, picture_names, same_file, write_keyframes
+from vip.protocols import Observer, Silent
+from vip.records import Manifest, Origin, Pruning
+from vip.store import Run
+from vip.video import open_video, source_of
+
+CHANGEABLE = ("keyframes", "pruner", "min_sharpness", "format")
+"""The settings that need no other look at the video."""
+
+
+def rechoose(
+    run: Run | str | Path,
+    *,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    observer: Observer | None = None,
+    **changes: Any,
+) -> Run:
+    """Choose again from the candidates of a run, without looking at the video.
+
+    Args:
+        run: a run or its folder. It stays as it is.
+        out: the new run folder; by default `NAME-n6.vip` or `NAME-auto.vip` in the current folder.
+        overwrite: replace a run of other settings.
+        changes: `keyframes=`, `pruner=`, `min_sharpness=`, `format=`; all else is as in the run.
+
+    Returns:
+        The new run. Pictures that the old one has are copied; the others are decoded.
+
+    Raises:
+        InputError: the run is unfinished or of an older vip; or a new picture is needed and its video is gone or changed.
+        UsageError: a setting is wrong or needs another look at the video, or the folder holds something else.
+        BackendError: the pruner is unknown.
+        StoreError: the run is damaged, or the folder cannot be written.
+    """
+    start = perf_counter()
+    old = store.load_run(run.folder if isinstance(run, Run) else run)
+    manifest = old.manifest
+    if manifest is None or manifest.pruning is None:
+        raise InputError(f"{old.folder} holds no candidates to choose from. Run `vip extract VIDEO` to make a run that does.")
+    settings = _settings(manifest, changes)
+    folder = Path(out) if out is not None else default_folder(manifest.video_id, settings)
+    if folder.absolute().resolve() == old.folder.absolute().resolve():
+        raise UsageError(f"{folder} is the run itself, and its captions would be lost. Choose another folder with -o.")
+    origin = Origin(run=str(old.folder.absolute()), created_utc=manifest.created_utc)
+    named = source_of(manifest.video.path)
+    new = earlier(folder, named, settings, overwrite, origin=origin)
+    if new and WRITTEN in new.seconds:
+        return Run(folder)
+    pruner, observer = registry.pruner(settings.pruner), observer or Silent()
+    with store.making_folder(folder):
+        if new is None or CHOSEN not in new.seconds:
+            seen = _seen(old, manifest, manifest.pruning, pruner.name)
+            new = decide(seen, folder, settings, pruner, observer, video_id=manifest.video_id, start=start, origin=origin)
+        _write(old, folder, new, observer)
+    return Run(folder)
+
+
+def default_folder(video_id: str, settings: ExtractSettings) -> Path:
+    """`NAME-n6.vip` or `NAME-auto.vip` in the current folder."""
+    number = "auto" if settings.keyframes == "auto" else f"n{settings.keyframes}"
+    return Path(f"{video_id}-{number}.vip")
+
+
+def _settings(manifest: Manifest, changes: dict[str, Any]) -> ExtractSettings:
+    """The run's settings with the changes.
+
+    Raises:
+        UsageError: one of them needs another look at the video.
+    """
+    before = from_keywords(ExtractSettings, manifest.settings)
+    after = from_keywords(ExtractSettings, {**manifest.settings, **changes})
+    for name, value in after.model_dump(mode="json").items():
+        had = getattr(before, name)
+        if name not in CHANGEABLE and value not in (had, manifest.backends.get(name)):
+            raise UsageError(
+                f"The run was made with {name} {had}, and {name} {value} needs another look at the video. Give VIDEO, not --from."
+            )
+    return after.model_copy(update={name: getattr(before, name) for name in before.model_fields_set if name not in CHANGEABLE})
+
+
+def _seen(old: Run, manifest: Manifest, pruning: Pruning, pruner: str) -> Seen:
+    looks, rows = looks_of(old), old.candidates
+    assert old.embeddings is not None, "looks_of has read them"
+    return Seen(
+        looks=looks,
+        embeddings=old.embeddings,
+        lost=[row.pts for row in rows if row.quality is None],
+        sync=frozenset(row.pts for row in rows if row.is_sync),
+        time_base=rows[0].time_base,
+        video=manifest.video,
+        backends={**manifest.backends, "pruner": pruner},
+        redundant=pruning.redundant,
+        losses=manifest.losses,
+    )
+
+
+def _write(old: Run, folder: Path, manifest: Manifest, observer: Observer) -> None:
+    """Copy the pictures that the old run has, decode the others."""
+    there = {frame.record.pts: frame.path for frame in old.keyframes}
+    store.make_folder(folder / store.PICTURES)
+    missing = 0
+    for pts, name in picture_names(folder, manifest).items():
+        target, source = folder / store.PICTURES / name, there.get(pts)
+        if target.exists():
+            continue
+        if source and source.suffix == target.suffix and source.exists():
+            store.copy_picture(source, target)
+        else:
+            missing += 1
+    if missing == 0:
+        write_keyframes(folder, manifest, observer, None)
+        return
+    named = source_of(manifest.video.path)
+    if named.state() is None or not same_file(manifest.video, named):
+        state = "is gone" if named.state() is None else "has changed since"
+        raise InputError(
+            f"{missing} of the chosen frames have no picture in {old.folder} yet, and {named} {state}. Put it back and try again."
+        )
+    settings = manifest.settings
+    with open_video(named, stream=settings["stream"], start_s=settings["start"], end_s=settings["end"]) as video:
+        write_keyframes(folder, manifest, observer, video)
