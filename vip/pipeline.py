@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
@@ -31,6 +32,7 @@ from vip.extraction import choose, further, quality, scan
 from vip.extraction.candidates import fill
 from vip.extraction.pictures import keyframes_of, pictures_in
 from vip.extraction.scan import Look, Looker
+from vip.isolation.parent import apart
 from vip.prompts import load_prompts
 from vip.protocols import Engine, Observer, Silent
 from vip.records import Candidate, Counts, Decision, Failure, Keyframe, Manifest, Record, VideoInfo
@@ -49,21 +51,28 @@ def extract(
     overwrite: bool = False,
     settings: ExtractSettings | None = None,
     observer: Observer | None = None,
+    isolated: bool = False,
     **options: Any,
 ) -> Run:
     """Choose the keyframes of a video and write the run folder (section 3.1).
+
+    The work is done in this process, where debuggers and what a program has replaced work as usual. With `timeout=60`
+    it is done in a new one, which can be ended; that takes half a second to start.
 
     Args:
         video: path of a video file.
         out: the run folder; by default `NAME.vip` in the current folder.
         overwrite: replace a run of another video or of other settings.
-        settings: or its fields as keywords: `keyframes=12`, `sampler=`, `embedder=`, `detector=`, `min_sharpness=`, `format=`.
+        settings: or its fields as keywords: `keyframes=12`, `sampler=`, `embedder=`, `detector=`, `min_sharpness=`, `format=`,
+            `timeout=` (seconds).
+        isolated: work in a process of its own, so that a file on which FFmpeg crashes or hangs raises InputError. It is forked
+            where that is safe, as in a program without other threads on Linux.
 
     Returns:
         The run. An existing one of the same video and settings is returned as it is.
 
     Raises:
-        InputError: the video is missing, unreadable, or shows nothing.
+        InputError: the video is missing, unreadable, shows nothing, or takes longer than `timeout`.
         UsageError: a setting is wrong, or the folder holds something else.
         BackendError: a backend is unknown or not installed.
         StoreError: the folder cannot be written or is damaged.
@@ -71,19 +80,27 @@ def extract(
     path = Path(video)
     folder = Path(out) if out is not None else default_folder(path)
     settings = _settings(ExtractSettings, settings, options)
-    observer = observer or Silent()
+    work = partial(_extract, path, folder, overwrite, settings)
+    if isolated or settings.timeout is not None:
+        with store.leaving_no_empty(folder):
+            apart(work, path, observer or Silent(), timeout_s=settings.timeout, fork=isolated)
+    else:
+        work(observer or Silent())
+    return Run(folder)
+
+
+def _extract(path: Path, folder: Path, overwrite: bool, settings: ExtractSettings, observer: Observer) -> None:
     manifest = _earlier(folder, path, settings, overwrite)
     if manifest and WRITTEN in manifest.seconds:
-        return Run(folder)
+        return
     with Video(path) as source, store.making_folder(folder):
         if manifest is None or CHOSEN not in manifest.seconds:
             manifest = _choose(source, folder, settings, observer)
         _write(source, folder, manifest, observer)
-    return Run(folder)
 
 
 def _settings(kind: type[SettingsT], settings: SettingsT | None, options: dict[str, Any]) -> SettingsT:
-    return settings if settings and not options else from_keywords(kind, {**(settings.model_dump() if settings else {}), **options})
+    return settings if settings and not options else from_keywords(kind, {**dict(settings or ()), **options})
 
 
 def default_folder(video: Path) -> Path:

@@ -37,6 +37,7 @@ def extract_command(
     start: options.Start = None,
     end: options.End = None,
     stream: options.Stream = None,
+    timeout: options.Timeout = None,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
@@ -61,13 +62,14 @@ def extract_command(
             "start": start,
             "end": end,
             "stream": stream,
+            "timeout": timeout,
         },
     )
 
     registry.check(sampler=settings.sampler, embedder=settings.embedder, detector=settings.detector)
 
     def work(video: Path, folder: Path) -> None:
-        run = extract(video, out=folder, overwrite=overwrite, settings=settings, observer=console)
+        run = extract(video, out=folder, overwrite=overwrite, settings=settings, observer=console, isolated=True)
         show(run, video, console)
 
     each(videos, out, work, console)

@@ -14,6 +14,7 @@ from av.video.codeccontext import VideoCodecContext
 from av.video.stream import VideoStream
 
 from vip.errors import InputError
+from vip.video.watch import inside_ffmpeg
 
 VIDEO_SUFFIXES = frozenset(
     {".3gp", ".avi", ".divx", ".f4v", ".flv", ".gif", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".mts"}
@@ -42,7 +43,8 @@ def open_container(path: Path) -> tuple[InputContainer, VideoStream]:
         with path.open("rb") as file:
             if file.read(16).startswith(PLAYLIST_STARTS):
                 raise InputError(f"{path} is a playlist: it holds no pictures and only names other files. Give one of those.")
-        container = av.open(f"file:{path.absolute()}", options=_one_file_only(), metadata_errors="replace")
+        with inside_ffmpeg:
+            container = av.open(f"file:{path.absolute()}", options=_one_file_only(), metadata_errors="replace")
     except PermissionError as exc:
         raise InputError(f"{path} may not be read (permission denied).") from exc
     except (av.error.FFmpegError, OSError) as exc:

@@ -28,6 +28,7 @@ from vip.pixels import Turn, degrees_of, shown_size, to_image, turn_of
 from vip.records import Frame, PacketIndex, VideoInfo
 from vip.video.container import NOTHING_DECODES, decoder_of, open_container
 from vip.video.index import read_index
+from vip.video.watch import inside_ffmpeg
 
 LINEAR_CONTAINERS = frozenset({"mpegts", "mpeg", "flv", "asf"})  # without an index: reading on costs less than a seek
 READ_ON_PACKETS = 1024  # how far reading on may go before a seek is tried all the same
@@ -282,7 +283,8 @@ class Video:
 
     def _decode(self, packet: Packet[VideoStream] | None) -> list[VideoFrame]:
         try:
-            return self._decoder.decode(packet)
+            with inside_ffmpeg:
+                return self._decoder.decode(packet)
         except EOFError:
             return []
         except av.error.FFmpegError:
@@ -294,7 +296,7 @@ class Video:
     def _demux(self) -> Iterator[Packet[VideoStream]]:
         """The packets of the stream from where the container stands, to its end or to where it breaks off."""
         try:
-            yield from (packet for packet in self._container.demux(self._stream) if packet.size)
+            yield from (packet for packet in inside_ffmpeg.each(self._container.demux(self._stream)) if packet.size)
         except IndexError:  # PyAV's, at the end of a file in which a stream appeared that was not there at the start: broadcasts have such
             return
         except av.error.FFmpegError as exc:
@@ -319,7 +321,8 @@ class Video:
         earlier = self._sync[: np.searchsorted(self._sync, position)]
         for landing in (position, *earlier[-1:-3:-1].tolist()):
             try:
-                self._container.seek(int(self.index.dts[landing]), stream=self._stream)
+                with inside_ffmpeg:
+                    self._container.seek(int(self.index.dts[landing]), stream=self._stream)
             except av.error.FFmpegError:
                 break
             self._packets = self._demux()
