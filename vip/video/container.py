@@ -25,6 +25,7 @@ PLAYLISTS = frozenset({"hls", "applehttp", "concat", "dash", "imf", "sdp", "sap"
 PLAYLIST_STARTS = (b"#EXTM3U", b"ffconcat")
 NOTHING_DECODES = "{}: not one frame can be decoded. The file is damaged, or its codec is unknown here (`vip doctor`)."
 ALPHA_DECODERS = {"vp8": "libvpx", "vp9": "libvpx-vp9"}  # FFmpeg's own VP8 and VP9 decoders drop the alpha channel
+SILENT_DECODERS = frozenset({"vp8"})  # they never say that a frame is damaged
 
 
 def open_container(path: Path) -> tuple[InputContainer, VideoStream]:
@@ -80,8 +81,12 @@ def decoder_of(stream: VideoStream, threads: int) -> VideoCodecContext:
     tags = {name.lower(): value for name, value in stream.metadata.items()}  # as a tag of its own it is ALPHA_MODE
     if tags.get("alpha_mode") == "1" and context.name in ALPHA_DECODERS:
         context = cast(VideoCodecContext, av.CodecContext.create(ALPHA_DECODERS[context.name], "r"))
+    if context.name in SILENT_DECODERS:
+        threads = 1
     context.thread_type = "NONE" if threads == 1 else "AUTO"
     context.thread_count = threads
+    if threads != 1:
+        context.options = {"err_detect": "explode"}  # say what is damaged: threads cannot be trusted with it
     return context
 
 

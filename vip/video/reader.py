@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from types import TracebackType
@@ -66,8 +67,9 @@ class Video:
     def _open(self) -> None:
         self._container, self._stream = open_container(self.path)
         self._decoder = decoder_of(self._stream, self._threads)
+        self._threads = self._decoder.thread_count
         self._reformatter = VideoReformatter()
-        self._primed = False
+        self._primed = self._hurt = False
         self._packets: Iterator[Packet[VideoStream]] = self._demux()
         self._next = 0  # the index position of what _packets gives next
 
@@ -241,7 +243,7 @@ class Video:
             return
         earlier = int(self._sync[max(0, int(np.searchsorted(self._sync, first)) - 1)]) if len(self._sync) else 0
         wanted = set(missing)
-        with self.reopen(threads=self._threads) as twin:
+        with self.reopen() as twin:
             for frame in twin._decode_packets(min(earlier, first), last + LATE_PACKETS):
                 if frame.pts in wanted:
                     wanted.discard(frame.pts)
@@ -261,6 +263,30 @@ class Video:
 
     def _decode_packets(self, first: int, last: int) -> Iterator[VideoFrame]:
         """Everything that the decoder gives for the packets first … last of the index; a damaged one is passed over."""
+        return self._trusted(partial(self._decode_stretch, first, last))
+
+    def _trusted(self, decode: Callable[[], Iterator[VideoFrame]]) -> Iterator[VideoFrame]:
+        """What `decode` gives; from the first damage on what it gives with one thread.
+
+        Threads meet damage in another order each time, so what they make of it differs from run to run, and some crash.
+        """
+        whole = 0
+        if self._threads != 1:
+            for frame in decode():
+                if self._hurt or frame.is_corrupt:
+                    break
+                yield frame
+                whole += 1
+            else:
+                if not self._hurt:
+                    return
+            skipped = self._decoder.skip_frame
+            self._threads = 1
+            self._rewind()
+            self._decoder.skip_frame = skipped
+        yield from islice(decode(), whole, None)
+
+    def _decode_stretch(self, first: int, last: int) -> Iterator[VideoFrame]:
         if first > 0 and not self._primed:
             self._prime()
         try:
@@ -277,6 +303,10 @@ class Video:
             pass
 
     def _decode_all(self) -> Iterator[VideoFrame]:
+        """Everything from where a container just opened stands."""
+        return self._trusted(self._decode_rest)
+
+    def _decode_rest(self) -> Iterator[VideoFrame]:
         for packet in self._packets:
             yield from self._decode(packet)
         yield from self._decode(None)
@@ -288,7 +318,9 @@ class Video:
         except EOFError:
             return []
         except av.error.FFmpegError:
-            self._damaged.add(packet.pts if packet else None)
+            if self._threads == 1:
+                self._damaged.add(packet.pts if packet else None)
+            self._hurt = True
             return []
 
     # ------------------------------------------------------------ packets
