@@ -55,6 +55,10 @@ class ExtractSettings(Settings):
     end: Time | None = Field(default=None, description="Use the video up to this time: seconds or hh:mm:ss.")
     stream: int = Field(default=0, ge=0, description="Which of the video streams of the file, counted from 0.")
 
+    timeout: Time | None = Field(
+        default=None, gt=0, exclude=True, description="Give a video up after this time: seconds or hh:mm:ss."
+    )  # no part of the manifest: it decides whether a run ends, not how
+
     @model_validator(mode="after")
     def _starts_before_it_ends(self) -> ExtractSettings:
         if self.start is not None and self.end is not None and self.start >= self.end:

@@ -15,6 +15,7 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path, PurePath
 from time import perf_counter
 from typing import Any
@@ -30,6 +31,7 @@ from vip.extraction.decide import CHOSEN, Seen, decide
 from vip.extraction.looking import Search, look_at, lost
 from vip.extraction.pictures import keyframes_of, pictures_in
 from vip.extraction.scan import Looker
+from vip.isolation.parent import apart
 from vip.prompts import load_prompts
 from vip.protocols import Engine, Observer, Silent
 from vip.records import Candidate, Failure, Keyframe, Manifest, Origin, Record, VideoInfo
@@ -46,22 +48,28 @@ def extract(
     overwrite: bool = False,
     settings: ExtractSettings | None = None,
     observer: Observer | None = None,
+    isolated: bool = False,
     **options: Any,
 ) -> Run:
     """Choose the keyframes of a video and write the run folder (section 3.1).
+
+    The work is done in this process, where debuggers and what a program has replaced work as usual. With `timeout=60`
+    it is done in a new one, which can be ended; that takes half a second to start.
 
     Args:
         video: path of a video file; http(s) address of one; folder or pattern (`frames/%04d.png`) of pictures, or a list of them.
         out: the run folder; by default `NAME.vip` in the current folder.
         overwrite: replace a run of another video or of other settings.
         settings: or its fields as keywords: `keyframes=12`, `sampler=`, `embedder=`, `detector=`, `min_sharpness=`, `format=`,
-            `start=`, `end=`, `stream=`.
+            `start=`, `end=`, `stream=`, `timeout=` (seconds).
+        isolated: work in a process of its own, so that a file on which FFmpeg crashes or hangs raises InputError. It is forked
+            where that is safe, as in a program without other threads on Linux.
 
     Returns:
         The run. An existing one of the same video and settings is returned as it is.
 
     Raises:
-        InputError: the video is missing, unreadable, or shows nothing.
+        InputError: the video is missing, unreadable, shows nothing, or takes longer than `timeout`.
         UsageError: a setting is wrong, or the folder holds something else.
         BackendError: a backend is unknown or not installed.
         StoreError: the folder cannot be written or is damaged.
@@ -69,20 +77,28 @@ def extract(
     named = source_of(video)
     folder = Path(out) if out is not None else default_folder(named)
     settings = _settings(ExtractSettings, settings, options)
-    observer = observer or Silent()
+    work = partial(_extract, named, folder, overwrite, settings)
+    if isolated or settings.timeout is not None:
+        with store.leaving_no_empty(folder):
+            apart(work, named, observer or Silent(), timeout_s=settings.timeout, fork=isolated)
+    else:
+        work(observer or Silent())
+    return Run(folder)
+
+
+def _extract(named: Source, folder: Path, overwrite: bool, settings: ExtractSettings, observer: Observer) -> None:
     manifest = earlier(folder, named, settings, overwrite)
     if manifest and WRITTEN in manifest.seconds:
-        return Run(folder)
+        return
     opened = open_video(named, stream=settings.stream, start_s=settings.start, end_s=settings.end)
     with opened as source, store.making_folder(folder):
         if manifest is None or CHOSEN not in manifest.seconds:
             manifest = _choose(source, folder, settings, observer)
         write_keyframes(folder, manifest, observer, source)
-    return Run(folder)
 
 
 def _settings(kind: type[SettingsT], settings: SettingsT | None, options: dict[str, Any]) -> SettingsT:
-    return settings if settings and not options else from_keywords(kind, {**(settings.model_dump() if settings else {}), **options})
+    return settings if settings and not options else from_keywords(kind, {**dict(settings or ()), **options})
 
 
 def default_folder(video: Source) -> Path:

@@ -374,13 +374,23 @@ def appending(path: Path) -> Iterator[Callable[[Record], None]]:
 @contextmanager
 def making_folder(path: Path) -> Iterator[None]:
     """A writable folder for a run; one that was made for it and stayed empty goes again when the work fails."""
+    with leaving_no_empty(path):
+        make_folder(path)
+        yield
+
+
+@contextmanager
+def leaving_no_empty(path: Path) -> Iterator[None]:
+    """If the work fails, a folder that came in the meantime goes again where nothing whole lies in it."""
     existed = exists(path)
-    make_folder(path)
     try:
         yield
     except BaseException:
-        if not existed and not any(path.iterdir()):
-            path.rmdir()
+        if not existed and is_folder(path) and is_empty(path):
+            with suppress(OSError):
+                for part in path.iterdir():
+                    part.unlink()
+                path.rmdir()
         raise
 
 

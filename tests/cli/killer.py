@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
+from mmap import mmap
 from pathlib import Path
 from typing import IO
 
@@ -21,18 +23,22 @@ from vip.records import Record
 _whole, _appending = store.replacing, store.appending
 
 
+_vip = os.getpid()
+
+
 def _die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+    """Kill vip, also from the process that it forked to extract in; that one must then die by itself."""
+    os.kill(_vip, signal.SIGKILL)
+    time.sleep(10)
 
 
 def kill_in_write(number: int) -> None:
-    count = 0
+    count = mmap(-1, 1)  # which a fork shares
 
     @contextmanager
     def replacing(path: Path) -> Iterator[IO[bytes]]:
-        nonlocal count
-        count += 1
-        if count != number:
+        count[0] += 1
+        if count[0] != number:
             with _whole(path) as file:
                 yield file
             return

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Event
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -15,7 +19,7 @@ from vip.cli import caption, compare, doctor, extract, report, run_all
 from vip.cli.console import err, out, silence
 from vip.errors import StoreError, VipError
 
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143  # 128 and the number of the signal, as a shell has it
 
 app = typer.Typer(
     name="vip",
@@ -49,8 +53,10 @@ def _options(
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit code; a bug in vip escapes with its traceback."""
+    terminated = Event()
     try:
-        code = app(args=arguments, standalone_mode=False)
+        with _terminated_like_interrupted(terminated):
+            code = app(args=arguments, standalone_mode=False)
     except VipError as exc:
         return _failed(str(exc), exc.exit_code)
     except TyperException as exc:
@@ -64,8 +70,31 @@ def run(arguments: list[str] | None = None) -> int:
         silence(sys.stdout)  # Typer ends so where nobody reads on: `vip --help | head -1`
         code = 0
     if code == INTERRUPTED:  # Typer's value for Ctrl-C
-        return _failed("interrupted. Run the same command again to go on where it stopped.", INTERRUPTED)
+        how, code = ("terminated", TERMINATED) if terminated.is_set() else ("interrupted", INTERRUPTED)
+        return _failed(f"{how}. Run the same command again to go on where it stopped.", code)
     return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def _terminated_like_interrupted(came: Event) -> Iterator[None]:
+    """SIGTERM, as batch systems send it before they kill, stops the work as Ctrl-C does, and sets the event."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        came.set()
+        interrupt = signal.getsignal(signal.SIGINT)  # asyncio has one of its own
+        if not callable(interrupt):  # but ignored in what a script runs in the background
+            raise KeyboardInterrupt
+        interrupt(number, frame)
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _failed(message: str, code: int) -> int:

@@ -45,6 +45,7 @@ def extract_command(
     start: options.Start = None,
     end: options.End = None,
     stream: options.Stream = None,
+    timeout: options.Timeout = None,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
@@ -63,6 +64,7 @@ def extract_command(
         "start": start,
         "end": end,
         "stream": stream,
+        "timeout": timeout,
     }
     if from_run is not None:
         _again(from_run, videos, out, given, overwrite, console)
@@ -81,7 +83,7 @@ def _anew(videos: Sequence[str], out: Path | None, given: dict[str, Any], overwr
     registry.check(sampler=settings.sampler, pruner=settings.pruner, embedder=settings.embedder, detector=settings.detector)
 
     def work(video: Source, folder: Path) -> None:
-        run = extract(video, out=folder, overwrite=overwrite, settings=settings, observer=console)
+        run = extract(video, out=folder, overwrite=overwrite, settings=settings, observer=console, isolated=True)
         show(run, video, console)
 
     each(videos, out, work, console)

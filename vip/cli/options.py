@@ -49,6 +49,10 @@ Start = Annotated[
 ]
 End = Annotated[str | None, typer.Option(help="Use the video up to this time: seconds or hh:mm:ss.", show_default=False, metavar="TIME")]
 Stream = Annotated[int | None, typer.Option(help="Which video stream of the file, counted from 0.", show_default="0", metavar="NUMBER")]
+Timeout = Annotated[
+    str | None,
+    typer.Option(help="Give a video up when its keyframes take longer: seconds or hh:mm:ss.", show_default="no limit", metavar="TIME"),
+]
 EngineName = Annotated[
     str | None,
     typer.Option("--engine", help="Who describes: offline, openai:MODEL, or auto.", show_default="auto", metavar="NAME"),

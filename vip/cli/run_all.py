@@ -36,6 +36,7 @@ def run_command(
     start: options.Start = None,
     end: options.End = None,
     stream: options.Stream = None,
+    timeout: options.Timeout = None,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
@@ -48,7 +49,8 @@ def run_command(
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
     choice = {"keyframes": keyframes, "sampler": sampler, "embedder": embedder, "min_sharpness": min_sharpness, "format": format}
-    extraction = resolve(ExtractSettings, {**choice, "detector": detector, "pruner": pruner, "start": start, "end": end, "stream": stream})
+    part = {"start": start, "end": end, "stream": stream, "timeout": timeout}
+    extraction = resolve(ExtractSettings, {**choice, **part, "detector": detector, "pruner": pruner})
     captioning = resolve(CaptionSettings, {"engine": engine, "base_url": base_url, "detector": detector})
 
     registry.check(
@@ -60,7 +62,7 @@ def run_command(
     )
 
     def work(video: Source, folder: Path) -> None:
-        done = run(video, out=folder, overwrite=overwrite, extraction=extraction, captioning=captioning, observer=console)
+        done = run(video, out=folder, overwrite=overwrite, extraction=extraction, captioning=captioning, observer=console, isolated=True)
         if as_json:
             descriptions = [row.model_dump(mode="json") for row in done.descriptions]
             print_json({**extract_cli.summary(done, video), "descriptions": descriptions, "report": str(done.folder / "report.html")})

@@ -22,8 +22,9 @@ def run(
     extraction: ExtractSettings | None = None,
     captioning: CaptionSettings | None = None,
     observer: Observer | None = None,
+    isolated: bool = False,
 ) -> Run:
-    """Extract, caption and report in one go.
+    """Extract, caption and report in one go; `isolated` as for `vip.extract`.
 
     Returns:
         The run, with keyframes, descriptions and report.html in its folder.
@@ -31,7 +32,7 @@ def run(
     Raises:
         VipError: as `vip.extract` and `vip.caption` do; where keyframes could not be described, the page is written first.
     """
-    extracted = extract(video, out=out, overwrite=overwrite, settings=extraction, observer=observer)
+    extracted = extract(video, out=out, overwrite=overwrite, settings=extraction, observer=observer, isolated=isolated)
     try:
         described = caption(extracted, overwrite=overwrite, settings=captioning, observer=observer)
     except (EngineError, ReplyError, SomeFailedError):

@@ -18,6 +18,7 @@ from vip.errors import InputError
 from vip.video.hashed import HashedFile
 from vip.video.size import MOST_PIXELS, check_size
 from vip.video.source import AddressSource, FileSource
+from vip.video.watch import inside_ffmpeg
 
 NOT_VIDEO = frozenset({"tty", "ass", "srt", "webvtt"})  # containers in which FFmpeg would draw or carry text
 PLAYLISTS = frozenset({"hls", "applehttp", "concat", "dash", "imf", "sdp", "sap", "rtp", "rtsp", "vobsub", "ism"})  # they open other files
@@ -26,6 +27,7 @@ NOTHING_DECODES = "{}: not one frame can be decoded. The file is damaged, or its
 ALPHA_DECODERS = {"vp8": "libvpx", "vp9": "libvpx-vp9"}  # FFmpeg's own VP8 and VP9 decoders drop the alpha channel
 MOST_STRETCHED = 16  # pixel aspect ratios beyond this are no video's
 BUFFER_BYTES = 2**16  # read at once from a Python file: half the calls of the usual 32 KiB, and little too much after a seek
+SILENT_DECODERS = frozenset({"vp8"})  # they never say that a frame is damaged
 
 
 def open_container(
@@ -45,9 +47,9 @@ def open_container(
             _check_file(source.path)
         if file is not None:
             _check_start(source, file)
-        container = av.open(
-            cast(Any, file) or f"file:{source.location}", options=_one_file_only(), metadata_errors="replace", buffer_size=BUFFER_BYTES
-        )
+        named = cast(Any, file) or f"file:{source.location}"
+        with inside_ffmpeg:
+            container = av.open(named, options=_one_file_only(), metadata_errors="replace", buffer_size=BUFFER_BYTES)
     except (av.error.FFmpegError, OSError) as exc:
         raise _unopened(source, exc) from exc
     try:
@@ -140,7 +142,11 @@ def decoder_of(stream: VideoStream, threads: int) -> VideoCodecContext:
     tags = {name.lower(): value for name, value in stream.metadata.items()}  # as a tag of its own it is ALPHA_MODE
     if tags.get("alpha_mode") == "1" and context.name in ALPHA_DECODERS:
         context = cast(VideoCodecContext, av.CodecContext.create(ALPHA_DECODERS[context.name], "r"))
+    if context.name in SILENT_DECODERS:
+        threads = 1
     context.thread_type = "NONE" if threads == 1 else "AUTO"
     context.thread_count = threads
     context.options = {"max_pixels": str(MOST_PIXELS)}
+    if threads != 1:
+        context.options |= {"err_detect": "explode"}  # say what is damaged: threads cannot be trusted with it
     return context

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from threading import Event
@@ -38,6 +39,7 @@ from vip.video.remote import Remote, RemoteFile
 from vip.video.source import AddressSource, FileSource
 from vip.video.span import WHOLE, Span
 from vip.video.sparse import read_remote_index
+from vip.video.watch import inside_ffmpeg
 
 LINEAR_CONTAINERS = frozenset({"mpegts", "mpeg", "flv", "asf"})  # without an index: reading on costs less than a seek
 READ_ON_PACKETS = 1024  # how far reading on may go before a seek is tried all the same
@@ -113,8 +115,9 @@ class Video:
         file = hashed or self._file
         self._container, self._stream = open_container(self.source, which=self._which, file=file)
         self._decoder = decoder_of(self._stream, self._threads)
+        self._threads = self._decoder.thread_count
         self._reformatter = VideoReformatter()
-        self._primed = False
+        self._primed = self._hurt = False
         self._packets: Iterator[Packet[VideoStream]] = self._demux()
         self._next = 0  # the index position of what _packets gives next
 
@@ -371,7 +374,7 @@ class Video:
             return
         earlier = int(self._sync[max(0, int(np.searchsorted(self._sync, first)) - 1)]) if len(self._sync) else 0
         wanted = set(missing)
-        with self.reopen(threads=self._threads) as twin:
+        with self.reopen() as twin:
             for frame in twin._decode_packets(min(earlier, first), last + LATE_PACKETS):
                 if frame.pts in wanted:
                     wanted.discard(frame.pts)
@@ -391,6 +394,30 @@ class Video:
 
     def _decode_packets(self, first: int, last: int) -> Iterator[VideoFrame]:
         """Everything that the decoder gives for the packets first … last of the index; a damaged one is passed over."""
+        return self._trusted(partial(self._decode_stretch, first, last))
+
+    def _trusted(self, decode: Callable[[], Iterator[VideoFrame]]) -> Iterator[VideoFrame]:
+        """What `decode` gives; from the first damage on what it gives with one thread.
+
+        Threads meet damage in another order each time, so what they make of it differs from run to run, and some crash.
+        """
+        whole = 0
+        if self._threads != 1:
+            for frame in decode():
+                if self._hurt or frame.is_corrupt:
+                    break
+                yield frame
+                whole += 1
+            else:
+                if not self._hurt:
+                    return
+            skipped = self._decoder.skip_frame
+            self._threads = 1
+            self._rewind()
+            self._decoder.skip_frame = skipped
+        yield from islice(decode(), whole, None)
+
+    def _decode_stretch(self, first: int, last: int) -> Iterator[VideoFrame]:
         if first > 0 and not self._primed:
             self._prime()
         try:
@@ -407,17 +434,24 @@ class Video:
             pass
 
     def _decode_all(self) -> Iterator[VideoFrame]:
+        """Everything from where a container just opened stands."""
+        return self._trusted(self._decode_rest)
+
+    def _decode_rest(self) -> Iterator[VideoFrame]:
         for packet in self._packets:
             yield from self._decode(packet)
         yield from self._decode(None)
 
     def _decode(self, packet: Packet[VideoStream] | None) -> list[VideoFrame]:
         try:
-            return self._decoder.decode(packet)
+            with inside_ffmpeg:
+                return self._decoder.decode(packet)
         except EOFError:
             return []
         except av.error.FFmpegError:
-            self._damaged.add(packet.pts if packet else None)
+            if self._threads == 1:
+                self._damaged.add(packet.pts if packet else None)
+            self._hurt = True
             return []
 
     # ------------------------------------------------------------ packets
@@ -425,7 +459,7 @@ class Video:
     def _demux(self) -> Iterator[Packet[VideoStream]]:
         """The packets of the stream from where the container stands, to its end or to where it breaks off."""
         try:
-            for packet in self._container.demux(self._stream):
+            for packet in inside_ffmpeg.each(self._container.demux(self._stream)):
                 if self._abandoned.is_set():
                     return
                 if packet.size:
@@ -460,7 +494,8 @@ class Video:
         earlier = self._sync[: np.searchsorted(self._sync, position)]
         for landing in (position, *earlier[-1:-3:-1].tolist()):
             try:
-                self._container.seek(int(self.index.dts[landing]), stream=self._stream)
+                with inside_ffmpeg:
+                    self._container.seek(int(self.index.dts[landing]), stream=self._stream)
             except av.error.FFmpegError:
                 break
             self._packets = self._demux()
