@@ -47,7 +47,18 @@ def test_the_command_line_goes_before_the_environment_before_the_file_before_the
 
 
 VALUES = {
-    ExtractSettings: {"keyframes": 7, "sampler": "s", "embedder": "e", "detector": "d", "min_sharpness": 2.5, "format": "png"},
+    ExtractSettings: {
+        "keyframes": 7,
+        "sampler": "s",
+        "pruner": "p",
+        "embedder": "e",
+        "detector": "d",
+        "min_sharpness": 2.5,
+        "format": "png",
+        "start": 1.5,
+        "end": 9.0,
+        "stream": 1,
+    },
     CaptionSettings: {"engine": "e", "base_url": "http://b/v1", "detector": "d"},
 }
 
@@ -62,6 +73,17 @@ def test_every_setting_has_a_variable_and_a_key_in_the_file(kind: type[Settings]
     assert resolve(kind, {}, environment={}, folder=folder) == kind(**values)
     assert resolve(kind, {}, environment=environment, folder=tmp_path / "elsewhere") == kind(**values)
     assert resolve(kind, values, environment={}, folder=tmp_path / "elsewhere") == kind(**values)
+
+
+@pytest.mark.parametrize(("given", "value"), [("8", 8), (8, 8), (" 12 ", 12), ("auto", "auto")])
+def test_keyframes_are_a_number_or_auto(given: str | int, value: int | str, tmp_path: Path) -> None:
+    assert resolve(ExtractSettings, {"keyframes": given}, environment={}, folder=tmp_path).keyframes == value
+
+
+@pytest.mark.parametrize("given", ["many", "AUTO", "1.5", ""])
+def test_anything_else_is_refused_with_what_to_write(given: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="write a number such as 12, or auto"):
+        resolve(ExtractSettings, {"keyframes": given}, environment={}, folder=tmp_path)
 
 
 def test_the_layers_mix_setting_by_setting(tmp_path: Path) -> None:

@@ -281,7 +281,7 @@ def test_killed_at_any_write_of_an_overwrite_the_same_call_ends_the_same(video: 
             _never_passes_for_whole_when_it_is_not(again)
         assert result(vip.extract(video, out=again, keyframes=2, overwrite=True).folder) == expected, f"killed at write {write}"
         shutil.rmtree(again)
-    assert write == 10  # manifest, candidates, vectors, thumbnails, manifest, 2 pictures, rows, manifest were all struck
+    assert write == 11  # manifest, candidates, vectors, looks, thumbnails, manifest, 2 pictures, rows, manifest were all struck
 
 
 def test_killed_before_the_old_files_are_cleared_away_nothing_is_mixed(video: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-MAKERS = [registry.sampler, registry.embedder, registry.detector, registry.engine]
+MAKERS = [registry.sampler, registry.pruner, registry.embedder, registry.detector, registry.engine]
 
 
 @pytest.mark.parametrize("kind", get_args(Kind))

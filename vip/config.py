@@ -33,14 +33,24 @@ def _time(value: Any) -> Any:
     return seconds_of(value) if isinstance(value, str) else value
 
 
+def _number_or_auto(value: Any) -> Any:
+    if not isinstance(value, str) or value == "auto":
+        return value
+    try:
+        return int(value)
+    except ValueError:
+        raise ValueError("write a number such as 12, or auto") from None
+
+
 Count = Annotated[int, Field(ge=1, le=100_000)]
+CountOrAuto = Annotated[Count | Literal["auto"], BeforeValidator(_number_or_auto)]
 Time = Annotated[float, BeforeValidator(_time), Field(allow_inf_nan=False)]
 
 
 class ExtractSettings(Settings):
     """What the choice of keyframes depends on."""
 
-    keyframes: Count | Literal["auto"] = Field(
+    keyframes: CountOrAuto = Field(
         default=12, description="Number of keyframes wanted, the f of Algorithm 1; auto: as many as the video needs."
     )
     sampler: str = Field(default="sync", description="How candidates are chosen.")

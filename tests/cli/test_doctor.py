@@ -20,7 +20,18 @@ def doctor(folder: Path, *arguments: str, **variables: str) -> Done:
 def test_every_kind_of_thing_is_told(tmp_path: Path) -> None:
     (report,) = doctor(tmp_path, "--json").rows
     rows = report["rows"]
-    assert {row["group"] for row in rows} == {"vip", "device", "video", "sampler", "embedder", "detector", "weights", "extra", "engine"}
+    assert {row["group"] for row in rows} == {
+        "vip",
+        "device",
+        "video",
+        "sampler",
+        "pruner",
+        "embedder",
+        "detector",
+        "weights",
+        "extra",
+        "engine",
+    }
     assert {(row["group"], row["name"]) for row in rows if row["works"]} >= {
         *(("sampler", "sync"), ("embedder", "classic"), ("detector", "opencv"), ("engine", "offline"), ("video", "PyAV"), ("device", "cpu"))
     }

@@ -79,13 +79,13 @@ def unlink(name: str) -> Prepare:
 
 USAGE = [
     ("nope", ["No such command 'nope'"]),
-    ("extract", ["Missing argument"]),
+    ("extract", ["Give a VIDEO", "--from RUN"]),
     ("caption", ["Missing argument"]),
     ("report run run", ["unexpected extra argument"]),
     ("extract video.mp4 --nope", ["No such option", "--nope"]),
     ("extract video.mp4 --keyframe 3", ["--keyframe", "--keyframes"]),
     ("extract video.mp4 -o", ["-o", "requires an argument"]),
-    ("extract video.mp4 -n many", ["--keyframes", "integer"]),
+    ("extract video.mp4 -n many", ["--keyframes", "a number such as 12, or auto"]),
     ("extract video.mp4 -n 0", ["--keyframes = 0", "greater than or equal to 1"]),
     ("extract video.mp4 -n -3", ["--keyframes = -3"]),
     ("extract video.mp4 -n 1000000", ["--keyframes = 1000000"]),

@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 from tests.extraction.looks import TIME_BASE, picture
 from vip.errors import InputError
 from vip.extraction.choose import choose, embed
+from vip.extraction.prune import Algorithm1
 from vip.extraction.scan import Look, Looker
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
 from vip.records import Decision, Detection, Frame, Image
 
 EMBEDDER = ClassicEmbedder(None)
+PRUNER = Algorithm1(None)
 LOOKER = Looker(EMBEDDER, OpenCVDetector(None))
 
 
@@ -30,7 +32,7 @@ def looks_of(images: Sequence[Image]) -> list[Look]:
 
 def decide(images: Sequence[Image], *, keyframes: int = 12, min_sharpness: float | None = None) -> list[Decision]:
     looks = looks_of(images)
-    decisions, _ = choose(looks, embed(looks, EMBEDDER), keyframes=keyframes, min_sharpness=min_sharpness)
+    decisions, _, _ = choose(looks, embed(looks, EMBEDDER), pruner=PRUNER, keyframes=keyframes, redundant=0.8, min_sharpness=min_sharpness)
     return decisions
 
 
@@ -83,7 +85,7 @@ def test_black_frames_go_where_there_is_anything_else() -> None:
 def test_a_dark_video_keeps_its_best_and_says_so() -> None:
     dark = [dimmed(picture(seed), 0.08) for seed in range(4)]
     looks = looks_of(dark)
-    decisions, told = choose(looks, embed(looks, EMBEDDER), keyframes=2, min_sharpness=None)
+    decisions, told, _ = choose(looks, embed(looks, EMBEDDER), pruner=PRUNER, keyframes=2, redundant=0.8, min_sharpness=None)
     assert sum(decision.kept for decision in decisions) == 2
     assert told == ["Every frame that was looked at is nearly black; the best of them are kept."]
 
@@ -150,7 +152,9 @@ def test_each_look_has_one_decision_that_can_be_followed(
         for place, (which, people) in enumerate(shown)
     ]
     try:
-        decisions, told = choose(looks, embed(looks, EMBEDDER), keyframes=keyframes, min_sharpness=min_sharpness)
+        decisions, told, _ = choose(
+            looks, embed(looks, EMBEDDER), pruner=PRUNER, keyframes=keyframes, redundant=0.8, min_sharpness=min_sharpness
+        )
     except InputError:
         assert min_sharpness or all(which == 0 for which, _ in shown), "only what is all black, or less sharp than asked, is refused"
         return
@@ -186,7 +190,7 @@ def test_a_person_between_empty_frames_is_not_pruned() -> None:
         replace(look, detections=(PERSON,) if index == 2 else ())
         for index, look in enumerate(looks_of([picture(seed) for seed in range(6)]))
     ]
-    decisions, _ = choose(looks, embed(looks, EMBEDDER), keyframes=1, min_sharpness=None)
+    decisions, _, _ = choose(looks, embed(looks, EMBEDDER), pruner=PRUNER, keyframes=1, redundant=0.8, min_sharpness=None)
     assert [index for index, decision in enumerate(decisions) if decision.kept] == [2]
 
 
@@ -198,7 +202,7 @@ def test_two_looks_at_the_same_scene_far_apart_are_no_copies() -> None:
 def test_of_nothing_but_bad_frames_the_least_bad_kind_is_kept(worst_first: bool) -> None:
     images = [BLACK, WHITE, FLAT] if worst_first else [FLAT, WHITE, BLACK]
     looks = looks_of(images)
-    decisions, told = choose(looks, embed(looks, EMBEDDER), keyframes=3, min_sharpness=None)
+    decisions, told, _ = choose(looks, embed(looks, EMBEDDER), pruner=PRUNER, keyframes=3, redundant=0.8, min_sharpness=None)
     assert [decision.kept for decision in decisions] == ([False, False, True] if worst_first else [True, False, False])
     assert told == ["Every frame that was looked at is flat: all of it has nearly the same brightness; the best of them are kept."]
 

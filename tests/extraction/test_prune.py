@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vip.extraction.prune import Removal, prune
+from vip.extraction.prune import Algorithm1, Removal, prune
+from vip.protocols import Prunable
 from vip.records import Embeddings, Vectors
 
 
@@ -125,3 +126,40 @@ def test_a_hundred_thousand_candidates_are_no_obstacle() -> None:
 def test_arguments_that_do_not_fit_are_refused(flags: list[bool], keep: int) -> None:
     with pytest.raises(ValueError, match="vectors"):
         prune(embeddings([[1, 0], [0, 1]]), flags, keep=keep)
+
+
+@given(problems())
+@settings(max_examples=100, deadline=None)
+def test_the_pruner_logs_what_algorithm_1_does(problem: tuple[Embeddings, list[bool], int, float]) -> None:
+    vectors, people, keep, _ = problem
+    frames = Prunable(vectors, [float(second) for second in range(len(vectors))], people)
+    thinned = Algorithm1(None).prune(frames, keep=keep, redundant=0.8)
+    removals = prune(vectors, people, keep=keep)
+    assert [(drop.index, drop.step, drop.score, drop.neighbours) for drop in thinned.drops] == [
+        (removal.index, removal.step, removal.score, removal.neighbours) for removal in removals
+    ]
+    whole = prune(vectors, people, keep=1)
+    assert dict(thinned.curve) == {len(vectors) - removal.step + 1: removal.score for removal in whole}
+
+
+@given(problems(), st.sampled_from([-1.0, 0.0, 0.4, 0.8, 1.0]))
+@settings(max_examples=200, deadline=None)
+def test_auto_drops_while_the_next_is_redundant_and_lifts_no_rule(
+    problem: tuple[Embeddings, list[bool], int, float], redundant: float
+) -> None:
+    vectors, people, _, _ = problem
+    frames = Prunable(vectors, [0.0] * len(vectors), people)
+    drops = Algorithm1(None).prune(frames, keep=None, redundant=redundant).drops
+    whole = prune(vectors, people, keep=1)
+    assert len(drops) < len(vectors)
+    assert all(drop.score >= redundant for drop in drops)
+    if len(drops) < len(whole):
+        following = whole[len(drops)]
+        assert following.score < redundant or following.lifted_people_rule
+
+
+def test_links_of_long_vectors_are_the_dot_products_to_the_last_bit() -> None:
+    """Else ties would be broken otherwise than by the plain reading."""
+    rng = np.random.default_rng(3)
+    vectors = Embeddings(unit(rng.standard_normal((50, 1544))), unit(rng.standard_normal((50, 256))), "test")
+    assert prune(vectors, [False] * 50, keep=1) == as_the_paper_says(vectors, [False] * 50, 1, 0.5)

@@ -1,21 +1,26 @@
-"""The one conformance suite: every registered sampler, embedder, detector and engine keeps the promises of its protocol."""
+"""The one conformance suite: every registered sampler, pruner, embedder, detector and engine keeps the promises of its protocol."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.extraction.looks import picture
-from tests.media import Clips
+from tests.extraction.pruning import at_angles
+from tests.media import Clips, remux
 from vip import registry
 from vip.errors import BackendError
 from vip.video import Video
 
 SAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sample.mp4"
 
+pruners = pytest.mark.parametrize("name", sorted(registry.BUILT_IN["pruner"]))
 samplers = pytest.mark.parametrize("name", sorted(registry.BUILT_IN["sampler"]))
 embedders = pytest.mark.parametrize("name", sorted(registry.BUILT_IN["embedder"]))
 detectors = pytest.mark.parametrize("name", sorted(registry.BUILT_IN["detector"]))
@@ -23,13 +28,51 @@ detectors = pytest.mark.parametrize("name", sorted(registry.BUILT_IN["detector"]
 
 @samplers
 @pytest.mark.parametrize("keyframes", [1, 12, 400])
-def test_samplers_give_frames_that_exist_in_order_and_once(name: str, keyframes: int) -> None:
-    with Video(SAMPLE) as video:
+def test_samplers_give_frames_that_exist_in_order_and_once(name: str, keyframes: int, clips: Clips) -> None:
+    with Video(clips("uneven.mkv").path) as video:
         chosen = registry.sampler(name).sample(video, keyframes=keyframes)
-        assert chosen == sorted(set(chosen))
+        assert chosen == sorted(set(chosen)) != []
         assert set(chosen) <= set(video.index.shown_pts.tolist())
-        assert len(chosen) >= min(keyframes, len(video.index.shown_pts))
         assert chosen == registry.sampler(name).sample(video, keyframes=keyframes)
+        assert all(type(pts) is int for pts in chosen)
+
+
+@pytest.mark.parametrize("name", ["sync", "uniform", "shots"])  # `every` and `katna` take what their rule says
+@pytest.mark.parametrize("keyframes", [12, 400])
+def test_samplers_give_as_many_as_are_asked_where_there_are_as_many(name: str, keyframes: int, clips: Clips) -> None:
+    with Video(clips("uneven.mkv").path) as video:
+        assert len(registry.sampler(name).sample(video, keyframes=keyframes)) >= min(keyframes, len(video.index.shown_pts))
+
+
+@samplers
+def test_samplers_give_no_frame_that_an_edit_list_hides(name: str, clips: Clips, tmp_path: Path) -> None:
+    remux(clips("h264.mp4").path, tmp_path / "cut.mp4", skip_s=Fraction(1, 2))
+    with Video(tmp_path / "cut.mp4") as video:
+        chosen = registry.sampler(name).sample(video, keyframes=40)
+        assert len(video.index) > len(video.index.shown_pts)
+        assert set(chosen) <= set(video.index.shown_pts.tolist())
+        assert [frame.pts for frame in video.frames(chosen)] == chosen
+
+
+@pruners
+@given(st.lists(st.integers(0, 17), max_size=16), st.one_of(st.none(), st.integers(1, 20)), st.sampled_from([0.5, 0.9, 1.0]))
+@settings(deadline=None, max_examples=50)
+def test_pruners_keep_at_most_what_is_asked_and_log_each_drop(name: str, steps: list[int], keep: int | None, redundant: float) -> None:
+    frames = at_angles([10.0 * step for step in steps], people=[step % 3 == 0 for step in steps])
+    thinned = registry.pruner(name).prune(frames, keep=keep, redundant=redundant)
+    dropped = [drop.index for drop in thinned.drops]
+    assert len(set(dropped)) == len(dropped)
+    assert set(dropped) <= set(range(len(frames)))
+    assert min(1, len(frames)) <= len(frames) - len(dropped) <= (keep or len(frames))
+    assert [drop.step for drop in thinned.drops] == list(range(1, len(dropped) + 1))
+    for drop in thinned.drops:
+        assert drop.reason.startswith("dropped")
+        assert f"{drop.score:.3f}" in drop.reason
+        assert drop.neighbours
+        assert set(drop.neighbours) <= set(range(len(frames))) - {drop.index}
+    assert all(1 <= count <= len(frames) and -1.01 <= likeness <= 1.01 for count, likeness in thinned.curve)
+    assert thinned.kept.startswith("kept")
+    assert thinned == registry.pruner(name).prune(frames, keep=keep, redundant=redundant)
 
 
 @embedders
@@ -111,6 +154,7 @@ def test_samplers_give_no_hidden_frame_and_something_for_a_single_one(name: str,
 
 MAKERS: dict[registry.Kind, Callable[[str], object]] = {
     "sampler": registry.sampler,
+    "pruner": registry.pruner,
     "embedder": registry.embedder,
     "detector": registry.detector,
     "engine": registry.engine,

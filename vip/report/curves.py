@@ -149,7 +149,7 @@ def _svg(curve: Curve, points: Sequence[Point], scale: Scale, span: Span) -> Htm
     keyframes_last = sorted(points, key=lambda point: point.kind == "kept")
     return tag(
         "svg",
-        _value_axis(scale),
+        value_axis(scale),
         time_axis(span, y_px=AXIS_Y, grid_px=PLOT_PX),
         _keyframe_lines(points, span),
         _threshold(curve, scale),
@@ -171,7 +171,8 @@ def _spoken(curve: Curve) -> str:
     )
 
 
-def _value_axis(scale: Scale) -> Html:
+def value_axis(scale: Scale) -> Html:
+    """Horizontal lines with their numbers at the left."""
     lines = [tag("line", class_="grid", x1=0, x2="100%", y1=scale.y(tick), y2=scale.y(tick)) for tick in scale.ticks]
     names = [tag("text", scale.name(tick), x=-8, y=scale.y(tick) + 4, text_anchor="end") for tick in scale.ticks]
     return tag("g", join(lines), join(names), class_="axis")

@@ -19,6 +19,7 @@ from vip.report.dropped import dropped
 from vip.report.made import made
 from vip.report.markup import Html, join, tag
 from vip.report.pictures import Shown, open_thumbnails, shrink_all
+from vip.report.pruning import pruning_figure
 from vip.report.shell import closing, opening, resource
 from vip.report.timeline import Stop, Timeline, timeline
 from vip.report.words import date, file_size, plural, time_code
@@ -226,6 +227,8 @@ def _curves(report: Report) -> Html:
     embeddings = report.run.embeddings if report.candidates else None
     if embeddings is not None:
         figures.append(_similarity(report.candidates, embeddings, span))
+    if manifest and manifest.pruning:
+        figures.append(pruning_figure(manifest.pruning, len(report.run.keyframes)))
     return tag("section", tag("h2", "Curves"), legend(report.candidates), join(figures), class_="curves") if any(figures) else Html("")
 
 

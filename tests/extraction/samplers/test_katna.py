@@ -1,0 +1,112 @@
+"""`katna`: the paper's extractor against a plain reading of its steps, and the bugs that it does not have."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator
+from fractions import Fraction
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.clips import scene
+from vip.extraction.samplers import katna
+from vip.extraction.samplers.katna import Numbers, before_changes, local_maxima, numbers_of, sharpest_of_clusters, smooth, within_bounds
+from vip.records import Frame, Image
+
+TIME_BASE = Fraction(1, 25)
+
+
+def frame(number: int, image: Image) -> Frame:
+    return Frame(number, TIME_BASE, image)
+
+
+def video(frames: int, shot: int = 30) -> Iterator[Frame]:
+    """A new scene every `shot` frames, with a little motion in each."""
+    for number in range(frames):
+        image = scene(number // shot).copy()
+        image[number % 90, :, :] = 128
+        yield frame(number, image)
+
+
+def row(pts: int, brightness: float = 50, entropy: float = 5, sharpness: float = 1, level: int = 0) -> Numbers:
+    histogram = np.zeros(256, np.float32)
+    histogram[level] = 1000
+    return Numbers(pts, brightness, entropy, sharpness, histogram)
+
+
+def test_the_frame_before_each_cut_is_found() -> None:
+    found = [numbers.pts for numbers in before_changes(video(150))]
+    cuts = [29, 59, 89, 119]
+    assert all(any(abs(pts - cut) <= 1 for pts in found) for cut in cuts), found
+
+
+def test_differences_run_through_where_old_frames_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = [numbers.pts for numbers in before_changes(video(200))]
+    monkeypatch.setattr(katna, "FORGET_EVERY", 61)
+    assert [numbers.pts for numbers in before_changes(video(200))] == whole
+
+
+def test_memory_does_not_grow_with_the_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(katna, "FORGET_EVERY", 50)
+    tracemalloc.start()
+    try:
+        list(before_changes(video(400, shot=400)))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100 * scene(0).nbytes  # of 400 pictures; the numbers of 90 frames and what one frame needs
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=21, max_size=200))
+def test_smoothing_is_the_mean_over_a_hanning_window(values: list[float]) -> None:
+    differences = np.array(values)
+    smoothed = smooth(differences)
+    assert len(smoothed) == len(differences)
+    window = np.hanning(20) / np.hanning(20).sum()
+    for place in range(10, len(values) - 10):
+        around = differences[place - 10 : place + 10]
+        assert smoothed[place] == pytest.approx(float(around @ window[::-1]), abs=1e-3)
+
+
+def test_few_differences_stay_as_they_are() -> None:
+    for count in range(20):
+        assert smooth(np.arange(float(count))).tolist() == list(range(count))
+    assert smooth(np.full(20, 3.0)) == pytest.approx(np.full(20, 3.0))
+
+
+def test_a_maximum_is_higher_than_both_neighbours() -> None:
+    assert local_maxima(np.array([9.0, 1, 2, 1, 3, 3, 1, 5])) == [2]
+    for count in range(3):
+        assert local_maxima(np.zeros(count)) == []
+
+
+def test_bounds_hold_where_enough_remain_and_widen_no_more_than_needed() -> None:
+    rows = [row(0), row(1, brightness=7), row(2, brightness=1), row(3, brightness=95), row(4, entropy=0.3), row(5)]
+    assert [kept.pts for kept in within_bounds(rows, 2)] == [0, 5]
+    assert [kept.pts for kept in within_bounds(rows, 3)] == [0, 1, 4, 5]  # brightness 6 to 94, entropy from 0
+    assert [kept.pts for kept in within_bounds(rows, 5)] == [0, 1, 3, 4, 5]
+    assert len(within_bounds(rows, 99)) == 6
+
+
+def test_of_each_cluster_the_sharpest_image_of_that_cluster_is_taken() -> None:
+    rng = np.random.default_rng(1)
+    rows = [row(pts, sharpness=float(rng.random()), level=50 * (pts % 5)) for pts in range(40)]
+    chosen = sharpest_of_clusters(rows, 5)
+    expected = {max((r for r in rows if r.pts % 5 == group), key=lambda r: r.sharpness).pts for group in range(5)}
+    assert {numbers.pts for numbers in chosen} == expected
+    cv2.setRNGSeed(99)
+    assert [numbers.pts for numbers in sharpest_of_clusters(rows, 5)] == [numbers.pts for numbers in chosen]
+
+
+def test_the_numbers_of_a_picture_are_the_textbooks() -> None:
+    half = np.zeros((10, 10, 3), np.uint8)
+    half[:, 5:] = (255, 0, 0)
+    numbers = numbers_of(frame(3, half))
+    assert numbers.pts == 3
+    assert numbers.brightness == pytest.approx(50)
+    assert numbers.entropy == pytest.approx(1.0)
+    assert numbers.histogram.sum() == 100

@@ -1,0 +1,47 @@
+"""The code in the guide works as it stands there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.clips import SAMPLE
+from vip import registry
+from vip.errors import BackendError
+from vip.video import Video
+
+GUIDE = Path(__file__).parents[1] / "docs" / "guide.md"
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The guide's package, installed; its code."""
+    text = GUIDE.read_text(encoding="utf-8")
+    code = re.search(r"<!-- test: sampler -->\n```python\n(.*?)```", text, re.DOTALL)
+    entry = re.search(r'^\[project\.entry-points\."(vip\.samplers)"\]\n(\w+) = "(.*?)"', text, re.MULTILINE)
+    assert code
+    assert entry
+    group, name, target = entry.groups()
+    (tmp_path / f"{target.partition(':')[0]}.py").write_text(code[1], encoding="utf-8")
+    info = tmp_path / "my_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {target}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return code[1]
+
+
+def test_the_guides_sampler_can_be_named_and_takes_the_heaviest_sync_frames(package: str) -> None:
+    assert len([line for line in package.splitlines() if line.strip()]) <= 20
+    with Video(SAMPLE) as video:
+        index = video.index
+        bytes_of = dict(zip(index.pts.tolist(), index.size_bytes.tolist(), strict=True))
+        chosen = registry.sampler("heavy:3").sample(video, keyframes=12)
+        others = set(index.sync_pts.tolist()) - set(chosen)
+        assert len(chosen) == 3
+        assert min(bytes_of[pts] for pts in chosen) >= max(bytes_of[pts] for pts in others)
+        assert registry.sampler("heavy").sample(video, keyframes=12) == index.sync_pts.tolist()
+    with pytest.raises(BackendError, match="takes a number"):
+        registry.sampler("heavy:many")
