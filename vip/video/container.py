@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from io import RawIOBase
-from pathlib import Path
 from typing import Any, cast
 
 import av
@@ -15,7 +13,8 @@ from av.video.codeccontext import VideoCodecContext
 from av.video.stream import VideoStream
 
 from vip.errors import InputError
-from vip.video.hashed import HashedFile
+from vip.video.local import Local, LocalFile
+from vip.video.remote import Remote, RemoteFile
 from vip.video.size import MOST_PIXELS, check_size
 from vip.video.source import AddressSource, FileSource
 from vip.video.watch import inside_ffmpeg
@@ -30,65 +29,41 @@ BUFFER_BYTES = 2**16  # read at once from a Python file: half the calls of the u
 SILENT_DECODERS = frozenset({"vp8"})  # they never say that a frame is damaged
 
 
-def open_container(
-    source: FileSource | AddressSource, *, which: int = 0, file: RawIOBase | None = None
-) -> tuple[InputContainer, VideoStream]:
+def open_container(held: Local | Remote, *, which: int = 0) -> tuple[InputContainer, VideoStream, LocalFile | RemoteFile]:
     """Open a file and choose one of its video streams; the other streams are not read.
+
+    FFmpeg gets the bytes from Python and opens nothing itself. Close the file behind the container.
 
     Args:
         which: of the video streams, counted from 0 without cover pictures.
-        file: where the bytes come from; without it FFmpeg opens the local file itself.
 
     Raises:
         InputError: one sentence for each way in which a file can be no video.
     """
+    source = held.source
+    file: LocalFile | RemoteFile | None = None
+    container: InputContainer | None = None
     try:
-        if isinstance(source, FileSource):
-            _check_file(source.path)
-        if file is not None:
-            _check_start(source, file)
-        named = cast(Any, file) or f"file:{source.location}"
+        file = held.open()
+        _check_start(source, file)
         with inside_ffmpeg:
-            container = av.open(named, options=_one_file_only(), metadata_errors="replace", buffer_size=BUFFER_BYTES)
-    except (av.error.FFmpegError, OSError) as exc:
-        raise _unopened(source, exc) from exc
-    try:
-        return container, _choose_stream(container, source, which)
-    except InputError:
-        container.close()
+            container = av.open(cast(Any, file), options=_one_file_only(), metadata_errors="replace", buffer_size=BUFFER_BYTES)
+        stream = _choose_stream(container, source, which)
+        file.opened()
+        return container, stream, file
+    except BaseException as exc:
+        for opened in (container, file):
+            if opened is not None:
+                opened.close()
+        if isinstance(exc, PermissionError):
+            raise InputError(f"{source} may not be read (permission denied).") from exc
+        if isinstance(exc, av.error.FFmpegError | OSError):
+            raise InputError(f"{source} is not a video that FFmpeg can read ({exc.strerror}). Is it damaged or incomplete?") from exc
         raise
 
 
-def open_hashed(source: FileSource) -> HashedFile:
-    """A local file that is hashed while it is read.
-
-    Raises:
-        InputError: it cannot be opened, or is empty.
-    """
-    try:
-        _check_file(source.path)
-        return HashedFile(source.path)
-    except OSError as exc:
-        raise _unopened(source, exc) from exc
-
-
-def _unopened(source: FileSource | AddressSource, exc: OSError | av.error.FFmpegError) -> InputError:
-    if isinstance(exc, PermissionError):
-        return InputError(f"{source} may not be read (permission denied).")
-    return InputError(f"{source} is not a video that FFmpeg can read ({exc.strerror}). Is it damaged or incomplete?")
-
-
-def _check_file(path: Path) -> None:
-    if path.is_dir():
-        raise InputError(f"{path} is a folder, not a video.")
-    if not path.exists():
-        raise InputError(f"{path} does not exist. Check the path.")
-    if path.stat().st_size == 0:
-        raise InputError(f"{path} is empty (0 bytes). Copy or download it again.")
-
-
-def _check_start(source: FileSource | AddressSource, file: RawIOBase) -> None:
-    start = file.read(16) or b""
+def _check_start(source: FileSource | AddressSource, file: LocalFile | RemoteFile) -> None:
+    start = file.read(16)
     file.seek(0)
     if start.startswith(PLAYLIST_STARTS):
         raise InputError(f"{source} is a playlist: it holds no pictures and only names other files. Give one of those.")

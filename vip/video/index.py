@@ -87,7 +87,7 @@ class Columns:
 
 
 def read_index(video: Indexable, span: Span, cache: PacketCache, *, from_start: bool = True) -> PacketIndex:
-    """The index of the frames within the span; the packets of its sync frames go into the cache as they pass.
+    """The index of the frames within the span; the packets go into the cache as they pass.
 
     Args:
         from_start: the packets begin with the first of the file.
@@ -104,10 +104,7 @@ def read_index(video: Indexable, span: Span, cache: PacketCache, *, from_start: 
         return span.restrict(_index_by_decoding(video, index), video.name)
     if from_start and not ended:
         _note_truncation(video, index)
-    believed = _believe_decoder(video, index)
-    if believed is not index:
-        cache.clear()
-    return span.restrict(believed, video.name)
+    return span.restrict(_believe_decoder(video, index), video.name)
 
 
 def _read_packets(video: Indexable, span: Span, cache: PacketCache) -> tuple[Columns, bool, bool]:
@@ -118,8 +115,9 @@ def _read_packets(video: Indexable, span: Span, cache: PacketCache) -> tuple[Col
         timeless |= packet.pts is None
         pts = columns.add(packet)
         seen |= first <= pts <= last
-        if packet.is_keyframe and (pts >= first or len(columns) == 1):
-            cache.keep(len(columns) - 1, packet)
+        if packet.is_keyframe and pts < first:
+            cache.clear()  # what lies before it is not needed
+        cache.keep(len(columns) - 1, packet)
         if seen and not timeless and packet.dts is not None and packet.dts > last:
             return columns, timeless, True  # no later packet is shown before its DTS
     return columns, timeless, False

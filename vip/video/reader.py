@@ -31,11 +31,11 @@ from vip.errors import InputError
 from vip.pixels import Turn, degrees_of, shown_size, to_image, turn_of
 from vip.protocols import PictureKeeper
 from vip.records import Frame, PacketIndex, VideoInfo
-from vip.video.container import NOTHING_DECODES, decoder_of, open_container, open_hashed, pixel_aspect_of
-from vip.video.hashed import HashedFile
+from vip.video.container import NOTHING_DECODES, decoder_of, open_container, pixel_aspect_of
 from vip.video.index import Header, read_index
+from vip.video.local import Local
 from vip.video.packets import PacketCache
-from vip.video.remote import Remote, RemoteFile
+from vip.video.remote import Remote
 from vip.video.source import AddressSource, FileSource
 from vip.video.span import WHOLE, Span
 from vip.video.sparse import read_remote_index
@@ -58,7 +58,7 @@ class Video:
         stream: int = 0,
         span: Span = WHOLE,
         index: PacketIndex | None = None,
-        remote: Remote | None = None,
+        held: Local | Remote | None = None,
     ) -> None:
         """Open the file and index its packets, without decoding (but see `vip.video.index`).
 
@@ -67,7 +67,7 @@ class Video:
             stream: which of several video streams, counted from 0.
             span: the part that is used; frames outside are not shown.
             index: of the same file, to skip reading it again.
-            remote: of the same address, to share what was read.
+            held: of the same file, to share what was read of it.
 
         Raises:
             InputError: missing, not a video, without a video stream, without a readable packet, or nothing in the span.
@@ -79,29 +79,25 @@ class Video:
         self._turns: dict[int, Turn] = {}
         self._cached = PacketCache()
         self._abandoned = Event()
-        self._hashed = open_hashed(self.source) if index is None and isinstance(self.source, FileSource) else None
-        self._remote = remote or (Remote(self.source) if isinstance(self.source, AddressSource) else None)
-        self._file: RemoteFile | None = None
+        self._held = held or (Remote(self.source) if isinstance(self.source, AddressSource) else Local(self.source))
+        self._is_twin = held is not None
+        self._open()
         try:
-            self._open(self._hashed)
             self._take(index if index is not None else self._read_index(span))
         except BaseException:
-            self._close_file()
+            self.close()
             raise
 
     def _read_index(self, span: Span) -> PacketIndex:
         """In a thread of its own: Ctrl-C would be lost in the midst of FFmpeg, which asks Python for the bytes."""
-        if self._hashed is not None:
-            self._hashed.opened()
+        read = read_remote_index if isinstance(self._held, Remote) else read_index
         with ThreadPoolExecutor(1, "vip-index") as pool:
             try:
-                read = read_index if self._remote is None else read_remote_index
                 index = pool.submit(read, self, span, self._cached).result()
             except BaseException:
                 self._abandoned.set()
                 raise
-        if self._hashed is not None:
-            self._hashed.finish()
+        self._held.finish()
         return index
 
     def _take(self, index: PacketIndex) -> None:
@@ -109,11 +105,8 @@ class Video:
         self._order = np.argsort(index.pts, kind="stable")
         self._sync = np.flatnonzero(index.is_sync)
 
-    def _open(self, hashed: HashedFile | None = None) -> None:
-        if self._remote is not None:
-            self._file = self._remote.open()
-        file = hashed or self._file
-        self._container, self._stream = open_container(self.source, which=self._which, file=file)
+    def _open(self) -> None:
+        self._container, self._stream, self._file = open_container(self._held, which=self._which)
         self._decoder = decoder_of(self._stream, self._threads)
         self._threads = self._decoder.thread_count
         self._reformatter = VideoReformatter()
@@ -127,24 +120,19 @@ class Video:
 
     def reopen(self, *, threads: int = 1) -> Video:
         """The same file with a reader and a decoder of its own, sharing the index and the packets that are kept."""
-        twin = Video(self.source, threads=threads, stream=self._which, index=self.index, remote=self._remote)
+        twin = Video(self.source, threads=threads, stream=self._which, index=self.index, held=self._held)
         twin._losses, twin._damaged, twin._turns, twin._cached = self._losses, self._damaged, self._turns, self._cached
         return twin
 
     def close(self) -> None:
         self._close_container()
-        self._close_file()
+        if not self._is_twin:
+            self._held.close()
 
     def _close_container(self) -> None:
         self._packets = iter(())  # the generator refers back to this object, and would keep the decoder's pictures alive
         self._container.close()
-        if self._file is not None:
-            self._file.close()
-
-    def _close_file(self) -> None:
-        for file in (self._hashed, self._file):
-            if file is not None:
-                file.close()
+        self._file.close()
 
     def __enter__(self) -> Video:
         return self
@@ -182,12 +170,12 @@ class Video:
         first = self._first_frame()
         width, height = shown_size(first, self.pixel_aspect, self._turn(first))
         shown = self.index.shown_pts
-        state = self.source.state() if self._remote is None else self._remote.state
+        state = self._held.state
         if state is None:
             raise InputError(f"{self.source} was there and is not any more. Run the same command again once it is back.")
         return VideoInfo(
             path=self.source.location,
-            sha256=self._hashed.sha256() if self._hashed is not None else self.source.sha256(),
+            sha256=self._held.sha256(),
             size_bytes=state.size_bytes,
             modified_ns=state.modified_ns,
             container=self._container.format.name,
@@ -241,13 +229,15 @@ class Video:
             yield packet
 
     def sync_table(self) -> list[int]:
-        """Time stamps of the sync frames to which the container can seek, as its own table has them."""
+        """PTS of the sync frames to which the container can seek, as its own table has them, or nearly so."""
         with suppress(av.error.FFmpegError):
             self._container.seek(0, stream=self._stream)  # Matroska reads its table at the first seek
-        return [entry.timestamp for entry in self._stream.index_entries if entry.is_keyframe]
+        first = next(self._demux(), None)
+        late = first.pts - first.dts if first and first.pts is not None and first.dts is not None and "mov" in self.header.formats else 0
+        return [entry.timestamp + late for entry in self._stream.index_entries if entry.is_keyframe]  # MP4 has DTS there
 
     def seek_to(self, stamp: int | None) -> None:
-        """Let `packets` begin at the sync frame with this time stamp, or at the start of the file."""
+        """Let `packets` begin at the sync frame with this PTS, or at the start of the file."""
         if stamp is None:
             self._rewind()
             return
@@ -470,10 +460,13 @@ class Video:
             self._losses.append(f"The file is damaged ({exc.strerror}); what can be read is used.")
 
     def _read(self, first: int, last: int) -> Iterator[Packet[VideoStream]]:
-        """The packets first … last of the index; one alone without touching the file where it was kept."""
-        if first == last and (kept := self._cached.get(first)) is not None:
-            yield kept
-            return
+        """The packets first … last of the index, as far as they were kept without touching the file."""
+        if last < len(self.index):
+            while first <= last and (kept := self._cached.get(first)) is not None:
+                yield kept
+                first += 1
+            if first > last:
+                return
         packet = self._go_to(first)
         while packet is not None:
             yield packet
@@ -486,16 +479,17 @@ class Video:
     def _go_to(self, position: int) -> Packet[VideoStream] | None:
         """The packet at `position` of the index, by reading on where that is cheap, by seeking otherwise."""
         if self.index.is_sparse:
-            self.seek_to(int(self.index.dts[position]))
+            self.seek_to(int(self.index.pts[position]))
             return next(self._packets, None)
         linear = not LINEAR_CONTAINERS.isdisjoint(self._container.format.name.split(","))
         if 0 <= position - self._next <= (READ_ON_PACKETS if linear else 0) and (packet := self._search(position, READ_ON_PACKETS)):
             return packet
         earlier = self._sync[: np.searchsorted(self._sync, position)]
+        stamps = self.index.pts if "mov" in self._container.format.name.split(",") else self.index.dts  # what FFmpeg compares with
         for landing in (position, *earlier[-1:-3:-1].tolist()):
             try:
                 with inside_ffmpeg:
-                    self._container.seek(int(self.index.dts[landing]), stream=self._stream)
+                    self._container.seek(int(stamps[landing]), stream=self._stream)
             except av.error.FFmpegError:
                 break
             self._packets = self._demux()

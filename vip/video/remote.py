@@ -46,6 +46,16 @@ class Remote:
         """A reader of its own for a thread."""
         return RemoteFile(self)
 
+    def sha256(self) -> str | None:
+        """None: for that it would have to be read whole."""
+        return self.source.sha256()
+
+    def finish(self) -> None:
+        """Nothing is left to be done once the index is read."""
+
+    def close(self) -> None:
+        """The connections belong to the readers."""
+
     def get(self, block: int) -> bytes | None:
         with self._lock:
             if block in self._blocks:
@@ -74,6 +84,9 @@ class RemoteFile(io.RawIOBase):
         self._place = 0
         self._behind = -1  # the block behind the last request
         self._at_once = 1
+
+    def opened(self) -> None:
+        """FFmpeg has seen what the file is."""
 
     def read(self, size: int = -1) -> bytes:
         """What is left of the block in which the reader stands, at most `size` bytes."""

@@ -26,10 +26,10 @@ class Seekable(Indexable, Protocol):
     """An open video whose container may have a table of sync frames."""
 
     def sync_table(self) -> list[int]:
-        """Time stamps of the sync frames to which the container can seek."""
+        """PTS of the sync frames to which the container can seek, or nearly so."""
 
     def seek_to(self, stamp: int | None) -> None:
-        """Let `packets` begin at the sync frame with this time stamp, or at the start of the file."""
+        """Let `packets` begin at the sync frame with this PTS, or at the start of the file."""
 
 
 def read_remote_index(video: Seekable, span: Span, cache: PacketCache) -> PacketIndex:
@@ -41,13 +41,14 @@ def read_remote_index(video: Seekable, span: Span, cache: PacketCache) -> Packet
     table = _usable(sorted(video.sync_table()), video.header)
     first, last = span.ticks(video.header.time_base)
     before = [stamp for stamp in table if stamp <= first]
-    within = [stamp for stamp in table if stamp <= last][max(0, len(before) - 1) :]  # a time stamp may lie a little before the PTS
+    within = [stamp for stamp in table if stamp <= last][max(0, len(before) - 1) :]
     if len(within) >= FEWEST_SYNC:
         return span.restrict(_looked_up(video, within, cache), video.name)
     if not within and table:
         return span.restrict(_looked_up(video, [table[0], table[-1]], cache), video.name)  # raises, with the range of the video
     part = "the part from --start to --end was" if len(within) < len(table) else "the file was"
-    why = f"Only {len(within)} sync frames lie there" if table else "The file has no table of its sync frames"
+    count = f"{len(within)} sync frame{'s' if len(within) > 1 else ''}"
+    why = f"{count} cannot be chosen from" if table else "The file has no table of its sync frames"
     video.lose(f"{why}, so {part} read from the server as a whole.")
     video.seek_to(before[-1] if before else None)
     return read_index(video, span, cache, from_start=not before)

@@ -1,0 +1,200 @@
+"""A local file that gives its bytes once: hashed while it is indexed, and what was read to open it is not read again by others.
+
+Disks may be slow or far away. The SHA-256 is taken of the bytes as they pass in order; what lies behind them, or was never
+wanted, is read for it afterwards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from concurrent.futures import Future
+from pathlib import Path
+from queue import Queue
+from threading import Thread
+from typing import TypeAlias
+
+from vip.errors import InputError
+from vip.video.source import FileSource, State
+
+WAITING_CHUNKS = 32  # of at most 64 KiB each: what the reader may be ahead of the hash
+REST_BYTES = 2**20  # read at once where nobody but the hash wants the bytes
+MOST_SKIPPED_BYTES = 2**18  # that are read over while the file is opened: FFmpeg looks at its end there, and comes back
+MOST_HEAD_BYTES = 2**22  # kept of what was read to open it
+
+Chunks: TypeAlias = "Queue[bytes | None]"
+
+
+class Local:
+    """A local file and its hash; its readers in several threads share what was read to open it."""
+
+    def __init__(self, source: FileSource) -> None:
+        self.source = source
+        self.head: dict[int, bytes] = {}
+        self._hash: RunningHash | None = None
+
+    def open(self) -> LocalFile:
+        """A reader of its own for a thread; the first one hashes as it reads.
+
+        Raises:
+            InputError: the file is missing or empty.
+            OSError: it cannot be opened.
+        """
+        path = self.source.path
+        if path.is_dir():
+            raise InputError(f"{path} is a folder, not a video.")
+        if not path.exists():
+            raise InputError(f"{path} does not exist. Check the path.")
+        if path.stat().st_size == 0:
+            raise InputError(f"{path} is empty (0 bytes). Copy or download it again.")
+        if self._hash is not None:
+            return LocalFile(self, None)
+        file = LocalFile(self, RunningHash(path))
+        self._hash = file.hash
+        return file
+
+    def finish(self) -> None:
+        """Nothing more is read in order: hash the rest, in a thread."""
+        if self._hash is not None:
+            self._hash.finish()
+
+    @property
+    def state(self) -> State | None:
+        return self.source.state()
+
+    def sha256(self) -> str | None:
+        """Hex digest of the whole file.
+
+        Raises:
+            InputError: it cannot be read to its end.
+        """
+        try:
+            return self._hash.result() if self._hash is not None else self.source.sha256()
+        except OSError as exc:
+            raise InputError(f"{self.source} cannot be read to its end ({exc.strerror}).") from exc
+
+    def close(self) -> None:
+        """Give up a hash that nobody has waited for."""
+        if self._hash is not None:
+            self._hash.cancel()
+
+
+class RunningHash:
+    """The SHA-256 of a file, in a thread, of the bytes that it is handed in order and then of the rest of the file."""
+
+    def __init__(self, path: Path) -> None:
+        self.place = 0  # each byte up to here was handed over once
+        self._chunks: Chunks | None = Queue(WAITING_CHUNKS)
+        self._digest: Future[str] = Future()
+        Thread(target=_hash, args=(path, self._chunks, self._digest), name="vip-hash", daemon=True).start()
+
+    @property
+    def wants_more(self) -> bool:
+        return self._chunks is not None
+
+    def add(self, data: bytes) -> None:
+        if self._chunks is not None:
+            self._chunks.put(data)
+            self.place += len(data)
+
+    def finish(self) -> None:
+        if self._chunks is not None:
+            self._chunks.put(None)
+            self._chunks = None
+
+    def result(self) -> str:
+        self.finish()
+        return self._digest.result()
+
+    def cancel(self) -> None:
+        self._digest.cancel()
+        self.finish()
+
+    def __del__(self) -> None:
+        self.cancel()
+
+
+def _hash(path: Path, chunks: Chunks, digest: Future[str]) -> None:
+    sha256 = hashlib.sha256()
+    hashed = 0
+    failure: OSError | None = None
+    while (chunk := chunks.get()) is not None:
+        sha256.update(chunk)
+        hashed += len(chunk)
+    try:
+        with path.open("rb", buffering=0) as file:
+            file.seek(hashed)
+            while not digest.cancelled() and (rest := file.read(REST_BYTES)):
+                sha256.update(rest)
+    except OSError as exc:
+        failure = exc
+    if not digest.set_running_or_notify_cancel():
+        return
+    if failure is not None:
+        digest.set_exception(failure)
+    else:
+        digest.set_result(sha256.hexdigest())
+
+
+class LocalFile(io.RawIOBase):
+    """The file as FFmpeg reads it. For one thread."""
+
+    def __init__(self, local: Local, hash_: RunningHash | None) -> None:
+        self.name = f"file:{local.source.location}"  # FFmpeg knows raw streams by their suffix
+        self.hash = hash_
+        self._head = local.head
+        self._opening = True
+        self._file = local.source.path.open("rb", buffering=0)
+        self._place = 0
+
+    def opened(self) -> None:
+        """FFmpeg has seen what the file is; from here on the one that hashes is read from its start to its end."""
+        self._opening = False
+
+    def read(self, size: int = -1) -> bytes:
+        known = self._head.get(self._place)
+        data = known if known is not None and len(known) >= size > 0 else self._read(size)
+        if size > 0:
+            data = data[:size]
+        self._place += len(data)
+        return data
+
+    def _read(self, size: int) -> bytes:
+        if self.hash is not None and self.hash.wants_more and self.hash.place < self._place:
+            self._read_over(self.hash)
+        self._file.seek(self._place)
+        data = self._file.read(size)
+        if self.hash is not None and self._place <= self.hash.place < self._place + len(data):
+            self.hash.add(data[self.hash.place - self._place :])
+        if self._opening and self.hash is not None and sum(map(len, self._head.values())) < MOST_HEAD_BYTES:
+            self._head[self._place] = max(data, self._head.get(self._place, b""), key=len)
+        return data
+
+    def _read_over(self, running: RunningHash) -> None:
+        """What was skipped: sound between pictures, padding."""
+        if self._opening and self._place - running.place > MOST_SKIPPED_BYTES:
+            return
+        self._file.seek(running.place)
+        while running.place < self._place:
+            skipped = self._file.read(min(REST_BYTES, self._place - running.place))
+            if not skipped:
+                return
+            running.add(skipped)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._place = self._file.seek(offset, whence) if whence == 2 else offset + (self._place if whence == 1 else 0)
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
