@@ -6,10 +6,13 @@ memory of a program with children is added up from /proc.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -17,12 +20,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+LAUNCH = Path(__file__).with_name("launch.py")
 WATCH_EVERY_S = 0.02
 WATCH_SHARE = 10  # looking takes at most about a tenth of the time between two looks
 
 
 class FailedError(Exception):
-    """A program failed or ran past its time; the message says which, how, and the end of what it wrote."""
+    """A program failed or ran past its time.
+
+    Attributes:
+        how: its exit status, or the time, and the last line of its complaints. The message names the command as well.
+    """
+
+    def __init__(self, command: Sequence[str | Path], how: str) -> None:
+        super().__init__(f"{' '.join(map(str, command))}: {how}")
+        self.how = how
 
 
 @dataclass(frozen=True)
@@ -46,48 +58,58 @@ def measure(command: Sequence[str | Path], *, limit_s: float | None = None, cwd:
         FailedError: it ended with another status than 0, or not within `limit_s`.
     """
     with tempfile.TemporaryFile() as complaints:
-        start = time.perf_counter()
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=complaints, cwd=cwd, start_new_session=True
+            [sys.executable, "-I", "-S", LAUNCH, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            cwd=cwd,
+            start_new_session=True,
         )
-        over, late, together = threading.Event(), threading.Event(), [0.0]
-        helpers = [threading.Thread(target=_watch, args=(process.pid, over, together))] if watch else []
-        if limit_s is not None:
-            helpers.append(threading.Thread(target=_stop_late, args=(process.pid, over, late, limit_s)))
-        for helper in helpers:
-            helper.start()
+        over, together = threading.Event(), [0.0]
+        watcher = threading.Thread(target=_watch, args=(process.pid, over, together))
+        if watch:
+            watcher.start()
         try:
-            _, status, usage = os.wait4(process.pid, 0)
-            wall_s = time.perf_counter() - start
-        except BaseException:
-            _stop(process.pid)
-            raise
+            answer, _ = process.communicate(timeout=limit_s)
+            usage = json.loads(answer) if answer else {"exit_code": process.returncode}  # without an answer it did not even start
+            how = f"exit {usage['exit_code']}" if usage["exit_code"] else ""
+        except subprocess.TimeoutExpired:
+            how = f"not done within {limit_s:g} s"
         finally:
             over.set()
-            for helper in helpers:
-                helper.join()
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0:
+            _stop(process)
+            if watch:
+                watcher.join()
+        if how:
             complaints.seek(0)
             said = complaints.read().decode(errors="replace").strip().splitlines()
-            how = f"not done within {limit_s:g} s" if late.is_set() else f"exit {process.returncode}"
-            raise FailedError(f"{' '.join(map(str, command))}: {how}" + (f": {said[-1]}" if said else ""))
-    return Measured(wall_s, usage.ru_utime + usage.ru_stime, max(usage.ru_maxrss / 1024, together[0]))
+            raise FailedError(command, how + (f": {said[-1]}" if said else ""))
+    return Measured(usage["wall_s"], usage["cpu_s"], max(usage["peak_mb"], together[0]))
 
 
 def in_turn(
-    commands: Mapping[str, Sequence[str | Path]], rounds: int, before: Callable[[], None], *, limit_s: float | None = None
+    commands: Mapping[str, Sequence[str | Path]], rounds: int, before: Callable[[str], None], *, limit_s: float | None = None
 ) -> dict[str, Measured]:
     """Medians of the seconds of several rounds in which the commands take turns.
 
     A round that is not timed goes first: it warms the caches, and in it memory is watched, which would disturb the others.
+    `before` is told the name of each command before it runs.
+
+    Raises:
+        FailedError: a command failed.
     """
     runs: dict[str, list[Measured]] = {name: [] for name in commands}
     for number in range(rounds + 1):
         for name, command in commands.items():
-            before()
+            before(name)
             runs[name].append(measure(command, limit_s=limit_s, watch=number == 0))
     return {name: _summary(measured) for name, measured in runs.items()}
+
+
+def sync_frames(video: Path) -> list[str | Path]:
+    """The yardstick: ffmpeg decodes the sync frames and writes nothing."""
+    return ["ffmpeg", "-v", "error", "-skip_frame", "nokey", "-i", video, "-f", "null", "-"]
 
 
 def _summary(runs: Sequence[Measured]) -> Measured:
@@ -97,29 +119,23 @@ def _summary(runs: Sequence[Measured]) -> Measured:
     return Measured(wall_s, cpu_s, max(run.peak_mb for run in runs))
 
 
-def _stop(group: int) -> None:
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-
-
-def _stop_late(group: int, over: threading.Event, late: threading.Event, limit_s: float) -> None:
-    if not over.wait(limit_s):
-        late.set()
-        _stop(group)
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End the program and what it started, if anything of it still runs."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _watch(root: int, over: threading.Event, together: list[float]) -> None:
     pause_s = 0.0
     while not over.wait(pause_s):
         start = time.perf_counter()
-        together[0] = max(together[0], sum(map(_held_mb, _family(root))))
+        together[0] = max(together[0], sum(map(_held_mb, _descendants(root))))
         pause_s = max(WATCH_EVERY_S, WATCH_SHARE * (time.perf_counter() - start))
 
 
-def _family(root: int) -> list[int]:
-    """The process and its descendants that run now."""
+def _descendants(root: int) -> list[int]:
+    """The processes that this one and its children started, as far as they run now."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -132,7 +148,7 @@ def _family(root: int) -> list[int]:
     found = [root]
     for pid in found:  # grows while it is walked
         found += children.get(pid, [])
-    return found
+    return found[1:]
 
 
 def _held_mb(pid: int) -> float:

@@ -9,7 +9,6 @@ Clips come from a folder of videos, or, without one, are photographs inside the 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import os
 import random
@@ -299,8 +298,3 @@ def _stream(container: Any, recipe: Recipe) -> Any:
     stream.time_base = Fraction(1, recipe.fps)
     stream.codec_context.gop_size = gop
     return stream
-
-
-def first_of(recipes: Sequence[Recipe]) -> list[Recipe]:
-    """Of recipes that differ only in their seed, the first."""
-    return [next(group) for _, group in itertools.groupby(recipes, lambda recipe: recipe.name)]

@@ -33,11 +33,12 @@ class Peer:
     """A program to compare with."""
 
     name: str
-    packages: tuple[str, ...]
+    version: str
+    """As pip is asked for it."""
+    options: tuple[str, ...]
+    """Further arguments of `pip install`."""
     command: Callable[[Path, Path, int, Path], list[str | Path]]
     """(folder of its programs, video, keyframes, folder to write pictures into) -> command line."""
-    takes_count: bool
-    """Whether it can be told how many keyframes to choose."""
 
 
 def _katna(programs: Path, video: Path, keyframes: int, out: Path) -> list[str | Path]:
@@ -54,13 +55,16 @@ def _video_sampler(programs: Path, video: Path, _: int, out: Path) -> list[str |
     return [programs / "video_sampler", "hash", video, out, "--hash-size", "4"]
 
 
-# it asks for opencv-python, which does not start on machines without a screen; so its requirements stand here
-SCENEDETECT = ("--no-deps", "scenedetect==0.7", "opencv-python-headless<5", "numpy", "click>=8,<8.3", "platformdirs", "tqdm")
-
 PEERS = {
-    "katna": Peer("Katna", ("katna==0.9.2",), _katna, takes_count=True),
-    "scenedetect": Peer("PySceneDetect", SCENEDETECT, _scenedetect, takes_count=False),
-    "video-sampler": Peer("video-sampler", ("video-sampler==0.13",), _video_sampler, takes_count=False),
+    "katna": Peer("Katna", "katna==0.9.2", (), _katna),
+    # asks for opencv-python, which does not start on machines without a screen; hence without what it asks for
+    "scenedetect": Peer(
+        "PySceneDetect",
+        "scenedetect==0.7",
+        ("--no-deps", "opencv-python-headless<5", "numpy", "click>=8,<8.3", "platformdirs", "tqdm"),
+        _scenedetect,
+    ),
+    "video-sampler": Peer("video-sampler", "video-sampler==0.13", (), _video_sampler),
 }
 """Name on the command line -> program."""
 
@@ -71,16 +75,17 @@ def install(name: str, work: Path) -> Path:
     Raises:
         NotInstalledError: pip failed.
     """
+    peer = PEERS[name]
     home = work / f"venv-{name}"
     programs, ready = home / "bin", home / "ready"
     if not ready.exists():
         for command in (
             [sys.executable, "-m", "venv", "--clear", home],
-            [programs / "python", "-m", "pip", "install", "-q", *PEERS[name].packages],
+            [programs / "python", "-m", "pip", "install", "-q", peer.version, *peer.options],
         ):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 said = (done.stderr.strip().splitlines() or ["no message"])[-1]
-                raise NotInstalledError(f"{PEERS[name].name} cannot be installed: {said}")
-        ready.write_text(" ".join(PEERS[name].packages))
+                raise NotInstalledError(f"{peer.name} cannot be installed: {said}")
+        ready.touch()
     return programs
