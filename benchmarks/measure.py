@@ -57,15 +57,9 @@ def measure(command: Sequence[str | Path], *, limit_s: float | None = None, cwd:
     Raises:
         FailedError: it ended with another status than 0, or not within `limit_s`.
     """
-    with tempfile.TemporaryFile() as complaints:
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", LAUNCH, *command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=complaints,
-            cwd=cwd,
-            start_new_session=True,
-        )
+    launch = [sys.executable, "-I", "-S", LAUNCH, *command]
+    plumbing = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "cwd": cwd, "start_new_session": True}
+    with tempfile.TemporaryFile() as complaints, subprocess.Popen(launch, stderr=complaints, **plumbing) as process:
         over, together = threading.Event(), [0.0]
         watcher = threading.Thread(target=_watch, args=(process.pid, over, together))
         if watch:
@@ -78,7 +72,8 @@ def measure(command: Sequence[str | Path], *, limit_s: float | None = None, cwd:
             how = f"not done within {limit_s:g} s"
         finally:
             over.set()
-            _stop(process)
+            with contextlib.suppress(ProcessLookupError):  # what is left of it and of what it started
+                os.killpg(process.pid, signal.SIGKILL)
             if watch:
                 watcher.join()
         if how:
@@ -117,13 +112,6 @@ def _summary(runs: Sequence[Measured]) -> Measured:
     timed = runs[1:]
     wall_s, cpu_s = (statistics.median(column) for column in ([run.wall_s for run in timed], [run.cpu_s for run in timed]))
     return Measured(wall_s, cpu_s, max(run.peak_mb for run in runs))
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End the program and what it started, if anything of it still runs."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _watch(root: int, over: threading.Event, together: list[float]) -> None:
