@@ -11,18 +11,14 @@ decisions, then the pictures; each finished stage is noted in the manifest. Star
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path, PurePath
 from time import perf_counter
 from typing import Any
 
 from vip import registry, store
-from vip.captioning.describe import describe
-from vip.captioning.engines import choose_engine
 from vip.config import CaptionSettings, ExtractSettings, SettingsT, from_keywords
 from vip.errors import InputError, ReplyError, SomeFailedError, StoreError, UsageError
 from vip.extraction import choose, scan
@@ -32,7 +28,6 @@ from vip.extraction.looking import Search, look_at, lost
 from vip.extraction.pictures import keyframes_of, pictures_in
 from vip.extraction.scan import Looker
 from vip.isolation.parent import apart
-from vip.prompts import load_prompts
 from vip.protocols import Engine, Observer, Silent
 from vip.records import Candidate, Failure, Keyframe, Manifest, Origin, Record, VideoInfo
 from vip.store import Run
@@ -296,6 +291,8 @@ def caption(
         SomeFailedError: some keyframes could not be described; failures.jsonl says which and why.
         UsageError, InputError, BackendError, StoreError: as for `extract`.
     """
+    from vip.captioning.engines import choose_engine
+
     settings = _settings(CaptionSettings, settings, options)
     observer = observer or Silent()
     start = perf_counter()
@@ -317,7 +314,7 @@ def caption(
     finally:
         opened = Run(opened.folder)
         store.write_failures(opened.folder / store.FAILURES, failures)
-    store.write_rows(opened.folder / store.DESCRIPTIONS, opened.descriptions)
+    store.write_rows(opened.folder / store.DESCRIPTIONS, opened.descriptions, durable=True)  # they were paid for
     (opened.folder / store.JOURNAL).unlink(missing_ok=True)
     captioning = {"engine": engine.name}
     if manifest and (todo or manifest.captioning != captioning):  # not noted: killed behind the last description
@@ -365,6 +362,9 @@ async def _ask(
     failures: list[Failure],
     advance: Callable[[], None],
 ) -> None:
+    from vip.captioning.describe import describe  # extraction does without, and is started a million times
+    from vip.prompts import load_prompts
+
     try:
         await describe(
             keyframes,
@@ -382,6 +382,9 @@ async def _ask(
 
 def _finish(work: Coroutine[Any, Any, None]) -> None:
     """Run the coroutine to its end, also where a loop runs already (a notebook)."""
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:

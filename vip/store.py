@@ -267,8 +267,11 @@ def read_picture(path: Path) -> Image:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
+def replacing(path: Path, *, durable: bool = False) -> Iterator[IO[bytes]]:
     """Write a file beside `path` and rename it over `path` once it is whole.
+
+    Args:
+        durable: wait until it is on the disk, so that it also survives a power cut. What is quickly made again need not.
 
     Raises:
         StoreError: not writable, or the disk is full; `path` is then as it was.
@@ -278,7 +281,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         with part.open("wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         part.replace(path)
     except OSError as exc:
         part.unlink(missing_ok=True)
@@ -297,8 +301,8 @@ def write_json(path: Path, record: Record) -> None:
         file.write(_dumps(record, indent=2))
 
 
-def write_rows(path: Path, rows: Iterable[Record]) -> None:
-    with replacing(path) as file:
+def write_rows(path: Path, rows: Iterable[Record], *, durable: bool = False) -> None:
+    with replacing(path, durable=durable) as file:
         for row in rows:
             file.write(_dumps(row))
 

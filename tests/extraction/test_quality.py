@@ -10,8 +10,19 @@ import pytest
 
 from tests.extraction.looks import large_picture, picture, scaled
 from tests.media import write
-from vip.extraction.quality import WORKING_SIDE_PX, blurred_beside, correlation, faded_beside, measure, references, shows_nothing, verdict
-from vip.records import Image
+from vip.extraction.quality import (
+    WORKING_SIDE_PX,
+    correlation,
+    measure,
+    much_blurrier,
+    much_paler,
+    references,
+    same_shape,
+    same_view,
+    shows_nothing,
+    verdict,
+)
+from vip.records import Image, Quality
 from vip.video import Video
 
 SAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sample.mp4"
@@ -143,11 +154,17 @@ def test_there_is_no_reference_without_neighbours() -> None:
     assert references([measure(picture(1))]) == [0.0]
 
 
-@pytest.mark.parametrize(("mine", "its", "cosine", "expected"), [(30, 100, 0.9, True), (30, 100, 0.8, False), (40, 100, 0.99, False)])
-def test_blurred_beside_a_neighbour_means_the_same_view_with_a_third_of_the_sharpness(
-    mine: float, its: float, cosine: float, expected: bool
-) -> None:
-    assert blurred_beside(mine, its, cosine) is expected
+@pytest.mark.parametrize(("mine", "its", "expected"), [(30, 100, True), (40, 100, False), (100, 30, False)])
+def test_much_blurrier_means_less_than_a_third_of_the_sharpness(mine: float, its: float, expected: bool) -> None:
+    a, b = (Quality(sharpness=sharpness, brightness=0.5, contrast=0.2) for sharpness in (mine, its))
+    assert much_blurrier(a, b) is expected
+
+
+def test_the_same_view_and_the_same_shape_are_told_by_their_cosines() -> None:
+    assert same_view(0.9)
+    assert not same_view(0.8)
+    assert same_shape(0.95)
+    assert not same_shape(0.9)
 
 
 @pytest.mark.parametrize("shape", [(1, 640), (640, 1), (2, 2), (360, 640)])
@@ -172,7 +189,8 @@ def test_references_leave_out_black_and_unreadable_frames(photograph: Image) -> 
 def test_a_dimmed_picture_is_a_pale_copy_and_another_picture_is_not(photograph: Image) -> None:
     small = np.asarray(cv2.resize(photograph, (32, 18), interpolation=cv2.INTER_AREA), np.uint8)
     dim = (photograph * 0.4).astype(np.uint8)
-    assert faded_beside(measure(dim), measure(photograph), correlation((small * 0.4).astype(np.uint8), small))
-    assert not faded_beside(measure(photograph), measure(dim), correlation(small, small))
-    assert correlation(small, small[:, ::-1]) < 0.92
+    assert much_paler(measure(dim).quality, measure(photograph).quality)
+    assert not much_paler(measure(photograph).quality, measure(dim).quality)
+    assert same_shape(correlation((small * 0.4).astype(np.uint8), small))
+    assert not same_shape(correlation(small, small[:, ::-1]))
     assert correlation(small, np.zeros_like(small)) == 0.0

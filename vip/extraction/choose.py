@@ -12,7 +12,7 @@ import numpy as np
 from vip.clock import clock
 from vip.errors import InputError
 from vip.extraction.detect import has_people, text_of
-from vip.extraction.quality import BadRule, blurred_beside, correlation, faded_beside, references, verdict
+from vip.extraction.quality import BadRule, correlation, much_blurrier, much_paler, references, same_shape, same_view, verdict
 from vip.extraction.scan import Look
 from vip.extraction.scenes import representatives
 from vip.protocols import Embedder, Prunable, Pruner, Thinned
@@ -72,10 +72,10 @@ def _neighbours(index: int, count: int, dropped: Container[int]) -> list[int]:
 def _worse_than(look: Look, other: Look) -> Decision | None:
     """Dropped in favour of a neighbour that shows the same, sharper or with its full contrast."""
     mine, its = look.measured.quality, other.measured.quality
-    if blurred_beside(mine.sharpness, its.sharpness, float(look.vector @ other.vector)):
+    if much_blurrier(mine, its) and same_view(float(look.vector @ other.vector)):
         reason = f"dropped: blurred (sharpness {mine.sharpness:.1f}; the same view at {clock(other.time_s)} has {its.sharpness:.0f})"
         return Decision(kept=False, rule="blurred", reason=reason)
-    if faded_beside(look.measured, other.measured, correlation(look.signature, other.signature)):
+    if much_paler(mine, its) and same_shape(correlation(look.signature, other.signature)):
         reason = f"dropped: a pale copy of {clock(other.time_s)} (contrast {mine.contrast:.2f} instead of {its.contrast:.2f})"
         return Decision(kept=False, rule="faded", reason=reason)
     return None

@@ -115,14 +115,22 @@ def verdict(measured: Measured, reference: float) -> BadRule | None:
     return "blurred" if out_of_focus else None
 
 
-def blurred_beside(sharpness: float, neighbour: float, cosine: float) -> bool:
-    """Blurred against a neighbour of the same shot, which then stands for both."""
-    return cosine > SAME_SHOT_COSINE and sharpness < BLURRED_IN_SHOT * neighbour
+def much_blurrier(mine: Quality, neighbour: Quality) -> bool:
+    """So blurred that a neighbour of the same view stands for both."""
+    return mine.sharpness < BLURRED_IN_SHOT * neighbour.sharpness
 
 
-def faded_beside(mine: Measured, neighbour: Measured, correlation: float) -> bool:
-    """A paler copy of a neighbour: the same picture on its way from or to black or white."""
-    return correlation > SAME_SHAPE and mine.quality.contrast < FADED_CONTRAST * neighbour.quality.contrast
+def much_paler(mine: Quality, neighbour: Quality) -> bool:
+    """So pale that, beside a neighbour of the same shape, this is that picture on its way from or to black or white."""
+    return mine.contrast < FADED_CONTRAST * neighbour.contrast
+
+
+def same_view(cosine: float) -> bool:
+    return cosine > SAME_SHOT_COSINE
+
+
+def same_shape(correlation: float) -> bool:
+    return correlation > SAME_SHAPE
 
 
 def correlation(a: Image, b: Image) -> float:
