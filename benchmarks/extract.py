@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """vip beside other programs that choose keyframes, on videos whose content is known: how well, how fast, in how much memory.
 
-    python benchmarks/extract.py                                    # everything, about half an hour on two idle cores
+    python benchmarks/extract.py                                    # everything: half an hour on two idle cores, then less
     python benchmarks/extract.py --quick --peers none               # tries the machinery in a minute; its figures mean nothing
     python benchmarks/extract.py --json all.json --plot docs/benchmark.svg
 
