@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """vip beside other programs that choose keyframes, on videos whose content is known: how well, how fast, in how much memory.
 
-    python benchmarks/extract.py                                    # everything, about half an hour on two idle cores
+    python benchmarks/extract.py                                    # everything: half an hour on two idle cores, then less
     python benchmarks/extract.py --quick --peers none               # tries the machinery in a minute; its figures mean nothing
     python benchmarks/extract.py --json all.json --plot docs/benchmark.svg
 
@@ -167,7 +167,7 @@ def run_growth(mix: Mix, lengths_s: Sequence[int], bench: Bench) -> list[GrowthR
         if not video.exists():
             partial = video.with_suffix(".part.mp4")
             repeat = ["ffmpeg", "-v", "error", "-y", "-stream_loop", "-1", "-i", mix.video, "-t", str(length_s), "-c", "copy", partial]
-            subprocess.run(repeat, check=True)
+            measure(repeat)
             partial.replace(video)
         commands = {results.SYNC: sync_frames(video), results.VIP: _vip(video, GROWTH_KEYFRAMES, out)}
         measured = in_turn(commands, bench.rounds, lambda _: _remove(out), limit_s=VIP_LIMIT_S)
@@ -259,19 +259,25 @@ def _arguments() -> argparse.Namespace:
 
 def main() -> None:
     args = _arguments()
-    if args.plot:
-        import plot  # before the measurements, which take long: matplotlib may be missing
     try:
+        if args.plot:
+            import plot  # needs matplotlib, and is better missed before the measurements than behind them
         found = run(args)
-    except (FailedError, ValueError, ModuleNotFoundError) as error:
+    except ModuleNotFoundError as error:
+        raise SystemExit(f"{error.name} is missing. Try: pip install -e '.[bench]'") from error
+    except (FailedError, ValueError) as error:
         raise SystemExit(str(error)) from error
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
     goals = results.goals(found)
     print(results.summary_table(found.mixes), results.growth_table(found.growth), results.goals_table(goals), sep="\n\n")
     if args.json:
         results.write_json(args.json, found)
     if args.plot:
         plot.draw(found, args.plot)
-    if any(goal.missed for goal in goals) and not args.quick:
+    if args.quick:
+        print("--quick: videos this small show the start of the programs; the goals are not held.")
+    elif any(goal.missed for goal in goals):
         raise SystemExit(1)
 
 

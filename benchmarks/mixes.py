@@ -212,7 +212,7 @@ def plan(recipe: Recipe, clips: Sequence[Clip]) -> list[Segment]:
     chance = random.Random(recipe.seed)
     usable = [clip for clip in clips if clip.length_s >= recipe.shortest_s + 0.5]
     if not usable:
-        raise ValueError(f"None of the {len(clips)} clips lasts {recipe.shortest_s + 0.5:g} s.")
+        raise ValueError(f"None of the {len(clips)} clips lasts {recipe.shortest_s + 0.5:g} s. Give another folder with --clips.")
     chance.shuffle(usable)
     segments: list[Segment] = []
     for clip in usable[: recipe.segments]:

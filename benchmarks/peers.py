@@ -78,14 +78,15 @@ def install(name: str, work: Path) -> Path:
     peer = PEERS[name]
     home = work / f"venv-{name}"
     programs, ready = home / "bin", home / "ready"
-    if not ready.exists():
+    wanted = [peer.version, *peer.options]
+    if not ready.exists() or ready.read_text().split() != wanted:
         for command in (
             [sys.executable, "-m", "venv", "--clear", home],
-            [programs / "python", "-m", "pip", "install", "-q", peer.version, *peer.options],
+            [programs / "python", "-m", "pip", "install", "-q", *wanted],
         ):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 said = (done.stderr.strip().splitlines() or ["no message"])[-1]
                 raise NotInstalledError(f"{peer.name} cannot be installed: {said}")
-        ready.touch()
+        ready.write_text(" ".join(wanted))
     return programs

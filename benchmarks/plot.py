@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from results import GrowthRow, MixResult, Results, Row
 
-BEHIND = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}  # of text that lies on a line
+BEHIND = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}  # of grey text, which lies on lines
 INCHES = (9.6, 4.4)
 # distinguishable with any colour vision (Okabe and Ito)
 OURS, OTHERS, QUIET, GRID = "#0072B2", "#D55E00", "#6B6B6B", "#E4E4E4"
@@ -78,7 +78,7 @@ def _point(axes: Axes, program: str, times: float | None, coverage: float, said:
         return
     ours = program in (results.VIP, results.VIP_MORE)
     colour = OURS if ours else OTHERS
-    axes.plot(times, coverage, "o", markersize=8, color=colour, zorder=3)
+    axes.plot(times, coverage, "o", markersize=8, color=colour, zorder=5)
     # the two points of vip lie one above the other; what is far to the right has its label on the left
     vertical, shift = {results.VIP_MORE: ("bottom", -8), results.VIP: ("top", 8)}.get(program, ("center", 0))
     side, away = ("right", -9) if times > 150 else ("left", 9)
@@ -92,7 +92,7 @@ def _growth(time: Axes, memory: Axes, growth: Sequence[GrowthRow]) -> None:
     _line(time, minutes, [row.wall_s for row in growth], OURS, "{:.1f}")
     _line(memory, minutes, [row.peak_mb for row in growth], OURS, "{:.0f}")
     time.annotate("vip -n 32", (minutes[-1], growth[-1].wall_s), (-35, 4), **_label("right", OURS))
-    time.annotate("ffmpeg, sync frames", (minutes[-1], growth[-1].sync_wall_s), (0, -12), **_label("right", QUIET, "top"))
+    time.annotate("ffmpeg", (minutes[-1], growth[-1].sync_wall_s), (-6, 6), **_label("right", QUIET))
     memory.axhline(results.MOST_PEAK_MB, color=QUIET, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     memory.annotate("goal: at most", (0, results.MOST_PEAK_MB), (4, -3), **_label("left", QUIET, "top"))
     time.set_title("Wall time, s", loc="left", fontweight="bold", fontsize=11)
@@ -123,7 +123,9 @@ def _bad(rows: Sequence[Row]) -> str:
 
 
 def _label(side: str, colour: str, vertical: str = "bottom") -> dict[str, object]:
-    return {"textcoords": "offset points", "ha": side, "va": vertical, "color": colour, "fontsize": 9, "linespacing": 1.25, "bbox": BEHIND}
+    behind = BEHIND if colour == QUIET else None
+    look = {"color": colour, "fontsize": 9, "linespacing": 1.25, "bbox": behind, "zorder": 4}
+    return {"textcoords": "offset points", "ha": side, "va": vertical, **look}
 
 
 def main() -> None:
