@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby, islice, takewhile
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -461,13 +461,10 @@ class Video:
 
     def _read(self, first: int, last: int) -> Iterator[Packet[VideoStream]]:
         """The packets first … last of the index, as far as they were kept without touching the file."""
-        if last < len(self.index):
-            while first <= last and (kept := self._cached.get(first)) is not None:
-                yield kept
-                first += 1
-            if first > last:
-                return
-        packet = self._go_to(first)
+        kept = list(takewhile(lambda packet: packet is not None, map(self._cached.get, range(first, min(last + 1, len(self.index))))))
+        first += len(kept)
+        packet = self._go_to(first) if first <= last else None  # before any packet goes to the decoder: a seek empties it
+        yield from (held for held in kept if held is not None)
         while packet is not None:
             yield packet
             packet = self._take_next() if self._next <= last else None
