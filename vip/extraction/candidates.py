@@ -17,7 +17,7 @@ from vip.records import PacketIndex
 
 FEWEST_PER_KEYFRAME = 3  # below this, pruning has too little to choose from, and frames between sync frames join
 FEWEST_AT_LEAST = 24
-MOST_PER_KEYFRAME = 24  # above this, candidates are so near each other that more of them change nothing
+MOST_PER_KEYFRAME = 16  # above this, candidates are so near each other that more of them change nothing
 MOST_AT_LEAST = 480
 LONG_GOP = 600  # frames for each sync frame from which on the decoder passes over everything anyway: more candidates cost little
 FEWEST_PER_KEYFRAME_IN_LONG_GOPS = 6

@@ -135,17 +135,19 @@ def in_parallel(video: Reader, pts: Sequence[int], work: Callable[[Reader, Seque
     stop = Event()
     readers: SimpleQueue[Reader | None] = SimpleQueue()
 
+    many = len(groups) >= cores
+
     def run(batch: Sequence[int]) -> list[ResultT]:
         reader = readers.get()
         try:
-            reader = reader or video.reopen(threads=0 if len(groups) < cores else 1)
+            reader = reader or video.reopen(threads=1 if many else 0)
             return list(takewhile(lambda _: not stop.is_set(), work(reader, batch)))
         finally:
             readers.put(reader)
 
     with _one_opencv_thread(), ThreadPoolExecutor(workers) as pool:
-        for _ in range(workers):
-            readers.put(None)
+        for worker in range(workers):
+            readers.put(video if many and worker == 0 else None)  # each reader holds the container's whole table
         try:
             futures = [pool.submit(run, batch) for batch in _batches(groups, workers * BATCHES_PER_WORKER)]
             return [result for future in futures for result in future.result()]
@@ -153,7 +155,7 @@ def in_parallel(video: Reader, pts: Sequence[int], work: Callable[[Reader, Seque
             stop.set()
             pool.shutdown(cancel_futures=True)
             for reader in (readers.get() for _ in range(workers)):
-                if reader is not None:
+                if reader is not None and reader is not video:
                     reader.close()
 
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from vip.protocols import Prunable
 from vip.records import Vectors
 
-MOST_ATOMS = 600  # the division is exact up to here; of more candidates the most alike neighbours are joined first
+MOST_ATOMS = 300  # the division is exact up to here; of more candidates the most alike neighbours are joined first
 MOST_JOINED = 5_000  # and of more than that, runs of equal length
 NEARLY_AS_TYPICAL = 0.03  # of the mean cosine to the scene: among such frames the sharpest stands for it
 
