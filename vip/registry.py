@@ -8,7 +8,6 @@ colon, or None) and the keyword settings of its kind.
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import entry_points
 from typing import Any, Literal, cast
 
 from vip.errors import BackendError, did_you_mean
@@ -41,6 +40,8 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
 
 def names(kind: Kind) -> dict[str, str]:
     """Every backend of a kind: name -> `module:attribute`."""
+    from importlib.metadata import entry_points
+
     added = {point.name: f"{point.module}:{point.attr}" for point in entry_points(group=f"vip.{kind}s")}
     return {**added, **BUILT_IN[kind]}
 

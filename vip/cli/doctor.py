@@ -6,7 +6,6 @@ import os
 import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from vip.cli.console import AsJson, print_json
@@ -66,6 +65,8 @@ def _basis() -> list[Row]:
 
 
 def _decoders() -> list[Row]:
+    from importlib.metadata import version
+
     import av
 
     ffmpeg = ".".join(str(part) for part in av.library_versions["libavcodec"])
@@ -103,6 +104,8 @@ def _try(kind: str, name: str, make: Callable[[str], object]) -> Row:
 
 
 def _installed(module: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version({"open_clip": "open_clip_torch", "scenedetect": "scenedetect-headless"}.get(module, module))
     except PackageNotFoundError:

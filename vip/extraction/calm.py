@@ -24,6 +24,8 @@ LEAST_USUAL = 0.05  # of the mean packet of the file: in a still stretch everyth
 CHANGE_S, BEFORE_CHANGE_S = (0.0, 0.35), (-2.0, -0.1)
 CHANGE = 2.5  # times the usual on both sides; a quick movement stays below
 SHOWN_BY_SYNC_S = (0.3, 1.3)  # so near behind and before a sync frame, that one shows what is new
+FULL_GOP = 0.98  # of the longest GOP
+MOSTLY_FULL = 0.8  # of the GOPs: then their ends say nothing about cuts
 SETTLED_S = 0.9  # from the change to the frame to look at: most cross-fades are over
 
 Seconds = npt.NDArray[np.float64]
@@ -66,6 +68,19 @@ class Calm:
                 found.append(place)
         settled = np.searchsorted(shown, shown[sorted(found)] + SETTLED_S)
         return [int(pts) for pts in np.unique(self._index.shown_pts[settled[settled < len(shown)]])]
+
+    def goes_on(self, pts: int) -> bool:
+        """Whether the shot goes on to the next sync frame behind this PTS: it came because the GOP was full, not at a cut.
+
+        False where that cannot be told, as with encoders that put sync frames at equal distances whatever they show.
+        """
+        sync = self._index.sync_pts
+        if len(sync) < 3:
+            return False
+        lengths = np.diff(sync)
+        full = lengths >= lengths.max() * FULL_GOP
+        following = int(np.searchsorted(sync, pts, side="right"))
+        return bool(0 < following < len(sync) and full[following - 1] and full.mean() < MOSTLY_FULL)
 
     def _mean(self, times: npt.NDArray[np.floating], window_s: tuple[float, float], *, behind: bool = False) -> Seconds:
         """Mean size of the packets that are no sync packets in the window [start, end) around each time, or (start, end]; else NaN."""

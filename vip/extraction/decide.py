@@ -12,9 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
+
+import av
+import cv2
+import numpy as np
 
 from vip import __version__, store
 from vip.config import ExtractSettings
@@ -168,10 +171,10 @@ def _pruning(thinned: Thinned, redundant: float) -> Pruning:
 
 
 def _versions() -> dict[str, str]:
-    found = {"vip": __version__, "python": platform.python_version()}
-    for name in ("av", "opencv-python-headless", "numpy"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # OpenCV may come from another distribution
-            found[name] = "unknown"
-    return found
+    return {
+        "vip": __version__,
+        "python": platform.python_version(),
+        "av": av.__version__,
+        "opencv": cv2.__version__,
+        "numpy": np.__version__,
+    }

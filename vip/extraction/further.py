@@ -35,7 +35,8 @@ def look_further(
         bad: indices of the bad ones among them.
         reference: sharpness of the surroundings of each candidate.
     """
-    probes = {index: _probes(video, looks, index, set(bad)) for index in bad}
+    calm = Calm(video.index)
+    probes = {index: _probes(video, calm, looks, index, set(bad)) for index in bad}
     wanted = {pts: index for index in bad if (pts := next(iter(probes[index]), None)) is not None}
 
     def work(reader: Reader, batch: Sequence[int]) -> Iterator[Look]:
@@ -48,14 +49,15 @@ def look_further(
     return mark_restless(video.index, in_parallel(video, sorted(wanted), work))
 
 
-def _probes(video: Reader, looks: Sequence[Look], index: int, bad: set[int]) -> list[int]:
-    """PTS behind a bad candidate, 0.2 s apart; none where another candidate comes so soon that it shows the rest of the shot."""
-    if index + 1 < len(looks) and looks[index + 1].time_s - looks[index].time_s < FURTHEST_S:
+def _probes(video: Reader, calm: Calm, looks: Sequence[Look], index: int, bad: set[int]) -> list[int]:
+    """PTS behind a bad candidate, 0.2 s apart; none where another candidate shows the rest of the shot."""
+    following = looks[index + 1] if index + 1 < len(looks) else None
+    if following and (following.time_s - looks[index].time_s < FURTHEST_S or (index + 1 not in bad and calm.goes_on(looks[index].pts))):
         return []
     if video.effort(looks[index].pts) > FARTHEST_PACKETS:
         return []
     shown = video.index.shown_pts
-    end = looks[index + 1].pts if index + 1 < len(looks) else int(shown[-1]) + 1
+    end = following.pts if following else int(shown[-1]) + 1
     times = looks[index].pts + np.arange(1, round(FURTHEST_S / STEP_S) + 1) * (STEP_S / float(video.time_base))
     places = np.unique(np.searchsorted(shown, times))
     return [int(shown[place]) for place in places if place < len(shown) and shown[place] < end]

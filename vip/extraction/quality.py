@@ -100,7 +100,8 @@ def references(measured: Sequence[Measured | None]) -> list[float]:
     """
     shows = [row.quality.sharpness if row and shows_nothing(row) is None else np.nan for row in measured]
     around = [[*shows[max(0, i - SURROUNDINGS) : i], *shows[i + 1 : i + 1 + SURROUNDINGS]] for i in range(len(shows))]
-    return [float(np.nanmedian(window)) if not np.isnan(window).all() else 0.0 for window in around]
+    seen = [[value for value in window if value == value] for window in around]  # np.nanmedian would load numpy.ma: 40 ms
+    return [float(np.median(window)) if window else 0.0 for window in seen]
 
 
 def verdict(measured: Measured, reference: float) -> BadRule | None:

@@ -30,7 +30,7 @@ from vip.video import Reader
 SIGNATURE_SIZE = (32, 18)
 THUMBNAIL_SIDE_PX = 160
 THUMBNAIL_JPEG_QUALITY = 80
-BATCHES_PER_WORKER = 4  # so that a worker with cheap groups takes over from one with dear ones
+BATCHES_PER_WORKER = 8  # so that a worker with cheap groups takes over from one with dear ones
 
 ResultT = TypeVar("ResultT")
 

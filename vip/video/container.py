@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import av
 import av.error
@@ -14,10 +14,12 @@ from av.video.stream import VideoStream
 
 from vip.errors import InputError
 from vip.video.local import Local, LocalFile
-from vip.video.remote import Remote, RemoteFile
 from vip.video.size import MOST_PIXELS, check_size
 from vip.video.source import AddressSource, FileSource
 from vip.video.watch import inside_ffmpeg
+
+if TYPE_CHECKING:
+    from vip.video.remote import Remote, RemoteFile
 
 NOT_VIDEO = frozenset({"tty", "ass", "srt", "webvtt"})  # containers in which FFmpeg would draw or carry text
 PLAYLISTS = frozenset({"hls", "applehttp", "concat", "dash", "imf", "sdp", "sap", "rtp", "rtsp", "vobsub", "ism"})  # they open other files

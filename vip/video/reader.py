@@ -17,7 +17,7 @@ from itertools import groupby, islice, takewhile
 from pathlib import Path
 from threading import Event
 from types import TracebackType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import av
 import av.error
@@ -35,11 +35,13 @@ from vip.video.container import NOTHING_DECODES, decoder_of, open_container, pix
 from vip.video.index import Header, read_index
 from vip.video.local import Local
 from vip.video.packets import PacketCache
-from vip.video.remote import Remote
 from vip.video.source import AddressSource, FileSource
 from vip.video.span import WHOLE, Span
 from vip.video.sparse import read_remote_index
 from vip.video.watch import inside_ffmpeg
+
+if TYPE_CHECKING:
+    from vip.video.remote import Remote
 
 LINEAR_CONTAINERS = frozenset({"mpegts", "mpeg", "flv", "asf"})  # without an index: reading on costs less than a seek
 READ_ON_PACKETS = 1024  # how far reading on may go before a seek is tried all the same
@@ -79,7 +81,7 @@ class Video:
         self._turns: dict[int, Turn] = {}
         self._cached = PacketCache()
         self._abandoned = Event()
-        self._held = held or (Remote(self.source) if isinstance(self.source, AddressSource) else Local(self.source))
+        self._held = held or _hold(self.source)
         self._is_twin = held is not None
         self._open()
         try:
@@ -90,7 +92,7 @@ class Video:
 
     def _read_index(self, span: Span) -> PacketIndex:
         """In a thread of its own: Ctrl-C would be lost in the midst of FFmpeg, which asks Python for the bytes."""
-        read = read_remote_index if isinstance(self._held, Remote) else read_index
+        read = read_remote_index if isinstance(self.source, AddressSource) else read_index
         with ThreadPoolExecutor(1, "vip-index") as pool:
             try:
                 index = pool.submit(read, self, span, self._cached).result()
@@ -508,3 +510,11 @@ class Video:
             if packet.dts is not None and packet.dts > dts:
                 return None
         return None
+
+
+def _hold(source: FileSource | AddressSource) -> Local | Remote:
+    if isinstance(source, FileSource):
+        return Local(source)
+    from vip.video.remote import Remote  # HTTP is needed for few videos
+
+    return Remote(source)
