@@ -22,7 +22,7 @@ from vip.records import Detection, Image
 SIDE_PX = 256  # longest side of the picture that is searched. Faces: 5 ms a picture, and 22 of the 24 that 320 px find in 15 ms.
 # People: 2 ms, and on 181 frames of 27 clips no false one, where 320 px took 4 ms and took bottles for people
 SMALLEST_FACE = 0.1  # of the shorter side; smaller faces are mostly false ones
-COARSE_STEP = 1.5  # between sizes in a first search: it takes two thirds of the time, and on 209 sync frames missed none of the 13 faces
+COARSE_STEP = 1.5  # between sizes in a first search: it takes two thirds of the time and keeps 47 of the 49 pictures with faces among 479
 SURE_MARGIN = 0.8  # HOG margin from which a window counts as a person
 FIRST_CASCADE, SECOND_CASCADE = "haarcascade_frontalface_default.xml", "haarcascade_frontalface_alt2.xml"
 
