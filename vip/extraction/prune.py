@@ -40,9 +40,9 @@ class Algorithm1:
         """Algorithm 1 down to `keep`; its curve goes on to the last frame."""
         rounds = prune(frames.embeddings, frames.has_people, keep=1)
         done = rounds[: max(0, len(frames) - keep)] if keep else list(takewhile(lambda removal: _may_go(removal, redundant), rounds))
-        left = len(frames) - len(done)
+        left, clocks = len(frames) - len(done), [clock(time_s) for time_s in frames.times_s]
         return Thinned(
-            drops=[_drop(removal, frames) for removal in done],
+            drops=[_drop(removal, clocks) for removal in done],
             kept=f"kept: one of the {left} that are least like their neighbours",
             bound=redundant,
             curve=[(len(frames) - removal.step + 1, removal.score) for removal in reversed(rounds)],
@@ -53,8 +53,8 @@ def _may_go(removal: Removal, redundant: float) -> bool:
     return removal.score >= redundant and not removal.lifted_people_rule
 
 
-def _drop(removal: Removal, frames: Prunable) -> Drop:
-    times = " and ".join(clock(frames.times_s[row]) for row in removal.neighbours)
+def _drop(removal: Removal, clocks: Sequence[str]) -> Drop:
+    times = " and ".join([clocks[row] for row in removal.neighbours])
     lifted = "; only frames with people among frames without were left to drop" if removal.lifted_people_rule else ""
     reason = f"dropped in round {removal.step} of pruning: likeness {removal.score:.3f} to its neighbours at {times}{lifted}"
     return Drop(removal.index, removal.step, removal.score, removal.neighbours, reason)
@@ -130,7 +130,10 @@ class _Chain:
         heapq.heapify(self.held)
 
     def neighbours(self, j: int) -> tuple[int, ...]:
-        return tuple(k for k in (self.before[j], self.after[j]) if k >= 0)
+        before, after = self.before[j], self.after[j]
+        if before >= 0 and after >= 0:
+            return before, after
+        return (before,) if before >= 0 else (after,) if after >= 0 else ()
 
     def _score(self, j: int) -> float:
         before, after = self.before[j], self.after[j]
