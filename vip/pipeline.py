@@ -30,6 +30,7 @@ from vip.extraction.candidates import fill
 from vip.extraction.decide import CHOSEN, Seen, decide
 from vip.extraction.pictures import keyframes_of, pictures_in
 from vip.extraction.scan import Look, Looker
+from vip.extraction.seen import looks_of
 from vip.prompts import load_prompts
 from vip.protocols import Engine, Observer, Silent
 from vip.records import Candidate, Failure, Keyframe, Manifest, Origin, Record, VideoInfo
@@ -127,9 +128,9 @@ def earlier(folder: Path, path: Path, settings: ExtractSettings, overwrite: bool
 def _damaged(run: Run) -> bool:
     """True if a finished run cannot be read back whole."""
     try:
-        whole = run.candidates and run.embeddings is not None and run.looks is not None and run.descriptions is not None
+        whole = looks_of(run) and run.descriptions is not None
         return not whole or any(not keyframe.path.exists() for keyframe in run.keyframes)
-    except StoreError:
+    except (InputError, StoreError):
         return True
 
 

@@ -15,17 +15,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import ValidationError
 
 from vip.errors import InputError, StoreError
 from vip.records import SCHEMA_VERSION, Candidate, Description, Embeddings, Failure, Image, Keyframe, Manifest, Record
 
 RecordT = TypeVar("RecordT", bound=Record)
-Columns = dict[str, npt.NDArray[Any]]  # name -> (N, …)
 _MAKE_AGAIN = "Delete the folder, or run the same `vip extract` with --overwrite to make it again."
 
 MANIFEST = "manifest.json"
@@ -125,12 +123,6 @@ class Run:
         path = self.folder / EMBEDDINGS
         return read_embeddings(path) if path.exists() else None
 
-    @cached_property
-    def looks(self) -> Columns | None:
-        """What was measured of the same candidates beside their quality, one array a column; what choosing again needs."""
-        path = self.folder / LOOKS
-        return read_looks(path) if path.exists() else None
-
     @property
     def notes(self) -> tuple[str, ...]:
         return self.manifest.notes if self.manifest else ()
@@ -226,23 +218,6 @@ def read_embeddings(path: Path) -> Embeddings:
         raise StoreError(f"{path}: damaged ({exc}). {_MAKE_AGAIN}") from exc
 
 
-def read_looks(path: Path) -> Columns:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
-            return dict(data)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as exc:
-        raise StoreError(f"{path}: damaged ({exc}). {_MAKE_AGAIN}") from exc
-
-
-def read_thumbnails(path: Path) -> dict[int, bytes]:
-    """JPEGs by candidate index."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return {int(Path(name).stem): archive.read(name) for name in archive.namelist()}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as exc:
-        raise StoreError(f"{path}: damaged ({exc}). {_MAKE_AGAIN}") from exc
-
-
 def read_picture(path: Path) -> Image:
     """uint8 (H, W, 3) RGB of a picture file, upright as its EXIF says; an alpha channel is left aside.
 
@@ -320,11 +295,6 @@ def write_failures(path: Path, failures: Sequence[Failure]) -> None:
 def write_embeddings(path: Path, embeddings: Embeddings) -> None:
     with replacing(path) as file:
         np.savez(file, image=embeddings.image, text=embeddings.text, model=np.array(embeddings.model))
-
-
-def write_looks(path: Path, columns: Columns) -> None:
-    with replacing(path) as file:
-        np.savez(file, **columns)  # type: ignore[arg-type]  # numpy's signature takes names for its own options
 
 
 def write_picture(path: Path, image: Image, *, jpeg_quality: int = 95) -> None:
@@ -414,11 +384,6 @@ def clear(folder: Path) -> None:
             path.unlink(missing_ok=True)
         except OSError as exc:
             raise StoreError(f"{path} cannot be deleted: {exc.strerror}. Choose another folder with -o.") from exc
-
-
-def copy_picture(source: Path, target: Path) -> None:
-    with replacing(target) as file:
-        file.write(source.read_bytes())
 
 
 def picture_name(number: int, time_s: float, suffix: str, *, of: int) -> str:
