@@ -221,14 +221,18 @@ def test_a_folder_of_other_things_is_refused_and_kept(video: Path, tmp_path: Pat
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "candidates.jsonl", "keyframes.jsonl", "embeddings.npz", "descriptions.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["manifest.json", "candidates.jsonl", "keyframes.jsonl", "embeddings.npz", "looks.npz", "descriptions.jsonl"]
+)
 def test_overwriting_heals_a_damaged_file(name: str, video: Path, folder: Path, made: Path) -> None:
     (folder / name).write_bytes(b"\x00 damaged")
     vip.extract(video, out=folder, keyframes=4, overwrite=True)
     assert result(folder) == result(made / "video.vip")
 
 
-@pytest.mark.parametrize("pattern", ["manifest.json", "candidates.jsonl", "keyframes.jsonl", "embeddings.npz", "keyframes/0002*"])
+@pytest.mark.parametrize(
+    "pattern", ["manifest.json", "candidates.jsonl", "keyframes.jsonl", "embeddings.npz", "looks.npz", "keyframes/0002*"]
+)
 def test_overwriting_brings_back_what_is_gone(pattern: str, video: Path, folder: Path, made: Path) -> None:
     for path in folder.glob(pattern):
         path.unlink()

@@ -200,7 +200,16 @@ def test_clearing_deletes_what_vip_wrote_and_nothing_else(tmp_path: Path) -> Non
         "more/candidates.jsonl",
     ]
     of_vip = [
-        *("candidates.jsonl", "embeddings.npz", "thumbnails.zip", "keyframes.jsonl", "descriptions.jsonl", "report.html", "failures.jsonl"),
+        *(
+            "candidates.jsonl",
+            "embeddings.npz",
+            "looks.npz",
+            "thumbnails.zip",
+            "keyframes.jsonl",
+            "descriptions.jsonl",
+            "report.html",
+            "failures.jsonl",
+        ),
         *("descriptions.partial.jsonl", "keyframes/0001_00h00m12.400s.jpg", "keyframes/12345_100h00m12.400s.webp"),
         *("keyframes/0002_00h00m13.400s.jpg.vip-part", "report.html.vip-part"),
     ]

@@ -24,9 +24,11 @@ from vip.errors import InputError, ReplyError, SomeFailedError, StoreError, Usag
 from vip.extraction import choose, scan
 from vip.extraction.amount import expected, redundant_cosine
 from vip.extraction.decide import CHOSEN, Seen, decide
+from vip.extraction.decoded import DecodedPictures
 from vip.extraction.looking import Search, look_at, lost
 from vip.extraction.pictures import keyframes_of, pictures_in
 from vip.extraction.scan import Looker
+from vip.extraction.seen import looks_of
 from vip.isolation.parent import apart
 from vip.protocols import Engine, Observer, Silent
 from vip.records import Candidate, Failure, Keyframe, Manifest, Origin, Record, VideoInfo
@@ -138,9 +140,9 @@ def earlier(folder: Path, named: Source, settings: ExtractSettings, overwrite: b
 def _damaged(run: Run) -> bool:
     """True if a finished run cannot be read back whole."""
     try:
-        whole = run.candidates and run.embeddings is not None and run.looks is not None and run.descriptions is not None
+        whole = looks_of(run) and run.descriptions is not None
         return not whole or any(not keyframe.path.exists() for keyframe in run.keyframes)
-    except StoreError:
+    except (InputError, StoreError):
         return True
 
 
@@ -170,7 +172,7 @@ def _choose(video: Reader, folder: Path, settings: ExtractSettings, observer: Ob
     looker = Looker(registry.embedder(embedder), registry.detector(settings.detector))
     if why:
         observer.note(f"auto embedder: {embedder}, {why}")
-    decoded = store.DecodedPictures(folder, settings.format, video.effort)
+    decoded = DecodedPictures(folder, settings.format, video.effort)
     decoded.clear()
     search = Search(
         video=video,
@@ -232,7 +234,7 @@ def write_keyframes(folder: Path, manifest: Manifest, observer: Observer, video:
                 yield frame.pts, frame.image.shape
 
         missing = [pts for pts, name in names.items() if not (folder / store.PICTURES / name).exists()]
-        decoded = store.DecodedPictures(folder, manifest.settings["format"])
+        decoded = DecodedPictures(folder, manifest.settings["format"])
         for pts in filter(decoded.has, missing):
             decoded.move(pts, folder / store.PICTURES / names[pts])
             advance()

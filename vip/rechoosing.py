@@ -118,7 +118,8 @@ def _write(old: Run, folder: Path, manifest: Manifest, observer: Observer) -> No
         if target.exists():
             continue
         if source and source.suffix == target.suffix and source.exists():
-            store.copy_picture(source, target)
+            with store.replacing(target) as file:
+                file.write(source.read_bytes())
         else:
             missing += 1
     if missing == 0:

@@ -9,24 +9,21 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import ValidationError
 
 from vip.errors import InputError, StoreError
-from vip.records import SCHEMA_VERSION, Candidate, Description, Embeddings, Failure, Frame, Image, Keyframe, Manifest, Record
+from vip.records import SCHEMA_VERSION, Candidate, Description, Embeddings, Failure, Image, Keyframe, Manifest, Record
 
 RecordT = TypeVar("RecordT", bound=Record)
-Columns = dict[str, npt.NDArray[Any]]  # name -> (N, …)
 _MAKE_AGAIN = "Delete the folder, or run the same `vip extract` with --overwrite to make it again."
 
 MANIFEST = "manifest.json"
@@ -42,7 +39,6 @@ REPORT = "report.html"
 THUMBNAILS = "thumbnails.zip"
 PARTIAL_SUFFIX = ".vip-part"
 DECODED = f"decoded{PARTIAL_SUFFIX}"  # a folder, there while a run is being made
-DEAR_PACKETS = 24  # frames that need more packets decoded are kept: encoding a JPEG costs less than decoding these again
 
 PICTURE_NAME = re.compile(r"\d{4,}_\d{2,}h\d{2}m\d{2}\.\d{3}s\.(jpg|png|webp)")
 
@@ -126,12 +122,6 @@ class Run:
         """Vectors of the candidates in `candidates.jsonl` that could be decoded, in its order."""
         path = self.folder / EMBEDDINGS
         return read_embeddings(path) if path.exists() else None
-
-    @cached_property
-    def looks(self) -> Columns | None:
-        """What was measured of the same candidates beside their quality, one array a column; what choosing again needs."""
-        path = self.folder / LOOKS
-        return read_looks(path) if path.exists() else None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -228,23 +218,6 @@ def read_embeddings(path: Path) -> Embeddings:
         raise StoreError(f"{path}: damaged ({exc}). {_MAKE_AGAIN}") from exc
 
 
-def read_looks(path: Path) -> Columns:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
-            return dict(data)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as exc:
-        raise StoreError(f"{path}: damaged ({exc}). {_MAKE_AGAIN}") from exc
-
-
-def read_thumbnails(path: Path) -> dict[int, bytes]:
-    """JPEGs by candidate index."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return {int(Path(name).stem): archive.read(name) for name in archive.namelist()}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as exc:
-        raise StoreError(f"{path}: damaged ({exc}). {_MAKE_AGAIN}") from exc
-
-
 def read_picture(path: Path) -> Image:
     """uint8 (H, W, 3) RGB of a picture file, upright as its EXIF says; an alpha channel is left aside.
 
@@ -326,11 +299,6 @@ def write_failures(path: Path, failures: Sequence[Failure]) -> None:
 def write_embeddings(path: Path, embeddings: Embeddings) -> None:
     with replacing(path) as file:
         np.savez(file, image=embeddings.image, text=embeddings.text, model=np.array(embeddings.model))
-
-
-def write_looks(path: Path, columns: Columns) -> None:
-    with replacing(path) as file:
-        np.savez(file, **columns)  # type: ignore[arg-type]  # numpy's signature takes names for its own options
 
 
 def write_picture(path: Path, image: Image, *, jpeg_quality: int = 95, png_compression: int = 3) -> None:
@@ -435,46 +403,6 @@ def clear(folder: Path) -> None:
             path.unlink(missing_ok=True)
         except OSError as exc:
             raise StoreError(f"{path} cannot be deleted: {exc.strerror}. Choose another folder with -o.") from exc
-
-
-def copy_picture(source: Path, target: Path) -> None:
-    with replacing(target) as file:
-        file.write(source.read_bytes())
-
-
-class DecodedPictures:
-    """Candidates at full size on disk, so that those that become keyframes need not be decoded again (a `PictureKeeper`).
-
-    Only frames deep inside a GOP are kept: others are decoded again faster than they are written. Lossless formats wait
-    as quickly packed PNG files.
-    """
-
-    def __init__(self, folder: Path, suffix: str, effort: Callable[[int], int] = lambda _: 0) -> None:
-        self._folder, self._suffix, self._effort = folder / DECODED, suffix, effort
-
-    def wants(self, pts: int) -> bool:
-        return self._effort(pts) > DEAR_PACKETS
-
-    def keep(self, frame: Frame) -> None:
-        make_folder(self._folder)
-        write_picture(self._path(frame.pts), frame.image, png_compression=1)
-
-    def has(self, pts: int) -> bool:
-        return self._path(pts).exists()
-
-    def move(self, pts: int, path: Path) -> None:
-        """Make the picture a keyframe's."""
-        kept = self._path(pts)
-        if kept.suffix == path.suffix == ".jpg":
-            kept.replace(path)
-        else:
-            write_picture(path, read_picture(kept))
-
-    def clear(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _path(self, pts: int) -> Path:
-        return self._folder / f"{pts}.{'jpg' if self._suffix == 'jpg' else 'png'}"
 
 
 def picture_name(number: int, time_s: float, suffix: str, *, of: int) -> str:

@@ -17,10 +17,11 @@ from tests.clips import SAMPLE, clip, result, stamps
 
 RUN = ("run", SAMPLE, "-n", "4", "--engine", "offline")
 SMALL = ("run", "small.mp4", "-n", "2", "--engine", "offline")
-WRITES = 12  # manifest, candidates, vectors, thumbnails, manifest, 2 pictures, rows, manifest, descriptions, manifest, page
+WRITES = 13  # manifest, candidates, vectors, looks, thumbnails, manifest, 2 pictures, rows, manifest, descriptions, manifest, page
 PIECES = (
     "candidates.jsonl",
     "embeddings.npz",
+    "looks.npz",
     "keyframes.jsonl",
     "keyframes",
     "descriptions.jsonl",

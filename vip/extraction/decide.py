@@ -23,7 +23,7 @@ from vip import __version__, store
 from vip.config import ExtractSettings
 from vip.extraction import choose
 from vip.extraction.scan import Look
-from vip.extraction.seen import columns_of
+from vip.extraction.seen import write_looks
 from vip.protocols import Observer, Pruner, Thinned
 from vip.records import Candidate, Counts, Decision, Embeddings, Manifest, Origin, Pruning, VideoInfo
 
@@ -103,7 +103,7 @@ def decide(
     store.clear(folder)
     store.write_rows(folder / store.CANDIDATES, rows)
     store.write_embeddings(folder / store.EMBEDDINGS, seen.embeddings)
-    store.write_looks(folder / store.LOOKS, columns_of(seen.looks))
+    write_looks(folder, seen.looks)
     thumbnails = {look.pts: look.thumbnail for look in seen.looks}
     store.write_thumbnails(folder / store.THUMBNAILS, ((row.index, thumbnails[row.pts]) for row in rows if row.pts in thumbnails))
     manifest = manifest.model_copy(update={"seconds": {CHOSEN: round(perf_counter() - start, 3)}})

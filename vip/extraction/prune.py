@@ -48,12 +48,12 @@ class Algorithm1:
         plain = prune(frames.embeddings, frames.has_people, keep=1)
         left = min(keep, len(frames)) if keep else len(frames) - sum(1 for _ in takewhile(lambda it: _may_go(it, redundant), plain))
         stand_for = representatives(frames, left)
-        held = [row in stand_for for row in range(len(frames))]
-        done = prune(frames.embeddings, frames.has_people, keep=left, held=held)
+        done = prune(frames.embeddings, frames.has_people, keep=left, held=[row in stand_for for row in range(len(frames))])
+        clocks = [clock(time_s) for time_s in frames.times_s]
         return Thinned(
-            drops=[_drop(removal, frames) for removal in done],
+            drops=[_drop(removal, clocks) for removal in done],
             kept="kept",
-            reasons={row: _stands_for(scene, frames) for row, scene in stand_for.items()},
+            reasons={row: _stands_for(scene, clocks) for row, scene in stand_for.items()},
             bound=redundant,
             curve=[(len(frames) - removal.step + 1, removal.score) for removal in reversed(plain)],
         )
@@ -63,14 +63,14 @@ def _may_go(removal: Removal, redundant: float) -> bool:
     return removal.score >= redundant and not removal.lifted_people_rule
 
 
-def _stands_for(scene: range, frames: Prunable) -> str:
+def _stands_for(scene: range, clocks: Sequence[str]) -> str:
     if len(scene) == 1:
         return "kept: unlike those beside it"
-    return f"kept: stands for the scene from {clock(frames.times_s[scene[0]])} to {clock(frames.times_s[scene[-1]])}"
+    return f"kept: stands for the scene from {clocks[scene[0]]} to {clocks[scene[-1]]}"
 
 
-def _drop(removal: Removal, frames: Prunable) -> Drop:
-    times = " and ".join(clock(frames.times_s[row]) for row in removal.neighbours)
+def _drop(removal: Removal, clocks: Sequence[str]) -> Drop:
+    times = " and ".join([clocks[row] for row in removal.neighbours])
     lifted = "; only frames with people among frames without were left to drop" if removal.lifted_people_rule else ""
     reason = f"dropped in round {removal.step} of pruning: likeness {removal.score:.3f} to its neighbours at {times}{lifted}"
     return Drop(removal.index, removal.step, removal.score, removal.neighbours, reason)
@@ -149,7 +149,10 @@ class _Chain:
             heapq.heapify(heap)
 
     def neighbours(self, j: int) -> tuple[int, ...]:
-        return tuple(k for k in (self.before[j], self.after[j]) if k >= 0)
+        before, after = self.before[j], self.after[j]
+        if before >= 0 and after >= 0:
+            return before, after
+        return (before,) if before >= 0 else (after,) if after >= 0 else ()
 
     def _score(self, j: int) -> float:
         before, after = self.before[j], self.after[j]

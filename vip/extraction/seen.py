@@ -6,32 +6,39 @@ its thumbnail, and in looks.npz what only choosing needs.
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Sequence
 from dataclasses import fields
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from vip import store
 from vip.errors import InputError, StoreError
 from vip.extraction.quality import Measured
 from vip.extraction.scan import Look
 from vip.records import Candidate
-from vip.store import Columns, Run
+from vip.store import Run
 
+Columns = dict[str, npt.NDArray[Any]]  # name -> (N, …)
 SHARES = tuple(field.name for field in fields(Measured) if field.name != "quality")
 
 
-def columns_of(looks: Sequence[Look]) -> Columns:
-    """`pts` int64 (N,), `signature` uint8 (N, 18, 32, 3), `restless` bool (N,).
+def write_looks(folder: Path, looks: Sequence[Look]) -> None:
+    """Write looks.npz: `pts` int64 (N,), `signature` uint8 (N, 18, 32, 3), `restless` bool (N,).
 
     And each number of `Measured` beside the quality, float64 (N,).
     """
-    return {
+    columns: Columns = {
         "pts": np.array([look.pts for look in looks], np.int64),
         "signature": np.stack([look.signature for look in looks]),
         "restless": np.array([look.restless for look in looks], bool),
         **{name: np.array([getattr(look.measured, name) for look in looks], np.float64) for name in SHARES},
     }
+    with store.replacing(folder / store.LOOKS) as file:
+        np.savez(file, **columns)  # type: ignore[arg-type]  # its signature takes some names for options
 
 
 def looks_of(run: Run) -> list[Look]:
@@ -41,11 +48,11 @@ def looks_of(run: Run) -> list[Look]:
         InputError: the run was made by a vip that did not keep it.
         StoreError: its files are damaged or do not fit together.
     """
-    columns, embeddings, rows = run.looks, run.embeddings, [row for row in run.candidates if row.quality is not None]
+    embeddings, rows = run.embeddings, [row for row in run.candidates if row.quality is not None]
     again = "Run `vip extract VIDEO --overwrite` to make the run again."
-    if columns is None or embeddings is None:
+    if embeddings is None or not (run.folder / store.LOOKS).exists():
         raise InputError(f"{run.folder} has no {store.LOOKS}, which choosing from it needs: an older vip made it. {again}")
-    thumbnails = store.read_thumbnails(run.folder / store.THUMBNAILS)
+    columns, thumbnails = _columns(run.folder / store.LOOKS), _thumbnails(run.folder / store.THUMBNAILS)
     if not {"pts", "signature", "restless", *SHARES} <= set(columns) or [row.pts for row in rows] != columns["pts"].tolist():
         raise StoreError(f"{run.folder / store.LOOKS} does not fit {store.CANDIDATES}. {again}")
     if len(embeddings) != len(rows) or not {row.index for row in rows} <= set(thumbnails):
@@ -67,3 +74,20 @@ def _look(row: Candidate, columns: Columns, place: int, vector: np.ndarray, thum
         restless=bool(columns["restless"][place]),
         stands_in_for=row.stands_in_for,
     )
+
+
+def _columns(path: Path) -> Columns:
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
+            return dict(data)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as exc:
+        raise StoreError(f"{path}: damaged ({exc}). Run the same `vip extract` with --overwrite to make it again.") from exc
+
+
+def _thumbnails(path: Path) -> dict[int, bytes]:
+    """JPEGs by candidate index."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {int(Path(name).stem): archive.read(name) for name in archive.namelist()}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as exc:
+        raise StoreError(f"{path}: damaged ({exc}). Run the same `vip extract` with --overwrite to make it again.") from exc

@@ -19,7 +19,7 @@ from vip.protocols import Drop, Prunable, Thinned
 from vip.records import Vectors
 
 FINEST = 1e-4  # thresholds that differ by less choose alike
-CURVE_POINTS, CURVE_WORK = 32, 400_000  # thresholds tried for the curve; fewer where there are very many frames
+CURVE_POINTS, CURVE_WORK = 24, 200_000  # thresholds tried for the curve; fewer where there are very many frames
 
 
 class Threshold:
@@ -38,7 +38,10 @@ class Threshold:
         lowered = f"{threshold:.3f}, the highest threshold that leaves at most {keep}"
         rule = lowered if threshold < self.threshold else f"{threshold:g}"
         return Thinned(
-            _drops(frames, kept), f"kept: likeness to the keyframe before it below {rule}", self.threshold, curve=_curve(vectors)
+            _drops(frames, kept),
+            f"kept: likeness to the keyframe before it below {rule}",
+            self.threshold,
+            curve=_curve(vectors, threshold),
         )
 
 
@@ -80,13 +83,14 @@ def _drops(frames: Prunable, kept: Sequence[int]) -> list[Drop]:
     return drops
 
 
-def _curve(vectors: Vectors) -> list[tuple[int, float]]:
-    """Number of keyframes and the highest threshold tried that leaves it."""
+def _curve(vectors: Vectors, chosen: float) -> list[tuple[int, float]]:
+    """Number of keyframes and the highest threshold tried that leaves it; the chosen threshold is among those tried."""
     if len(vectors) < 2:
         return []
-    cosines = np.einsum("nd,nd->n", vectors[:-1], vectors[1:], dtype=np.float64)
     points = max(4, min(CURVE_POINTS, CURVE_WORK // len(vectors)))
-    between = np.quantile(cosines, np.linspace(0, 1, points)).tolist()
-    below = np.linspace(-1, between[0], points // 4, endpoint=False).tolist()  # frames far apart can be less alike than any two in a row
-    found = {len(_pass(vectors, threshold)): threshold for threshold in [*below, *between]}
-    return sorted(found.items())
+    cosines = np.einsum("nd,nd->n", vectors[:-1], vectors[1:], dtype=np.float64)
+    where_it_counts = np.quantile(cosines, np.linspace(0, 1, points))
+    in_between = np.linspace(cosines.min(), 1, points)
+    below = np.linspace(-1, cosines.min(), points // 4)  # frames far apart can be less alike than any two in a row
+    tried = sorted({*where_it_counts.tolist(), *in_between.tolist(), *below.tolist(), chosen})
+    return sorted({len(_pass(vectors, threshold)): threshold for threshold in tried}.items())

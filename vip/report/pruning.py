@@ -86,7 +86,7 @@ def _chosen(chosen: int, x: float) -> Html:
 
 
 def _bound(bound: float, y: float) -> Html:
-    label = tag("text", f"redundant from {bound:.2f}", x="100%", y=y - 5, text_anchor="end")
+    label = tag("text", f"redundant from {bound:.2f}", x=0, dx=6, y=y - 5)  # at the left, where the curve is low
     return tag("g", tag("line", x1=0, x2="100%", y1=y, y2=y), label, class_="threshold")
 
 

@@ -1,0 +1,47 @@
+"""Candidates at full size on disk while a run is being made, so that those that become keyframes are not decoded again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from vip import store
+from vip.records import Frame
+
+DEAR_PACKETS = 24  # frames that need more packets decoded are kept: encoding a JPEG costs less than decoding these again
+
+
+class DecodedPictures:
+    """A `PictureKeeper` in a run folder.
+
+    Only frames deep inside a GOP are kept: others are decoded again faster than they are written. Lossless formats wait
+    as quickly packed PNG files.
+    """
+
+    def __init__(self, folder: Path, suffix: str, effort: Callable[[int], int] = lambda _: 0) -> None:
+        self._folder, self._suffix, self._effort = folder / store.DECODED, suffix, effort
+
+    def wants(self, pts: int) -> bool:
+        return self._effort(pts) > DEAR_PACKETS
+
+    def keep(self, frame: Frame) -> None:
+        store.make_folder(self._folder)
+        store.write_picture(self._path(frame.pts), frame.image, png_compression=1)
+
+    def has(self, pts: int) -> bool:
+        return self._path(pts).exists()
+
+    def move(self, pts: int, path: Path) -> None:
+        """Make the picture a keyframe's."""
+        kept = self._path(pts)
+        if kept.suffix == path.suffix == ".jpg":
+            kept.replace(path)
+        else:
+            store.write_picture(path, store.read_picture(kept))
+
+    def clear(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _path(self, pts: int) -> Path:
+        return self._folder / f"{pts}.{'jpg' if self._suffix == 'jpg' else 'png'}"
