@@ -20,6 +20,7 @@ from vip.video.container import NOTHING_DECODES
 from vip.video.packets import PacketCache
 from vip.video.span import Span
 
+ANIMATIONS = frozenset({"gif", "apng"})  # formats of FFmpeg
 LEAST_DIFFERENT = 0.9  # of the PTS, or they are no times
 
 VideoPacket: TypeAlias = "Packet[VideoStream]"
@@ -145,13 +146,18 @@ def _times_are_wrong(header: Header, index: PacketIndex) -> bool:
 
 
 def _believe_decoder(video: Indexable, index: PacketIndex) -> PacketIndex:
-    """GIF, and MP4 without a sync table, flag every packet as sync: ask the decoder about three of them."""
+    """MP4 without a sync table flags every packet as sync: ask the decoder about three of them.
+
+    Of animations nobody knows: they may draw one frame over the one before, and the next one whole.
+    """
+    only_first = replace(index, is_sync=np.arange(len(index)) == 0)
+    if not ANIMATIONS.isdisjoint(video.header.formats):
+        return only_first
     if len(index) == 1 or index.is_sync.mean() < 0.9:
         return index
     sync = np.flatnonzero(index.is_sync)
-    if all(video.starts_at(index, position) for position in {int(sync[1]), int(sync[len(sync) // 2]), int(sync[-1])}):
-        return index
-    return replace(index, is_sync=np.arange(len(index)) == 0)
+    probes = {int(sync[1]), int(sync[len(sync) // 2]), int(sync[-1])}
+    return index if all(video.starts_at(index, position) for position in probes) else only_first
 
 
 def _index_by_decoding(video: Indexable, packets: PacketIndex) -> PacketIndex:
