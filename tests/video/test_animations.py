@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,11 @@ from vip.video.webp import AnimatedWebp
 DURATIONS_MS = [40, 100, 30, 500, 70, 80, 20, 60, 90]
 KINDS = {
     **{f"transparent disposal {number}.gif": (hole, {"disposal": number}) for number in (0, 1, 2, 3)},
-    **{f"transparent disposal {number} blend {blend}.png": (hole, {"disposal": number, "blend": blend}) for number in (0, 1, 2) for blend in (0, 1)},
+    **{
+        f"transparent disposal {number} blend {blend}.png": (hole, {"disposal": number, "blend": blend})
+        for number in (0, 1, 2)
+        for blend in (0, 1)
+    },
     "transparent.webp": (hole, {"lossless": True}),
     "patches.gif": (patch, {}),
     "patches.png": (patch, {}),
@@ -115,19 +120,14 @@ def test_animations_have_one_stream(webp: Path) -> None:
         open_video(source_of(webp), stream=1)
 
 
-def test_a_webp_that_is_cut_off_is_refused_or_what_is_there_is_used(webp: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9, 0.99])
+def test_a_webp_that_is_cut_off_is_refused_in_one_sentence_or_used_as_far_as_it_goes(webp: Path, share: float) -> None:
     data = webp.read_bytes()
-    used = 0
-    for share in (0.02, 0.3, 0.6, 0.9, 0.99):
-        (tmp_path / "cut.webp").write_bytes(data[: int(share * len(data))])
-        try:
-            with opened(tmp_path / "cut.webp") as video:
-                frames = list(video.frames(video.index.shown_pts.tolist()))
-                used += bool(frames)
-                assert frames or video.losses
-        except InputError as refusal:
-            assert str(refusal).startswith(str(tmp_path / "cut.webp"))
-    assert used <= 5
+    webp.write_bytes(data[: int(share * len(data))])
+    with contextlib.suppress(InputError), opened(webp) as video:
+        whole = {frame.pts for frame in video.frames(video.index.shown_pts.tolist())}
+        assert whole < set(video.index.shown_pts.tolist())
+        assert video.losses
 
 
 def test_ffmpeg_reads_the_other_animations(tmp_path: Path) -> None:
