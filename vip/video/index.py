@@ -87,11 +87,11 @@ class Columns:
         return PacketIndex(pts, dts, sync, size, shown if shown.any() else np.ones(len(self), bool), time_base, is_sparse=is_sparse)
 
 
-def read_index(video: Indexable, span: Span, cache: PacketCache, *, from_start: bool = True) -> PacketIndex:
+def read_index(video: Indexable, span: Span, cache: PacketCache, *, begin: int | None = None) -> PacketIndex:
     """The index of the frames within the span; the packets go into the cache as they pass.
 
     Args:
-        from_start: the packets begin with the first of the file.
+        begin: PTS of the first frame of the file, where the packets begin at a later one.
 
     Raises:
         InputError: there is no packet, nothing decodes, or nothing lies within the span.
@@ -102,10 +102,10 @@ def read_index(video: Indexable, span: Span, cache: PacketCache, *, from_start: 
     index = columns.index(video.header.time_base)
     if timeless or _times_are_wrong(video.header, index):
         cache.clear()
-        return span.restrict(_index_by_decoding(video, index), video.name)
-    if from_start and not ended:
+        return span.restrict(_index_by_decoding(video, index), video.name, begin=begin)
+    if begin is None and not ended:
         _note_truncation(video, index)
-    return span.restrict(_believe_decoder(video, index), video.name)
+    return span.restrict(_believe_decoder(video, index), video.name, begin=begin)
 
 
 def _read_packets(video: Indexable, span: Span, cache: PacketCache) -> tuple[Columns, bool, bool]:
