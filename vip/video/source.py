@@ -145,7 +145,7 @@ class PicturesSource:
 
     @property
     def identity(self) -> str:
-        return self.location
+        return "\0".join([self.location, *(str(path.absolute()) for path in self.paths)])
 
     def state(self) -> State | None:
         try:
