@@ -89,9 +89,9 @@ def _send(handler: Any, server: FileServer, data: bytes, found: re.Match[str] | 
         part = data[int(found[1]) : int(found[2]) + 1]
         last = int(found[1]) + len(part) - 1
         _head(handler, 206, len(part), Content_Range=f"bytes {found[1]}-{last}/{len(data)}", Last_Modified="Tue, 01 Jul 2025 10:00:00 GMT")
+    server.sent_bytes += len(part)  # before the client can look
     try:
         handler.wfile.write(part)
-        server.sent_bytes += len(part)
     except OSError:
         handler.close_connection = True
 

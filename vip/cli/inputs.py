@@ -24,7 +24,7 @@ def find_videos(given: Sequence[str]) -> list[Source]:
     from vip.store import is_folder
     from vip.video.source import FileSource, contents, is_picture, pictures, source_of
 
-    named = [Path(name) for name in given if is_picture(Path(name)) and os.path.isfile(name)]  # noqa: PTH113 - for names that are too long
+    named = [Path(name) for name in given if os.path.isfile(name) and is_picture(Path(name))]  # noqa: PTH113 - for names that are too long
     found: list[Source] = []
     for name in given:
         path = Path(name)
@@ -69,4 +69,4 @@ def _with_folder(video: Source) -> str:
 
 
 def _with_hash(video: Source) -> str:
-    return f"{_with_folder(video)}-{hashlib.sha256(os.fsencode(video.location)).hexdigest()[:8]}"
+    return f"{_with_folder(video)}-{hashlib.sha256(os.fsencode(video.identity)).hexdigest()[:8]}"

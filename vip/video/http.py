@@ -144,7 +144,7 @@ def _why(exc: Exception, host: str) -> str:
     if isinstance(exc, ssl.SSLCertVerificationError):
         return f"the certificate of {host} is not valid ({exc.verify_message})."
     if isinstance(exc, ssl.SSLError):
-        return f"no secure connection to {host} ({exc.reason or exc})."
+        return f"no secure connection to {host} ({getattr(exc, 'reason', None) or exc})."
     if isinstance(exc, TimeoutError):
         return f"{host} does not answer within {TIMEOUT_S:g} s. Try again later."
     if isinstance(exc, socket.gaierror):

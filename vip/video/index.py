@@ -20,6 +20,7 @@ from vip.video.container import NOTHING_DECODES
 from vip.video.packets import PacketCache
 from vip.video.span import Span
 
+ANIMATIONS = frozenset({"gif", "apng"})  # formats of FFmpeg
 LEAST_DIFFERENT = 0.9  # of the PTS, or they are no times
 
 VideoPacket: TypeAlias = "Packet[VideoStream]"
@@ -86,11 +87,11 @@ class Columns:
         return PacketIndex(pts, dts, sync, size, shown if shown.any() else np.ones(len(self), bool), time_base, is_sparse=is_sparse)
 
 
-def read_index(video: Indexable, span: Span, cache: PacketCache, *, from_start: bool = True) -> PacketIndex:
+def read_index(video: Indexable, span: Span, cache: PacketCache, *, begin: int | None = None) -> PacketIndex:
     """The index of the frames within the span; the packets go into the cache as they pass.
 
     Args:
-        from_start: the packets begin with the first of the file.
+        begin: PTS of the first frame of the file, where the packets begin at a later one.
 
     Raises:
         InputError: there is no packet, nothing decodes, or nothing lies within the span.
@@ -101,10 +102,10 @@ def read_index(video: Indexable, span: Span, cache: PacketCache, *, from_start: 
     index = columns.index(video.header.time_base)
     if timeless or _times_are_wrong(video.header, index):
         cache.clear()
-        return span.restrict(_index_by_decoding(video, index), video.name)
-    if from_start and not ended:
+        return span.restrict(_index_by_decoding(video, index), video.name, begin=begin)
+    if begin is None and not ended:
         _note_truncation(video, index)
-    return span.restrict(_believe_decoder(video, index), video.name)
+    return span.restrict(_believe_decoder(video, index), video.name, begin=begin)
 
 
 def _read_packets(video: Indexable, span: Span, cache: PacketCache) -> tuple[Columns, bool, bool]:
@@ -145,13 +146,18 @@ def _times_are_wrong(header: Header, index: PacketIndex) -> bool:
 
 
 def _believe_decoder(video: Indexable, index: PacketIndex) -> PacketIndex:
-    """GIF, and MP4 without a sync table, flag every packet as sync: ask the decoder about three of them."""
+    """MP4 without a sync table flags every packet as sync: ask the decoder about three of them.
+
+    Of animations nobody knows: they may draw one frame over the one before, and the next one whole.
+    """
+    only_first = replace(index, is_sync=np.arange(len(index)) == 0)
+    if not ANIMATIONS.isdisjoint(video.header.formats):
+        return only_first
     if len(index) == 1 or index.is_sync.mean() < 0.9:
         return index
     sync = np.flatnonzero(index.is_sync)
-    if all(video.starts_at(index, position) for position in {int(sync[1]), int(sync[len(sync) // 2]), int(sync[-1])}):
-        return index
-    return replace(index, is_sync=np.arange(len(index)) == 0)
+    probes = {int(sync[1]), int(sync[len(sync) // 2]), int(sync[-1])}
+    return index if all(video.starts_at(index, position) for position in probes) else only_first
 
 
 def _index_by_decoding(video: Indexable, packets: PacketIndex) -> PacketIndex:

@@ -30,7 +30,7 @@ class Local:
 
     def __init__(self, source: FileSource) -> None:
         self.source = source
-        self.head: dict[int, bytes] = {}
+        self._head: dict[int, bytes] = {}  # by where it begins
         self._hash: RunningHash | None = None
 
     def open(self) -> LocalFile:
@@ -49,14 +49,29 @@ class Local:
             raise InputError(f"{path} is empty (0 bytes). Copy or download it again.")
         if self._hash is not None:
             return LocalFile(self, None)
-        file = LocalFile(self, RunningHash(path))
-        self._hash = file.hash
-        return file
+        self._hash = RunningHash(path)
+        return LocalFile(self, self._hash)
+
+    def known(self, place: int, size: int) -> bytes:
+        """What was read at this place to open the file, at most `size` bytes; nothing where that is not known."""
+        for start, data in self._head.items():
+            if start <= place < start + len(data):
+                return data[place - start : place - start + size]
+        return b""
+
+    def learn(self, place: int, data: bytes) -> None:
+        """Keep what was read to open the file, while there is room."""
+        if place not in self._head and sum(map(len, self._head.values())) + len(data) <= MOST_HEAD_BYTES:
+            self._head = {**self._head, place: data}  # other threads may be looking at the old one
 
     def finish(self) -> None:
         """Nothing more is read in order: hash the rest, in a thread."""
-        if self._hash is not None:
-            self._hash.finish()
+        if self._hash is None:
+            return
+        while known := self.known(self._hash.place, MOST_HEAD_BYTES):
+            if not self._hash.add(known):
+                return
+        self._hash.finish()
 
     @property
     def state(self) -> State | None:
@@ -88,14 +103,13 @@ class RunningHash:
         self._digest: Future[str] = Future()
         Thread(target=_hash, args=(path, self._chunks, self._digest), name="vip-hash", daemon=True).start()
 
-    @property
-    def wants_more(self) -> bool:
-        return self._chunks is not None
-
-    def add(self, data: bytes) -> None:
-        if self._chunks is not None:
-            self._chunks.put(data)
-            self.place += len(data)
+    def add(self, data: bytes) -> bool:
+        """Hash these bytes next; False behind `finish`, when all is read without help."""
+        if self._chunks is None:
+            return False
+        self._chunks.put(data)
+        self.place += len(data)
+        return True
 
     def finish(self) -> None:
         if self._chunks is not None:
@@ -139,10 +153,10 @@ def _hash(path: Path, chunks: Chunks, digest: Future[str]) -> None:
 class LocalFile(io.RawIOBase):
     """The file as FFmpeg reads it. For one thread."""
 
-    def __init__(self, local: Local, hash_: RunningHash | None) -> None:
+    def __init__(self, local: Local, running: RunningHash | None) -> None:
         self.name = f"file:{local.source.location}"  # FFmpeg knows raw streams by their suffix
-        self.hash = hash_
-        self._head = local.head
+        self._local = local
+        self._hash = running
         self._opening = True
         self._file = local.source.path.open("rb", buffering=0)
         self._place = 0
@@ -152,34 +166,38 @@ class LocalFile(io.RawIOBase):
         self._opening = False
 
     def read(self, size: int = -1) -> bytes:
-        known = self._head.get(self._place)
-        data = known if known is not None and len(known) >= size > 0 else self._read(size)
-        if size > 0:
-            data = data[:size]
+        """At most `size` bytes; fewer where what is known ends."""
+        if size < 0:
+            size = self._local.source.path.stat().st_size - self._place
+        if self._hash is not None and self._hash.place < self._place:
+            self._read_over(self._hash)
+        data = self._bytes(self._place, size)
+        self._pass_on(self._place, data)
         self._place += len(data)
         return data
 
-    def _read(self, size: int) -> bytes:
-        if self.hash is not None and self.hash.wants_more and self.hash.place < self._place:
-            self._read_over(self.hash)
-        self._file.seek(self._place)
+    def _bytes(self, place: int, size: int) -> bytes:
+        if known := self._local.known(place, size):
+            return known
+        self._file.seek(place)
         data = self._file.read(size)
-        if self.hash is not None and self._place <= self.hash.place < self._place + len(data):
-            self.hash.add(data[self.hash.place - self._place :])
-        if self._opening and self.hash is not None and sum(map(len, self._head.values())) < MOST_HEAD_BYTES:
-            self._head[self._place] = max(data, self._head.get(self._place, b""), key=len)
+        if self._opening:
+            self._local.learn(place, data)
         return data
+
+    def _pass_on(self, place: int, data: bytes) -> None:
+        """To the hash, what it has not had yet."""
+        if self._hash is not None and place <= self._hash.place:
+            self._hash.add(data[self._hash.place - place :])
 
     def _read_over(self, running: RunningHash) -> None:
         """What was skipped: sound between pictures, padding."""
         if self._opening and self._place - running.place > MOST_SKIPPED_BYTES:
             return
-        self._file.seek(running.place)
         while running.place < self._place:
-            skipped = self._file.read(min(REST_BYTES, self._place - running.place))
-            if not skipped:
+            skipped = self._bytes(running.place, min(REST_BYTES, self._place - running.place))
+            if not skipped or not running.add(skipped):
                 return
-            running.add(skipped)
 
     def seek(self, offset: int, whence: int = 0) -> int:
         self._place = self._file.seek(offset, whence) if whence == 2 else offset + (self._place if whence == 1 else 0)

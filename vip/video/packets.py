@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from threading import Lock
 
 from av.packet import Packet
@@ -47,6 +48,9 @@ class PacketCache:
             self._free_bytes += sum(packet.size + OVERHEAD_BYTES for packet in self._packets.values())
             self._packets.clear()
             self._others.clear()
+
+    def __iter__(self) -> Iterator[Packet[VideoStream]]:
+        return iter(list(self._packets.values()))
 
     def __len__(self) -> int:
         return len(self._packets)

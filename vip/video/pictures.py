@@ -75,7 +75,8 @@ class Pictures:
         if not names:
             return []
         first = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-        return [f"{len(names)} picture{'s' if len(names) > 1 else ''} could not be read and {_was(names)} passed over: {first}."]
+        could = f"{len(names)} pictures could not be read and were" if len(names) > 1 else "1 picture could not be read and was"
+        return [f"{could} passed over: {first}."]
 
     def info(self) -> VideoInfo:
         """Size and format are those of the first picture.
@@ -127,10 +128,6 @@ class Pictures:
 
     def groups(self, pts: Sequence[int]) -> list[list[int]]:
         return [[stamp] for stamp in pts]
-
-
-def _was(names: Sequence[str]) -> str:
-    return "were" if len(names) > 1 else "was"
 
 
 def _index(times_ms: Sequence[int], sizes: Sequence[int]) -> PacketIndex:

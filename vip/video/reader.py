@@ -35,6 +35,7 @@ from vip.video.container import NOTHING_DECODES, decoder_of, open_container, pix
 from vip.video.index import Header, read_index
 from vip.video.local import Local
 from vip.video.packets import PacketCache
+from vip.video.size import TOO_LARGE
 from vip.video.source import AddressSource, FileSource
 from vip.video.span import WHOLE, Span
 from vip.video.sparse import read_remote_index
@@ -86,6 +87,8 @@ class Video:
         self._open()
         try:
             self._take(index if index is not None else self._read_index(span))
+            if index is None and not self._stream.width:
+                self._check_size()
         except BaseException:
             self.close()
             raise
@@ -101,6 +104,13 @@ class Video:
                 raise
         self._held.finish()
         return index
+
+    def _check_size(self) -> None:
+        """FFmpeg takes back a size that is absurd: then there is none, and nothing decodes."""
+        try:
+            self._first_frame()
+        except InputError as exc:
+            raise InputError(TOO_LARGE.format(self.source)) from exc
 
     def _take(self, index: PacketIndex) -> None:
         self.index = index

@@ -7,6 +7,10 @@ from fractions import Fraction
 from vip.errors import InputError
 
 MOST_PIXELS = 2**28  # x 3 bytes = 805 MB as RGB; 8K video has 33 million pixels, the largest pictures of phones 200 million
+TOO_LARGE = (
+    "{} states no size of its pictures, or one beyond the "
+    f"{MOST_PIXELS // 10**6} million pixels that vip reads, and none can be decoded. Its header is damaged."
+)
 
 
 def check_size(name: str, width: int, height: int, pixel_aspect: Fraction = Fraction(1)) -> None:

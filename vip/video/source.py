@@ -22,6 +22,7 @@ VIDEO_SUFFIXES = frozenset(
     {".3gp", ".apng", ".avi", ".divx", ".f4v", ".flv", ".gif", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg"}
     | {".mts", ".mxf", ".ogm", ".ogv", ".ts", ".vob", ".webm", ".wmv"}
 )
+ANIMATED_SUFFIXES = frozenset({".png", ".webp"})  # of pictures, that may be animations as well
 ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 PATTERN = re.compile(r"%0?(\d*)d")
@@ -54,6 +55,11 @@ class FileSource:
     def location(self) -> str:
         """The same file from any folder."""
         return str(self.path.absolute())
+
+    @property
+    def identity(self) -> str:
+        """Other than that of any other source. Never shown: it may hold secrets."""
+        return self.location
 
     def state(self) -> State | None:
         """None where it cannot be asked."""
@@ -100,6 +106,10 @@ class AddressSource:
         parts = urlsplit(self.address)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
+    @property
+    def identity(self) -> str:
+        return self.address
+
     def state(self) -> State | None:
         from vip.video.remote import Remote  # the network is asked only where somebody gave an address
 
@@ -132,6 +142,10 @@ class PicturesSource:
     @property
     def location(self) -> str:
         return str(self.given.absolute())
+
+    @property
+    def identity(self) -> str:
+        return "\0".join([self.location, *(str(path.absolute()) for path in self.paths)])
 
     def state(self) -> State | None:
         try:
@@ -185,7 +199,8 @@ def source_of(given: str | Path | Sequence[str | Path] | Source) -> Source:
 
 def is_picture(path: Path) -> bool:
     """Whether a file is named like a picture and is not an animation."""
-    return path.suffix.lower() in PICTURE_SUFFIXES and not is_animated(path)
+    suffix = path.suffix.lower()
+    return suffix in PICTURE_SUFFIXES and not (suffix in ANIMATED_SUFFIXES and is_animated(path))
 
 
 def pictures(paths: Sequence[Path]) -> PicturesSource:

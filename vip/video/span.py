@@ -29,21 +29,24 @@ class Span:
         last = LATEST if self.end_s is None else floor((Fraction(self.end_s) + slack) / time_base)
         return min(max(first, EARLIEST), LATEST), min(max(last, EARLIEST), LATEST)
 
-    def restrict(self, index: PacketIndex, name: str) -> PacketIndex:
+    def restrict(self, index: PacketIndex, name: str, *, begin: int | None = None) -> PacketIndex:
         """The index with what lies outside hidden; decoding may still start at a sync frame before the span.
+
+        Args:
+            begin: PTS of the first frame of the video, where the index does not hold it.
 
         Raises:
             InputError: nothing lies within.
         """
         if self.start_s is None and self.end_s is None:
             return index
-        first, last = self.ticks(index.time_base)
-        shown = index.is_shown & (index.pts >= first) & (index.pts <= last)
+        earliest, latest = self.ticks(index.time_base)
+        shown = index.is_shown & (index.pts >= earliest) & (index.pts <= latest)
         if not shown.any():
             there = index.shown_pts
-            begin, end = (clock(float(int(pts) * index.time_base)) for pts in (there[0], there[-1]))
+            first, last = (clock(float(int(pts) * index.time_base)) for pts in (there[0] if begin is None else begin, there[-1]))
             kind = "sync frame" if index.is_sparse else "frame"
-            raise InputError(f"{name} has no {kind} {self}: it goes from {begin} to {end}. Change --start or --end.")
+            raise InputError(f"{name} has no {kind} {self}: it goes from {first} to {last}. Change --start or --end.")
         return replace(index, is_shown=np.asarray(shown, bool))
 
     def __str__(self) -> str:

@@ -51,7 +51,7 @@ def read_remote_index(video: Seekable, span: Span, cache: PacketCache) -> Packet
     why = f"{count} cannot be chosen from" if table else "The file has no table of its sync frames"
     video.lose(f"{why}, so {part} read from the server as a whole.")
     video.seek_to(before[-1] if before else None)
-    return read_index(video, span, cache, from_start=not before)
+    return read_index(video, span, cache, begin=table[0] if before else None)
 
 
 def _usable(table: list[int], header: Header) -> list[int]:

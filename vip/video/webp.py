@@ -37,8 +37,8 @@ class AnimatedWebp:
             raise InputError(f"{source} has no video stream {stream}: an animated picture is one stream, 0.")
         self.source = source
         self._damaged: set[int] = twin_of._damaged if twin_of else set()
-        self._opened = open_picture(source.path, str(source))
         self.index: PacketIndex = twin_of.index if twin_of else span.restrict(_read_index(source), str(source))
+        self._opened = open_picture(source.path, str(source))
 
     def reopen(self, *, threads: int = 1) -> AnimatedWebp:
         return AnimatedWebp(self.source, twin_of=self)

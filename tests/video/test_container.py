@@ -1,0 +1,116 @@
+"""Which of several video streams is read, and sizes that no memory could hold."""
+
+from __future__ import annotations
+
+import struct
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import pytest
+from av.stream import Disposition
+from av.video.frame import VideoFrame
+
+from tests.media import Clips, card, number_in, write
+from vip.errors import InputError
+from vip.video import Video
+from vip.video.size import check_size
+
+
+def streams(path: Path) -> Path:
+    """Two videos in one file, the pictures of the second 100 further on and smaller; in MP4 with a cover picture."""
+    with av.open(str(path), "w") as output:
+        videos: list[Any] = []
+        for width, language in ((160, "deu"), (128, None)):
+            stream: Any = output.add_stream("libx264", rate=25, options={"g": "5"})
+            stream.width, stream.height, stream.pix_fmt = width, 96, "yuv420p"
+            stream.codec_context.time_base = Fraction(1, 25)
+            if language:
+                stream.metadata["language"] = language
+            videos.append(stream)
+        if path.suffix == ".mp4":
+            cover: Any = output.add_stream("png", rate=1)
+            cover.width, cover.height, cover.pix_fmt = 32, 24, "rgb24"
+            cover.disposition = Disposition.attached_pic
+            output.mux(cover.encode(VideoFrame.from_ndarray(card(0, 32, 24), format="rgb24")))
+            output.mux(cover.encode(None))
+        for number in range(12):
+            for which, stream in enumerate(videos):
+                frame = VideoFrame.from_ndarray(card(number + 100 * which, stream.width, 96), format="rgb24").reformat(format="yuv420p")
+                frame.pts, frame.time_base = number, Fraction(1, 25)
+                output.mux(stream.encode(frame))
+        for stream in videos:
+            output.mux(stream.encode(None))
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["mkv", "mp4"])
+@pytest.mark.parametrize(("which", "width", "first"), [(0, 160, 0), (1, 128, 100)])
+def test_a_stream_is_chosen_by_its_number_without_covers(tmp_path: Path, suffix: str, which: int, width: int, first: int) -> None:
+    with Video(streams(tmp_path / f"a.{suffix}"), stream=which) as video, video.reopen() as twin:
+        frames = list(twin.frames(video.index.shown_pts.tolist()))
+        assert video.info().width_px == width
+    assert [number_in(frame.image) for frame in frames] == list(range(first, first + 12))
+
+
+def test_a_stream_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    path = streams(tmp_path / "a.mkv")
+    with pytest.raises(InputError) as raised:
+        Video(path, stream=2)
+    listed = "0: h264 160x96 (deu); 1: h264 128x96"
+    assert str(raised.value) == f"{path} has no video stream 2. Choose with --stream among: {listed}."
+
+
+# ---------------------------------------------------------------- absurd sizes
+
+
+@pytest.mark.parametrize("size", [(7680, 4320), (8192, 8192), (16_320, 12_240), (16_384, 16_384)])
+def test_sizes_of_real_cameras_are_read(size: tuple[int, int]) -> None:
+    check_size("x", *size)
+
+
+@pytest.mark.parametrize(("size", "aspect"), [((30_000, 30_000), 1), ((65_535, 65_535), 1), ((16_384, 16_385), 1), ((7680, 4320), 9)])
+def test_larger_ones_are_refused_also_where_stretching_makes_them_so(size: tuple[int, int], aspect: int) -> None:
+    for ratio in (Fraction(aspect), 1 / Fraction(aspect)):
+        with pytest.raises(InputError, match=r"x claims pictures of \d+x\d+ pixels.*vip reads up to 268 million pixels"):
+            check_size("x", *size, ratio)
+
+
+def enlarged(clips: Clips, name: str, target: Path) -> Path:
+    """A copy of the file with an absurd size in its header."""
+    data = bytearray(clips(name).path.read_bytes())
+    if name.endswith(".gif"):
+        data[6:10] = struct.pack("<HH", 65_535, 65_535)
+    else:
+        place = data.index(b"strf") + 12
+        assert data[place : place + 8] == struct.pack("<ii", 160, 120)
+        data[place : place + 8] = struct.pack("<ii", 30_000, 30_000)
+    target.write_bytes(data)
+    return target
+
+
+@pytest.mark.parametrize("name", ["gif.gif", "rawvideo.avi", "mjpeg.avi"])
+def test_a_header_that_claims_an_absurd_size(clips: Clips, tmp_path: Path, name: str) -> None:
+    path = enlarged(clips, name, tmp_path / name)
+    if name == "mjpeg.avi":  # the pictures say themselves how large they are
+        with Video(path) as video:
+            assert video.info().width_px == 160
+        return
+    with pytest.raises(InputError) as raised:
+        Video(path)
+    assert str(raised.value).startswith(f"{path} states no size of its pictures, or one beyond the 268 million pixels that vip reads")
+
+
+def test_a_stream_that_grows_in_its_midst_is_read_up_to_there(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The decoder itself refuses: the header states the small size."""
+    large = write(tmp_path / "large.ts", picture=lambda number: card(number + 40, 320, 240), ticks=range(50, 90)).path
+    (tmp_path / "a.ts").write_bytes(clips("h264.ts").path.read_bytes() + large.read_bytes())
+    with Video(tmp_path / "a.ts") as video:
+        numbers = [number_in(frame.image) for frame in video.frames(video.index.shown_pts.tolist())]
+    assert numbers == list(range(80))
+    monkeypatch.setattr("vip.video.container.MOST_PIXELS", 200 * 200)
+    with Video(tmp_path / "a.ts") as video:
+        numbers = [number_in(frame.image) for frame in video.frames(video.index.shown_pts.tolist())]
+        assert video.losses == ["40 damaged frames were passed over."]
+    assert numbers == list(range(40))

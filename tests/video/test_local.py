@@ -1,0 +1,152 @@
+"""A local file is read once: hashed as it passes, its packets kept for decoding, its start for other readers."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vip.video.packets
+from tests.media import Clips, number_in
+from vip.errors import InputError
+from vip.pipeline import extract
+from vip.video import FileSource, Video
+from vip.video.local import Local, LocalFile
+from vip.video.packets import PacketCache
+
+CONTAINERS = ["h264.mp4", "h264_faststart.mp4", "h264_fragmented.mp4", "h264.mkv", "h264.ts", "vp9.webm"]
+CONTAINERS += ["mpeg4.avi", "h264.h264", "mpeg2.mxf", "gif.gif"]
+CODECS = ["h264.mp4", "h264_open_gop.ts", "hevc_open_gop.mp4", "vp9.webm", "h264_444_cavlc.mp4", "h264_intra_refresh.ts", "av1.mkv"]
+DATA = bytes(range(256)) * 4000
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of all reads from local files."""
+    sizes: list[int] = []
+
+    class Counting:
+        def __init__(self, file: object) -> None:
+            self.file = file
+
+        def read(self, size: int) -> bytes:
+            data: bytes = self.file.read(size)  # type: ignore[attr-defined]
+            sizes.append(len(data))
+            return data
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.file, name)
+
+    def opening(self: LocalFile, *arguments: object) -> None:
+        plain(self, *arguments)  # type: ignore[arg-type]
+        self._file = Counting(self._file)  # type: ignore[assignment]
+
+    plain = LocalFile.__init__
+    monkeypatch.setattr(LocalFile, "__init__", opening)
+    return sizes
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_the_hash_is_that_of_the_file(clips: Clips, name: str) -> None:
+    path = clips(name).path
+    with Video(path) as video:
+        assert video.info().sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def data_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("local") / "data"
+    path.write_bytes(DATA)
+    return path
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.tuples(st.integers(0, len(DATA)), st.integers(1, 300_000)), max_size=12), st.integers(0, 12))
+def test_in_whatever_order_a_file_is_read_its_hash_is_the_same(data_file: Path, reads: list[tuple[int, int]], opened: int) -> None:
+    local = Local(FileSource(data_file))
+    file = local.open()
+    for number, (place, size) in enumerate(reads):
+        if number == opened:
+            file.opened()
+        file.seek(place)
+        data = file.read(size)
+        assert data == DATA[place : place + len(data)]
+        assert len(data) > 0 or place == len(DATA)
+    file.close()
+    assert local.sha256() == hashlib.sha256(DATA).hexdigest()
+
+
+def test_a_hash_that_nobody_waits_for_is_given_up(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(DATA)
+    local = Local(FileSource(tmp_path / "a"))
+    local.open().close()
+    local.close()
+    deadline = time.monotonic() + 10
+    while any(thread.name == "vip-hash" for thread in threading.enumerate()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not any(thread.name == "vip-hash" for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize("name", ["h264_faststart.mp4", "h264.mkv", "vp9.webm", "h264.ts", "mpeg4.avi"])
+def test_a_whole_extraction_reads_each_byte_about_once(clips: Clips, counted: list[int], tmp_path: Path, name: str) -> None:
+    path = clips(name).path
+    extract(path, out=tmp_path / "run", keyframes=4)
+    assert 0.9 * path.stat().st_size <= sum(counted) <= 1.15 * path.stat().st_size
+
+
+def test_readers_that_are_opened_later_read_nothing_to_open(clips: Clips, counted: list[int]) -> None:
+    with Video(clips("h264.mp4").path) as video:
+        before = sum(counted)
+        for _ in range(3):
+            with video.reopen() as twin:
+                assert len(list(twin.frames(video.index.shown_pts.tolist()))) == 40
+        assert sum(counted) == before
+
+
+def test_a_file_that_has_gone_is_said(clips: Clips, tmp_path: Path) -> None:
+    path = tmp_path / "a.mp4"
+    path.write_bytes(clips("h264.mp4").path.read_bytes())
+    with Video(path) as video:
+        path.unlink()
+        with pytest.raises(InputError, match=r"a\.mp4 was there and is not any more"):
+            video.info()
+
+
+# ---------------------------------------------------------------- packets
+
+
+@pytest.mark.parametrize("name", CODECS)
+@pytest.mark.parametrize("most_bytes", [0, 6000, 20_000, 2**25])
+def test_pictures_are_the_same_however_many_packets_are_kept(
+    clips: Clips, monkeypatch: pytest.MonkeyPatch, name: str, most_bytes: int
+) -> None:
+    path = clips(name).path
+    monkeypatch.setattr(PacketCache.__init__, "__defaults__", (most_bytes,))
+    with Video(path) as video:
+        stamps = video.index.shown_pts.tolist()
+        numbers = {frame.pts: number_in(frame.image) for frame in video.frames(stamps)}
+        assert list(numbers.values()) == list(range(40))
+        for stamp in (stamps[0], stamps[-1], stamps[13], *video.index.sync_pts.tolist()):
+            with video.reopen() as twin:
+                assert [number_in(frame.image) for frame in twin.frames([stamp])] == [numbers[stamp]]
+        assert sum(packet.size + vip.video.packets.OVERHEAD_BYTES for packet in video._cached) <= most_bytes
+
+
+def test_sync_packets_take_the_place_of_others(clips: Clips) -> None:
+    with Video(clips("h264.mp4").path) as video:
+        packets = [packet for packet in map(video._cached.get, range(len(video.index))) if packet is not None]
+    assert len(packets) == 40
+    sync_bytes = sum(packet.size + vip.video.packets.OVERHEAD_BYTES for packet in packets if packet.is_keyframe)
+    cache = PacketCache(sync_bytes)
+    for position, packet in enumerate(packets):
+        cache.keep(position, packet)
+    assert [packet.is_keyframe for packet in cache] == [True] * 4
+    cache.clear()
+    assert len(cache) == 0
+    cache.keep(0, packets[0])
+    assert len(cache) == 1

@@ -1,0 +1,164 @@
+"""What the user named: files, addresses, folders, patterns and lists of pictures; and what is shown and kept of them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from tests.media import card
+from tests.video.drawing import animate, hole, write
+from vip.errors import InputError
+from vip.video.source import AddressSource, FileSource, PicturesSource, contents, pictures, sha256_of, source_of
+
+SECRETS = "https://anna:pa%40ss@example.org:8443/a/My%20clip.mp4?token=hidden#t=5"
+
+
+@pytest.fixture
+def frames(tmp_path: Path) -> Path:
+    for name in ("shot_0001.png", "shot_0002.png", "shot_0010.png", "shot_3.png", "other.jpg"):
+        write(tmp_path / "frames" / name, card(1, 32, 24))
+    return tmp_path / "frames"
+
+
+def test_a_path_is_a_file(tmp_path: Path) -> None:
+    assert source_of(tmp_path / "a.mp4") == source_of(str(tmp_path / "a.mp4")) == FileSource(tmp_path / "a.mp4")
+
+
+def test_what_a_file_is_known_again_by(tmp_path: Path) -> None:
+    (tmp_path / "a.b.mp4").write_bytes(b"12345")
+    source = FileSource(tmp_path / "a.b.mp4")
+    assert (source.name, source.stem, source.location, str(source)) == ("a.b.mp4", "a.b", str(source.path), str(source.path))
+    assert source.state() == (5, source.path.stat().st_mtime_ns)
+    assert source.sha256() == sha256_of(source.path) == hashlib.sha256(b"12345").hexdigest()
+    source.path.unlink()
+    assert source.state() is None
+
+
+@pytest.mark.parametrize("address", ["http://example.org/a.mp4", "HTTPS://example.org/a.mp4?x=1"])
+def test_http_addresses_are_addresses(address: str) -> None:
+    assert source_of(address) == AddressSource(address)
+
+
+def test_neither_login_nor_query_of_an_address_is_shown() -> None:
+    source = AddressSource(SECRETS)
+    assert source.location == str(source) == "https://example.org:8443/a/My%20clip.mp4"
+    assert (source.name, source.stem) == ("My clip.mp4", "My clip")
+    assert source.sha256() is None
+
+
+@pytest.mark.parametrize(
+    ("address", "stem"),
+    [
+        ("http://example.org", "example"),
+        ("http://example.org/", "example"),
+        ("http://example.org/get?id=7", "get"),
+        ("http://example.org/a%2Fb.mp4", "a_b"),
+        ("http://example.org/..%2F..%2Fetc", "_."),
+        ("http://example.org/%2e%2e", "example"),
+        ("http://example.org/.hidden.mp4", "hidden"),
+        ("http://example.org/" + "x" * 400 + ".mp4", "x" * 120),
+        ("http://example.org/%00.mp4", "_"),
+    ],
+)
+def test_run_folders_of_addresses_have_safe_names(address: str, stem: str) -> None:
+    assert AddressSource(address).stem == stem
+
+
+@pytest.mark.parametrize("address", ["rtsp://camera/1", "ftp://example.org/a.mp4", "s3://bucket/a.mp4", "file:///etc/passwd"])
+def test_other_addresses_are_refused(address: str) -> None:
+    with pytest.raises(InputError, match=r"addresses of the kind \w+:// are not read"):
+        source_of(address)
+
+
+# ---------------------------------------------------------------- pictures
+
+
+def test_a_folder_of_pictures_is_one_video(frames: Path) -> None:
+    source = source_of(frames)
+    assert isinstance(source, PicturesSource)
+    assert len(source.paths) == 5
+    assert (source.stem, source.location, str(source)) == ("frames", str(frames), str(frames))
+
+
+def test_a_folder_named_by_dots_has_the_name_of_the_folder(frames: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(frames)
+    assert source_of(".").stem == "frames"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("shot_%04d.png", ["shot_0001.png", "shot_0002.png", "shot_0010.png"]),
+        ("shot_%d.png", ["shot_0001.png", "shot_0002.png", "shot_0010.png", "shot_3.png"]),
+        ("shot_%1d.png", ["shot_0001.png", "shot_0002.png", "shot_0010.png", "shot_3.png"]),
+    ],
+)
+def test_a_pattern_is_the_files_that_fit_it(frames: Path, pattern: str, names: list[str]) -> None:
+    source = source_of(frames / pattern)
+    assert isinstance(source, PicturesSource)
+    assert [path.name for path in source.paths] == names
+    assert source.stem == "shot"
+
+
+def test_a_pattern_of_digits_alone_has_the_name_of_its_folder(frames: Path) -> None:
+    write(frames / "01.png", card(1, 32, 24))
+    assert source_of(frames / "%02d.png").stem == "frames"
+
+
+def test_a_pattern_that_nothing_fits_is_refused(frames: Path) -> None:
+    with pytest.raises(InputError, match=r"shot_%06d\.png: no file in .*frames fits this pattern"):
+        source_of(frames / "shot_%06d.png")
+    with pytest.raises(InputError, match="cannot be read"):
+        source_of(frames / "nowhere" / "%d.png")
+
+
+def test_a_file_that_is_named_like_a_pattern_is_a_file(frames: Path) -> None:
+    write(frames / "a%d.png", card(1, 32, 24))
+    assert source_of(frames / "a%d.png") == PicturesSource((frames / "a%d.png",), frames / "a%d.png", "a%d")
+
+
+def test_pictures_in_a_list_are_one_video(frames: Path) -> None:
+    source = source_of([frames / "shot_3.png", str(frames / "other.jpg"), frames / "shot_3.png"])
+    assert isinstance(source, PicturesSource)
+    assert source.paths == (frames / "shot_3.png", frames / "other.jpg")
+    assert (source.stem, source.location) == ("frames", str(frames))
+
+
+def test_pictures_of_several_folders_are_named_after_what_is_above(frames: Path, tmp_path: Path) -> None:
+    other = write(tmp_path / "more" / "a.png", card(1, 32, 24))
+    assert source_of([frames / "shot_3.png", other]).stem == tmp_path.name
+
+
+def test_a_list_with_something_else_in_it_is_refused(frames: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.mp4").write_bytes(b"x")
+    with pytest.raises(InputError, match=r"a\.mp4 is not a picture"):
+        pictures([frames / "shot_3.png", tmp_path / "a.mp4"])
+    with pytest.raises(InputError, match=r"b\.png does not exist"):
+        pictures([frames / "shot_3.png", tmp_path / "b.png"])
+    with pytest.raises(InputError, match="No pictures"):
+        pictures([])
+
+
+def test_a_folder_with_neither_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").touch()
+    with pytest.raises(InputError, match="is a folder without videos or pictures"):
+        source_of(tmp_path)
+
+
+def test_a_folder_of_videos_is_no_video(tmp_path: Path) -> None:
+    (tmp_path / "a.mp4").touch()
+    with pytest.raises(InputError, match=r"is a folder of videos\. Give one of them\."):
+        source_of(tmp_path)
+
+
+def test_animations_are_videos_and_not_pictures(frames: Path) -> None:
+    for name in ("moving.webp", "moving.png"):
+        path = animate(frames / name, [hole(0), hole(1)], [50, 50])
+        assert source_of(path) == FileSource(path)
+        with pytest.raises(InputError, match="is not a picture"):
+            pictures([path, frames / "other.jpg"])
+    videos, shown = contents(frames)
+    assert [path.name for path in videos] == ["moving.png", "moving.webp"]
+    assert len(shown) == 5
