@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.terminal import Done, HoldingServer, end, environment, start, vip
+from tests.cli.terminal import ROOT, Done, HoldingServer, end, environment, start, vip
 from tests.clips import SAMPLE, clip, result
 from vip.store import load_run
 
@@ -34,7 +34,7 @@ def slow(tmp_path: Path) -> dict[str, str]:
     (tmp_path / "package" / "vip_slow.py").write_text(SLOW)
     (tmp_path / "package" / "vip_slow-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: vip-slow\nVersion: 1\n")
     (tmp_path / "package" / "vip_slow-1.dist-info" / "entry_points.txt").write_text("[vip.embedders]\nslow = vip_slow:Slow\n")
-    return {"PYTHONPATH": str(tmp_path / "package")}
+    return {"PYTHONPATH": os.pathsep.join([str(tmp_path / "package"), str(ROOT)])}
 
 
 def wait_for(path: Path) -> None:
