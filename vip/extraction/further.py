@@ -28,14 +28,14 @@ FARTHEST_PACKETS = 300  # decoding more than this for one calmer frame is too de
 def look_further(
     video: Reader, looks: Sequence[Look], bad: Sequence[int], reference: Sequence[float], looker: Looker, *, advance: Callable[[], None]
 ) -> list[Look]:
-    """A good frame for each bad one, where there is one before the next good candidate and within 1.5 s.
+    """A good frame for each bad one that has no other candidate within 1.5 s behind it, where there is one in that time.
 
     Args:
         looks: all candidates in time order.
         bad: indices of the bad ones among them.
         reference: sharpness of the surroundings of each candidate.
     """
-    probes = {index: _probes(video, looks, index, set(bad)) for index in bad}
+    probes = {index: _probes(video, looks, index) for index in bad}
     wanted = {pts: index for index in bad if (pts := next(iter(probes[index]), None)) is not None}
 
     def work(reader: Reader, batch: Sequence[int]) -> Iterator[Look]:
@@ -48,8 +48,11 @@ def look_further(
     return mark_restless(video.index, in_parallel(video, sorted(wanted), work))
 
 
-def _probes(video: Reader, looks: Sequence[Look], index: int, bad: set[int]) -> list[int]:
-    """PTS behind a bad candidate, 0.2 s apart; none where another candidate comes so soon that it shows the rest of the shot."""
+def _probes(video: Reader, looks: Sequence[Look], index: int) -> list[int]:
+    """PTS behind a bad candidate, 0.2 s apart.
+
+    None where another candidate comes so soon that it shows the rest of the shot, or where decoding so far is too dear.
+    """
     if index + 1 < len(looks) and looks[index + 1].time_s - looks[index].time_s < FURTHEST_S:
         return []
     if video.effort(looks[index].pts) > FARTHEST_PACKETS:
