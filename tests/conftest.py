@@ -7,11 +7,13 @@ import os
 import hypothesis
 import pytest
 
-from tests.media import Clips
+import vip.video.reader
+from tests.media import Clips, SpyDecoder
 
-# The same examples at every run; HYPOTHESIS_PROFILE=search looks for new ones.
-hypothesis.settings.register_profile("same", derandomize=True)
-hypothesis.settings.register_profile("search")
+# The same examples at every run; HYPOTHESIS_PROFILE=search looks for new ones. A busy machine is no failure.
+PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile("same", PATIENT, derandomize=True)
+hypothesis.settings.register_profile("search", PATIENT)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
@@ -19,3 +21,12 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 def clips(tmp_path_factory: pytest.TempPathFactory) -> Clips:
     """Small video files by name, written when they are first asked for."""
     return Clips(tmp_path_factory.mktemp("clips"))
+
+
+@pytest.fixture
+def given_packets(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """PTS of the packets that decoders are given from now on."""
+    given: list[int | None] = []
+    real = vip.video.reader.decoder_of
+    monkeypatch.setattr(vip.video.reader, "decoder_of", lambda stream, threads: SpyDecoder(real(stream, threads), given))
+    return given

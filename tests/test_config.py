@@ -58,6 +58,7 @@ VALUES = {
         "start": 1.5,
         "end": 9.0,
         "stream": 1,
+        "timeout": 60.0,
     },
     CaptionSettings: {"engine": "e", "base_url": "http://b/v1", "detector": "d"},
 }

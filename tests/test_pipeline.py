@@ -254,11 +254,11 @@ def killed_at(write: int) -> Iterator[None]:
     whole = store.replacing
 
     @contextmanager
-    def replacing(path: Path) -> Iterator[BytesIO]:
+    def replacing(path: Path, *, durable: bool = False) -> Iterator[BytesIO]:
         nonlocal count
         count += 1
         if count < write:
-            with whole(path) as file:
+            with whole(path, durable=durable) as file:
                 yield file  # type: ignore[misc]
             return
         buffer = BytesIO()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import vip.video.reader
-from tests.media import FRAMES, RECIPES, Clips, SpyDecoder, linear, number_in
+from tests.media import FRAMES, RECIPES, Clips, linear, number_in
 from vip.records import Image
 from vip.video import Video
 
@@ -33,15 +32,6 @@ def truth(clips: Clips) -> Callable[[str], dict[int, Image]]:
         return known[name]
 
     return look_up
-
-
-@pytest.fixture
-def given_packets(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int | None]]:
-    """PTS of the packets that decoders are given from now on."""
-    given: list[int | None] = []
-    real = vip.video.reader.decoder_of
-    monkeypatch.setattr(vip.video.reader, "decoder_of", lambda stream, threads: SpyDecoder(real(stream, threads), given))
-    return given
 
 
 @pytest.mark.parametrize("name", RECIPES)

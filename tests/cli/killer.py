@@ -36,10 +36,10 @@ def kill_in_write(number: int) -> None:
     count = mmap(-1, 1)  # which a fork shares
 
     @contextmanager
-    def replacing(path: Path) -> Iterator[IO[bytes]]:
+    def replacing(path: Path, *, durable: bool = False) -> Iterator[IO[bytes]]:
         count[0] += 1
         if count[0] != number:
-            with _whole(path) as file:
+            with _whole(path, durable=durable) as file:
                 yield file
             return
         buffer = BytesIO()

@@ -1,4 +1,4 @@
-"""Candidates for pruners: unit vectors at angles, so that every likeness is a cosine that can be read off."""
+"""Candidates for pruners, and unit vectors at angles, so that every likeness is a cosine that can be read off."""
 
 from __future__ import annotations
 
@@ -10,6 +10,25 @@ from vip.protocols import Prunable
 from vip.records import Embeddings
 
 
+def prunable(
+    embeddings: Embeddings,
+    *,
+    people: Sequence[bool] | None = None,
+    times_s: Sequence[float] | None = None,
+    sharpness: Sequence[float] | None = None,
+    restless: Sequence[bool] | None = None,
+) -> Prunable:
+    """Frames with these vectors; by default one a second, without people, all equally sharp and calm."""
+    count = len(embeddings)
+    return Prunable(
+        embeddings,
+        times_s=list(times_s or range(count)),
+        has_people=list(people or [False] * count),
+        sharpness=list(sharpness or [100.0] * count),
+        restless=list(restless or [False] * count),
+    )
+
+
 def at_angles(degrees: Sequence[float], *, people: Sequence[bool] | None = None, texts: Sequence[float] | None = None) -> Prunable:
     """One frame a second; the cosine of two pictures is that of the angle between them. Texts are all the same by default."""
 
@@ -17,9 +36,7 @@ def at_angles(degrees: Sequence[float], *, people: Sequence[bool] | None = None,
         turned = np.radians(np.array(angles, np.float64))
         return np.stack([np.cos(turned), np.sin(turned)], axis=1).astype(np.float32)
 
-    count = len(degrees)
-    embeddings = Embeddings(vectors(degrees), vectors(texts or [0.0] * count), "test")
-    return Prunable(embeddings, [float(second) for second in range(count)], list(people or [False] * count))
+    return prunable(Embeddings(vectors(degrees), vectors(texts or [0.0] * len(degrees)), "test"), people=people)
 
 
 def kept(frames: Prunable, dropped: Sequence[int]) -> list[int]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.media import Clips, remux
 from vip.errors import BackendError
-from vip.extraction.candidates import FEWEST_AT_LEAST, FEWEST_PER_KEYFRAME, MOST_AT_LEAST, SyncSampler, fill, thin
+from vip.extraction.candidates import FEWEST_AT_LEAST, FEWEST_PER_KEYFRAME, LONG_GOP, MOST_AT_LEAST, SyncSampler, fill, thin
 from vip.records import Frame, PacketIndex
 from vip.video import Video
 
@@ -107,9 +107,14 @@ def test_sync_takes_the_sync_frames_where_they_are_enough() -> None:
 
 
 def test_sync_adds_frames_where_sync_frames_are_too_few() -> None:
-    chosen = SyncSampler(None).sample(source(1000, 1000), keyframes=12)
-    assert len(chosen) == 36
-    assert len(SyncSampler(None).sample(source(1000, 1000), keyframes=1)) == FEWEST_AT_LEAST
+    assert len(SyncSampler(None).sample(source(1000, 500), keyframes=12)) == 3 * 12
+    assert len(SyncSampler(None).sample(source(1000, 500), keyframes=1)) == FEWEST_AT_LEAST
+
+
+def test_sync_adds_twice_as_many_where_the_decoder_passes_over_every_frame_anyway() -> None:
+    assert len(SyncSampler(None).sample(source(LONG_GOP, LONG_GOP), keyframes=12)) == 3 * 12
+    assert len(SyncSampler(None).sample(source(LONG_GOP + 1, LONG_GOP + 1), keyframes=12)) == 6 * 12
+    assert len(SyncSampler(None).sample(source(LONG_GOP + 1, LONG_GOP + 1), keyframes=1)) == FEWEST_AT_LEAST
 
 
 def test_sync_thins_out_a_file_of_nothing_but_sync_frames() -> None:

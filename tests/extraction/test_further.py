@@ -10,9 +10,9 @@ import cv2
 import numpy as np
 import pytest
 
-import vip.video.reader
 from tests.extraction.looks import picture
-from tests.media import Clip, SpyDecoder, write
+from tests.media import Clip, write
+from vip.extraction import further
 from vip.extraction.further import FURTHEST_S, look_further
 from vip.extraction.quality import references, verdict
 from vip.extraction.scan import Look, Looker, scan
@@ -103,10 +103,34 @@ def test_nothing_stands_in_for_a_shot_that_shows_nothing(tmp_path: Path) -> None
     assert len(looks) == 3
 
 
-def test_what_the_next_good_candidate_shows_needs_no_other_to_show_it(tmp_path: Path) -> None:
-    path = film(tmp_path / "a.mp4", lambda frame: BLACK if frame < 25 else SCENES[1]).path
-    _, found, told = stand_ins(path, [0, SHOT, SHOT + 25, 2 * SHOT])
-    assert (found, told) == ([], 1)
+@pytest.mark.parametrize("following", [SHOT + 10, SHOT + 25, SHOT + 37])
+def test_nothing_is_sought_where_another_candidate_comes_soon(tmp_path: Path, given_packets: list[int | None], following: int) -> None:
+    path = film(tmp_path / "a.mp4", lambda frame: BLACK if frame < 10 else SCENES[1]).path
+    with Video(path) as video:
+        looks = scan(video, video.index.shown_pts[[0, SHOT, following, 2 * SHOT]].tolist(), LOOKER, advance=lambda: None)
+        reference = references([look.measured for look in looks])
+        given_packets.clear()
+        assert look_further(video, looks, [1], reference, LOOKER, advance=lambda: None) == []
+        assert given_packets == []
+        reaching = [looks[0], looks[1], looks[3]]
+        assert look_further(video, reaching, [1], reference, LOOKER, advance=lambda: None)
+
+
+@pytest.mark.parametrize(("packets", "sought"), [(SHOT, False), (SHOT + 1, True)])
+def test_nothing_is_sought_where_decoding_so_far_is_too_dear(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given_packets: list[int | None], packets: int, sought: bool
+) -> None:
+    path = write(
+        tmp_path / "a.mp4", frames=2 * SHOT, gop=1000, picture=lambda number: BLACK if SHOT <= number < SHOT + 10 else SCENES[0],
+        options={"bf": "0", "x264-params": "scenecut=0"},
+    ).path  # fmt: skip
+    monkeypatch.setattr(further, "FARTHEST_PACKETS", packets)
+    with Video(path) as video:
+        looks = scan(video, video.index.shown_pts[[0, SHOT]].tolist(), LOOKER, advance=lambda: None)
+        assert video.effort(looks[1].pts) == SHOT + 1
+        given_packets.clear()
+        found = look_further(video, looks, [1], references([look.measured for look in looks]), LOOKER, advance=lambda: None)
+    assert bool(found) == bool(given_packets) == sought
 
 
 def test_what_comes_after_a_second_and_a_half_is_another_story(tmp_path: Path) -> None:
@@ -117,7 +141,7 @@ def test_what_comes_after_a_second_and_a_half_is_another_story(tmp_path: Path) -
 
 def test_of_several_bad_candidates_in_a_row_the_last_looks_on(tmp_path: Path) -> None:
     path = film(tmp_path / "a.mp4", lambda frame: BLACK if frame < 30 else SCENES[1]).path
-    looks, (found,), told = stand_ins(path, [0, SHOT, SHOT + 10, SHOT + 20, 2 * SHOT])
+    looks, (found,), told = stand_ins(path, [0, SHOT, SHOT + 5, SHOT + 10, 2 * SHOT])
     assert found.stands_in_for == looks[3].pts
     assert found.time_s >= (SHOT + 30) / RATE
     assert told == 1
@@ -142,12 +166,10 @@ def test_the_stand_ins_do_not_depend_on_the_number_of_workers(tmp_path: Path, mo
     assert len(alone) == 1
 
 
-def test_decoding_stops_soon_behind_the_first_good_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decoding_stops_soon_behind_the_first_good_frame(tmp_path: Path, given_packets: list[int | None]) -> None:
     path = film(tmp_path / "a.mp4", lambda frame: BLACK if frame < 3 else SCENES[1]).path
-    given: list[int | None] = []
-    real = vip.video.reader.decoder_of
     with Video(path) as video:
         looks = scan(video, video.index.sync_pts.tolist(), LOOKER, advance=lambda: None)
-        monkeypatch.setattr(vip.video.reader, "decoder_of", lambda stream, threads: SpyDecoder(real(stream, threads), given))
+        given_packets.clear()
         assert look_further(video, looks, [1], references([look.measured for look in looks]), LOOKER, advance=lambda: None)
-    assert len(given) <= 25, "the good frame, two behind it, and what the decoder holds back"
+    assert len(given_packets) <= 25, "the good frame, two behind it, and what the decoder holds back"

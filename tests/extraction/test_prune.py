@@ -1,4 +1,4 @@
-"""Algorithm 1 against the paper: a plain O(n²) reading of its pseudo-code is the reference."""
+"""Algorithm 1 against the paper: a plain O(n²) reading of its pseudo-code is the reference; and that each scene keeps a frame."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.extraction.pruning import at_angles, kept, prunable
 from vip.extraction.prune import Algorithm1, Removal, prune
-from vip.protocols import Prunable
+from vip.extraction.scenes import representatives
 from vip.records import Embeddings, Vectors
 
 
@@ -24,8 +25,11 @@ def embeddings(image: Sequence[Sequence[float]], text: Sequence[Sequence[float]]
     return Embeddings(unit(rows), unit(np.array(text, np.float64)) if text is not None else np.ones((len(rows), 1), np.float32), "test")
 
 
-def as_the_paper_says(vectors: Embeddings, has_people: Sequence[bool], keep: int, text_weight: float) -> list[Removal]:
-    """while len(k) > f: score every frame against its neighbours, remove the argmax; people only beside people."""
+def as_the_paper_says(
+    vectors: Embeddings, has_people: Sequence[bool], keep: int, text_weight: float, held: Sequence[bool] | None = None
+) -> list[Removal]:
+    """while len(k) > f: score every frame against its neighbours, remove the argmax; people only beside people, what is held last."""
+    held = held or [False] * len(vectors)
     remaining = list(range(len(vectors)))
     removals = []
     while len(remaining) > keep:
@@ -40,8 +44,10 @@ def as_the_paper_says(vectors: Embeddings, has_people: Sequence[bool], keep: int
                 links.append((1 - text_weight) * image + text_weight * text)
             scores.append(sum(links) / len(links) if links else 0.0)
             allowed.append(not has_people[frame] or any(has_people[other] for other in around))
-        lifted = not any(allowed)
-        place = max((p for p in range(len(remaining)) if lifted or allowed[p]), key=lambda p: (scores[p], -p))
+        loose = [p for p, frame in enumerate(remaining) if not held[frame]]
+        may_go = [p for p in loose if allowed[p]] or loose or range(len(remaining))
+        lifted = bool(loose) and not any(allowed[p] for p in loose)
+        place = max(may_go, key=lambda p: (scores[p], -p))
         around = tuple(remaining[other] for other in (place - 1, place + 1) if 0 <= other < len(remaining))
         removals.append(Removal(len(removals) + 1, remaining[place], scores[place], around, lifted))
         del remaining[place]
@@ -62,6 +68,19 @@ def problems(draw: st.DrawFn) -> tuple[Embeddings, list[bool], int, float]:
 def test_prune_does_what_the_paper_says_ties_included(problem: tuple[Embeddings, list[bool], int, float]) -> None:
     vectors, people, keep, text_weight = problem
     assert prune(vectors, people, keep=keep, text_weight=text_weight) == as_the_paper_says(vectors, people, keep, text_weight)
+
+
+@given(problems(), st.data())
+@settings(max_examples=200, deadline=None)
+def test_what_is_held_goes_last_and_all_else_as_the_paper_says(
+    problem: tuple[Embeddings, list[bool], int, float], data: st.DataObject
+) -> None:
+    vectors, people, keep, text_weight = problem
+    held = data.draw(st.lists(st.booleans(), min_size=len(vectors), max_size=len(vectors)))
+    removals = prune(vectors, people, keep=keep, held=held, text_weight=text_weight)
+    assert removals == as_the_paper_says(vectors, people, keep, text_weight, held)
+    order = [held[removal.index] for removal in removals]
+    assert order == sorted(order), "no held frame goes while another is left"
 
 
 @given(problems())
@@ -122,40 +141,73 @@ def test_a_hundred_thousand_candidates_are_no_obstacle() -> None:
     assert len(removals) == 99_988
 
 
-@pytest.mark.parametrize(("flags", "keep"), [([False], 1), ([False] * 2, 0)])
-def test_arguments_that_do_not_fit_are_refused(flags: list[bool], keep: int) -> None:
+@pytest.mark.parametrize(("flags", "held", "keep"), [([False], None, 1), ([False] * 2, None, 0), ([False] * 2, [True], 1)])
+def test_arguments_that_do_not_fit_are_refused(flags: list[bool], held: list[bool] | None, keep: int) -> None:
     with pytest.raises(ValueError, match="vectors"):
-        prune(embeddings([[1, 0], [0, 1]]), flags, keep=keep)
+        prune(embeddings([[1, 0], [0, 1]]), flags, keep=keep, held=held)
+
+
+# ---------------------------------------------------------------- the pruner
 
 
 @given(problems())
 @settings(max_examples=100, deadline=None)
-def test_the_pruner_logs_what_algorithm_1_does(problem: tuple[Embeddings, list[bool], int, float]) -> None:
+def test_the_pruner_keeps_a_frame_a_scene_and_logs_how_algorithm_1_drops_the_others(
+    problem: tuple[Embeddings, list[bool], int, float],
+) -> None:
     vectors, people, keep, _ = problem
-    frames = Prunable(vectors, [float(second) for second in range(len(vectors))], people)
+    frames = prunable(vectors, people=people)
     thinned = Algorithm1(None).prune(frames, keep=keep, redundant=0.8)
-    removals = prune(vectors, people, keep=keep)
+    stand_for = representatives(frames, min(keep, len(vectors)))
+    removals = prune(vectors, people, keep=keep, held=[row in stand_for for row in range(len(vectors))])
     assert [(drop.index, drop.step, drop.score, drop.neighbours) for drop in thinned.drops] == [
         (removal.index, removal.step, removal.score, removal.neighbours) for removal in removals
     ]
-    whole = prune(vectors, people, keep=1)
+    assert kept(frames, [drop.index for drop in thinned.drops]) == sorted(stand_for) == sorted(thinned.reasons)
+
+
+@given(problems())
+@settings(max_examples=100, deadline=None)
+def test_the_curve_is_that_of_the_paper_whatever_is_kept(problem: tuple[Embeddings, list[bool], int, float]) -> None:
+    vectors, people, keep, _ = problem
+    thinned = Algorithm1(None).prune(prunable(vectors, people=people), keep=keep, redundant=0.8)
+    whole = as_the_paper_says(vectors, people, 1, 0.5)
     assert dict(thinned.curve) == {len(vectors) - removal.step + 1: removal.score for removal in whole}
 
 
 @given(problems(), st.sampled_from([-1.0, 0.0, 0.4, 0.8, 1.0]))
 @settings(max_examples=200, deadline=None)
-def test_auto_drops_while_the_next_is_redundant_and_lifts_no_rule(
+def test_auto_keeps_as_many_as_the_paper_leaves_where_the_next_is_not_redundant_or_the_people_rule_would_be_lifted(
     problem: tuple[Embeddings, list[bool], int, float], redundant: float
 ) -> None:
     vectors, people, _, _ = problem
-    frames = Prunable(vectors, [0.0] * len(vectors), people)
+    frames = prunable(vectors, people=people)
     drops = Algorithm1(None).prune(frames, keep=None, redundant=redundant).drops
-    whole = prune(vectors, people, keep=1)
-    assert len(drops) < len(vectors)
-    assert all(drop.score >= redundant for drop in drops)
+    whole = as_the_paper_says(vectors, people, 1, 0.5)
+    assert all(removal.score >= redundant and not removal.lifted_people_rule for removal in whole[: len(drops)])
     if len(drops) < len(whole):
         following = whole[len(drops)]
         assert following.score < redundant or following.lifted_people_rule
+    assert drops == Algorithm1(None).prune(frames, keep=len(vectors) - len(drops), redundant=redundant).drops
+
+
+def test_a_short_scene_between_two_that_it_is_a_little_like_is_kept() -> None:
+    """Algorithm 1 alone drops it before the second of two frames that show the same."""
+    frames = at_angles([-100, 0, 48, 98, 200, 204, 300])
+    assert [removal.index for removal in prune(frames.embeddings, frames.has_people, keep=6)] == [2]
+    assert [drop.index for drop in Algorithm1(None).prune(frames, keep=6, redundant=0.8).drops] in ([4], [5])
+
+
+def test_each_keyframe_says_which_scene_it_stands_for() -> None:
+    thinned = Algorithm1(None).prune(at_angles([0, 2, 4, 90, 150, 152]), keep=3, redundant=0.8)
+    assert {reason for row, reason in thinned.reasons.items() if row < 3} == {"kept: stands for the scene from 0:00.00 to 0:02.00"}
+    assert thinned.reasons[3] == "kept: unlike those beside it"
+    assert {reason for row, reason in thinned.reasons.items() if row > 3} == {"kept: stands for the scene from 0:04.00 to 0:05.00"}
+
+
+def test_of_no_frames_none_is_dropped() -> None:
+    assert list(Algorithm1(None).prune(at_angles([]), keep=3, redundant=0.8).drops) == []
+    assert list(Algorithm1(None).prune(at_angles([]), keep=None, redundant=0.8).drops) == []
 
 
 def test_links_of_long_vectors_are_the_dot_products_to_the_last_bit() -> None:

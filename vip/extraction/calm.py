@@ -55,7 +55,8 @@ class Calm:
         """PTS of calm frames behind changes of the picture that no sync frame shows: the `most` strongest, in time order."""
         shown, sync = self._index.shown_pts * float(self._index.time_base), self._index.sync_pts * float(self._index.time_base)
         usual = np.fmax(self._mean(shown, BEFORE_CHANGE_S), self._mean(shown, USUAL_AFTER_S)) + self._least
-        strength = np.nan_to_num(self._mean(shown, CHANGE_S) / usual)
+        with np.errstate(invalid="ignore"):  # 0 / 0 where no packet but the sync ones holds anything
+            strength = np.nan_to_num(self._mean(shown, CHANGE_S) / usual)
         following = np.searchsorted(sync, shown, side="right")
         behind = shown - np.concatenate([[-np.inf], sync])[following]
         ahead = np.concatenate([sync, [np.inf]])[following] - shown

@@ -52,7 +52,7 @@ def bad_frames(looks: Sequence[Look], min_sharpness: float | None) -> dict[int, 
     calmer = {look.stands_in_for: other for other, look in enumerate(looks) if look.stands_in_for is not None}
     for index in sorted(set(range(len(looks))) - set(dropped)):
         other = calmer.get(looks[index].pts)
-        if other is not None and other not in dropped:
+        if looks[index].restless and other is not None and other not in dropped:
             reason = f"dropped: beside a change of shot; at {clock(looks[other].time_s)} the same shot is calm"
             dropped[index] = Decision(kept=False, rule="restless", reason=reason, neighbours=(other,))
     for index in sorted(set(range(len(looks))) - set(dropped), key=lambda index: looks[index].measured.quality.contrast):

@@ -28,7 +28,7 @@ FARTHEST_PACKETS = 300  # decoding more than this for one calmer frame is too de
 def look_further(
     video: Reader, looks: Sequence[Look], bad: Sequence[int], reference: Sequence[float], looker: Looker, *, advance: Callable[[], None]
 ) -> list[Look]:
-    """A good frame for each bad one, where there is one before the next good candidate and within 1.5 s.
+    """A good frame for each bad one that has no other candidate within 1.5 s behind it, where there is one in that time.
 
     Args:
         looks: all candidates in time order.
@@ -50,7 +50,7 @@ def look_further(
 
 
 def _probes(video: Reader, calm: Calm, looks: Sequence[Look], index: int, bad: set[int]) -> list[int]:
-    """PTS behind a bad candidate, 0.2 s apart; none where another candidate shows the rest of the shot."""
+    """PTS behind a bad candidate, 0.2 s apart; none where another candidate shows the rest of the shot, or decoding so far is too dear."""
     following = looks[index + 1] if index + 1 < len(looks) else None
     if following and (following.time_s - looks[index].time_s < FURTHEST_S or (index + 1 not in bad and calm.goes_on(looks[index].pts))):
         return []

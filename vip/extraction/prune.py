@@ -45,6 +45,8 @@ class Algorithm1:
 
         Without `keep` as many remain as plain Algorithm 1 leaves where it meets `redundant`.
         """
+        if len(frames) == 0:
+            return Thinned([], "kept", redundant)
         plain = prune(frames.embeddings, frames.has_people, keep=1)
         left = min(keep, len(frames)) if keep else len(frames) - sum(1 for _ in takewhile(lambda it: _may_go(it, redundant), plain))
         stand_for = representatives(frames, left)
