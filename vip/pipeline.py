@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path, PurePath
 from time import perf_counter
 from typing import Any
@@ -26,12 +26,12 @@ from vip.extraction.amount import expected, redundant_cosine
 from vip.extraction.decide import CHOSEN, Seen, decide
 from vip.extraction.decoded import DecodedPictures
 from vip.extraction.looking import Search, look_at, lost
-from vip.extraction.pictures import keyframes_of, pictures_in
+from vip.extraction.pictures import keyframes_of, pictures_in, working_picture
 from vip.extraction.scan import Looker
 from vip.extraction.seen import looks_of
 from vip.isolation.parent import apart
 from vip.protocols import Engine, Observer, Silent
-from vip.records import Candidate, Failure, Keyframe, Manifest, Origin, Record, VideoInfo
+from vip.records import Candidate, Detection, Failure, Keyframe, Manifest, Origin, Record, VideoInfo
 from vip.store import Run
 from vip.video import Reader, Source, open_video, source_of
 
@@ -181,6 +181,7 @@ def _choose(video: Reader, folder: Path, settings: ExtractSettings, observer: Ob
         min_sharpness=settings.min_sharpness,
         exact=getattr(sampler, "exact", True),
         insistent=sampler.name == "sync" and settings.keyframes != "auto",  # other samplers chose what they mean
+        by_scene=pruner.name == "algorithm1",
         keeper=decoded,
         observer=observer,
     )
@@ -244,6 +245,13 @@ def write_keyframes(folder: Path, manifest: Manifest, observer: Observer, video:
         raise InputError(f"{manifest.video.path}: {len(failed)} keyframes could be decoded before and cannot now. Did the file change?")
     for pts in names.keys() - set(missing):  # written before; pictures in a row have each a size of its own
         shapes[pts] = store.read_picture(folder / store.PICTURES / names[pts]).shape
+    detector = cache(registry.detector)  # made only where it is needed
+
+    def objects_in(row: Candidate, picture: Path) -> tuple[Detection, ...]:
+        if row.detections is not None:
+            return row.detections
+        return tuple(detector(manifest.backends["detector"]).detect([working_picture(store.read_picture(picture))])[0])
+
     rows = [
         Keyframe(
             id=f"{manifest.video_id}:{number:04d}",
@@ -254,7 +262,7 @@ def write_keyframes(folder: Path, manifest: Manifest, observer: Observer, video:
             width_px=shapes[row.pts][1],
             height_px=shapes[row.pts][0],
             quality=row.quality,
-            detections=row.detections,
+            detections=objects_in(row, folder / store.PICTURES / names[row.pts]),
             candidate=row.index,
         )
         for number, row in enumerate(kept, 1)

@@ -146,7 +146,10 @@ class Embedder(Protocol):
 
 
 class Detector(Protocol):
-    """Finds objects in pictures."""
+    """Finds objects in pictures.
+
+    A detector may state `side_px`: the longest side of the pictures that it wants to see of candidates; 640 if it does not.
+    """
 
     name: str
 

@@ -208,7 +208,8 @@ class Candidate(Record):
     is_sync: bool
     quality: Quality | None
     """None where the frame could not be decoded."""
-    detections: tuple[Detection, ...] = ()
+    detections: tuple[Detection, ...] | None = None
+    """None where no objects were sought."""
     stands_in_for: int | None = None
     """PTS of the bad frame of the same shot in whose place this one was taken."""
     decision: Decision

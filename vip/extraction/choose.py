@@ -33,7 +33,7 @@ NOTHING_LEVEL = 4  # of 255: a picture without a brighter cell is black, not dar
 
 def embed(looks: Sequence[Look], embedder: Embedder) -> Embeddings:
     """The vectors of the looks and of the texts of what was detected in them."""
-    texts = embedder.embed_texts([text_of(look.detections) for look in looks])
+    texts = embedder.embed_texts([text_of(look.detections or ()) for look in looks])
     return Embeddings(np.array([look.vector for look in looks], np.float32), texts, embedder.name)
 
 
@@ -155,7 +155,7 @@ def choose(
     poor = _take_back(looks, decisions, min_sharpness)
     decisions |= copies(looks, [index for index in range(len(looks)) if index not in decisions])
     remaining = [index for index in range(len(looks)) if index not in decisions]
-    thinned = pruner.prune(_prunable(looks, embeddings, remaining), keep=keyframes, redundant=redundant)
+    thinned = pruner.prune(prunable(looks, embeddings, remaining), keep=keyframes, redundant=redundant)
     for drop in thinned.drops:
         neighbours = tuple(remaining[row] for row in drop.neighbours)
         decisions[remaining[drop.index]] = Decision(
@@ -168,25 +168,35 @@ def choose(
     return [decisions[index] for index in range(len(looks))], told, thinned
 
 
-def would_keep(looks: Sequence[Look], *, keyframes: int, min_sharpness: float | None) -> list[Look]:
-    """The looks that would stand for a scene each if there were this many scenes."""
+def good_frames(looks: Sequence[Look], min_sharpness: float | None) -> list[int]:
+    """Indices of the looks that are neither bad nor copies."""
     bad = bad_frames(looks, min_sharpness)
     good = [index for index in range(len(looks)) if index not in bad]
     same = copies(looks, good)
-    remaining = [index for index in good if index not in same]
+    return [index for index in good if index not in same]
+
+
+def would_keep(looks: Sequence[Look], *, keyframes: int, min_sharpness: float | None) -> list[Look]:
+    """The looks that would stand for a scene each if there were this many scenes."""
+    remaining = good_frames(looks, min_sharpness)
     if not remaining:
         return []
-    vectors = np.array([look.vector for look in looks], np.float32)
-    frames = _prunable(looks, Embeddings(vectors, vectors[:, :1], "images only"), remaining)
+    frames = prunable(looks, by_picture_only(looks), remaining)
     return [looks[remaining[row]] for row in sorted(representatives(frames, keyframes))]
 
 
-def _prunable(looks: Sequence[Look], embeddings: Embeddings, chosen: Sequence[int]) -> Prunable:
+def by_picture_only(looks: Sequence[Look]) -> Embeddings:
+    """For what is decided before any text is known: all texts alike."""
+    return Embeddings(np.array([look.vector for look in looks], np.float32), np.ones((len(looks), 1), np.float32), "pictures only")
+
+
+def prunable(looks: Sequence[Look], embeddings: Embeddings, chosen: Sequence[int]) -> Prunable:
+    """The chosen looks, by their indices, as pruners see them."""
     members = [looks[index] for index in chosen]
     return Prunable(
         Embeddings(embeddings.image[chosen], embeddings.text[chosen], embeddings.model),
         times_s=[look.time_s for look in members],
-        has_people=[has_people(look.detections) for look in members],
+        has_people=[has_people(look.detections or ()) for look in members],
         sharpness=[look.measured.quality.sharpness for look in members],
         restless=[look.restless for look in members],
     )

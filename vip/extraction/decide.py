@@ -130,7 +130,7 @@ def _rows(seen: Seen, decisions: Sequence[Decision]) -> list[Candidate]:
                 time_s=float(pts * seen.time_base),
                 is_sync=pts in seen.sync,
                 quality=look.measured.quality if look else None,
-                detections=look.detections if look else (),
+                detections=look.detections if look else None,
                 stands_in_for=look.stands_in_for if look else None,
                 decision=decision.model_copy(update={"neighbours": neighbours}),
             )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vip.extraction import choose, further, quality, scan
+from vip.extraction import choose, further, objects, quality, scan
 from vip.extraction.candidates import fill
 from vip.extraction.scan import Look, Looker
 from vip.protocols import Observer, PictureKeeper
@@ -34,6 +34,8 @@ class Search:
     """Whether the sampler means just the frames that it names."""
     insistent: bool
     """Whether more frames are tried until enough of them differ."""
+    by_scene: bool
+    """Whether the pruner keeps one frame of each scene."""
     keeper: PictureKeeper
     observer: Observer
 
@@ -48,7 +50,12 @@ def look_at(search: Search, planned: Sequence[int]) -> list[Look]:
     bad = [index for index, look in enumerate(looks) if quality.verdict(look.measured, reference[index])]
     with search.observer.track("Looking beside bad frames", len(bad)) as advance:
         instead = further.look_further(search.video, looks, bad, reference, search.looker, advance=advance)
-    return _calmed(search, _merged(looks, instead))
+    looks = _calmed(search, _merged(looks, instead))
+    wanted = objects.worth_searching(looks, keyframes=search.keyframes, min_sharpness=search.min_sharpness, by_scene=search.by_scene)
+    with search.observer.track("Looking for objects", 1) as advance:
+        found = objects.seek(looks, wanted, search.looker.detector)
+        advance()
+    return found
 
 
 def lost(search: Search, planned: Sequence[int], looks: Sequence[Look]) -> list[int]:
@@ -93,9 +100,7 @@ def _until_enough_differ(search: Search, looks: list[Look]) -> list[Look]:
 
 def _different(search: Search, looks: Sequence[Look]) -> int:
     """How many candidates are neither bad nor copies."""
-    bad = choose.bad_frames(looks, search.min_sharpness)
-    good = [index for index in range(len(looks)) if index not in bad]
-    return len(good) - len(choose.copies(looks, good))
+    return len(choose.good_frames(looks, search.min_sharpness))
 
 
 def _calmed(search: Search, looks: list[Look]) -> list[Look]:

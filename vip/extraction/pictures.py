@@ -39,11 +39,17 @@ def keyframes_of(
         advance()
 
 
-def _keyframe(path: Path, image: Image, detector: Detector) -> Keyframe:
+def working_picture(image: Image) -> Image:
+    """The picture with its longest side scaled to `WORKING_SIDE_PX`, on which everything is measured."""
     height, width = image.shape[:2]
     scale = WORKING_SIDE_PX / max(height, width)
     size = max(1, round(width * scale)), max(1, round(height * scale))
-    working = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC), np.uint8)
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC), np.uint8)
+
+
+def _keyframe(path: Path, image: Image, detector: Detector) -> Keyframe:
+    height, width = image.shape[:2]
+    working = working_picture(image)
     return Keyframe(
         id=path.name,
         video_id=path.absolute().parent.name,

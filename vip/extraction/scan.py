@@ -30,6 +30,7 @@ from vip.video import Reader
 SIGNATURE_SIZE = (32, 18)
 THUMBNAIL_SIDE_PX = 160
 THUMBNAIL_JPEG_QUALITY = 80
+DETECTOR_JPEG_QUALITY = 95
 BATCHES_PER_WORKER = 8  # so that a worker with cheap groups takes over from one with dear ones
 
 ResultT = TypeVar("ResultT")
@@ -48,7 +49,10 @@ class Look:
     """JPEG, longest side 160 px."""
     vector: npt.NDArray[np.float32]
     """float32 (D,) of length 1."""
-    detections: tuple[Detection, ...] = ()
+    detections: tuple[Detection, ...] | None = None
+    """None where no objects were sought."""
+    picture: bytes = b""
+    """JPEG for the detector (`vip.extraction.objects`); empty once that has seen it, or where nothing shows."""
     restless: bool = False
     """Beside a cut, a cross-fade or a fast pan (`vip.extraction.calm`)."""
     stands_in_for: int | None = None
@@ -64,19 +68,23 @@ class Looker:
         self.embedder, self.detector = embedder, detector
 
     def __call__(self, frame: Frame) -> Look:
-        """Everything about a frame whose longest side is `WORKING_SIDE_PX`; no objects are sought where nothing shows."""
+        """All about a frame whose longest side is `WORKING_SIDE_PX` but the objects in it; where nothing shows there are none."""
         measured = measure(frame.image)
         signature = np.asarray(cv2.resize(frame.image, SIGNATURE_SIZE, interpolation=cv2.INTER_AREA), np.uint8)
         vector = self.embedder.embed_images([frame.image])[0]
-        detections = () if shows_nothing(measured) else tuple(self.detector.detect([frame.image])[0])
-        return Look(frame.pts, frame.time_s, measured, signature, _thumbnail(frame.image), vector, detections)
+        thumbnail = _jpeg(frame.image, THUMBNAIL_SIDE_PX, THUMBNAIL_JPEG_QUALITY)
+        look = Look(frame.pts, frame.time_s, measured, signature, thumbnail, vector)
+        if shows_nothing(measured):
+            return replace(look, detections=())
+        return replace(look, picture=_jpeg(frame.image, getattr(self.detector, "side_px", WORKING_SIDE_PX), DETECTOR_JPEG_QUALITY))
 
 
-def _thumbnail(image: Image) -> bytes:
-    scale = THUMBNAIL_SIDE_PX / max(image.shape[:2])
+def _jpeg(image: Image, side_px: int, quality: int) -> bytes:
+    """The picture with its longest side scaled down to `side_px`."""
+    scale = min(1.0, side_px / max(image.shape[:2]))
     size = max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale))
     small = cv2.cvtColor(cv2.resize(image, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2BGR)
-    _, data = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, THUMBNAIL_JPEG_QUALITY])
+    _, data = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, quality])
     return data.tobytes()
 
 

@@ -31,6 +31,7 @@ class OpenCVDetector:
     """People and faces; the labels are `person` and `face`."""
 
     name = "opencv"
+    side_px = SIDE_PX
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None:
