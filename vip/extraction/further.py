@@ -64,7 +64,7 @@ def _probes(video: Reader, calm: Calm, looks: Sequence[Look], index: int, bad: s
 
 
 def _first_good(reader: Reader, probes: Sequence[int], reference: float) -> Frame | None:
-    """The first good frame, or one of the two behind it if that is clearly sharper. Decoding stops there."""
+    """The first good frame; one of the two behind it if that is clearly sharper, and the first less sharp than its surroundings."""
     best: Frame | None = None
     sharpness = 0.0
     after = 0
@@ -72,6 +72,8 @@ def _first_good(reader: Reader, probes: Sequence[int], reference: float) -> Fram
         measured = measure(frame.image)
         if verdict(measured, reference) is None and measured.quality.sharpness > SETTLED * sharpness:
             best, sharpness = frame, measured.quality.sharpness
+            if sharpness >= reference:
+                break
         elif best is not None:
             after += 1
         if after >= SETTLING_FRAMES:
