@@ -279,7 +279,7 @@ def _frames_of(info: VideoInfo) -> str:
 
 def _versions() -> dict[str, str]:
     found = {"vip": __version__, "python": platform.python_version()}
-    for name in ("av", "opencv-python-headless", "numpy", "pillow"):
+    for name in ("av", "opencv-python-headless", "numpy"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:  # OpenCV may come from another distribution
