@@ -5,7 +5,11 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
+import tracemalloc
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +20,7 @@ from tests.media import Clips, number_in
 from vip.errors import InputError
 from vip.pipeline import extract
 from vip.video import FileSource, Video
+from vip.video.index import Columns
 from vip.video.local import Local, LocalFile
 from vip.video.packets import PacketCache
 
@@ -150,3 +155,17 @@ def test_sync_packets_take_the_place_of_others(clips: Clips) -> None:
     assert len(cache) == 0
     cache.keep(0, packets[0])
     assert len(cache) == 1
+
+
+def test_ten_hours_of_packets_take_about_30_mb() -> None:
+    packets, columns = 50_000, Columns()
+    packet: Any = SimpleNamespace(pts=0, dts=0, size=1000, is_keyframe=False, is_discard=False)
+    tracemalloc.start()
+    for number in range(packets):
+        packet.pts = packet.dts = number
+        columns.add(packet)
+    index = columns.index(Fraction(1, 25))
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(index) == packets
+    assert most_bytes / packets * 10 * 3600 * 30 < 33 * 2**20

@@ -48,6 +48,19 @@ def test_exactly_the_frames_within_are_shown(clips: Clips, name: str, start_s: f
         assert video.losses == []
 
 
+@pytest.mark.parametrize("name", ["h264.mp4", "h264_open_gop.ts", "vp9.webm"])
+def test_frames_nearby_lie_within_as_well(clips: Clips, name: str) -> None:
+    path = clips(name).path
+    with Video(path) as whole:
+        stamps, base = whole.index.shown_pts.tolist(), float(whole.time_base)
+    for last in range(20, 30):
+        with Video(path, span=Span(stamps[12] * base, stamps[last] * base)) as video:
+            for asked in range(12, last + 1):
+                near = [frame.pts for frame in video.frames_near([stamps[asked]])]
+                assert len(near) == 1
+                assert stamps[asked] <= near[0] <= stamps[last]
+
+
 def test_pictures_within_are_those_of_plain_decoding(clips: Clips) -> None:
     path = clips("h264_open_gop.mp4").path
     truth = dict(linear(path))

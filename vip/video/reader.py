@@ -117,6 +117,11 @@ class Video:
         self._order = np.argsort(index.pts, kind="stable")
         self._sync = np.flatnonzero(index.is_sync)
 
+    def _is_shown(self, pts: int) -> bool:
+        """Not hidden by an edit list, and within --start and --end."""
+        found = int(np.searchsorted(self.index.pts, pts, sorter=self._order))
+        return found < len(self._order) and bool(self.index.is_shown[self._order[found]])
+
     def _open(self) -> None:
         self._container, self._stream, self._file = open_container(self._held, which=self._which)
         self._decoder = decoder_of(self._stream, self._threads)
@@ -301,7 +306,7 @@ class Video:
             self._decoder.skip_frame = "NONREF"
             try:
                 for frame in self._decode_packets(self._anchor(positions[0]), max(positions)):
-                    if group and frame.pts is not None and frame.pts >= group[0]:
+                    if group and frame.pts is not None and frame.pts >= group[0] and self._is_shown(frame.pts):
                         reached = frame.pts
                         group = [stamp for stamp in group if stamp > reached]
                         yield from self._converted(frame, longest_side_px, keeper)
@@ -486,7 +491,9 @@ class Video:
         return next(self._packets, None)
 
     def _go_to(self, position: int) -> Packet[VideoStream] | None:
-        """The packet at `position` of the index, by reading on where that is cheap, by seeking otherwise."""
+        """The packet at `position` of the index, by reading on where that is cheap, by seeking otherwise; None behind the last."""
+        if position >= len(self.index):
+            return None
         if self.index.is_sparse:
             self.seek_to(int(self.index.pts[position]))
             return next(self._packets, None)
