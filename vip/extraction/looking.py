@@ -86,12 +86,13 @@ def _search_all(search: Search, looks: list[Look]) -> list[Look]:
 
 
 def _until_enough_differ(search: Search, looks: list[Look]) -> list[Look]:
-    """Twice as many, again and again, while fewer differ than keyframes are wanted."""
+    """Twice as many, again and again, while fewer differ than keyframes are wanted; those deep inside a long GOP would be too dear."""
     shown = search.video.index.shown_pts.tolist()
     while looks and _different(search, looks) < search.keyframes and 2 * len(looks) <= MOST_PER_KEYFRAME_IN_STILLS * search.keyframes:
         known = {look.pts for look in looks}
         more = [pts for pts in fill(sorted(known), shown, 2 * len(looks)) if pts not in known]
-        found = _scan(search, "Looking for frames that differ", more, exact=False) if more else []
+        near = [pts for pts in more if search.video.effort(pts) <= further.FARTHEST_PACKETS]
+        found = _scan(search, "Looking for frames that differ", near, exact=True) if near else []
         if not found:
             break
         looks = _merged(looks, found)
