@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vip.extraction import choose, further, objects, quality, scan
+from vip.extraction.calm import Calm
 from vip.extraction.candidates import fill
 from vip.extraction.scan import Look, Looker
 from vip.protocols import Observer, PictureKeeper
@@ -86,12 +87,15 @@ def _search_all(search: Search, looks: list[Look]) -> list[Look]:
 
 
 def _until_enough_differ(search: Search, looks: list[Look]) -> list[Look]:
-    """Twice as many, again and again, while fewer differ than keyframes are wanted; those deep inside a long GOP would be too dear."""
-    shown = search.video.index.shown_pts.tolist()
+    """Twice as many, again and again, while fewer differ than keyframes are wanted.
+
+    Not where packet sizes tell that nothing changes, nor deep inside a long GOP, where it would be too dear.
+    """
+    shown, calm = search.video.index.shown_pts.tolist(), Calm(search.video.index)
     while looks and _different(search, looks) < search.keyframes and 2 * len(looks) <= MOST_PER_KEYFRAME_IN_STILLS * search.keyframes:
-        known = {look.pts for look in looks}
-        more = [pts for pts in fill(sorted(known), shown, 2 * len(looks)) if pts not in known]
-        near = [pts for pts in more if search.video.effort(pts) <= further.FARTHEST_PACKETS]
+        known = sorted({look.pts for look in looks})
+        more = [pts for pts in fill(known, shown, 2 * len(looks)) if not calm.still(pts, known)]
+        near = [pts for pts in sorted({*more} - {*known}) if search.video.effort(pts) <= further.FARTHEST_PACKETS]
         found = _scan(search, "Looking for frames that differ", near, exact=True) if near else []
         if not found:
             break
