@@ -25,7 +25,7 @@ vip compare video.mp4 --json | jq '{combination, seconds, coverage}'
 """
 WIDE = 106  # columns of a terminal that has room for the minor figures
 
-Video = Annotated[Path, typer.Argument(help="A video file.", show_default=False)]
+Video = Annotated[str, typer.Argument(help="A video file, an http(s) address, or a folder of pictures.", show_default=False)]
 Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", help="The folder for the page, and for a run folder of each combination.", show_default="NAME.compare"),
@@ -47,6 +47,7 @@ def compare_command(
     start: options.Start = None,
     end: options.End = None,
     stream: options.Stream = None,
+    timeout: options.Timeout = None,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
@@ -60,10 +61,10 @@ def compare_command(
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
     choice = {"keyframes": keyframes, "embedder": embedder, "detector": detector, "min_sharpness": min_sharpness}
-    settings = resolve(ExtractSettings, {**choice, "start": start, "end": end, "stream": stream})
+    settings = resolve(ExtractSettings, {**choice, "start": start, "end": end, "stream": stream, "timeout": timeout})
     registry.check(embedder=settings.embedder, detector=settings.detector)
     wanted = combinations(with_ or [], settings)
-    comparison = compare(video, wanted, out=out, overwrite=overwrite, settings=settings, observer=console)
+    comparison = compare(video, wanted, out=out, overwrite=overwrite, settings=settings, observer=console, isolated=True)
     show(comparison, console)
     if not with_ and (others := further_samplers(wanted)):
         console.say(f"Not compared: {', '.join(others)}. Add one by --with {others[0]}.")

@@ -21,27 +21,30 @@ from vip.report.combinations import Choice, Combination, Comparison
 from vip.report.compare_page import write_comparison
 from vip.report.measures import measure_all
 from vip.store import Run
+from vip.video import Source, source_of
 
 
-def default_folder(video: Path) -> Path:
+def default_folder(video: Source) -> Path:
     """`NAME.compare` in the current folder."""
     return Path(f"{video.stem}.compare")
 
 
 def compare(
-    video: Path,
+    video: str | Path,
     wanted: Sequence[Combination],
     *,
     out: Path | None = None,
     overwrite: bool = False,
     settings: ExtractSettings,
     observer: Observer | None = None,
+    isolated: bool = False,
 ) -> Comparison:
     """Run each combination, measure what it chose, and write the page.
 
     Args:
         wanted: as `combinations` returns them. One that nobody asked for and that is not installed is left out with a note.
         out: the folder; by default `NAME.compare` in the current folder.
+        isolated: as for `extract`.
         settings: what all combinations share; their sampler and pruner are put in.
 
     Returns:
@@ -51,7 +54,8 @@ def compare(
         UsageError: the folder is a run, or holds runs of other settings or of another embedder.
         VipError: the first failure, where no combination is done.
     """
-    folder, observer = out if out is not None else default_folder(video), observer or Silent()
+    named = source_of(video)
+    folder, observer = out if out is not None else default_folder(named), observer or Silent()
     if store.exists(folder / store.MANIFEST):
         raise UsageError(f"{folder} is a run folder. Choose another folder for the comparison with -o.")
     told: set[str] = set()
@@ -65,7 +69,8 @@ def compare(
             path, before = folder / combination.folder_name, _written_ns(folder / combination.folder_name)
             of_one = settings.model_copy(update={"sampler": combination.sampler, "pruner": combination.pruner})
             try:
-                run = extract(video, out=path, overwrite=overwrite, settings=of_one, observer=_Voice(observer, combination.name, told))
+                voice = _Voice(observer, combination.name, told)
+                run = extract(named, out=path, overwrite=overwrite, settings=of_one, observer=voice, isolated=isolated)
             except UsageError:  # a folder of other settings: the command is wrong, not the combination
                 raise
             except VipError as exc:
