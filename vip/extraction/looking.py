@@ -85,9 +85,10 @@ def _until_enough_differ(search: Search, looks: list[Look]) -> list[Look]:
         known = {look.pts for look in looks}
         more = [pts for pts in fill(sorted(known), shown, 2 * len(looks)) if pts not in known]
         found = _scan(search, "Looking for frames that differ", more, exact=False) if more else []
-        if not found:
+        merged = _merged(looks, found)
+        if len(merged) == len(looks):  # those left are passed over for frames that are known already
             break
-        looks = _merged(looks, found)
+        looks = merged
     return looks
 
 
