@@ -67,7 +67,7 @@ def no_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the video is opened again")
 
-    monkeypatch.setattr(pipeline, "Video", refuse)
+    monkeypatch.setattr(pipeline, "open_video", refuse)
 
 
 # ---------------------------------------------------------------- extract

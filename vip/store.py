@@ -391,10 +391,7 @@ def leaving_no_empty(path: Path) -> Iterator[None]:
         yield
     except BaseException:
         if not existed and is_folder(path) and is_empty(path):
-            with suppress(OSError):
-                for part in path.iterdir():
-                    part.unlink()
-                path.rmdir()
+            shutil.rmtree(path, ignore_errors=True)
         raise
 
 
@@ -446,18 +443,33 @@ class DecodedPictures:
     """Candidates at full size on disk, so that those that become keyframes need not be decoded again (a `PictureKeeper`).
 
     Only frames deep inside a GOP are kept: others are decoded again faster than they are written. Lossless formats wait
-    as quickly packed PNG files.
+    as quickly packed PNG files. Where there is no room for all, none is kept: the run itself may need what room there is.
     """
 
     def __init__(self, folder: Path, suffix: str, effort: Callable[[int], int] = lambda _: 0) -> None:
         self._folder, self._suffix, self._effort = folder / DECODED, suffix, effort
+        self._has_room = True
+
+    @contextmanager
+    def while_choosing(self) -> Iterator[DecodedPictures]:
+        """Begin with none, and leave none behind where the work fails: it would begin anew."""
+        self.clear()
+        try:
+            yield self
+        except BaseException:
+            self.clear()
+            raise
 
     def wants(self, pts: int) -> bool:
-        return self._effort(pts) > DEAR_PACKETS
+        return self._has_room and self._effort(pts) > DEAR_PACKETS
 
     def keep(self, frame: Frame) -> None:
-        make_folder(self._folder)
-        write_picture(self._path(frame.pts), frame.image, png_compression=1)
+        try:
+            make_folder(self._folder)
+            write_picture(self._path(frame.pts), frame.image, png_compression=1)
+        except StoreError:
+            self._has_room = False
+            self.clear()
 
     def has(self, pts: int) -> bool:
         return self._path(pts).exists()
