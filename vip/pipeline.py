@@ -30,7 +30,7 @@ from vip.extraction.pictures import keyframes_of, pictures_in, working_picture
 from vip.extraction.scan import Looker
 from vip.extraction.seen import looks_of
 from vip.isolation.parent import apart
-from vip.protocols import Engine, Observer, Silent
+from vip.protocols import Engine, Observer, PictureKeeper, Silent
 from vip.records import Candidate, Detection, Failure, Keyframe, Manifest, Origin, Record, VideoInfo
 from vip.store import Run
 from vip.video import Reader, Source, open_video, source_of
@@ -90,7 +90,8 @@ def _extract(named: Source, folder: Path, overwrite: bool, settings: ExtractSett
     opened = open_video(named, stream=settings.stream, start_s=settings.start, end_s=settings.end)
     with opened as source, store.making_folder(folder):
         if manifest is None or CHOSEN not in manifest.seconds:
-            manifest = _choose(source, folder, settings, observer)
+            with DecodedPictures(folder, settings.format, source.effort).while_choosing() as keeper:
+                manifest = _choose(source, folder, settings, keeper, observer)
         write_keyframes(folder, manifest, observer, source)
 
 
@@ -164,7 +165,7 @@ def same_file(known: VideoInfo, named: Source) -> bool:
 # ---------------------------------------------------------------- choosing
 
 
-def _choose(video: Reader, folder: Path, settings: ExtractSettings, observer: Observer) -> Manifest:
+def _choose(video: Reader, folder: Path, settings: ExtractSettings, keeper: PictureKeeper, observer: Observer) -> Manifest:
     """Look at the candidates, decide, and write everything but the pictures."""
     start = perf_counter()
     sampler, pruner = registry.sampler(settings.sampler), registry.pruner(settings.pruner)
@@ -172,8 +173,6 @@ def _choose(video: Reader, folder: Path, settings: ExtractSettings, observer: Ob
     looker = Looker(registry.embedder(embedder), registry.detector(settings.detector))
     if why:
         observer.note(f"auto embedder: {embedder}, {why}")
-    decoded = DecodedPictures(folder, settings.format, video.effort)
-    decoded.clear()
     search = Search(
         video=video,
         looker=looker,
@@ -182,7 +181,7 @@ def _choose(video: Reader, folder: Path, settings: ExtractSettings, observer: Ob
         exact=getattr(sampler, "exact", True),
         insistent=sampler.name == "sync" and settings.keyframes != "auto",  # other samplers chose what they mean
         by_scene=pruner.name == "algorithm1",
-        keeper=decoded,
+        keeper=keeper,
         observer=observer,
     )
     planned = sampler.sample(video, keyframes=search.keyframes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -359,10 +360,7 @@ def leaving_no_empty(path: Path) -> Iterator[None]:
         yield
     except BaseException:
         if not existed and is_folder(path) and is_empty(path):
-            with suppress(OSError):
-                for part in path.iterdir():
-                    part.unlink()
-                path.rmdir()
+            shutil.rmtree(path, ignore_errors=True)
         raise
 
 

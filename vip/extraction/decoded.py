@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from vip import store
+from vip.errors import StoreError
 from vip.records import Frame
 
 DEAR_PACKETS = 24  # frames that need more packets decoded are kept: encoding a JPEG costs less than decoding these again
@@ -16,18 +18,33 @@ class DecodedPictures:
     """A `PictureKeeper` in a run folder.
 
     Only frames deep inside a GOP are kept: others are decoded again faster than they are written. Lossless formats wait
-    as quickly packed PNG files.
+    as quickly packed PNG files. Where there is no room for all, none is kept: the run itself may need what room there is.
     """
 
     def __init__(self, folder: Path, suffix: str, effort: Callable[[int], int] = lambda _: 0) -> None:
         self._folder, self._suffix, self._effort = folder / store.DECODED, suffix, effort
+        self._has_room = True
+
+    @contextmanager
+    def while_choosing(self) -> Iterator[DecodedPictures]:
+        """Begin with none, and leave none behind where the work fails: it would begin anew."""
+        self.clear()
+        try:
+            yield self
+        except BaseException:
+            self.clear()
+            raise
 
     def wants(self, pts: int) -> bool:
-        return self._effort(pts) > DEAR_PACKETS
+        return self._has_room and self._effort(pts) > DEAR_PACKETS
 
     def keep(self, frame: Frame) -> None:
-        store.make_folder(self._folder)
-        store.write_picture(self._path(frame.pts), frame.image, png_compression=1)
+        try:
+            store.make_folder(self._folder)
+            store.write_picture(self._path(frame.pts), frame.image, png_compression=1)
+        except StoreError:
+            self._has_room = False
+            self.clear()
 
     def has(self, pts: int) -> bool:
         return self._path(pts).exists()

@@ -38,6 +38,8 @@ def look_further(
     calm = Calm(video.index)
     probes = {index: _probes(video, calm, looks, index, set(bad)) for index in bad}
     wanted = {pts: index for index in bad if (pts := next(iter(probes[index]), None)) is not None}
+    for _ in range(len(bad) - len(wanted)):
+        advance()
 
     def work(reader: Reader, batch: Sequence[int]) -> Iterator[Look]:
         for first in batch:
@@ -85,6 +87,8 @@ def look_for_calm(video: Reader, restless: Sequence[Look], looker: Looker, *, ad
     """A calm frame of the same shot behind each restless one, where there is one before the next sync frame."""
     probes = {look.pts: _calm_probes(video, look) for look in restless}
     shots = {pts: look for look in restless for pts in probes[look.pts][:1]}
+    for _ in range(len(restless) - len(shots)):
+        advance()
 
     def work(reader: Reader, batch: Sequence[int]) -> Iterator[Look]:
         for first in batch:

@@ -18,6 +18,8 @@ from vip.protocols import Observer, PictureKeeper
 from vip.video import Reader
 
 NEAR_S = 0.5  # a frame that stands for the planned one follows within this
+PASSED_OVER = 5  # frames that no other needs come in rows hardly longer
+MANY_FRAMES = 4  # times as many as are looked at; of fewer, those passed over would be missing
 SEARCH_BATCH = 500  # frames looked at at once where a video seems to show nothing
 MOST_PER_KEYFRAME_IN_STILLS = 12  # how many candidates a keyframe are tried where nearly all show the same picture
 
@@ -68,8 +70,16 @@ def lost(search: Search, planned: Sequence[int], looks: Sequence[Look]) -> list[
 
 
 def _scan(search: Search, title: str, pts: Sequence[int], *, exact: bool) -> list[Look]:
+    exact = exact or not _others_do(search.video, pts)
     with search.observer.track(title, len(pts)) as advance:
         return scan.scan(search.video, pts, search.looker, exact=exact, keeper=search.keeper, advance=advance)
+
+
+def _others_do(video: Reader, pts: Sequence[int]) -> bool:
+    """Whether each of these frames is one of many, and those behind it follow soon: not in short, slow or halting videos."""
+    shown = video.index.shown_pts
+    following = shown[np.minimum(np.searchsorted(shown, pts) + PASSED_OVER, len(shown) - 1)]
+    return len(shown) >= MANY_FRAMES * len(pts) and bool((following - np.asarray(pts) <= NEAR_S / video.time_base).all())
 
 
 def _search_all(search: Search, looks: list[Look]) -> list[Look]:
@@ -96,10 +106,10 @@ def _until_enough_differ(search: Search, looks: list[Look]) -> list[Look]:
         known = sorted({look.pts for look in looks})
         more = [pts for pts in fill(known, shown, 2 * len(looks)) if not calm.still(pts, known)]
         near = [pts for pts in sorted({*more} - {*known}) if search.video.effort(pts) <= further.FARTHEST_PACKETS]
-        found = _scan(search, "Looking for frames that differ", near, exact=True) if near else []
-        if not found:
+        merged = _merged(looks, _scan(search, "Looking for frames that differ", near, exact=True) if near else [])
+        if len(merged) == len(looks):
             break
-        looks = _merged(looks, found)
+        looks = merged
     return looks
 
 

@@ -106,8 +106,12 @@ def scan(
 
     def work(reader: Reader, batch: Sequence[int]) -> Iterator[Look]:
         frames = (reader.frames if exact else reader.frames_near)(batch, longest_side_px=WORKING_SIDE_PX, keeper=keeper)
+        left = len(batch)
         for look in _beside(frames, looker) if alone else map(looker, frames):
             yield look
+            left -= 1
+            advance()
+        for _ in range(left):  # what could not be decoded, or was passed over
             advance()
 
     alone = len(video.groups(pts)) == 1
