@@ -7,6 +7,7 @@ import os
 import hypothesis
 import pytest
 
+import vip.video.opened
 import vip.video.reader
 from tests.media import Clips, SpyDecoder
 
@@ -27,6 +28,6 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> Clips:
 def given_packets(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     """PTS of the packets that decoders are given from now on."""
     given: list[int | None] = []
-    real = vip.video.reader.decoder_of
-    monkeypatch.setattr(vip.video.reader, "decoder_of", lambda stream, threads: SpyDecoder(real(stream, threads), given))
+    real = vip.video.opened.decoder_of
+    monkeypatch.setattr(vip.video.opened, "decoder_of", lambda stream, threads: SpyDecoder(real(stream, threads), given))
     return given

@@ -10,10 +10,9 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from fractions import Fraction
 from functools import partial
-from itertools import groupby, islice, takewhile
+from itertools import groupby, islice
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -24,16 +23,16 @@ import av.error
 import numpy as np
 from av.packet import Packet
 from av.video.frame import VideoFrame
-from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from vip.errors import InputError
 from vip.pixels import Turn, degrees_of, shown_size, to_image, turn_of
 from vip.protocols import PictureKeeper
 from vip.records import Frame, PacketIndex, VideoInfo
-from vip.video.container import NOTHING_DECODES, decoder_of, open_container, pixel_aspect_of
-from vip.video.index import Header, read_index
+from vip.video.container import NOTHING_DECODES, pixel_aspect_of
+from vip.video.index import read_index
 from vip.video.local import Local
+from vip.video.opened import OpenFile
 from vip.video.packets import PacketCache
 from vip.video.size import TOO_LARGE
 from vip.video.source import AddressSource, FileSource
@@ -44,13 +43,10 @@ from vip.video.watch import inside_ffmpeg
 if TYPE_CHECKING:
     from vip.video.remote import Remote
 
-LINEAR_CONTAINERS = frozenset({"mpegts", "mpeg", "flv", "asf"})  # without an index: reading on costs less than a seek
-READ_ON_PACKETS = 1024  # how far reading on may go before a seek is tried all the same
-SEARCH_PACKETS = 4096  # how far behind the landing place of a seek a packet is looked for
 LATE_PACKETS = 64  # some streams show a sync frame only after more packets (recovery points)
 
 
-class Video:
+class Video(OpenFile):
     """An open video file. Not for several threads at once: each takes its own `reopen()`."""
 
     def __init__(
@@ -122,19 +118,6 @@ class Video:
         found = int(np.searchsorted(self.index.pts, pts, sorter=self._order))
         return found < len(self._order) and bool(self.index.is_shown[self._order[found]])
 
-    def _open(self) -> None:
-        self._container, self._stream, self._file = open_container(self._held, which=self._which)
-        self._decoder = decoder_of(self._stream, self._threads)
-        self._threads = self._decoder.thread_count
-        self._reformatter = VideoReformatter()
-        self._primed = self._hurt = False
-        self._packets: Iterator[Packet[VideoStream]] = self._demux()
-        self._next = 0  # the index position of what _packets gives next
-
-    def _rewind(self) -> None:
-        self._close_container()
-        self._open()
-
     def reopen(self, *, threads: int = 1) -> Video:
         """The same file with a reader and a decoder of its own, sharing the index and the packets that are kept."""
         twin = Video(self.source, threads=threads, stream=self._which, index=self.index, held=self._held)
@@ -145,11 +128,6 @@ class Video:
         self._close_container()
         if not self._is_twin:
             self._held.close()
-
-    def _close_container(self) -> None:
-        self._packets = iter(())  # the generator refers back to this object, and would keep the decoder's pictures alive
-        self._container.close()
-        self._file.close()
 
     def __enter__(self) -> Video:
         return self
@@ -219,49 +197,6 @@ class Video:
 
     # ------------------------------------------------------------ what the index needs
 
-    @property
-    def name(self) -> str:
-        return str(self.source)
-
-    @property
-    def header(self) -> Header:
-        stream, container = self._stream, self._container
-        if stream.duration:
-            duration_s: float | None = float(stream.duration * (stream.time_base or 0))
-        else:
-            duration_s = float(Fraction(container.duration, av.time_base)) if container.duration else None
-        return Header(
-            time_base=stream.time_base or Fraction(1, 90_000),
-            formats=frozenset(container.format.name.split(",")),
-            frames=stream.frames,
-            duration_s=duration_s,
-            rate=stream.average_rate or Fraction(25),
-            reorders=self._decoder.has_b_frames,
-        )
-
-    def packets(self) -> Iterator[Packet[VideoStream]]:
-        """All packets from where the file stands, which is its start once it was opened."""
-        for packet in self._packets:
-            self._next += 1
-            yield packet
-
-    def sync_table(self) -> list[int]:
-        """PTS of the sync frames to which the container can seek, as its own table has them, or nearly so."""
-        with suppress(av.error.FFmpegError):
-            self._container.seek(0, stream=self._stream)  # Matroska reads its table at the first seek
-        first = next(self._demux(), None)
-        late = first.pts - first.dts if first and first.pts is not None and first.dts is not None and "mov" in self.header.formats else 0
-        return [entry.timestamp + late for entry in self._stream.index_entries if entry.is_keyframe]  # MP4 has DTS there
-
-    def seek_to(self, stamp: int | None) -> None:
-        """Let `packets` begin at the sync frame with this PTS, or at the start of the file."""
-        if stamp is None:
-            self._rewind()
-            return
-        with suppress(av.error.FFmpegError):  # what comes then shows that it is another one
-            self._container.seek(stamp, stream=self._stream)
-        self._packets, self._next = self._demux(), 0
-
     def all_frames(self) -> Iterator[VideoFrame]:
         """All frames, by decoding from the start of the file; PTS and DTS as the decoder gives them."""
         self._rewind()
@@ -272,10 +207,6 @@ class Video:
         self._take(index)
         frames = list(self._decode_packets(position, position))
         return bool(frames) and all(frame.key_frame for frame in frames)
-
-    def lose(self, sentence: str) -> None:
-        """Note what cannot be read."""
-        self._losses.append(sentence)
 
     # ------------------------------------------------------------ decoding
 
@@ -460,73 +391,6 @@ class Video:
                 self._damaged.add(packet.pts if packet else None)
             self._hurt = True
             return []
-
-    # ------------------------------------------------------------ packets
-
-    def _demux(self) -> Iterator[Packet[VideoStream]]:
-        """The packets of the stream from where the container stands, to its end or to where it breaks off."""
-        try:
-            for packet in inside_ffmpeg.each(self._container.demux(self._stream)):
-                if self._abandoned.is_set():
-                    return
-                if packet.size:
-                    yield packet
-        except IndexError:  # PyAV's, at the end of a file in which a stream appeared that was not there at the start: broadcasts have such
-            return
-        except av.error.FFmpegError as exc:
-            self._losses.append(f"The file is damaged ({exc.strerror}); what can be read is used.")
-
-    def _read(self, first: int, last: int) -> Iterator[Packet[VideoStream]]:
-        """The packets first … last of the index, as far as they were kept without touching the file."""
-        kept = list(takewhile(lambda packet: packet is not None, map(self._cached.get, range(first, min(last + 1, len(self.index))))))
-        first += len(kept)
-        packet = self._go_to(first) if first <= last else None  # before any packet goes to the decoder: a seek empties it
-        yield from (held for held in kept if held is not None)
-        while packet is not None:
-            yield packet
-            packet = self._take_next() if self._next <= last else None
-
-    def _take_next(self) -> Packet[VideoStream] | None:
-        self._next += 1
-        return next(self._packets, None)
-
-    def _go_to(self, position: int) -> Packet[VideoStream] | None:
-        """The packet at `position` of the index, by reading on where that is cheap, by seeking otherwise; None behind the last."""
-        if position >= len(self.index):
-            return None
-        if self.index.is_sparse:
-            self.seek_to(int(self.index.pts[position]))
-            return next(self._packets, None)
-        linear = not LINEAR_CONTAINERS.isdisjoint(self._container.format.name.split(","))
-        if 0 <= position - self._next <= (READ_ON_PACKETS if linear else 0) and (packet := self._search(position, READ_ON_PACKETS)):
-            return packet
-        earlier = self._sync[: np.searchsorted(self._sync, position)]
-        stamps = self.index.pts if "mov" in self._container.format.name.split(",") else self.index.dts  # what FFmpeg compares with
-        for landing in (position, *earlier[-1:-3:-1].tolist()):
-            try:
-                with inside_ffmpeg:
-                    self._container.seek(int(stamps[landing]), stream=self._stream)
-            except av.error.FFmpegError:
-                break
-            self._packets = self._demux()
-            if packet := self._search(position, SEARCH_PACKETS):
-                return packet
-        self._rewind()
-        if position > 0:
-            self._prime()
-        skipped, self._next = position - self._next, position + 1
-        return next(islice(self._packets, skipped, None), None)
-
-    def _search(self, position: int, most: int) -> Packet[VideoStream] | None:
-        """Read until the packet at `position` comes; None if what comes lies behind it, or after `most` packets."""
-        pts, dts, size = int(self.index.pts[position]), int(self.index.dts[position]), int(self.index.size_bytes[position])
-        for packet in islice(self._packets, most):
-            if packet.pts == pts and packet.size == size:
-                self._next = position + 1
-                return packet
-            if packet.dts is not None and packet.dts > dts:
-                return None
-        return None
 
 
 def _hold(source: FileSource | AddressSource) -> Local | Remote:
