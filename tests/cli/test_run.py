@@ -15,7 +15,10 @@ from tests.cli.terminal import SECRET, HoldingServer, end, secrets_in, start, vi
 from tests.clips import SAMPLE, result, stamps
 from vip.store import load_run
 
-FILES = {"manifest.json", "candidates.jsonl", "embeddings.npz", "thumbnails.zip", "keyframes.jsonl", "descriptions.jsonl", "report.html"}
+FILES = {
+    *("manifest.json", "candidates.jsonl", "embeddings.npz", "looks.npz", "thumbnails.zip"),
+    *("keyframes.jsonl", "descriptions.jsonl", "report.html"),
+}
 RUN = ("run", SAMPLE, "-n", "4")
 
 
