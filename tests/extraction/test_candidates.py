@@ -176,7 +176,7 @@ def test_a_restless_sync_frame_stays() -> None:
 
 
 def test_where_all_around_is_restless_the_pick_stays() -> None:
-    index = index_of(1000 * np.exp(2 * np.arange(12 * RATE) / RATE))
+    index = index_of(1000 * np.exp(1.2 * np.arange(12 * RATE) / RATE))
     assert Calm(index).restless(at(9.2, 9.6, 10.0, 10.4, 10.8)).all()
     assert calmer(at(10.0), index) == at(10.0)
 
