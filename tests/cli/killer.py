@@ -1,6 +1,7 @@
 """`vip …` that is killed (SIGKILL) at a chosen moment: `python -m tests.cli.killer WHERE NUMBER run video.mp4 …`.
 
-WHERE is `write`: in the middle of the file with this number, or `row`: in the middle of this row of the journal.
+WHERE is `write`: in the middle of the file with this number, `picture`: of the keyframe that is encoded as this one, or `row`:
+of this row of the journal.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from io import BytesIO
 from mmap import mmap
 from pathlib import Path
@@ -32,12 +34,13 @@ def _die() -> None:
     time.sleep(10)
 
 
-def kill_in_write(number: int) -> None:
+def kill_in_write(number: int, folder: str | None = None) -> None:
+    """Count the files of this folder only, if one is named."""
     count = mmap(-1, 1)  # which a fork shares
 
     @contextmanager
     def replacing(path: Path, *, durable: bool = False) -> Iterator[IO[bytes]]:
-        count[0] += 1
+        count[0] += folder in (None, path.parent.name)
         if count[0] != number:
             with _whole(path, durable=durable) as file:
                 yield file
@@ -75,5 +78,5 @@ def kill_in_row(number: int) -> None:
 if __name__ == "__main__":
     where, number = sys.argv[1], int(sys.argv[2])
     del sys.argv[1:3]
-    {"write": kill_in_write, "row": kill_in_row}[where](number)
+    {"write": kill_in_write, "picture": partial(kill_in_write, folder=store.PICTURES), "row": kill_in_row}[where](number)
     main()

@@ -91,10 +91,11 @@ def test_killed_again_and_again_at_any_time_a_run_still_ends_as_if_undisturbed(u
 
 
 def test_what_was_chosen_before_the_kill_is_not_decoded_again(undisturbed: Path, tmp_path: Path) -> None:
-    killed(tmp_path, "write", 8, *RUN)
+    assert killed(tmp_path, "picture", 2, *RUN) == -signal.SIGKILL
     folder = tmp_path / "sample.vip"
-    before = {name: at for name, at in stamps(folder).items() if not name.endswith((".vip-part", "manifest.json"))}
-    assert {"candidates.jsonl", "embeddings.npz", "thumbnails.zip"} < set(before)
+    before = {name: at for name, at in stamps(folder).items() if ".vip-part" not in name and name != "manifest.json"}
+    assert {"candidates.jsonl", "embeddings.npz", "looks.npz", "thumbnails.zip"} < set(before)
+    assert len([name for name in before if name.startswith("keyframes/")]) >= 1
     finished(tmp_path)
     after = stamps(folder)
     assert {name: after[name] for name in before} == before

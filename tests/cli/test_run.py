@@ -16,14 +16,8 @@ from tests.clips import SAMPLE, result, stamps
 from vip.store import load_run
 
 FILES = {
-    "manifest.json",
-    "candidates.jsonl",
-    "embeddings.npz",
-    "looks.npz",
-    "thumbnails.zip",
-    "keyframes.jsonl",
-    "descriptions.jsonl",
-    "report.html",
+    *("manifest.json", "candidates.jsonl", "embeddings.npz", "looks.npz", "thumbnails.zip"),
+    *("keyframes.jsonl", "descriptions.jsonl", "report.html"),
 }
 RUN = ("run", SAMPLE, "-n", "4")
 

@@ -13,9 +13,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.extraction.indices import RATE, at, index_of, steady
 from tests.media import Clips, remux
 from vip.errors import BackendError
-from vip.extraction.candidates import FEWEST_AT_LEAST, FEWEST_PER_KEYFRAME, LONG_GOP, MOST_AT_LEAST, SyncSampler, fill, thin
+from vip.extraction.calm import Calm
+from vip.extraction.candidates import (
+    FEWEST_AT_LEAST,
+    FEWEST_PER_KEYFRAME,
+    FEWEST_PER_KEYFRAME_IN_LONG_GOPS,
+    LONG_GOP,
+    MOST_AT_LEAST,
+    SyncSampler,
+    calmer,
+    fill,
+    thin,
+)
 from vip.records import Frame, PacketIndex
 from vip.video import Video
 
@@ -145,6 +157,64 @@ def test_sync_does_not_choose_what_an_edit_list_hides(clips: Clips, tmp_path: Pa
         chosen = SyncSampler(None).sample(video, keyframes=100)
         assert len(video.index) > len(chosen) == len(video.index.shown_pts)
         assert [frame.pts for frame in video.frames(chosen)] == chosen
+
+
+# ---------------------------------------------------------------- calm ones
+
+
+def test_a_restless_pick_gives_way_to_the_nearest_calm_frame() -> None:
+    index = steady(12, bursts={5.0: 0.6})
+    assert calmer(at(2.0, 8.0), index) == at(2.0, 8.0)
+    assert calmer(at(2.0, 4.8, 8.0), index) == at(2.0, 4.4, 8.0), "behind it lies the burst"
+    assert calmer(at(2.0, 5.64, 8.0), index) == at(2.0, 6.04, 8.0)
+
+
+def test_a_restless_sync_frame_stays() -> None:
+    index = steady(12, sync_every_s=5, bursts={5.04: 0.6})
+    assert Calm(index).restless(at(5.0)).all()
+    assert calmer(at(0.0, 5.0, 10.0), index) == at(0.0, 5.0, 10.0)
+
+
+def test_where_all_around_is_restless_the_pick_stays() -> None:
+    index = index_of(1000 * np.exp(1.2 * np.arange(12 * RATE) / RATE))
+    assert Calm(index).restless(at(9.2, 9.6, 10.0, 10.4, 10.8)).all()
+    assert calmer(at(10.0), index) == at(10.0)
+
+
+def test_two_restless_picks_never_become_one() -> None:
+    index = steady(12, bursts={5.0: 0.6})
+    assert len(calmer(at(4.76, 4.8, 4.84, 4.88), index)) == 4
+
+
+@given(st.lists(st.sampled_from([500, 1000, 8000]), min_size=1, max_size=150), st.data())
+def test_calmer_picks_are_as_many_exist_and_are_restless_only_where_they_were(sizes: list[int], data: st.DataObject) -> None:
+    index = index_of(sizes, sync=range(0, len(sizes), 40))
+    picked = sorted(data.draw(st.sets(st.sampled_from(index.shown_pts.tolist()), min_size=1)))
+    found = calmer(picked, index)
+    assert found == sorted(set(found))
+    assert len(found) == len(picked)
+    new = set(found) - set(picked)
+    assert new <= set(index.shown_pts.tolist())
+    assert not Calm(index).restless(sorted(new)).any()
+    gone = sorted(set(picked) - set(found))
+    assert Calm(index).restless(gone).all()
+    assert not set(gone) & set(index.sync_pts.tolist())
+
+
+def test_sync_looks_at_a_shot_that_no_sync_frame_shows_and_avoids_its_cross_fade() -> None:
+    index = steady(60, bursts={31.0: 0.6})
+    video = Source(index)
+    chosen = SyncSampler(None).sample(video, keyframes=12)
+    assert len(chosen) == 12 * FEWEST_PER_KEYFRAME_IN_LONG_GOPS
+    assert not Calm(index).restless(chosen).any()
+    assert set(Calm(index).unseen(6)) <= set(chosen)
+    assert any(31.6 <= pts / 1000 <= 33 for pts in SyncSampler(None).sample(video, keyframes=2))
+
+
+def test_sync_frames_that_are_enough_are_taken_as_they_are() -> None:
+    video = Source(steady(120, sync_every_s=2, bursts={second + 0.04: 0.3 for second in range(2, 120, 2)}))
+    assert SyncSampler(None).sample(video, keyframes=12) == at(*range(0, 120, 2))
+    assert len(video.index) == 120 * RATE
 
 
 def test_sync_refuses_a_detail() -> None:

@@ -1,0 +1,210 @@
+"""Scenes against the best of all divisions, found by trying every one; and which frame stands for a scene."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.extraction.pruning import at_angles, prunable
+from vip.extraction import scenes as module
+from vip.extraction.scenes import NEARLY_AS_TYPICAL, representatives, scenes
+from vip.records import Embeddings, Vectors
+
+NO_TEXT = 1
+
+
+def unit(rows: Sequence[Sequence[float]] | np.ndarray) -> Vectors:
+    made = np.asarray(rows, np.float64)
+    return np.asarray(made / np.linalg.norm(made, axis=1, keepdims=True), np.float32)
+
+
+def embedded(vectors: Vectors) -> Embeddings:
+    return Embeddings(vectors, np.ones((len(vectors), NO_TEXT), np.float32), "test")
+
+
+@st.composite
+def films(draw: st.DrawFn, most: int = 30) -> tuple[Vectors, list[float]]:
+    """Vectors of few directions, with many that are equal, and increasing times."""
+    count = draw(st.integers(1, most))
+    few = st.sampled_from([0.0, 0.5, 1.0])
+    rows = draw(st.lists(st.tuples(few, few, few), min_size=count, max_size=count))
+    gaps = draw(st.lists(st.sampled_from([0.04, 1.0, 2.5, 60.0]), min_size=count, max_size=count))
+    return unit([(*row, 0.1) for row in rows]), np.cumsum(gaps).tolist()
+
+
+def weights_of(times_s: Sequence[float]) -> list[float]:
+    """Square root of the time that each stands for: half of the way to either neighbour, as far again where there is none."""
+    spans = []
+    for row in range(len(times_s)):
+        before = times_s[row] - times_s[row - 1] if row > 0 else None
+        after = times_s[row + 1] - times_s[row] if row + 1 < len(times_s) else None
+        gaps = [gap for gap in (before, after) if gap is not None] or [1.0]
+        spans.append(sum(gaps) / len(gaps))
+    return [span**0.5 for span in spans]
+
+
+def unlikeness(vectors: Vectors, times_s: Sequence[float], division: Iterable[range]) -> float:
+    """The formula, term by term."""
+    weights = weights_of(times_s)
+    total = 0.0
+    for scene in division:
+        mass = sum(weights[i] for i in scene)
+        total += mass - sum(weights[i] * weights[j] * float(vectors[i] @ vectors[j]) for i in scene for j in scene) / mass
+    return total
+
+
+def divisions(rows: int, count: int) -> Iterable[list[range]]:
+    for cuts in combinations(range(1, rows), count - 1):
+        yield [range(a, b) for a, b in pairwise([0, *cuts, rows])]
+
+
+@given(films(), st.integers(1, 40))
+def test_scenes_hold_every_row_once_in_order_and_are_as_many_as_asked(film: tuple[Vectors, list[float]], count: int) -> None:
+    found = scenes(*film, count)
+    assert [row for scene in found for row in scene] == list(range(len(film[0])))
+    assert len(found) == min(count, len(film[0]))
+    assert all(len(scene) > 0 for scene in found)
+
+
+@given(films(most=8), st.data())
+@settings(max_examples=150)
+def test_no_other_division_has_scenes_that_are_more_alike_inside(film: tuple[Vectors, list[float]], data: st.DataObject) -> None:
+    vectors, times_s = film
+    count = data.draw(st.integers(1, len(vectors)))
+    best = min(unlikeness(vectors, times_s, division) for division in divisions(len(vectors), count))
+    assert unlikeness(vectors, times_s, scenes(vectors, times_s, count)) == pytest.approx(best, abs=1e-4)
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=8))
+def test_rows_of_equal_frames_are_found_as_scenes(lengths: list[int]) -> None:
+    vectors = np.repeat(np.eye(len(lengths), dtype=np.float32), lengths, axis=0)
+    found = scenes(vectors, [float(row) for row in range(len(vectors))], len(lengths))
+    assert [len(scene) for scene in found] == lengths
+
+
+def test_a_picture_that_comes_back_is_another_scene() -> None:
+    found = scenes(at_angles([0, 0, 90, 90, 0, 0]).embeddings.image, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], 3)
+    assert found == [range(0, 2), range(2, 4), range(4, 6)]
+
+
+def test_frames_close_together_weigh_less_than_the_time_that_few_show() -> None:
+    """Two dozen frames of one second, drifting, against two long shots that differ less."""
+    degrees = [*np.linspace(0, 40, 24), 100.0, 130.0]
+    crowded = [*np.linspace(0, 1, 24), 31.0, 91.0]
+    vectors = at_angles(degrees).embeddings.image
+    assert scenes(vectors, crowded, 3) == [range(24), range(24, 25), range(25, 26)]
+    assert scenes(vectors, [float(second) for second in range(26)], 3)[-1] == range(24, 26)
+
+
+@given(films(most=40), st.integers(1, 12))
+def test_with_more_frames_than_can_be_tried_there_are_as_many_scenes_and_nothing_is_lost(
+    film: tuple[Vectors, list[float]], count: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MOST_ATOMS", 6)
+        patch.setattr(module, "MOST_JOINED", 15)
+        found = scenes(*film, count)
+    assert [row for scene in found for row in scene] == list(range(len(film[0])))
+    assert len(found) == min(count, len(film[0]))
+
+
+@given(st.lists(st.integers(3, 20), min_size=2, max_size=5))
+def test_joining_neighbours_first_finds_the_same_clear_scenes(lengths: list[int]) -> None:
+    rng = np.random.default_rng(sum(lengths))
+    vectors = unit(np.repeat(np.eye(8)[: len(lengths)], lengths, axis=0) + 0.02 * rng.standard_normal((sum(lengths), 8)))
+    times_s = [float(row) for row in range(len(vectors))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MOST_ATOMS", len(lengths) + 1)
+        found = scenes(vectors, times_s, len(lengths))
+    assert [len(scene) for scene in found] == lengths
+
+
+def test_twenty_thousand_rows_are_no_obstacle() -> None:
+    rng = np.random.default_rng(7)
+    lengths = [4 * int(length) for length in rng.integers(50, 400, 24)]
+    middles = rng.standard_normal((24, 8))
+    rows = np.repeat(middles, lengths, axis=0)[:20_000]
+    vectors = unit(rows + 0.05 * rng.standard_normal(rows.shape))
+    asked = int(np.searchsorted(np.cumsum(lengths), 20_000)) + 1
+    assert len(vectors) == 20_000
+    found = scenes(vectors, (np.arange(20_000) / 25).tolist(), asked)
+    assert [scene.start for scene in found] == [0, *np.cumsum(lengths)[: asked - 1]]
+    assert len(scenes(vectors, np.arange(20_000.0).tolist(), 6_000)) == 6_000
+
+
+@pytest.mark.parametrize(("times_s", "count"), [([0.0], 1), ([0.0, 1.0], 0)])
+def test_arguments_that_do_not_fit_are_refused(times_s: list[float], count: int) -> None:
+    with pytest.raises(ValueError, match="2 vectors"):
+        scenes(at_angles([0, 1]).embeddings.image, times_s, count)
+
+
+def test_frames_at_the_same_time_are_divided_too() -> None:
+    assert scenes(at_angles([0, 0, 90]).embeddings.image, [3.0, 3.0, 3.0], 2) == [range(2), range(2, 3)]
+
+
+# ---------------------------------------------------------------- which frame stands for a scene
+
+TIGHT = [0.0, 4.0, 8.0, 12.0, 16.0]
+"""Degrees: any of these is nearly as typical as the one in the middle."""
+WIDE = [0.0, 30.0, 60.0, 90.0, 120.0]
+"""Only the one in the middle is typical."""
+
+
+def standing(degrees: Sequence[float], **columns: Sequence[float] | Sequence[bool]) -> int:
+    """The row that stands for a scene of these frames."""
+    (row,) = representatives(prunable(at_angles(degrees).embeddings, **columns), 1)  # type: ignore[arg-type]
+    return row
+
+
+@given(films(), st.integers(1, 40), st.data())
+def test_one_row_stands_for_each_scene(film: tuple[Vectors, list[float]], count: int, data: st.DataObject) -> None:
+    vectors, times_s = film
+    flags = st.lists(st.booleans(), min_size=len(vectors), max_size=len(vectors))
+    people, restless = data.draw(flags), data.draw(flags)
+    frames = prunable(embedded(vectors), times_s=times_s, people=people, restless=restless)
+    found = representatives(frames, count)
+    assert list(found.values()) == scenes(vectors, times_s, count)
+    for row, scene in found.items():
+        assert row in scene
+        assert people[row] == any(people[other] for other in scene), "a frame with people wherever there is one"
+        rivals = [other for other in scene if people[other] == people[row]]
+        assert restless[row] == all(restless[other] for other in rivals), "a calm one wherever there is one"
+    assert representatives(frames, count) == found
+
+
+def test_the_frame_most_like_the_whole_scene_stands_for_it() -> None:
+    assert standing(WIDE) == 2
+    assert standing([0, 0, 0, 0, 60]) in range(4)
+
+
+def test_a_calm_frame_goes_before_a_typical_one() -> None:
+    assert standing(WIDE, restless=[False, False, True, True, True]) == 1
+    assert standing(WIDE, restless=[True] * 5) == 2
+
+
+def test_a_frame_with_people_goes_before_a_typical_and_before_a_calm_one() -> None:
+    assert standing(WIDE, people=[True, False, False, False, False]) == 0
+    assert standing(WIDE, people=[True, False, False, False, False], restless=[True, False, False, False, False]) == 0
+    assert standing(WIDE, people=[True, True, False, False, False], restless=[False, True, False, False, False]) == 0
+
+
+def test_of_nearly_equal_ones_the_sharpest_stands_for_the_scene() -> None:
+    assert standing(TIGHT, sharpness=[100, 100, 100, 101, 100]) == 3
+    assert standing(TIGHT, sharpness=[300, 100, 100, 200, 100], restless=[True, False, False, False, False]) == 3
+    assert standing(WIDE, sharpness=[100, 101, 100, 900, 900]) == 2, "sharpness decides nothing between frames that differ"
+
+
+def test_of_equal_ones_the_first_stands_for_the_scene() -> None:
+    assert standing([10] * 6) == 0
+    assert standing([10] * 6, sharpness=[5, 9, 9, 5, 9, 5]) == 1
+
+
+def test_nearly_equal_is_within_the_share_of_the_mean_cosine() -> None:
+    vectors = at_angles([0] * 50 + [np.degrees(np.arccos(1 - angle)) for angle in (0.5 * NEARLY_AS_TYPICAL, 2 * NEARLY_AS_TYPICAL)])
+    sharpness = [100.0] * 50
+    assert list(representatives(prunable(vectors.embeddings, sharpness=[*sharpness, 200.0, 900.0]), 1)) == [50]
