@@ -186,6 +186,15 @@ def test_two_restless_picks_never_become_one() -> None:
     assert len(calmer(at(4.76, 4.8, 4.84, 4.88), index)) == 4
 
 
+def test_a_busy_stretch_keeps_its_picks() -> None:
+    """None passes its neighbour, so that a restless scene is not left without a candidate."""
+    index = steady(12, bursts={5.0: 0.3, 5.6: 0.3, 6.2: 0.3, 6.8: 0.3})
+    picked = at(*np.arange(4.0, 8.1, 0.48).tolist())
+    found = calmer(picked, index)
+    assert found != picked
+    assert all(before < new < behind for before, new, behind in zip(found, found[1:], picked[2:], strict=False))
+
+
 @given(st.lists(st.sampled_from([500, 1000, 8000]), min_size=1, max_size=150), st.data())
 def test_calmer_picks_are_as_many_exist_and_are_restless_only_where_they_were(sizes: list[int], data: st.DataObject) -> None:
     index = index_of(sizes, sync=range(0, len(sizes), 40))

@@ -5,6 +5,7 @@ In comes the packet index, out come PTS. Nothing is decoded here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -49,19 +50,25 @@ class SyncSampler:
 def calmer(picked: Sequence[int], index: PacketIndex) -> list[int]:
     """The picks, with a frame beside it for each that is restless, no sync frame, and has a calm one near.
 
+    None passes its neighbours: a busy scene keeps about as many picks as it had.
+
     Args:
         picked: sorted PTS.
     """
     calm, shown, sync = Calm(index), index.shown_pts, set(index.sync_pts.tolist())
     steps = np.rint(np.array(ASIDE_S) / float(index.time_base)).astype(np.int64)
-    restless = [pts for pts, is_restless in zip(picked, calm.restless(picked), strict=True) if is_restless and pts not in sync]
-    chosen = set(picked) - set(restless)
-    for pts in restless:
-        places = np.clip(np.searchsorted(shown, pts + steps), 0, len(shown) - 1)
-        beside = shown[places].tolist()
-        calm_ones = [other for other, is_restless in zip(beside, calm.restless(beside), strict=True) if not is_restless]
-        chosen.add(next((other for other in calm_ones if other not in chosen), pts))
-    return sorted(chosen)
+    chosen: list[int] = []
+    for place, (pts, is_restless) in enumerate(zip(picked, calm.restless(picked).tolist(), strict=True)):
+        taken = pts
+        if is_restless and pts not in sync:
+            before = chosen[-1] if chosen else -math.inf
+            behind = picked[place + 1] if place + 1 < len(picked) else math.inf
+            beside = shown[np.clip(np.searchsorted(shown, pts + steps), 0, len(shown) - 1)].tolist()
+            beside = [other for other in beside if before < other < behind]
+            calm_ones = [other for other, flag in zip(beside, calm.restless(beside).tolist(), strict=True) if not flag]
+            taken = next(iter(calm_ones), pts)
+        chosen.append(taken)
+    return chosen
 
 
 def thin(pts: Sequence[int], most: int) -> list[int]:
