@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import threading
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -84,6 +85,16 @@ def test_in_whatever_order_a_file_is_read_its_hash_is_the_same(data_file: Path, 
         assert len(data) > 0 or place == len(DATA)
     file.close()
     assert local.sha256() == hashlib.sha256(DATA).hexdigest()
+
+
+@pytest.mark.parametrize(("offset", "whence"), [(-1, 0), (-30_000, 1), (-(2**40), 2)])
+def test_a_place_that_no_file_has_is_refused_without_an_error(clips: Clips, offset: int, whence: int) -> None:
+    """Damage may name it; an error would end what FFmpeg can still read."""
+    local = Local(FileSource(clips("h264.mp4").path))
+    with closing(local), closing(local.open()) as file:
+        file.seek(100)
+        assert file.seek(offset, whence) < 0
+        assert file.tell() == 100
 
 
 def test_a_hash_that_nobody_waits_for_is_given_up(tmp_path: Path) -> None:

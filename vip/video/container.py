@@ -28,7 +28,7 @@ NOTHING_DECODES = "{}: not one frame can be decoded. The file is damaged, or its
 ALPHA_DECODERS = {"vp8": "libvpx", "vp9": "libvpx-vp9"}  # FFmpeg's own VP8 and VP9 decoders drop the alpha channel
 MOST_STRETCHED = 16  # pixel aspect ratios beyond this are no video's
 BUFFER_BYTES = 2**16  # read at once from a Python file: half the calls of the usual 32 KiB, and little too much after a seek
-SILENT_DECODERS = frozenset({"vp8"})  # they never say that a frame is damaged
+SILENT_DECODERS = frozenset({"vp8", "apng"})  # they never say that a frame is damaged
 
 
 def open_container(held: Local | Remote, *, which: int = 0) -> tuple[InputContainer, VideoStream, LocalFile | RemoteFile]:

@@ -6,6 +6,7 @@ wanted, is read for it afterwards.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 from concurrent.futures import Future
@@ -200,7 +201,11 @@ class LocalFile(io.RawIOBase):
                 return
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        self._place = self._file.seek(offset, whence) if whence == 2 else offset + (self._place if whence == 1 else 0)
+        """The place it has now; negative where damage names one that no file has. FFmpeg bears that, but no exception."""
+        try:
+            self._place = self._file.seek(offset + (self._place if whence == 1 else 0), 2 if whence == 2 else 0)
+        except OSError:
+            return -errno.EINVAL
         return self._place
 
     def tell(self) -> int:

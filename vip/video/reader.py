@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -43,6 +44,7 @@ from vip.video.watch import inside_ffmpeg
 if TYPE_CHECKING:
     from vip.video.remote import Remote
 
+MOST_REORDERED = 4  # frames shown before one that they need: that it is damaged comes out only behind them
 LATE_PACKETS = 64  # some streams show a sync frame only after more packets (recovery points)
 
 
@@ -341,14 +343,19 @@ class Video(OpenFile):
         """
         whole = 0
         if self._threads != 1:
+            held: deque[VideoFrame] = deque()
             for frame in decode():
                 if self._hurt or frame.is_corrupt:
                     break
-                yield frame
-                whole += 1
+                held.append(frame)
+                if len(held) > MOST_REORDERED:
+                    yield held.popleft()
+                    whole += 1
             else:
                 if not self._hurt:
+                    yield from held
                     return
+            held.clear()
             skipped = self._decoder.skip_frame
             self._threads = 1
             self._rewind()

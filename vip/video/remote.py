@@ -6,6 +6,7 @@ before it notices that nobody reads on. Here each request names its end, and one
 
 from __future__ import annotations
 
+import errno
 import io
 from calendar import timegm
 from collections import OrderedDict
@@ -113,8 +114,12 @@ class RemoteFile(io.RawIOBase):
         return data[:BLOCK_BYTES]
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        self._place = offset + (0, self._place, self._remote.state.size_bytes)[whence]
-        return self._place
+        """The place it has now; negative where damage names one that no file has. FFmpeg bears that, but no exception."""
+        place = offset + (0, self._place, self._remote.state.size_bytes)[whence]
+        if place < 0:
+            return -errno.EINVAL
+        self._place = place
+        return place
 
     def tell(self) -> int:
         return self._place
