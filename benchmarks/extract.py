@@ -63,11 +63,11 @@ class Bench:
 
 
 def jobs(seed: int) -> list[Job]:
-    """The four kinds of video that the goals name, at 720p for the seconds and twice at 360p for the choice; and two more kinds."""
+    """The four kinds of video that the goals name, at 720p for the seconds and at 360p for the choice; and two more kinds."""
     kinds = [("h264", 150), ("h264", 0), ("hevc", 150), ("vp9", 150)]
     numbers = iter(range(100 * seed, 100 * seed + 100))
     large = [Job(Recipe(codec, 1280, 720, next(numbers), gop), timed=True, peers=(codec, gop) == kinds[0]) for codec, gop in kinds]
-    small = [Job(Recipe(codec, 640, 360, next(numbers), gop), peers=turn == 0) for turn in range(2) for codec, gop in kinds]
+    small = [Job(Recipe(codec, 640, 360, next(numbers), gop), peers=gop == 150) for codec, gop in kinds]
     others = [Job(Recipe("av1", 426, 240, next(numbers))), Job(Recipe("h264", 854, 480, next(numbers), gop=30))]
     return [*large, *small, *others]
 
