@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.media import FRAMES, RECIPES, Clips, linear, number_in
-from vip.records import Image
+from vip.records import Frame, Image
 from vip.video import Video
 
 B_FRAMES = 4  # a decoder may need this many packets more before it shows a frame
@@ -173,3 +173,57 @@ def test_frames_shown_before_their_sync_frame_belong_to_the_group_before(clips: 
         assert leading, "that is an open GOP"
         start, before = int(index.pts[sync]), int(index.sync_pts[1])
         assert video.groups([before, *sorted(leading), start]) == [[before, *sorted(leading)], [start]]
+
+
+# ---------------------------------------------------------------- what it costs, and keeping what was dear
+
+
+@pytest.mark.parametrize("name", ["h264.mp4", "h264.ts", "h264_open_gop.mp4", "hevc_open_gop.ts", "vp9.webm", "mpeg2.mpg", "one_gop.mp4"])
+def test_effort_is_the_number_of_packets_that_one_frame_costs(clips: Clips, given_packets: list[int | None], name: str) -> None:
+    with Video(clips(name).path) as video:
+        list(video.frames(video.index.sync_pts[-1:].tolist()))  # from now on the first packet is known
+        for pts in video.index.shown_pts[::3].tolist():
+            given_packets.clear()
+            (frame,) = video.frames([pts])
+            assert frame.pts == pts
+            assert len(given_packets) == video.effort(pts)
+
+
+def test_without_times_every_frame_costs_all_before_it(clips: Clips) -> None:
+    with Video(clips("h264.h264").path) as video:
+        assert video.index.by_decoding
+        assert [video.effort(pts) for pts in video.index.shown_pts.tolist()] == list(range(1, FRAMES + 1))
+
+
+class Keeper:
+    """Keeps the frames with these PTS."""
+
+    def __init__(self, wanted: set[int]) -> None:
+        self.wanted = wanted
+        self.kept: list[Frame] = []
+
+    def wants(self, pts: int) -> bool:
+        return pts in self.wanted
+
+    def keep(self, frame: Frame) -> None:
+        self.kept.append(frame)
+
+
+@pytest.mark.parametrize("near", [False, True])
+@pytest.mark.parametrize("name", ["h264.mp4", "one_gop.mp4", "vp9.webm", "h264.h264"])
+def test_a_keeper_gets_just_what_it_wants_at_full_size(
+    clips: Clips, truth: Callable[[str], dict[int, Image]], name: str, near: bool
+) -> None:
+    expected = truth(name)
+    with Video(clips(name).path) as video:
+        shown = video.index.shown_pts.tolist()
+        keeper = Keeper(set(shown[5::4]))
+        seen = []
+        for frame in (video.frames_near if near else video.frames)(shown, longest_side_px=64, keeper=keeper):
+            assert max(frame.image.shape) == 64
+            seen.append(frame.pts)
+            assert [kept.pts for kept in keeper.kept] == [pts for pts in seen if pts in keeper.wanted], "before the small one is given"
+    assert [kept.pts for kept in keeper.kept] == [pts for pts in seen if pts in keeper.wanted] != []
+    assert near or len(keeper.kept) == len(keeper.wanted)
+    for kept in keeper.kept:
+        assert np.array_equal(kept.image, expected[kept.pts])

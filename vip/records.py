@@ -305,7 +305,7 @@ class Pruning(Part):
     redundant: float
     """The likeness from which on frames of this embedder show the same."""
     bound: float
-    """The likeness from which on the pruner calls a frame redundant; with `-n auto` it dropped nothing below."""
+    """The likeness from which on the pruner calls a frame redundant: with `-n auto` as many are kept as remain where none is."""
     curve: dict[int, float] = {}
     """Number of keyframes -> likeness of the next one to go; thinned out for large numbers."""
 

@@ -103,6 +103,18 @@ def test_a_would_be_keyframe_in_a_cross_fade_gives_way_to_a_calm_frame_of_the_sh
     assert f"at 0:0{found.time_s:.2f} the same shot is calm" in decision.reason
 
 
+@pytest.mark.parametrize(("gop", "after_s"), [(44, 0.9), (22, 0.6)])
+def test_the_stand_in_lies_well_behind_the_cross_fade_and_nearer_where_the_gop_ends_before(
+    tmp_path: Path, gop: int, after_s: float
+) -> None:
+    options = {"preset": "veryfast", "crf": "24", "x264-params": "scenecut=0"}
+    picture = show([Shot(0, 1.4), Shot(1, 2.6, fade_s=0.5)])
+    path = write(tmp_path / "a.mp4", frames=4 * RATE, gop=gop, rate=RATE, picture=picture, options=options).path
+    looks = looked(path, [0, 44], 2)
+    (found,) = [look for look in looks if look.stands_in_for is not None]
+    assert found.time_s - 44 / RATE == pytest.approx(after_s, abs=1.01 / RATE)
+
+
 def test_a_restless_frame_that_would_not_be_kept_costs_nothing(cross_fade: Clip, given_packets: list[int | None]) -> None:
     few = looked(cross_fade.path, [0, 80], 2)
     spent = len(given_packets)

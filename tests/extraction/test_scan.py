@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -61,9 +62,10 @@ def test_the_result_does_not_depend_on_the_number_of_workers(clips: Clips, cores
             assert [pts for pts, _ in results[0]] == wanted
 
 
-def test_looks_do_not_depend_on_the_number_of_workers(clips: Clips, cores: Callable[[int], None]) -> None:
+@pytest.mark.parametrize("name", ["h264.mp4", "one_gop.mp4"])
+def test_looks_do_not_depend_on_the_number_of_workers(clips: Clips, cores: Callable[[int], None], name: str) -> None:
     looker = Looker(ClassicEmbedder(None), OpenCVDetector(None))
-    with Video(clips("h264.mp4").path) as video:
+    with Video(clips(name).path) as video:
         made: list[list[Look]] = []
         for count in CORES:
             cores(count)
@@ -77,15 +79,42 @@ def test_looks_do_not_depend_on_the_number_of_workers(clips: Clips, cores: Calla
         assert one.detections == two.detections == five.detections
 
 
+@pytest.mark.parametrize("name", ["h264.mp4", "one_gop.mp4"])
+@pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("count", CORES)
-def test_progress_is_told_once_a_frame(clips: Clips, cores: Callable[[int], None], count: int) -> None:
+def test_progress_is_told_once_a_frame(clips: Clips, cores: Callable[[int], None], count: int, exact: bool, name: str) -> None:
     cores(count)
     told: list[None] = []
-    with Video(clips("h264.mp4").path) as video:
-        looks = scan(
-            video, video.index.shown_pts.tolist(), Looker(ClassicEmbedder(None), CountingDetector()), advance=lambda: told.append(None)
-        )
-    assert len(looks) == len(told) == FRAMES
+    looker = Looker(ClassicEmbedder(None), CountingDetector())
+    with Video(clips(name).path) as video:
+        looks = scan(video, video.index.shown_pts.tolist(), looker, exact=exact, advance=lambda: told.append(None))
+    assert len(told) == FRAMES
+    assert (len(looks) == FRAMES) == exact, "frames that no other needs are passed over"
+    assert [look.pts for look in looks] == sorted({look.pts for look in looks})
+
+
+def test_an_error_in_a_look_beside_the_decoder_reaches_the_caller(clips: Clips, cores: Callable[[int], None]) -> None:
+    cores(2)
+
+    class Failing(CountingDetector):
+        def detect(self, images: Sequence[Image]) -> list[list[Detection]]:
+            if super().detect(images) and self.seen == 5:
+                raise RuntimeError("a bug in an adapter")
+            return [[] for _ in images]
+
+    with Video(clips("one_gop.mp4").path) as video, pytest.raises(RuntimeError, match="a bug in an adapter"):
+        scan(video, video.index.shown_pts.tolist(), Looker(ClassicEmbedder(None), Failing()), advance=lambda: None)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")]
+
+
+def test_looks_know_where_the_video_is_restless(clips: Clips) -> None:
+    looker = Looker(ClassicEmbedder(None), CountingDetector())
+    with Video(clips("one_gop.mp4").path) as video:
+        sizes = video.index.size_bytes.copy()
+        sizes[-8:] *= 100
+        video.index = replace(video.index, size_bytes=sizes)
+        looks = scan(video, video.index.shown_pts[[5, 10, 33]].tolist(), looker, advance=lambda: None)
+    assert [look.restless for look in looks] == [False, False, True]
 
 
 @pytest.mark.parametrize("count", CORES)
