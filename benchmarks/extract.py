@@ -189,6 +189,7 @@ def run(args: argparse.Namespace) -> Results:
     """
     clips = clips_in(args.clips)
     todo = quick_jobs(args.seed) if args.quick else jobs(args.seed)
+    todo = [job for job in todo if not args.codecs or job.recipe.codec in args.codecs]
     _say(f"Clips: {args.clips or 'photographs of scikit-image'}. Videos and programs are kept in {args.work}")
     args.work.mkdir(parents=True, exist_ok=True)
     mixes = []
@@ -241,6 +242,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, default=work, metavar="DIR", help="where videos and programs are kept (default: %(default)s)")
     parser.add_argument("--peers", nargs="+", choices=(*peers.PEERS, "none"), default=list(peers.PEERS), help="default: all")
     parser.add_argument("--seed", type=int, default=1, help="other segments for another number (default: %(default)s)")
+    parser.add_argument("--codecs", nargs="+", choices=("h264", "hevc", "vp9", "av1"), help="only the mixes of these (default: all)")
     parser.add_argument("--rounds", type=int, default=3, help="of the timed mixes (default: %(default)s)")
     parser.add_argument("--quick", action="store_true", help="two tiny mixes, one round, short growth; goals are shown, not held")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
