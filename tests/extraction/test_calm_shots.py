@@ -33,7 +33,7 @@ def test_gops_of_equal_length_say_nothing_about_cuts() -> None:
 
 def test_a_stretch_of_tiny_packets_is_still_and_one_with_a_change_is_not() -> None:
     calm = Calm(index_of([0], 300, dict.fromkeys(range(1, 300), 40) | {200: 30_000}))
-    assert calm.still(50, [0, 100])
-    assert not calm.still(150, [100, 299]), "the change at 200 lies between"
-    assert not calm.still(50, [100, 200]), "nothing is known before it"
-    assert not Calm(index_of([0], 300)).still(50, [0, 100])
+    assert calm.moving([0, 100, 299]) == [0, *range(100, 300)], "the change at 200 lies between the last two"
+    assert calm.moving([100, 150]) == [*range(101), *range(150, 300)], "nothing is known before the first"
+    assert calm.moving([50]) == list(range(300))
+    assert Calm(index_of([0], 300)).moving([0, 299]) == list(range(300))

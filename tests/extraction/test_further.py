@@ -172,4 +172,4 @@ def test_decoding_stops_soon_behind_the_first_good_frame(tmp_path: Path, given_p
         looks = scan(video, video.index.sync_pts.tolist(), LOOKER, advance=lambda: None)
         given_packets.clear()
         assert look_further(video, looks, [1], references([look.measured for look in looks]), LOOKER, advance=lambda: None)
-    assert len(given_packets) <= 25, "the good frame, two behind it, and what the decoder holds back"
+    assert len(given_packets) <= 32, "the good frame, two behind it, and what the decoder and its threads hold back, of 50"

@@ -63,6 +63,7 @@ def search(video: Video, keyframes: int, *, exact: bool = False, insistent: bool
         min_sharpness=None,
         exact=exact,
         insistent=insistent,
+        by_scene=True,
         keeper=KeepNone(),
         observer=Listener(),
     )

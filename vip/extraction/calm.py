@@ -8,7 +8,6 @@ sync frame at a cut (or a cross-fade), only the sizes show that there is a shot 
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
@@ -72,14 +71,14 @@ class Calm:
         settled = np.searchsorted(shown, shown[sorted(found)] + SETTLED_S)
         return [int(pts) for pts in np.unique(self._index.shown_pts[settled[settled < len(shown)]])]
 
-    def still(self, pts: int, known: Sequence[int]) -> bool:
-        """Whether nothing changes between the frames on either side of this PTS that are known already (sorted PTS)."""
-        place = bisect_left(known, pts)
-        if not 0 < place < len(known):
-            return False
-        a, b = np.searchsorted(self._times, np.array(known[place - 1 : place + 1]) * float(self._index.time_base), side="right").tolist()
-        count = self._count[b] - self._count[a]
-        return bool(count > 0 and self._bytes[b] - self._bytes[a] < STILL_BYTES * count)
+    def moving(self, known: Sequence[int]) -> list[int]:
+        """PTS of the frames that are shown, without those between two known ones (sorted PTS) between which nothing changes."""
+        edges = np.searchsorted(self._times, np.asarray(known, np.int64) * float(self._index.time_base), side="right")
+        still = np.diff(self._bytes[edges]) < STILL_BYTES * np.diff(self._count[edges])
+        shown = self._index.shown_pts
+        gap = np.searchsorted(known, shown) - 1  # the known frames themselves end the gap before them
+        inside = (gap >= 0) & (gap < len(still)) & ~np.isin(shown, known)
+        return [int(pts) for pts in shown[~(inside & np.append(still, False)[np.clip(gap, 0, len(still))])]]
 
     def goes_on(self, pts: int) -> bool:
         """Whether the shot goes on to the next sync frame behind this PTS: it came because the GOP was full, not at a cut.

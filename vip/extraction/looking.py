@@ -101,10 +101,10 @@ def _until_enough_differ(search: Search, looks: list[Look]) -> list[Look]:
 
     Not where packet sizes tell that nothing changes, nor deep inside a long GOP, where it would be too dear.
     """
-    shown, calm = search.video.index.shown_pts.tolist(), Calm(search.video.index)
+    calm = Calm(search.video.index)
     while looks and _different(search, looks) < search.keyframes and 2 * len(looks) <= MOST_PER_KEYFRAME_IN_STILLS * search.keyframes:
         known = sorted({look.pts for look in looks})
-        more = [pts for pts in fill(known, shown, 2 * len(looks)) if not calm.still(pts, known)]
+        more = fill(known, calm.moving(known), 2 * len(looks))
         near = [pts for pts in sorted({*more} - {*known}) if search.video.effort(pts) <= further.FARTHEST_PACKETS]
         merged = _merged(looks, _scan(search, "Looking for frames that differ", near, exact=True) if near else [])
         if len(merged) == len(looks):
