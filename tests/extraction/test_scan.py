@@ -96,14 +96,17 @@ def test_progress_is_told_once_a_frame(clips: Clips, cores: Callable[[int], None
 def test_an_error_in_a_look_beside_the_decoder_reaches_the_caller(clips: Clips, cores: Callable[[int], None]) -> None:
     cores(2)
 
-    class Failing(CountingDetector):
-        def detect(self, images: Sequence[Image]) -> list[list[Detection]]:
-            if super().detect(images) and self.seen == 5:
+    class Failing(ClassicEmbedder):
+        seen = 0
+
+        def embed_images(self, images: Sequence[Image]) -> np.ndarray:
+            self.seen += 1
+            if self.seen == 5:
                 raise RuntimeError("a bug in an adapter")
-            return [[] for _ in images]
+            return super().embed_images(images)
 
     with Video(clips("one_gop.mp4").path) as video, pytest.raises(RuntimeError, match="a bug in an adapter"):
-        scan(video, video.index.shown_pts.tolist(), Looker(ClassicEmbedder(None), Failing()), advance=lambda: None)
+        scan(video, video.index.shown_pts.tolist(), Looker(Failing(None), CountingDetector()), advance=lambda: None)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")]
 
 
