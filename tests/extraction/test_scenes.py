@@ -124,6 +124,15 @@ def test_joining_neighbours_first_finds_the_same_clear_scenes(lengths: list[int]
     assert [len(scene) for scene in found] == lengths
 
 
+def test_of_more_frames_than_can_be_tried_those_are_joined_that_change_the_sum_least() -> None:
+    """Two frames that stand for little time before two that are a little more alike."""
+    vectors = at_angles([0, 20, 90, 108]).embeddings.image
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MOST_ATOMS", 3)
+        assert scenes(vectors, [0.0, 0.1, 100.0, 200.0], 3) == [range(2), range(2, 3), range(3, 4)]
+        assert scenes(vectors, [0.0, 1.0, 2.0, 3.0], 3) == [range(1), range(1, 2), range(2, 4)]
+
+
 def test_twenty_thousand_rows_are_no_obstacle() -> None:
     rng = np.random.default_rng(7)
     lengths = [4 * int(length) for length in rng.integers(50, 400, 24)]

@@ -68,7 +68,7 @@ class Calm:
                 break
             if all(abs(shown[place] - shown[other]) > SETTLED_S for other in found):
                 found.append(place)
-        settled = np.searchsorted(shown, shown[sorted(found)] + SETTLED_S)
+        settled = np.searchsorted(shown, shown[found] + SETTLED_S)
         return [int(pts) for pts in np.unique(self._index.shown_pts[settled[settled < len(shown)]])]
 
     def moving(self, known: Sequence[int]) -> list[int]:
