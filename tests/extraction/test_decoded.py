@@ -17,8 +17,9 @@ from tests.clips import result, scene
 from tests.media import Clip, write
 from vip import pipeline, store
 from vip.errors import InputError
+from vip.extraction.decoded import DEAR_PACKETS, DecodedPictures
 from vip.records import Frame, Image
-from vip.store import DEAR_PACKETS, DECODED, DecodedPictures
+from vip.store import DECODED
 from vip.video import Video
 
 SHOT = 30  # frames
