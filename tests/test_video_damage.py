@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import faulthandler
 import random
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -46,13 +44,6 @@ FLIPPED = (
     "mjpeg.avi",
 )
 SEEDS = range(12)
-
-
-@pytest.fixture(autouse=True)
-def _a_hang_is_a_failure() -> Iterator[None]:
-    faulthandler.dump_traceback_later(120, exit=True)
-    yield
-    faulthandler.cancel_dump_traceback_later()
 
 
 def read(path: Path) -> tuple[list[Frame], list[str], int] | None:

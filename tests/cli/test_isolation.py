@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.cli import stuck
-from tests.cli.terminal import Done, end, environment, start_command, vip
+from tests.cli.terminal import PATIENCE_S, Done, end, environment, start_command, vip
 from tests.cli.test_interrupted import SENTENCE, wait_for
 from tests.clips import clip, result
 from vip.store import Run, load_run
@@ -42,7 +42,7 @@ class Group:
     def __exit__(self, *error: object) -> None:
         with suppress(ProcessLookupError):
             self.send(signal.SIGKILL)
-        self.process.communicate()
+        self.process.communicate(timeout=PATIENCE_S)
 
     def send(self, number: int) -> None:
         os.killpg(self.process.pid, number)
