@@ -62,7 +62,9 @@ def to_image(
     if longest_side_px is not None:
         scale = longest_side_px / max(width, height)
         width, height = max(1, round(width * scale)), max(1, round(height * scale))
-    shrinks = width < frame.width or height < frame.height
+    shrinks, grows = width < frame.width or height < frame.height, width > frame.width or height > frame.height
+    at_own_size = Interpolation.BICUBIC if grows else Interpolation.BILINEAR  # then only chroma grows, by two
+    scaling = Interpolation.AREA if shrinks else at_own_size
     has_alpha = any(component.is_alpha for component in frame.format.components) or frame.format.name == "pal8"
     usual = Colorspace.ITU709 if frame.width >= HD_WIDTH_PX or frame.height >= HD_HEIGHT_PX else Colorspace.ITU601
     picture = np.asarray(
@@ -72,7 +74,7 @@ def to_image(
             height,
             "rgba" if has_alpha else "rgb24",
             src_colorspace=None if frame.colorspace in MATRICES else usual,
-            interpolation=(Interpolation.AREA if shrinks else Interpolation.BICUBIC) | Interpolation.ACCURATE_RND,
+            interpolation=scaling | Interpolation.ACCURATE_RND,
             threads=1,
         ).to_ndarray(),
         np.uint8,

@@ -16,7 +16,7 @@ from vip.extraction.calm import Calm
 from vip.protocols import VideoSource
 from vip.records import PacketIndex
 
-FEWEST_PER_KEYFRAME = 3  # below this, pruning has too little to choose from, and frames between sync frames join
+FEWEST_PER_KEYFRAME = 2.5  # below this, pruning has too little to choose from, and frames between sync frames join
 FEWEST_AT_LEAST = 24
 MOST_PER_KEYFRAME = 16  # above this, candidates are so near each other that more of them change nothing
 MOST_AT_LEAST = 480
@@ -43,7 +43,7 @@ class SyncSampler:
             return thin(sync, most)
         sure = sorted({*(sync or shown[:1]), *Calm(video.index).unseen(most=keyframes // 2)})
         per_keyframe = FEWEST_PER_KEYFRAME_IN_LONG_GOPS if len(shown) > LONG_GOP * len(sync) else FEWEST_PER_KEYFRAME
-        filled = fill(sure, shown, max(FEWEST_AT_LEAST, per_keyframe * keyframes))
+        filled = fill(sure, shown, max(FEWEST_AT_LEAST, math.ceil(per_keyframe * keyframes)))
         return calmer(filled, video.index) if len(filled) > len(sure) else filled
 
 

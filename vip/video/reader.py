@@ -375,6 +375,8 @@ class Video(OpenFile):
     def _prime(self) -> None:
         """Show the decoder the first packet: some streams say only there how the rest is to be read (x264's version for 4:4:4)."""
         self._primed = True
+        if self._decoder.name != "h264":
+            return
         for _ in self._decode_packets(0, 0):
             pass
 

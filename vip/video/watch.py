@@ -25,12 +25,15 @@ class Calls:
 
     def each(self, items: Iterable[ItemT]) -> Iterator[ItemT]:
         """The items, FFmpeg being asked for each."""
-        iterator = iter(items)
+        iterator, running = iter(items), self._running
         while True:
+            thread = get_ident()
+            running[thread] = next(self._numbers)
             try:
-                with self:
-                    item = next(iterator)
-            except StopIteration:
+                item = next(iterator, None)
+            finally:
+                del running[thread]
+            if item is None:
                 return
             yield item
 

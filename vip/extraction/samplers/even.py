@@ -11,9 +11,10 @@ from fractions import Fraction
 import numpy as np
 
 from vip.errors import BackendError
-from vip.extraction.candidates import FEWEST_AT_LEAST, FEWEST_PER_KEYFRAME
+from vip.extraction.candidates import FEWEST_AT_LEAST
 from vip.protocols import VideoSource
 
+PER_KEYFRAME = 3
 DEFAULT_STEP_S = Fraction(2)  # of ShareGPT4Video
 STEP = re.compile(r"(\d+(?:\.\d+)?)(s|m|)")
 
@@ -53,7 +54,7 @@ class EverySampler:
 
 def enough_for(keyframes: int) -> int:
     """As many candidates as pruning needs to have a choice."""
-    return max(FEWEST_AT_LEAST, FEWEST_PER_KEYFRAME * keyframes)
+    return max(FEWEST_AT_LEAST, PER_KEYFRAME * keyframes)
 
 
 def _step_s(detail: str) -> Fraction:
