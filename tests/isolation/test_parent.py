@@ -243,7 +243,7 @@ def test_an_interrupt_that_comes_while_the_child_starts_is_not_lost(forked: None
     begin = parent._forked
 
     def interrupted(*given: object) -> object:
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # not to a thread of pytest-xdist, where nothing holds it back
         return begin(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(parent, "_forked", interrupted)
