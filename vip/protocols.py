@@ -148,7 +148,7 @@ class Embedder(Protocol):
 class Detector(Protocol):
     """Finds objects in pictures.
 
-    A detector may state `side_px`: the longest side of the pictures that it wants to see of candidates; 640 if it does not.
+    A detector may state `side_px`: the least that the longest side of candidates has to have for it; they come at up to 640 anyway.
     """
 
     name: str

@@ -76,6 +76,8 @@ class PacketIndex:
     """The file has no PTS: rows are the frames in the order in which the decoder gives them."""
     is_sparse: bool = False
     """Rows are some of the sync frames; what lies between them was not read."""
+    decodes_all: bool = False
+    """The decoder passes over no frame on its way (VP8, VP9, AV1), so those between sync frames cost several times as much."""
 
     def __post_init__(self) -> None:
         lengths = {len(column) for column in (self.pts, self.dts, self.is_sync, self.size_bytes, self.is_shown)}

@@ -50,20 +50,25 @@ def looks() -> list[Look]:
 
 
 def test_at_most_two_frames_of_each_scene_are_searched(looks: list[Look]) -> None:
-    wanted = worth_searching(looks, keyframes=3, min_sharpness=None, by_scene=True)
+    wanted = worth_searching(looks, keyframes=3, min_sharpness=None, by_scene=True, redundant=1.0)
     scenes = [index // 4 for index in wanted]
     assert {*scenes} == {0, 1, 2}
     assert all(scenes.count(scene) <= 2 for scene in scenes)
 
 
+def test_one_frame_of_each_scene_is_searched_where_all_show_the_same(looks: list[Look]) -> None:
+    wanted = worth_searching(looks, keyframes=3, min_sharpness=None, by_scene=True, redundant=0.5)
+    assert sorted(index // 4 for index in wanted) == [0, 1, 2]
+
+
 def test_all_good_frames_are_searched_where_the_pruner_knows_no_scenes(looks: list[Look]) -> None:
-    assert worth_searching(looks, keyframes=3, min_sharpness=None, by_scene=False) == set(range(12))
-    assert worth_searching(looks, keyframes=12, min_sharpness=None, by_scene=True) == set(range(12))
+    assert worth_searching(looks, keyframes=3, min_sharpness=None, by_scene=False, redundant=1.0) == set(range(12))
+    assert worth_searching(looks, keyframes=12, min_sharpness=None, by_scene=True, redundant=1.0) == set(range(12))
 
 
 def test_bad_frames_are_not_searched(looks: list[Look]) -> None:
     black = Looker(ClassicEmbedder(None), CupDetector())(Frame(12_000, TIME_BASE, np.zeros((360, 640, 3), np.uint8)))
-    assert 12 not in worth_searching([*looks, black], keyframes=20, min_sharpness=None, by_scene=True)
+    assert 12 not in worth_searching([*looks, black], keyframes=20, min_sharpness=None, by_scene=True, redundant=1.0)
 
 
 def test_seeking_fills_in_what_was_found_and_lets_go_of_the_pictures(looks: list[Look]) -> None:

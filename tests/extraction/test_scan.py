@@ -207,13 +207,14 @@ def test_a_look_holds_what_later_stages_need() -> None:
     assert np.abs(for_detector.astype(int) - picture(1)).mean() < 6
 
 
-def test_a_detector_says_how_large_it_wants_its_pictures() -> None:
+@pytest.mark.parametrize(("asked", "given"), [(200, 213), (256, 320), (320, 320), (321, 640), (4000, 640)])
+def test_a_detector_says_how_large_its_pictures_have_to_be(asked: int, given: int) -> None:
     detector = CountingDetector()
-    detector.side_px = 200  # type: ignore[attr-defined]
+    detector.side_px = asked  # type: ignore[attr-defined]
     look = Looker(ClassicEmbedder(None), detector)(Frame(0, TIME_BASE, picture(1)))
     small = cv2.imdecode(np.frombuffer(look.picture, np.uint8), cv2.IMREAD_COLOR)
     assert small is not None
-    assert max(small.shape) == 200
+    assert max(small.shape) == given
 
 
 @pytest.mark.parametrize("level", [0, 128, 255])

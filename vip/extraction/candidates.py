@@ -17,6 +17,7 @@ from vip.protocols import VideoSource
 from vip.records import PacketIndex
 
 FEWEST_PER_KEYFRAME = 2.5  # below this, pruning has too little to choose from, and frames between sync frames join
+FEWEST_PER_KEYFRAME_WHERE_DEAR = 2  # where the decoder passes over nothing, so many sync frames have to do
 FEWEST_AT_LEAST = 24
 MOST_PER_KEYFRAME = 16  # above this, candidates are so near each other that more of them change nothing
 MOST_AT_LEAST = 480
@@ -37,10 +38,13 @@ class SyncSampler:
 
     def sample(self, video: VideoSource, *, keyframes: int) -> list[int]:
         """PTS of the candidates, in time order."""
-        sync, shown = video.index.sync_pts.tolist(), video.index.shown_pts.tolist()
+        sync: list[int] = video.index.sync_pts.tolist()
+        shown: list[int] = video.index.shown_pts.tolist()
         most = max(MOST_AT_LEAST, MOST_PER_KEYFRAME * keyframes)
         if len(sync) > most:
             return thin(sync, most)
+        if video.index.decodes_all and len(sync) >= max(FEWEST_AT_LEAST, FEWEST_PER_KEYFRAME_WHERE_DEAR * keyframes):
+            return sync
         sure = sorted({*(sync or shown[:1]), *Calm(video.index).unseen(most=keyframes // 2)})
         per_keyframe = FEWEST_PER_KEYFRAME_IN_LONG_GOPS if len(shown) > LONG_GOP * len(sync) else FEWEST_PER_KEYFRAME
         filled = fill(sure, shown, max(FEWEST_AT_LEAST, math.ceil(per_keyframe * keyframes)))

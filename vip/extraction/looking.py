@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vip.extraction import choose, further, objects, quality, scan
+from vip.extraction.amount import redundant_cosine
 from vip.extraction.calm import Calm
 from vip.extraction.candidates import fill
 from vip.extraction.scan import Look, Looker
@@ -54,7 +55,13 @@ def look_at(search: Search, planned: Sequence[int]) -> list[Look]:
     with search.observer.track("Looking beside bad frames", len(bad)) as advance:
         instead = further.look_further(search.video, looks, bad, reference, search.looker, advance=advance)
     looks = _calmed(search, _merged(looks, instead))
-    wanted = objects.worth_searching(looks, keyframes=search.keyframes, min_sharpness=search.min_sharpness, by_scene=search.by_scene)
+    wanted = objects.worth_searching(
+        looks,
+        keyframes=search.keyframes,
+        min_sharpness=search.min_sharpness,
+        by_scene=search.by_scene,
+        redundant=redundant_cosine(search.looker.embedder),
+    )
     with search.observer.track("Looking for objects", 1) as advance:
         found = objects.seek(looks, wanted, search.looker.detector)
         advance()
@@ -123,7 +130,7 @@ def _calmed(search: Search, looks: list[Look]) -> list[Look]:
     likely = choose.would_keep(looks, keyframes=search.keyframes, min_sharpness=search.min_sharpness)
     restless = [look for look in likely if look.restless]
     with search.observer.track("Looking for calm frames", len(restless)) as advance:
-        return _merged(looks, further.look_for_calm(search.video, restless, search.looker, advance=advance))
+        return _merged(looks, further.look_for_calm(search.video, restless, search.looker, keeper=search.keeper, advance=advance))
 
 
 def _merged(looks: Sequence[Look], found: Sequence[Look]) -> list[Look]:

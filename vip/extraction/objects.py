@@ -1,9 +1,9 @@
 """In which frames objects are sought: in those that may become keyframes, and not in all that were looked at.
 
 Seeking objects costs as much as all else that is done with a frame. Algorithm 1 keeps one frame of each scene
-(`vip.extraction.scenes`), so two of each are searched: the one that stands for it, and the one least like that. Pruners that know no
-scenes get every frame searched that is neither bad nor a copy. A keyframe that was not searched before is so when it is
-written.
+(`vip.extraction.scenes`), so two of each are searched: the one that stands for it, and the one least like that, unless
+even that shows the same. Pruners that know no scenes get every frame searched that is neither bad nor a copy. A keyframe
+that was not searched before is so when it is written.
 """
 
 from __future__ import annotations
@@ -22,16 +22,20 @@ from vip.extraction.scenes import representatives
 from vip.protocols import Detector
 
 
-def worth_searching(looks: Sequence[Look], *, keyframes: int, min_sharpness: float | None, by_scene: bool) -> set[int]:
-    """Indices of the looks in which objects are sought."""
+def worth_searching(looks: Sequence[Look], *, keyframes: int, min_sharpness: float | None, by_scene: bool, redundant: float) -> set[int]:
+    """Indices of the looks in which objects are sought.
+
+    Args:
+        redundant: the likeness from which on frames show the same.
+    """
     good = good_frames(looks, min_sharpness)
     if not by_scene or len(good) <= keyframes:
         return set(good)
     frames = prunable(looks, by_picture_only(looks), good)
     vectors, chosen = frames.embeddings.image, set()
     for row, scene in representatives(frames, keyframes).items():
-        least_alike = scene[int((vectors[scene.start : scene.stop] @ vectors[row]).argmin())]
-        chosen |= {good[row], good[least_alike]}
+        alike = vectors[scene.start : scene.stop] @ vectors[row]
+        chosen |= {good[row]} if alike.min() >= redundant else {good[row], good[scene[int(alike.argmin())]]}
     return chosen
 
 

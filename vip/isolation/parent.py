@@ -8,6 +8,7 @@ lock that one of them held; so there, and elsewhere, it is a new interpreter, wh
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -247,9 +248,11 @@ def _forked(work: Work, subject: object) -> tuple[Process, IO[bytes]]:
             stream.flush()  # or the child has the same lines to write
     with _opencv_without_threads(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 counts the threads of OpenBLAS, which can be forked
+        gc.freeze()  # the child's garbage collector has nothing to do with what is there now, nor has it memory of its own for that
         pid = os.fork()
     if pid == 0:
         child.run(work, subject, parent, os.fdopen(there, "wb"))
+    gc.unfreeze()
     os.close(there)
     return _Fork(pid), os.fdopen(here, "rb")
 

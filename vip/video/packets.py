@@ -8,7 +8,7 @@ from threading import Lock
 from av.packet import Packet
 from av.video.stream import VideoStream
 
-MOST_BYTES = 2**25  # 32 MiB: a few minutes of 720p whole, or the sync frames of about 40
+MOST_BYTES = 3 * 2**23  # 24 MiB: a few minutes of 720p whole, or the sync frames of about 30
 OVERHEAD_BYTES = 512  # of a packet beside its data
 
 

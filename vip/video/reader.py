@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import groupby, islice
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from vip.video.remote import Remote
 
 MOST_REORDERED = 4  # frames shown before one that they need: that it is damaged comes out only behind them
+PASSING_OVER_NONE = frozenset({"vp8", "vp9", "av1"})  # FFmpeg's decoders of these ignore skip_frame
 LATE_PACKETS = 64  # some streams show a sync frame only after more packets (recovery points)
 
 
@@ -101,7 +103,7 @@ class Video(OpenFile):
                 self._abandoned.set()
                 raise
         self._held.finish()
-        return index
+        return replace(index, decodes_all=self._decoder.codec.canonical_name in PASSING_OVER_NONE)
 
     def _check_size(self) -> None:
         """FFmpeg takes back a size that is absurd: then there is none, and nothing decodes."""
