@@ -47,20 +47,21 @@ def _choice(axes: Axes, mixes: Sequence[MixResult]) -> None:
     """A point a program: coverage over wall seconds as multiples of the yardstick."""
     shared = results.side_by_side(mixes)
     timed = next((mix for mix in shared if mix.timed), shared[0])
-    lowest = 1.0
+    lowest, lower = 1.0, _lower_ones(shared)
     for row in timed.rows:
         rows = [found for mix in shared if (found := mix.row(row.program))]
         coverage, times = results.mean_coverage(rows), timed.times_yardstick(row)
         if coverage is not None:
             lowest = min(lowest, coverage)
-            _point(axes, row.program, times[0] if times else None, coverage, f"{_pictures(rows, shared)}, {_bad(rows)}")
+            said = f"{_pictures(rows, shared)}, {_bad(rows)}"
+            _point(axes, row.program, times[0] if times else None, coverage, said, below=row.program in lower)
         elif times and row.program == results.FULL:
             axes.axvline(times[0], color=QUIET, linewidth=1, linestyle=":", zorder=1)
             place = {"xycoords": ("data", "axes fraction"), **_label("left", QUIET)}
             axes.annotate("decoding every frame", (times[0], 0), (4, 4), **place)
     axes.set_xscale("log")
     axes.set_xlim(1, 2000)
-    axes.set_ylim(min(0.4, math.floor(10 * lowest - 1) / 10), 1.06)
+    axes.set_ylim(math.floor(10 * lowest - 1) / 10, 1.06)
     axes.set_xticks([1, 10, 100, 1000], ["1×", "10×", "100×", "1000×"])
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     axes.minorticks_off()
@@ -69,7 +70,14 @@ def _choice(axes: Axes, mixes: Sequence[MixResult]) -> None:
     axes.set_xlabel("wall time; 1× is decoding the sync frames", color=QUIET)
 
 
-def _point(axes: Axes, program: str, times: float | None, coverage: float, said: str) -> None:
+def _lower_ones(mixes: Sequence[MixResult]) -> set[str]:
+    """Every second of the other programs, from the best to the worst: their labels hang down, those of the others stand up."""
+    names = {row.program for mix in mixes for row in mix.rows if row.wall_s is not None} - {results.VIP, results.VIP_MORE}
+    known = {name: results.mean_coverage([row for mix in mixes if (row := mix.row(name))]) for name in names}
+    return {*sorted((name for name, coverage in known.items() if coverage is not None), key=lambda name: -(known[name] or 0))[1::2]}
+
+
+def _point(axes: Axes, program: str, times: float | None, coverage: float, said: str, *, below: bool) -> None:
     """A program, or, without a time, a rule as a line."""
     if times is None:
         axes.axhline(coverage, color=QUIET, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
@@ -80,8 +88,8 @@ def _point(axes: Axes, program: str, times: float | None, coverage: float, said:
     colour = OURS if ours else OTHERS
     axes.plot(times, coverage, "o", markersize=8, color=colour, zorder=5)
     # the two points of vip lie one above the other; what is far to the right has its label on the left
-    vertical, shift = {results.VIP_MORE: ("bottom", -8), results.VIP: ("top", 8)}.get(program, ("center", 0))
-    side, away = ("right", -9) if times > 150 else ("left", 9)
+    vertical, shift = {results.VIP_MORE: ("bottom", -8), results.VIP: ("top", 8)}.get(program, ("top", 4) if below else ("bottom", -4))
+    side, away = ("right", -9) if times > 400 else ("left", 9)
     axes.annotate(f"{'vip' if ours else program}\n{said}", (times, coverage), (away, shift), **_label(side, colour, vertical))
 
 
@@ -91,15 +99,15 @@ def _growth(time: Axes, memory: Axes, growth: Sequence[GrowthRow]) -> None:
     _line(time, minutes, [row.sync_wall_s for row in growth], QUIET)
     _line(time, minutes, [row.wall_s for row in growth], OURS, "{:.1f}")
     _line(memory, minutes, [row.peak_mb for row in growth], OURS, "{:.0f}")
-    time.annotate("vip -n 32", (minutes[-1], growth[-1].wall_s), (-35, 4), **_label("right", OURS))
+    time.annotate("vip -n 32", (minutes[-1], growth[-1].wall_s), (-6, -20), **_label("right", OURS))
     time.annotate("ffmpeg", (minutes[-1], growth[-1].sync_wall_s), (-6, 6), **_label("right", QUIET))
     memory.axhline(results.MOST_PEAK_MB, color=QUIET, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-    memory.annotate("goal: at most", (0, results.MOST_PEAK_MB), (4, -3), **_label("left", QUIET, "top"))
+    memory.annotate("the most allowed", (minutes[-1], results.MOST_PEAK_MB), (0, 3), **_label("right", QUIET))
     time.set_title("Wall time, s", loc="left", fontweight="bold", fontsize=11)
     memory.set_title("Memory, MB", loc="left", fontweight="bold", fontsize=11)
     memory.set_xlabel("minutes of 720p H.264", color=QUIET)
-    time.set_ylim(0, growth[-1].wall_s * 1.25)
-    memory.set_ylim(0, max(results.MOST_PEAK_MB, *(row.peak_mb for row in growth)) * 1.15)
+    time.set_ylim(0, max(growth[-1].wall_s, growth[-1].sync_wall_s) * 1.25)
+    memory.set_ylim(0, max(results.MOST_PEAK_MB, *(row.peak_mb for row in growth)) * 1.3)
     for axes in (time, memory):
         axes.set_xlim(0, minutes[-1] * 1.08)
         axes.set_xticks(minutes, [f"{x:.3g}" for x in minutes])
