@@ -179,6 +179,14 @@ def test_where_every_frame_stands_alone_all_are_sync(clips: Clips, name: str) ->
         assert video.index.is_sync.all()
 
 
+@pytest.mark.parametrize(
+    ("name", "all_of_them"), [("h264.mp4", False), ("hevc.mp4", False), ("mpeg4.avi", False), ("vp9.webm", True), ("av1.mp4", True)]
+)
+def test_the_index_says_whether_the_decoder_passes_over_frames(clips: Clips, name: str, all_of_them: bool) -> None:
+    with Video(clips(name).path) as video, video.reopen() as twin:
+        assert video.index.decodes_all == twin.index.decodes_all == all_of_them
+
+
 @pytest.mark.parametrize("name", ["h264.h264", "hevc.hevc", "h264.avi"])
 def test_without_pts_the_decoder_says_the_order(clips: Clips, name: str) -> None:
     with Video(clips(name).path) as video:

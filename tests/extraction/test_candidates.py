@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -128,6 +128,14 @@ def test_sync_adds_more_where_the_decoder_passes_over_every_frame_anyway() -> No
     assert len(SyncSampler(None).sample(source(LONG_GOP, LONG_GOP), keyframes=12)) == 30
     assert len(SyncSampler(None).sample(source(LONG_GOP + 1, LONG_GOP + 1), keyframes=12)) == 6 * 12
     assert len(SyncSampler(None).sample(source(LONG_GOP + 1, LONG_GOP + 1), keyframes=1)) == FEWEST_AT_LEAST
+
+
+def test_where_the_decoder_passes_over_nothing_the_sync_frames_have_to_do_if_there_are_two_a_keyframe() -> None:
+    video = source(6000, 100)
+    dear = Source(replace(video.index, decodes_all=True))
+    assert SyncSampler(None).sample(dear, keyframes=30) == dear.index.sync_pts.tolist()
+    assert len(SyncSampler(None).sample(video, keyframes=30)) == 75
+    assert len(SyncSampler(None).sample(dear, keyframes=31)) == 78
 
 
 def test_sync_thins_out_a_file_of_nothing_but_sync_frames() -> None:

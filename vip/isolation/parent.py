@@ -248,11 +248,10 @@ def _forked(work: Work, subject: object) -> tuple[Process, IO[bytes]]:
             stream.flush()  # or the child has the same lines to write
     with _opencv_without_threads(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 counts the threads of OpenBLAS, which can be forked
-        gc.freeze()  # the child's garbage collector has nothing to do with what is there now, nor has it memory of its own for that
         pid = os.fork()
     if pid == 0:
+        gc.freeze()  # what is there already is not garbage, and to look at it would copy its pages
         child.run(work, subject, parent, os.fdopen(there, "wb"))
-    gc.unfreeze()
     os.close(there)
     return _Fork(pid), os.fdopen(here, "rb")
 
