@@ -25,15 +25,12 @@ class Calls:
 
     def each(self, items: Iterable[ItemT]) -> Iterator[ItemT]:
         """The items, FFmpeg being asked for each."""
-        iterator, running = iter(items), self._running
+        iterator = iter(items)
         while True:
-            thread = get_ident()
-            running[thread] = next(self._numbers)
             try:
-                item = next(iterator, None)
-            finally:
-                del running[thread]
-            if item is None:
+                with self:
+                    item = next(iterator)
+            except StopIteration:
                 return
             yield item
 
