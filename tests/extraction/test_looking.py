@@ -151,6 +151,33 @@ def test_no_stand_in_lies_behind_the_next_sync_frame_nor_too_dear_to_decode(
     assert all(look.stands_in_for is None for look in looked(cross_fade.path, [0, FADED], 2))
 
 
+def test_no_stand_in_is_sought_where_the_decoder_passes_over_nothing(cross_fade: Clip, given_packets: list[int | None]) -> None:
+    with Video(cross_fade.path) as video:
+        planned = video.index.shown_pts[[0, FADED]].tolist()
+        video.index = replace(video.index, decodes_all=True)
+        looks = look_at(search(video, 2), planned)
+    assert [(look.pts, look.stands_in_for) for look in looks] == [(pts, None) for pts in planned]
+    assert looks[1].restless
+    assert {pts for pts in given_packets if pts is not None} <= {*planned}
+
+
+def test_a_stand_in_is_kept_at_full_size_if_it_was_dear(cross_fade: Clip) -> None:
+    class KeepAll(KeepNone):
+        def __init__(self) -> None:
+            self.kept: list[int] = []
+
+        def wants(self, pts: int) -> bool:
+            return True
+
+        def keep(self, frame: Frame) -> None:
+            self.kept.append(frame.pts)
+
+    keeper = KeepAll()
+    with Video(cross_fade.path) as video:
+        looks = look_at(replace(search(video, 2), keeper=keeper), video.index.shown_pts[[0, FADED]].tolist())
+    assert sorted(keeper.kept) == [look.pts for look in looks]
+
+
 def test_what_was_replaced_for_being_bad_is_not_called_restless(cross_fade: Clip) -> None:
     """A stand-in for a blurred frame, which looks good enough once the stand-in is known."""
     looks = looked(cross_fade.path, [0, 80], 2)
