@@ -42,21 +42,56 @@ def _number_or_auto(value: Any) -> Any:
         raise ValueError("write a number such as 12, or auto") from None
 
 
+def _labels(value: Any) -> Any:
+    """Words from `a dog, a frisbee`, from `@words.txt`, or as a list."""
+    if isinstance(value, str) and value.startswith("@"):
+        try:
+            value = Path(value[1:]).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as exc:
+            raise ValueError(f"{value[1:]} cannot be read as a list of words, one a line ({exc})") from None
+    words = value.split(",") if isinstance(value, str) else value
+    if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
+        raise ValueError("write words with commas between them, such as 'dog, frisbee', or @FILE with one a line")
+    kept = tuple(dict.fromkeys(word.strip().lower() for word in words if word.strip()))
+    if not kept:
+        raise ValueError("the list of words to look for is empty; write for example 'dog, frisbee', or leave it out")
+    return kept
+
+
 Count = Annotated[int, Field(ge=1, le=100_000)]
 CountOrAuto = Annotated[Count | Literal["auto"], BeforeValidator(_number_or_auto)]
 Time = Annotated[float, BeforeValidator(_time), Field(allow_inf_nan=False)]
+Labels = Annotated[tuple[str, ...], BeforeValidator(_labels)]
 
 
-class ExtractSettings(Settings):
+class ModelSettings(Settings):
+    """Where models run, and what they look for."""
+
+    labels: Labels | None = Field(
+        default=None, description="What open-vocabulary detectors look for: words with commas between them, or @FILE with one a line."
+    )
+    device: str = Field(default="auto", description="Where models run: auto, cpu, cuda, cuda:1, mps.")
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(default="auto", description="Precision of the models' weights.")
+
+
+class ExtractSettings(ModelSettings):
     """What the choice of keyframes depends on."""
 
     keyframes: CountOrAuto = Field(
         default=12, description="Number of keyframes wanted, the f of Algorithm 1; auto: as many as the video needs."
     )
+    candidates: Count | None = Field(
+        default=None, description="Number of candidate frames, the c of Algorithm 1; by default as many as the sampler finds useful."
+    )
     sampler: str = Field(default="sync", description="How candidates are chosen.")
     pruner: str = Field(default="algorithm1", description="How candidates are thinned out to keyframes.")
     embedder: str = Field(default="auto", description="What compares frames.")
     detector: str = Field(default="opencv", description="What finds people and objects.")
+    text_weight: float = Field(
+        default=0.5, ge=0, le=1, description="Share of the objects' text in the likeness of two frames; the picture has the rest."
+    )
+    query: str | None = Field(default=None, description="Keep what is relevant to this sentence, spread over the video.")
+    min_objects: int = Field(default=0, ge=0, description="Drop frames in which fewer objects are found.")
     min_sharpness: float | None = Field(
         default=None, ge=0, allow_inf_nan=False, description="Least variance of the Laplacian, whatever the surroundings."
     )
@@ -75,8 +110,14 @@ class ExtractSettings(Settings):
             raise ValueError(f"--start {clock(self.start)} does not lie before --end {clock(self.end)}")
         return self
 
+    @model_validator(mode="after")
+    def _has_enough_candidates(self) -> ExtractSettings:
+        if self.candidates is not None and self.keyframes != "auto" and self.candidates < self.keyframes:
+            raise ValueError(f"--candidates {self.candidates} is less than the {self.keyframes} keyframes wanted")
+        return self
 
-class CaptionSettings(Settings):
+
+class CaptionSettings(ModelSettings):
     """What the descriptions depend on."""
 
     engine: str = Field(default="auto", description="Who describes: offline, openai:MODEL, or auto.")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path, PurePath
 from time import perf_counter
 from typing import Any
@@ -23,19 +23,22 @@ from vip.config import CaptionSettings, ExtractSettings, SettingsT, from_keyword
 from vip.errors import InputError, ReplyError, SomeFailedError, StoreError, UsageError
 from vip.extraction import choose, scan
 from vip.extraction.amount import expected, redundant_cosine
+from vip.extraction.backends import Backends, detector_for, load
 from vip.extraction.decide import CHOSEN, Seen, decide
 from vip.extraction.decoded import DecodedPictures
 from vip.extraction.looking import Search, look_at, lost
-from vip.extraction.pictures import keyframes_of, pictures_in, working_picture
+from vip.extraction.pictures import keyframes_of, pictures_in
+from vip.extraction.relevant import relevance_of
 from vip.extraction.scan import Looker
-from vip.extraction.seen import looks_of
+from vip.extraction.seen import NOTHING_KNOWN, Known, known_of, looks_of
 from vip.isolation.parent import apart
 from vip.protocols import Engine, Observer, PictureKeeper, Silent
-from vip.records import Candidate, Detection, Failure, Keyframe, Manifest, Origin, Record, VideoInfo
+from vip.records import Candidate, Failure, Keyframe, Manifest, Origin, Record, VideoInfo
 from vip.store import Run
 from vip.video import Reader, Source, open_video, source_of
 
 WRITTEN = "write"  # the stage behind CHOSEN in Manifest.seconds
+MORE_FOR_A_QUERY = 3  # times the candidates: what is asked for may be seen for a moment only
 
 
 def extract(
@@ -124,8 +127,8 @@ def earlier(folder: Path, named: Source, settings: ExtractSettings, overwrite: b
         if overwrite:
             return None
         raise
-    wanted = settings.model_dump(mode="json")
-    other = [f"{key} {manifest.settings.get(key)}, now {value}" for key, value in wanted.items() if manifest.settings.get(key) != value]
+    had, wanted = with_defaults(manifest.settings), settings.model_dump(mode="json")
+    other = [f"{key} {had.get(key)}, now {value}" for key, value in wanted.items() if had.get(key) != value]
     if manifest.chosen_from != origin:
         other.append(_candidates_of(manifest.chosen_from))
     if not same_file(manifest.video, named):
@@ -136,6 +139,11 @@ def earlier(folder: Path, named: Source, settings: ExtractSettings, overwrite: b
     if not overwrite:
         raise UsageError(f"{folder} holds another run ({'; '.join(other)}). Choose another folder with -o, or add --overwrite.")
     return None
+
+
+def with_defaults(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a manifest, with the defaults of those that vip did not have yet."""
+    return {**ExtractSettings().model_dump(mode="json"), **settings}
 
 
 def _damaged(run: Run) -> bool:
@@ -168,23 +176,24 @@ def same_file(known: VideoInfo, named: Source) -> bool:
 def _choose(video: Reader, folder: Path, settings: ExtractSettings, keeper: PictureKeeper, observer: Observer) -> Manifest:
     """Look at the candidates, decide, and write everything but the pictures."""
     start = perf_counter()
-    sampler, pruner = registry.sampler(settings.sampler), registry.pruner(settings.pruner)
-    embedder, why = registry.auto_embedder(settings.embedder)
-    looker = Looker(registry.embedder(embedder), registry.detector(settings.detector))
-    if why:
-        observer.note(f"auto embedder: {embedder}, {why}")
+    backends = load(settings)
+    known = _known(video.source, folder, settings, backends)
+    for note in backends.notes:
+        observer.note(note)
+    sampler = backends.sampler
+    looker = Looker(backends.view, backends.embedder, backends.detector, known.frames)
     search = Search(
         video=video,
         looker=looker,
         keyframes=expected(settings.keyframes, video),
         min_sharpness=settings.min_sharpness,
         exact=getattr(sampler, "exact", True),
-        insistent=sampler.name == "sync" and settings.keyframes != "auto",  # other samplers chose what they mean
-        by_scene=pruner.name == "algorithm1",
+        insistent=sampler.name == "sync" and settings.keyframes != "auto" and settings.candidates is None,  # others chose what they mean
         keeper=keeper,
         observer=observer,
     )
-    planned = sampler.sample(video, keyframes=search.keyframes)
+    more = MORE_FOR_A_QUERY if settings.query is not None else 1
+    planned = sampler.sample(video, keyframes=more * search.keyframes, candidates=settings.candidates)
     looks = look_at(search, planned)
     info, losses, missing = video.info(), video.losses, lost(search, planned, looks)
     if missing:
@@ -193,16 +202,31 @@ def _choose(video: Reader, folder: Path, settings: ExtractSettings, keeper: Pict
         raise InputError(f"{video.source}: none of its {len(planned)} candidate frames can be decoded; the file is damaged.")
     seen = Seen(
         looks=looks,
-        embeddings=choose.embed(looks, looker.embedder),
+        embeddings=choose.embed(looks, looker.embedder, known.texts),
         lost=missing,
         sync=frozenset(video.index.sync_pts.tolist()),
         time_base=video.time_base,
         video=info,
-        backends={"sampler": sampler.name, "pruner": pruner.name, "embedder": looker.embedder.name, "detector": looker.detector.name},
+        backends=backends.names,
+        device=backends.device,
         redundant=redundant_cosine(looker.embedder),
         losses=tuple(losses),
     )
-    return decide(seen, folder, settings, pruner, observer, video_id=video.source.stem, start=start)
+    relevance = relevance_of(seen.embeddings, settings.query, looker.embedder)
+    return decide(seen, folder, settings, backends.pruner, observer, video_id=video.source.stem, start=start, relevance=relevance)
+
+
+def _known(video: Source, folder: Path, settings: ExtractSettings, backends: Backends) -> Known:
+    """What the embedder has seen of this video in the run that is being replaced."""
+    run = Run(folder)
+    try:
+        manifest = run.manifest
+        if manifest is None or not same_file(manifest.video, video) or manifest.settings.get("stream") != settings.stream:
+            return NOTHING_KNOWN
+        same_model = manifest.backends.get("embedder") == backends.embedder.name and manifest.device == backends.device
+        return known_of(run) if same_model else NOTHING_KNOWN
+    except StoreError:
+        return NOTHING_KNOWN
 
 
 # ---------------------------------------------------------------- writing
@@ -244,13 +268,6 @@ def write_keyframes(folder: Path, manifest: Manifest, observer: Observer, video:
         raise InputError(f"{manifest.video.path}: {len(failed)} keyframes could be decoded before and cannot now. Did the file change?")
     for pts in names.keys() - set(missing):  # written before; pictures in a row have each a size of its own
         shapes[pts] = store.read_picture(folder / store.PICTURES / names[pts]).shape
-    detector = cache(registry.detector)  # made only where it is needed
-
-    def objects_in(row: Candidate, picture: Path) -> tuple[Detection, ...]:
-        if row.detections is not None:
-            return row.detections
-        return tuple(detector(manifest.backends["detector"]).detect([working_picture(store.read_picture(picture))])[0])
-
     rows = [
         Keyframe(
             id=f"{manifest.video_id}:{number:04d}",
@@ -261,7 +278,7 @@ def write_keyframes(folder: Path, manifest: Manifest, observer: Observer, video:
             width_px=shapes[row.pts][1],
             height_px=shapes[row.pts][0],
             quality=row.quality,
-            detections=objects_in(row, folder / store.PICTURES / names[row.pts]),
+            detections=row.detections or (),
             candidate=row.index,
         )
         for number, row in enumerate(kept, 1)
@@ -338,7 +355,7 @@ def _open_for_captions(folder: Path, settings: CaptionSettings, observer: Observ
     if store.exists(home / store.MANIFEST) or not store.is_folder(home):
         return store.load_run(home)
     pictures = pictures_in(home)
-    detector = registry.detector(settings.detector)
+    detector = detector_for(settings)
     with observer.track("Looking at pictures", len(pictures)) as advance:
         rows = list(keyframes_of(pictures, detector, on_failure=failures.append, advance=advance))
     if not rows:

@@ -61,8 +61,19 @@ class Sampler(Protocol):
 
     name: str
 
-    def sample(self, video: VideoSource, *, keyframes: int) -> list[int]:
-        """PTS of the candidates, at least one, in time order, without repeats, each among `video.index.shown_pts`."""
+    def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
+        """PTS of the candidates, at least one, in time order, without repeats, each among `video.index.shown_pts`.
+
+        Args:
+            keyframes: how many are to be left in the end.
+            candidates: how many the user wants, at most; None where the sampler knows best.
+
+        Raises:
+            UsageError: the number cannot be chosen.
+        """
+
+
+TEXT_WEIGHT = 0.5  # Algorithm 1: "the mean of" the text and the image cosine
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +86,15 @@ class Prunable:
     sharpness: Sequence[float]
     restless: Sequence[bool]
     """Beside a cut, a cross-fade or a fast pan."""
+    text_weight: float = TEXT_WEIGHT
+    """Share of the text cosine in the likeness of two frames; the image cosine has the rest."""
+    relevance: Sequence[float] | None = None
+    """Cosine of each picture to the text that the user asks for; None where nothing is asked for."""
 
     def __post_init__(self) -> None:
         lengths = [len(column) for column in (self.embeddings, self.times_s, self.has_people, self.sharpness, self.restless)]
+        if self.relevance is not None:
+            lengths.append(len(self.relevance))
         if len(set(lengths)) != 1:
             raise ValueError(f"columns of different lengths: {lengths}")
 
@@ -131,8 +148,13 @@ class Pruner(Protocol):
 class Embedder(Protocol):
     """Turns pictures and texts into vectors whose cosines say how alike they are.
 
-    An embedder may state `redundant_cosine`: the mean of image and text cosine from which on two frames show the same
-    (`vip.extraction.amount.REDUNDANT_COSINE` where it does not).
+    An embedder may state
+    - `redundant_cosine`: the mean of image and text cosine from which on two frames show the same
+      (`vip.extraction.amount.REDUNDANT_COSINE` where it does not);
+    - `joint_space = True`: the cosine of a picture and a text says how well they fit, as with CLIP;
+    - `batch`: how many pictures it takes at once with profit (1 where it does not say);
+    - `prepare(image) -> Image`: the picture as small as it takes it; it then gets that instead of one with a longest side of 640;
+    - `device`: where it runs (`cpu` where it does not say).
     """
 
     name: str
@@ -145,16 +167,32 @@ class Embedder(Protocol):
         """float32 (N, any), rows of length 1; same width for every text of this embedder."""
 
 
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where a picture comes from, for a detector that looks detections up instead of looking at the picture."""
+
+    time_s: float | None = None
+    """Of a frame."""
+    name: str | None = None
+    """Of a picture file, without its folder."""
+
+
 class Detector(Protocol):
     """Finds objects in pictures.
 
     A detector may state `side_px`: the least that the longest side of candidates has to have for it; they come at up to 640 anyway.
+    And `batch`: how many pictures it takes at once with profit (1 where it does not say); and `device`, where it runs (`cpu` else).
     """
 
     name: str
 
-    def detect(self, images: Sequence[Image]) -> list[list[Detection]]:
-        """The detections of each picture, the highest score first."""
+    def detect(self, images: Sequence[Image], where: Sequence[Where] = ()) -> list[list[Detection] | None]:
+        """The detections of each picture, the highest score first; None where the detector knows nothing about a picture.
+
+        Args:
+            images: uint8 (H, W, 3) RGB.
+            where: where each comes from; empty, or as long as `images`.
+        """
 
 
 @dataclass(frozen=True, slots=True)

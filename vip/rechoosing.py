@@ -9,7 +9,9 @@ from typing import Any
 from vip import registry, store
 from vip.config import ExtractSettings, from_keywords
 from vip.errors import InputError, UsageError
+from vip.extraction.backends import check_joint, pruner_for
 from vip.extraction.decide import CHOSEN, Seen, decide
+from vip.extraction.relevant import relevance_of
 from vip.extraction.seen import looks_of
 from vip.pipeline import WRITTEN, earlier, picture_names, same_file, write_keyframes
 from vip.protocols import Observer, Silent
@@ -17,7 +19,7 @@ from vip.records import Manifest, Origin, Pruning
 from vip.store import Run
 from vip.video import open_video, source_of
 
-CHANGEABLE = ("keyframes", "pruner", "min_sharpness", "format")
+CHANGEABLE = ("keyframes", "pruner", "text_weight", "query", "min_objects", "min_sharpness", "format")
 """The settings that need no other look at the video."""
 
 
@@ -35,7 +37,8 @@ def rechoose(
         run: a run or its folder. It stays as it is.
         out: the new run folder; by default `NAME-n6.vip` or `NAME-auto.vip` in the current folder.
         overwrite: replace a run of other settings.
-        changes: `keyframes=`, `pruner=`, `min_sharpness=`, `format=`; all else is as in the run.
+        changes: `keyframes=`, `pruner=`, `text_weight=`, `query=`, `min_objects=`, `min_sharpness=`, `format=`; all else is as in
+            the run.
 
     Returns:
         The new run. Pictures that the old one has are copied; the others are decoded.
@@ -43,7 +46,7 @@ def rechoose(
     Raises:
         InputError: the run is unfinished or of an older vip; or a new picture is needed and its video is gone or changed.
         UsageError: a setting is wrong or needs another look at the video, or the folder holds something else.
-        BackendError: the pruner is unknown.
+        BackendError: the pruner is unknown, or the run's embedder cannot compare pictures and a query.
         StoreError: the run is damaged, or the folder cannot be written.
     """
     start = perf_counter()
@@ -60,11 +63,14 @@ def rechoose(
     new = earlier(folder, named, settings, overwrite, origin=origin)
     if new and WRITTEN in new.seconds:
         return Run(folder)
-    pruner, observer = registry.pruner(settings.pruner), observer or Silent()
+    pruner, observer = pruner_for(settings), observer or Silent()
     with store.making_folder(folder):
         if new is None or CHOSEN not in new.seconds:
             seen = _seen(old, manifest, manifest.pruning, pruner.name)
-            new = decide(seen, folder, settings, pruner, observer, video_id=manifest.video_id, start=start, origin=origin)
+            relevance = _relevance(seen, settings, manifest.backends["embedder"])
+            new = decide(
+                seen, folder, settings, pruner, observer, video_id=manifest.video_id, start=start, origin=origin, relevance=relevance
+            )
         _write(old, folder, new, observer)
     return Run(folder)
 
@@ -92,6 +98,15 @@ def _settings(manifest: Manifest, changes: dict[str, Any]) -> ExtractSettings:
     return after.model_copy(update={name: getattr(before, name) for name in before.model_fields_set if name not in CHANGEABLE})
 
 
+def _relevance(seen: Seen, settings: ExtractSettings, embedder: str) -> list[float] | None:
+    """Of each look to the query; the embedder is loaded for that one text alone."""
+    if settings.query is None:
+        return None
+    loaded = registry.embedder(embedder, device=settings.device, precision=settings.precision)
+    check_joint(loaded)
+    return relevance_of(seen.embeddings, settings.query, loaded)
+
+
 def _seen(old: Run, manifest: Manifest, pruning: Pruning, pruner: str) -> Seen:
     looks, rows = looks_of(old), old.candidates
     assert old.embeddings is not None, "looks_of has read them"
@@ -105,6 +120,7 @@ def _seen(old: Run, manifest: Manifest, pruning: Pruning, pruner: str) -> Seen:
         backends={**manifest.backends, "pruner": pruner},
         redundant=pruning.redundant,
         losses=manifest.losses,
+        device=manifest.device,
     )
 
 

@@ -28,6 +28,7 @@ Rule = Literal[
     "faded",  # a dim copy of a neighbour, as in a fade from or to black
     "restless",  # beside a cross-fade or another change of shot, and a calm frame of the shot was found
     "below_min_sharpness",  # under --min-sharpness
+    "too_few_objects",  # under --min-objects
     "black",
     "white",
     "flat",
@@ -167,13 +168,16 @@ class VideoInfo(Part):
 
 
 class Detection(Part):
-    """One object found in a picture."""
+    """One object found in a picture, or one region of it described in a phrase."""
 
     label: str
+    """What it is: `dog`; of a region the phrase: `a dog that leaps for a frisbee`."""
     score: float = Field(ge=0, le=1)
     box_xyxy: tuple[float, float, float, float]
     """Left, top, right, bottom as fractions of width and height."""
     source: str
+    """Who found it: the name of the detector."""
+    kind: Literal["object", "region"] = "object"
 
 
 class Quality(Part):
@@ -214,6 +218,8 @@ class Candidate(Record):
     """None where no objects were sought."""
     stands_in_for: int | None = None
     """PTS of the bad frame of the same shot in whose place this one was taken."""
+    relevance: float | None = None
+    """Cosine of the picture and the user's question; None where none was asked."""
     decision: Decision
 
 
@@ -329,6 +335,7 @@ class Manifest(Record):
     """What each `auto` became."""
     versions: dict[str, str]
     device: str
+    """Where models ran: `cpu`, `cuda in fp16`, `embedder cuda in fp16, detector cpu`."""
     video_id: str
     video: VideoInfo
     notes: tuple[str, ...] = ()

@@ -2,12 +2,14 @@
 
 Built-ins stand in one table; other packages add theirs by entry points in the groups `vip.samplers`, `vip.pruners`,
 `vip.embedders`, `vip.detectors` and `vip.engines`. An entry is a class or function that is called with the detail (the text after the
-colon, or None) and the keyword settings of its kind.
+colon, or None) and the keyword settings of its kind: embedders get `device` and `precision`, detectors these and `labels`, engines
+`base_url`. A class with `stays_loaded = True` is made once a process for the same name and settings.
 """
 
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from typing import Any, Literal, cast
 
 from vip.errors import BackendError, did_you_mean
@@ -27,15 +29,24 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "algorithm1": "vip.extraction.prune:Algorithm1",
         "k-center": "vip.extraction.k_center:KCenter",
         "threshold": "vip.extraction.threshold:Threshold",
+        "aks": "vip.extraction.relevant:Relevant",
     },
-    "embedder": {"classic": "vip.models.classic:ClassicEmbedder"},
-    "detector": {"opencv": "vip.models.opencv:OpenCVDetector"},
+    "embedder": {"classic": "vip.models.classic:ClassicEmbedder", "clip": "vip.models.open_clip:OpenClipEmbedder"},
+    "detector": {
+        "opencv": "vip.models.opencv:OpenCVDetector",
+        "transformers": "vip.models.transformers:transformers_detector",
+        "file": "vip.models.detections_file:DetectionsFile",
+    },
     "engine": {
         "offline": "vip.models.offline:OfflineEngine",
         "openai": "vip.models.openai:OpenAIEngine",
         "fake": "vip.models.fake:FakeEngine",
     },
 }
+
+
+AUTO_EMBEDDER = "vip.models.clip_weights:why_not_auto"
+_loaded: dict[tuple[object, ...], Any] = {}
 
 
 def names(kind: Kind) -> dict[str, str]:
@@ -74,7 +85,12 @@ def _create(kind: Kind, name: str, **settings: Any) -> Any:
     except Exception as exc:  # another package's module may fail in any way
         why = " ".join(str(exc).split()) or type(exc).__name__
         raise BackendError(f'The {kind} "{head}" cannot be loaded ({why}). Install what it needs, then run `vip doctor`.') from exc
-    return factory(detail or None, **settings)
+    if not getattr(factory, "stays_loaded", False):
+        return factory(detail or None, **settings)
+    key = (kind, name, *settings.items())
+    if key not in _loaded:
+        _loaded[key] = factory(detail or None, **settings)
+    return _loaded[key]
 
 
 def sampler(name: str) -> Sampler:
@@ -85,17 +101,30 @@ def pruner(name: str) -> Pruner:
     return cast(Pruner, _create("pruner", name))
 
 
-def embedder(name: str) -> Embedder:
-    return cast(Embedder, _create("embedder", name))
+def embedder(name: str, *, device: str = "auto", precision: str = "auto") -> Embedder:
+    return cast(Embedder, _create("embedder", name, device=device, precision=precision))
 
 
 def auto_embedder(name: str) -> tuple[str, str | None]:
-    """The embedder that `auto` stands for here and now, and why; any other name as it is, without a reason."""
-    return ("classic", "the embedded one, which needs no weights") if name == "auto" else (name, None)
+    """The embedder that `auto` stands for here and now, and why; any other name as it is, without a reason.
+
+    Clip where it is installed and its weights are in the cache or can be downloaded, else classic. Takes 2 s at most.
+    """
+    if name != "auto":
+        return name, None
+    why_not = _why_not_clip()
+    return ("clip", "whose weights are there or can be had") if why_not is None else ("classic", f"the embedded one: {why_not}")
 
 
-def detector(name: str) -> Detector:
-    return cast(Detector, _create("detector", name))
+@cache
+def _why_not_clip() -> str | None:
+    module, _, attribute = AUTO_EMBEDDER.partition(":")
+    found: str | None = getattr(importlib.import_module(module), attribute)()
+    return found
+
+
+def detector(name: str, *, labels: tuple[str, ...] | None = None, device: str = "auto", precision: str = "auto") -> Detector:
+    return cast(Detector, _create("detector", name, labels=labels, device=device, precision=precision))
 
 
 def engine(name: str, *, base_url: str | None = None) -> Engine:

@@ -25,10 +25,14 @@ Folder = Annotated[Path, typer.Argument(help="A run folder, its keyframes/ folde
 
 
 def caption_command(
+    context: typer.Context,
     folder: Folder,
     engine: options.EngineName = None,
     base_url: options.BaseUrl = None,
     detector: options.Detector = None,
+    labels: options.Labels = None,
+    device: options.Device = None,
+    precision: options.Precision = None,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
@@ -39,7 +43,7 @@ def caption_command(
     from vip.pipeline import caption
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
-    settings = resolve(CaptionSettings, {"engine": engine, "base_url": base_url, "detector": detector})
+    settings = resolve(CaptionSettings, options.given(context, CaptionSettings))
     show(caption(folder, overwrite=overwrite, settings=settings, observer=console), console)
 
 

@@ -37,17 +37,23 @@ With = Annotated[
 
 
 def compare_command(
+    context: typer.Context,
     video: Video,
     with_: With = None,
     keyframes: options.Keyframes = None,
     out: Out = None,
     embedder: options.Embedder = None,
     detector: options.Detector = None,
+    labels: options.Labels = None,
+    text_weight: options.TextWeight = None,
+    min_objects: options.MinObjects = None,
     min_sharpness: options.MinSharpness = None,
     start: options.Start = None,
     end: options.End = None,
     stream: options.Stream = None,
     timeout: options.Timeout = None,
+    device: options.Device = None,
+    precision: options.Precision = None,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
@@ -60,8 +66,7 @@ def compare_command(
     from vip.report.compare import compare
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
-    choice = {"keyframes": keyframes, "embedder": embedder, "detector": detector, "min_sharpness": min_sharpness}
-    settings = resolve(ExtractSettings, {**choice, "start": start, "end": end, "stream": stream, "timeout": timeout})
+    settings = resolve(ExtractSettings, options.given(context, ExtractSettings))
     registry.check(embedder=settings.embedder, detector=settings.detector)
     wanted = combinations(with_ or [], settings)
     comparison = compare(video, wanted, out=out, overwrite=overwrite, settings=settings, observer=console, isolated=True)

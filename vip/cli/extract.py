@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, err, print_json
@@ -14,6 +17,7 @@ from vip.clock import clock
 from vip.errors import SomeFailedError, UsageError, VipError
 
 if TYPE_CHECKING:
+    from vip.config import ExtractSettings
     from vip.store import Run
     from vip.video import Source
 
@@ -27,45 +31,45 @@ vip extract video.mp4 --start 1:00 --end 90  half a minute of it
 vip extract video.mp4 -n auto                as many as the video needs
 vip extract video.mp4 --sampler shots        a choice of every shot
 vip extract --from video.vip -n 6            6 keyframes out of the same candidates, into video-n6.vip/
+vip extract video.mp4 --embedder clip        compared by what they mean, with open_clip
+vip extract video.mp4 --query "a dog jumps"  what fits the sentence, spread over the video
+vip extract video.mp4 --detector transformers:PekingU/rtdetr_r50vd --device cuda
 vip extract video.mp4 --json | jq .keyframes
 """
 
 
 def extract_command(
+    context: typer.Context,
     videos: options.VideosOrRun = None,
     from_run: options.From = None,
     keyframes: options.Keyframes = None,
     out: options.Out = None,
+    query: options.Query = None,
     sampler: options.Sampler = None,
+    candidates: options.Candidates = None,
     pruner: options.Pruner = None,
     embedder: options.Embedder = None,
     detector: options.Detector = None,
+    labels: options.Labels = None,
+    text_weight: options.TextWeight = None,
+    min_objects: options.MinObjects = None,
     min_sharpness: options.MinSharpness = None,
     format: options.Format = None,  # noqa: A002 - the option's name
     start: options.Start = None,
     end: options.End = None,
     stream: options.Stream = None,
     timeout: options.Timeout = None,
+    device: options.Device = None,
+    precision: options.Precision = None,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
     """Choose the keyframes of a video and write them with the log of every decision."""
-    console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
-    given = {
-        "keyframes": keyframes,
-        "sampler": sampler,
-        "pruner": pruner,
-        "embedder": embedder,
-        "detector": detector,
-        "min_sharpness": min_sharpness,
-        "format": format,
-        "start": start,
-        "end": end,
-        "stream": stream,
-        "timeout": timeout,
-    }
+    from vip.config import ExtractSettings
+
+    console, given = Console(quiet=quiet, verbose=verbose, as_json=as_json), options.given(context, ExtractSettings)
     if from_run is not None:
         _again(from_run, videos, out, given, overwrite, console)
     elif videos:
@@ -81,12 +85,26 @@ def _anew(videos: Sequence[str], out: Path | None, given: dict[str, Any], overwr
 
     settings = resolve(ExtractSettings, given)
     registry.check(sampler=settings.sampler, pruner=settings.pruner, embedder=settings.embedder, detector=settings.detector)
+    prepare = partial(load_once, settings, console)
 
     def work(video: Source, folder: Path) -> None:
         run = extract(video, out=folder, overwrite=overwrite, settings=settings, observer=console, isolated=True)
         show(run, video, console)
 
-    each(videos, out, work, console)
+    each(videos, out, work, console, prepare=prepare)
+
+
+def load_once(settings: ExtractSettings, console: Console) -> None:
+    """Load models here, so that each of several videos finds them loaded in its fork of this process.
+
+    Raises:
+        VipError: one cannot be loaded, which is said once and not for each video.
+    """
+    from vip.extraction.backends import load
+
+    with console.track("Loading models", 1) as advance:
+        load(settings)
+        advance()
 
 
 def _again(run: Path, videos: Sequence[str] | None, out: Path | None, given: dict[str, Any], overwrite: bool, console: Console) -> None:
@@ -101,8 +119,13 @@ def _again(run: Path, videos: Sequence[str] | None, out: Path | None, given: dic
     show(new, source_of(new.manifest.video.path if new.manifest else run), console)
 
 
-def each(given: Sequence[str], out: Path | None, work: Callable[[Source, Path], None], console: Console) -> None:
+def each(
+    given: Sequence[str], out: Path | None, work: Callable[[Source, Path], None], console: Console, *, prepare: Callable[[], None]
+) -> None:
     """Do the work for each video; one bad file does not stop the rest.
+
+    Args:
+        prepare: called once where there are several.
 
     Raises:
         VipError: of the only video.
@@ -117,6 +140,7 @@ def each(given: Sequence[str], out: Path | None, work: Callable[[Source, Path], 
     from vip import store
     from vip.records import Failure
 
+    prepare()
     log = (out or Path()) / store.FAILURES
     failures: list[Failure] = []
     for video in videos:

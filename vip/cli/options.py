@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from vip.config import Settings
 
 VIDEOS_HELP = "Video files, http(s) addresses, folders of videos; folders, patterns and lists of pictures."
 Videos = Annotated[list[str], typer.Argument(help=VIDEOS_HELP, show_default=False)]
@@ -37,8 +40,39 @@ Pruner = Annotated[
         metavar="NAME",
     ),
 ]
-Embedder = Annotated[str | None, typer.Option(help="What compares frames.", show_default="auto", metavar="NAME")]
-Detector = Annotated[str | None, typer.Option(help="What finds people and objects.", show_default="opencv", metavar="NAME")]
+Candidates = Annotated[
+    str | None,
+    typer.Option(help="How many candidate frames are looked at.", show_default="as many as the sampler finds useful", metavar="N"),
+]
+Embedder = Annotated[
+    str | None,
+    typer.Option(help="What compares frames: classic, clip, clip:ARCH/TAG, clip:ARCH@FILE.", show_default="auto", metavar="NAME"),
+]
+Detector = Annotated[
+    str | None,
+    typer.Option(help="What finds people and objects: opencv, transformers:MODEL, file:PATH.", show_default="opencv", metavar="NAME"),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(help="What an open-vocabulary detector looks for: 'dog, frisbee', or @FILE.", show_default=False, metavar="WORDS"),
+]
+TextWeight = Annotated[
+    str | None,
+    typer.Option(
+        help="Share of the objects' text in the likeness of two frames, 0 to 1; the picture has the rest.",
+        show_default="0.5",
+        metavar="SHARE",
+    ),
+]
+Query = Annotated[
+    str | None,
+    typer.Option(help="Keep what fits this sentence, spread over the video. Needs --embedder clip.", show_default=False, metavar="TEXT"),
+]
+MinObjects = Annotated[str | None, typer.Option(help="Drop frames in which fewer objects are found.", show_default="0", metavar="N")]
+Device = Annotated[str | None, typer.Option(help="Where models run: auto, cpu, cuda, cuda:1, mps.", show_default="auto", metavar="NAME")]
+Precision = Annotated[
+    str | None, typer.Option(help="Precision of the models' weights: auto, fp32, bf16, fp16.", show_default="auto", metavar="NAME")
+]
 MinSharpness = Annotated[
     float | None,
     typer.Option(help="Drop frames whose variance of the Laplacian is lower, whatever their surroundings.", show_default=False),
@@ -53,6 +87,7 @@ Timeout = Annotated[
     str | None,
     typer.Option(help="Give a video up when its keyframes take longer: seconds or hh:mm:ss.", show_default="no limit", metavar="TIME"),
 ]
+
 EngineName = Annotated[
     str | None,
     typer.Option("--engine", help="Who describes: offline, openai:MODEL, or auto.", show_default="auto", metavar="NAME"),
@@ -61,3 +96,8 @@ BaseUrl = Annotated[
     str | None,
     typer.Option(help="Address of an OpenAI-compatible server, for example http://localhost:8000/v1.", show_default=False, metavar="URL"),
 ]
+
+
+def given(context: typer.Context, kind: type[Settings]) -> dict[str, Any]:
+    """What the command line says about the settings of this kind; None for those that it does not name."""
+    return {name: context.params.get(name) for name in kind.model_fields}

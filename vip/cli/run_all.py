@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import typer
 
 from vip.cli import caption as caption_cli
 from vip.cli import extract as extract_cli
@@ -22,21 +25,29 @@ vip run clips/ -o runs/                        a run folder for each video of a 
 
 
 def run_command(
+    context: typer.Context,
     videos: options.Videos,
     keyframes: options.Keyframes = None,
     out: options.Out = None,
     engine: options.EngineName = None,
     base_url: options.BaseUrl = None,
+    query: options.Query = None,
     sampler: options.Sampler = None,
+    candidates: options.Candidates = None,
     pruner: options.Pruner = None,
     embedder: options.Embedder = None,
     detector: options.Detector = None,
+    labels: options.Labels = None,
+    text_weight: options.TextWeight = None,
+    min_objects: options.MinObjects = None,
     min_sharpness: options.MinSharpness = None,
     format: options.Format = None,  # noqa: A002 - the option's name
     start: options.Start = None,
     end: options.End = None,
     stream: options.Stream = None,
     timeout: options.Timeout = None,
+    device: options.Device = None,
+    precision: options.Precision = None,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
@@ -48,11 +59,8 @@ def run_command(
     from vip.report import run
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
-    choice = {"keyframes": keyframes, "sampler": sampler, "embedder": embedder, "min_sharpness": min_sharpness, "format": format}
-    part = {"start": start, "end": end, "stream": stream, "timeout": timeout}
-    extraction = resolve(ExtractSettings, {**choice, **part, "detector": detector, "pruner": pruner})
-    captioning = resolve(CaptionSettings, {"engine": engine, "base_url": base_url, "detector": detector})
-
+    extraction = resolve(ExtractSettings, options.given(context, ExtractSettings))
+    captioning = resolve(CaptionSettings, options.given(context, CaptionSettings))
     registry.check(
         sampler=extraction.sampler,
         pruner=extraction.pruner,
@@ -72,4 +80,4 @@ def run_command(
         caption_cli.show(done, console)
         console.say(f"Open {done.folder}/report.html")
 
-    extract_cli.each(videos, out, work, console)
+    extract_cli.each(videos, out, work, console, prepare=partial(extract_cli.load_once, extraction, console))

@@ -36,18 +36,20 @@ class SyncSampler:
         if detail is not None:
             raise BackendError(f'The sampler "sync" takes no detail, but got "{detail}". Write --sampler sync.')
 
-    def sample(self, video: VideoSource, *, keyframes: int) -> list[int]:
+    def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
         """PTS of the candidates, in time order."""
         sync: list[int] = video.index.sync_pts.tolist()
         shown: list[int] = video.index.shown_pts.tolist()
-        most = max(MOST_AT_LEAST, MOST_PER_KEYFRAME * keyframes)
+        most = candidates or max(MOST_AT_LEAST, MOST_PER_KEYFRAME * keyframes)
         if len(sync) > most:
             return thin(sync, most)
-        if video.index.decodes_all and len(sync) >= max(FEWEST_AT_LEAST, FEWEST_PER_KEYFRAME_WHERE_DEAR * keyframes):
+        if candidates is None and video.index.decodes_all and len(sync) >= max(FEWEST_AT_LEAST, FEWEST_PER_KEYFRAME_WHERE_DEAR * keyframes):
             return sync
         sure = sorted({*(sync or shown[:1]), *Calm(video.index).unseen(most=keyframes // 2)})
         per_keyframe = FEWEST_PER_KEYFRAME_IN_LONG_GOPS if len(shown) > LONG_GOP * len(sync) else FEWEST_PER_KEYFRAME
-        filled = fill(sure, shown, max(FEWEST_AT_LEAST, math.ceil(per_keyframe * keyframes)))
+        if candidates is not None and len(sure) > candidates:
+            sure = sync or shown[:1]
+        filled = fill(sure, shown, candidates or max(FEWEST_AT_LEAST, math.ceil(per_keyframe * keyframes)))
         return calmer(filled, video.index) if len(filled) > len(sure) else filled
 
 

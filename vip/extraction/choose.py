@@ -5,17 +5,17 @@ In come the looks of all candidates in time order, out comes one `Decision` for 
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
 from vip.clock import clock
 from vip.errors import InputError
-from vip.extraction.detect import has_people, text_of
+from vip.extraction.detect import has_people, objects_in, text_of
 from vip.extraction.quality import BadRule, correlation, much_blurrier, much_paler, references, same_shape, same_view, verdict
-from vip.extraction.scan import Look
+from vip.extraction.scan import Look, Vector
 from vip.extraction.scenes import representatives
-from vip.protocols import Embedder, Prunable, Pruner, Thinned
+from vip.protocols import TEXT_WEIGHT, Embedder, Prunable, Pruner, Thinned
 from vip.records import Decision, Embeddings
 
 SAME_PICTURE_LEVELS = 5  # of 255, in the cell of the signature that differs most; coding noise stays below it
@@ -31,10 +31,19 @@ NEIGHBOURS = 3
 NOTHING_LEVEL = 4  # of 255: a picture without a brighter cell is black, not dark
 
 
-def embed(looks: Sequence[Look], embedder: Embedder) -> Embeddings:
-    """The vectors of the looks and of the texts of what was detected in them."""
-    texts = embedder.embed_texts([text_of(look.detections or ()) for look in looks])
-    return Embeddings(np.array([look.vector for look in looks], np.float32), texts, embedder.name)
+def embed(looks: Sequence[Look], embedder: Embedder, known: Mapping[str, Vector] | None = None) -> Embeddings:
+    """The vectors of the looks and of the texts of what was detected in them; each text is embedded once.
+
+    Args:
+        known: vectors of texts that this embedder has seen in an earlier run.
+    """
+    texts = [text_of(look.detections or ()) for look in looks]
+    vectors = dict(known or {})
+    new = sorted(set(texts) - set(vectors))
+    vectors.update(zip(new, embedder.embed_texts(new), strict=True))
+    return Embeddings(
+        np.array([look.vector for look in looks], np.float32), np.array([vectors[text] for text in texts], np.float32), embedder.name
+    )
 
 
 def bad_frames(looks: Sequence[Look], min_sharpness: float | None) -> dict[int, Decision]:
@@ -72,13 +81,35 @@ def _neighbours(index: int, count: int, dropped: Container[int]) -> list[int]:
 def _worse_than(look: Look, other: Look) -> Decision | None:
     """Dropped in favour of a neighbour that shows the same, sharper or with its full contrast."""
     mine, its = look.measured.quality, other.measured.quality
-    if much_blurrier(mine, its) and same_view(float(look.vector @ other.vector)):
+    if much_blurrier(mine, its) and same_view(float(look.view @ other.view)):
         reason = f"dropped: blurred (sharpness {mine.sharpness:.1f}; the same view at {clock(other.time_s)} has {its.sharpness:.0f})"
         return Decision(kept=False, rule="blurred", reason=reason)
     if much_paler(mine, its) and same_shape(correlation(look.signature, other.signature)):
         reason = f"dropped: a pale copy of {clock(other.time_s)} (contrast {mine.contrast:.2f} instead of {its.contrast:.2f})"
         return Decision(kept=False, rule="faded", reason=reason)
     return None
+
+
+def poor_in_objects(looks: Sequence[Look], remaining: Sequence[int], least: int) -> dict[int, Decision]:
+    """Frames with fewer objects than `least` (section 3.1: "filter keyframes that contain minimal objects"). Unknown is not few.
+
+    Raises:
+        InputError: none of the remaining would be left.
+    """
+    counts = {index: objects_in(found) for index in remaining if (found := looks[index].detections) is not None}
+    few = {index: count for index, count in counts.items() if count < least}
+    if remaining and len(few) == len(remaining):
+        most = max(few.values())
+        advice = f"Try --min-objects {most}, or another --detector." if most else "Leave --min-objects out, or try another --detector."
+        raise InputError(f"0 of {len(remaining)} candidates show enough objects (most {most}, asked {least}). {advice}")
+    return {
+        index: Decision(
+            kept=False,
+            rule="too_few_objects",
+            reason=f"dropped: {count or 'no'} object{'s' * (count != 1)} found in it, fewer than the {least} asked for",
+        )
+        for index, count in few.items()
+    }
 
 
 def shows_nothing_at_all(looks: Sequence[Look]) -> bool:
@@ -93,7 +124,7 @@ def _take_back(looks: Sequence[Look], dropped: dict[int, Decision], min_sharpnes
         What they are, in words; None where some were good.
 
     Raises:
-        InputError: all are plain black, or below the sharpness that the user asked for.
+        InputError: all are plain black, or below what the user asked for.
     """
     if len(dropped) < len(looks):
         return None
@@ -141,12 +172,17 @@ def choose(
     keyframes: int | None,
     redundant: float,
     min_sharpness: float | None,
+    min_objects: int = 0,
+    text_weight: float = TEXT_WEIGHT,
+    relevance: Sequence[float] | None = None,
 ) -> tuple[list[Decision], list[str], Thinned]:
     """One decision a look, the kept ones being the keyframes; what the user should be told; and what the pruner found.
 
     Args:
         keyframes: at most so many; None where the pruner decides how many.
         redundant: the likeness from which on frames of this embedder show the same.
+        text_weight: share of the text cosine in the likeness.
+        relevance: of each look to what the user asks for.
 
     Raises:
         InputError: nothing is left to keep.
@@ -154,8 +190,10 @@ def choose(
     decisions = bad_frames(looks, min_sharpness)
     poor = _take_back(looks, decisions, min_sharpness)
     decisions |= copies(looks, [index for index in range(len(looks)) if index not in decisions])
+    decisions |= poor_in_objects(looks, [index for index in range(len(looks)) if index not in decisions], min_objects)
     remaining = [index for index in range(len(looks)) if index not in decisions]
-    thinned = pruner.prune(prunable(looks, embeddings, remaining), keep=keyframes, redundant=redundant)
+    frames = prunable(looks, embeddings, remaining, text_weight=text_weight, relevance=relevance)
+    thinned = pruner.prune(frames, keep=keyframes, redundant=redundant)
     for drop in thinned.drops:
         neighbours = tuple(remaining[row] for row in drop.neighbours)
         decisions[remaining[drop.index]] = Decision(
@@ -190,7 +228,14 @@ def by_picture_only(looks: Sequence[Look]) -> Embeddings:
     return Embeddings(np.array([look.vector for look in looks], np.float32), np.ones((len(looks), 1), np.float32), "pictures only")
 
 
-def prunable(looks: Sequence[Look], embeddings: Embeddings, chosen: Sequence[int]) -> Prunable:
+def prunable(
+    looks: Sequence[Look],
+    embeddings: Embeddings,
+    chosen: Sequence[int],
+    *,
+    text_weight: float = TEXT_WEIGHT,
+    relevance: Sequence[float] | None = None,
+) -> Prunable:
     """The chosen looks, by their indices, as pruners see them."""
     members = [looks[index] for index in chosen]
     return Prunable(
@@ -199,4 +244,6 @@ def prunable(looks: Sequence[Look], embeddings: Embeddings, chosen: Sequence[int
         has_people=[has_people(look.detections or ()) for look in members],
         sharpness=[look.measured.quality.sharpness for look in members],
         restless=[look.restless for look in members],
+        text_weight=text_weight,
+        relevance=None if relevance is None else [relevance[index] for index in chosen],
     )

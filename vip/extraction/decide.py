@@ -46,6 +46,7 @@ class Seen:
     backends: dict[str, str]
     redundant: float
     losses: tuple[str, ...]
+    device: str = "cpu"
 
     def __repr__(self) -> str:
         return f"Seen(looks={len(self.looks)}, lost={len(self.lost)})"
@@ -61,12 +62,14 @@ def decide(
     video_id: str,
     start: float,
     origin: Origin | None = None,
+    relevance: Sequence[float] | None = None,
 ) -> Manifest:
     """Choose, and write everything but the pictures.
 
     Args:
         start: when the stage began, by `perf_counter`.
         origin: the run that looked at the candidates, if it is not this one.
+        relevance: of each look to the query of the settings.
 
     Raises:
         InputError: nothing is left to keep.
@@ -80,16 +83,19 @@ def decide(
         keyframes=keep,
         redundant=seen.redundant,
         min_sharpness=settings.min_sharpness,
+        min_objects=settings.min_objects,
+        text_weight=settings.text_weight,
+        relevance=relevance,
     )
-    rows = _rows(seen, decisions)
+    rows = _rows(seen, decisions, relevance)
     counts = _counts(rows, keep)
-    notes = (*seen.losses, *told, *_shortfall(counts, seen.video, pruner.name))
+    notes = (*seen.losses, *told, *_unknown(rows, seen.backends["detector"]), *_shortfall(counts, seen.video, pruner.name))
     manifest = Manifest(
         command="extract",
         settings=settings.model_dump(mode="json"),
         backends=seen.backends,
         versions=_versions(),
-        device="cpu",
+        device=seen.device,
         video_id=video_id,
         video=seen.video,
         notes=notes,
@@ -113,9 +119,10 @@ def decide(
     return manifest
 
 
-def _rows(seen: Seen, decisions: Sequence[Decision]) -> list[Candidate]:
+def _rows(seen: Seen, decisions: Sequence[Decision], relevance: Sequence[float] | None) -> list[Candidate]:
     """The rows of candidates.jsonl in time order; neighbours in a decision become row numbers."""
     by_pts = {look.pts: (look, decision) for look, decision in zip(seen.looks, decisions, strict=True)}
+    relevant = {look.pts: round(value, 4) for look, value in zip(seen.looks, relevance or (), strict=relevance is not None)}
     order = sorted([*by_pts, *seen.lost])
     row_of = {pts: row for row, pts in enumerate(order)}
     rows = []
@@ -132,6 +139,7 @@ def _rows(seen: Seen, decisions: Sequence[Decision]) -> list[Candidate]:
                 quality=look.measured.quality if look else None,
                 detections=look.detections if look else None,
                 stands_in_for=look.stands_in_for if look else None,
+                relevance=relevant.get(pts),
                 decision=decision.model_copy(update={"neighbours": neighbours}),
             )
         )
@@ -143,6 +151,13 @@ def _counts(rows: Sequence[Candidate], asked: int | None) -> Counts:
     kept, pruned, duplicates = rules["kept"], rules["pruned"], rules["duplicate"]
     bad = len(rows) - kept - pruned - duplicates
     return Counts(asked=asked, candidates=len(rows), bad=bad, pruned=pruned, duplicates=duplicates, keyframes=kept)
+
+
+def _unknown(rows: Sequence[Candidate], detector: str) -> list[str]:
+    """What the user should know where the detector has nothing to say about frames that could be shown."""
+    asked = [row for row in rows if row.decision.rule in ("kept", "pruned", "too_few_objects")]
+    silent = sum(row.detections is None for row in asked)
+    return [f"{detector} knows nothing about {silent} of the {len(asked)} good candidates."] if silent else []
 
 
 def _shortfall(counts: Counts, video: VideoInfo, pruner: str) -> list[str]:

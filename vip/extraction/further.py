@@ -49,7 +49,7 @@ def look_further(
                 yield replace(looker(found), stands_in_for=looks[index].pts)
             advance()
 
-    return mark_restless(video.index, in_parallel(video, sorted(wanted), work))
+    return mark_restless(video.index, list(looker.embed(in_parallel(video, sorted(wanted), work))))
 
 
 def _probes(video: Reader, calm: Calm, looks: Sequence[Look], index: int, bad: set[int]) -> list[int]:
@@ -98,11 +98,11 @@ def look_for_calm(
             before = shots[first]
             for frame in reader.frames(probes[before.pts][:1], longest_side_px=WORKING_SIDE_PX, keeper=keeper):
                 look = looker(frame)
-                if verdict(look.measured, 0.0) is None and float(look.vector @ before.vector) > SAME_SHOT_COSINE:
+                if verdict(look.measured, 0.0) is None and float(look.view @ before.view) > SAME_SHOT_COSINE:
                     yield replace(look, stands_in_for=before.pts)
             advance()
 
-    return mark_restless(video.index, in_parallel(video, sorted(shots), work))
+    return mark_restless(video.index, list(looker.embed(in_parallel(video, sorted(shots), work))))
 
 
 def _calm_probes(video: Reader, look: Look) -> list[int]:

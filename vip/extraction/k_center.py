@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from vip.clock import clock
 from vip.errors import BackendError
-from vip.extraction.prune import TEXT_WEIGHT
 from vip.protocols import Drop, Prunable, Thinned
 from vip.records import Embeddings, Vectors
 
@@ -32,7 +31,7 @@ class KCenter:
         """Add frames until there are `keep`; without it, until every other is at least as like a chosen one as `redundant`."""
         if len(frames) == 0:
             return Thinned([], "kept", redundant)
-        centers = _Centers(frames.embeddings)
+        centers = _Centers(frames.embeddings, frames.text_weight)
         most = len(frames) if keep is None else min(keep, len(frames))
         while len(centers) < most and not (keep is None and centers.least_likeness >= redundant):
             centers.add()
@@ -58,11 +57,11 @@ def _drops(centers: _Centers, frames: Prunable) -> list[Drop]:
 class _Centers:
     """The frames chosen so far, and for each frame how like it is to the one of them that it is most like."""
 
-    def __init__(self, embeddings: Embeddings) -> None:
-        self.embeddings = embeddings
-        means = [np.asarray(vectors.mean(axis=0), np.float32) for vectors in (embeddings.image, embeddings.text)]
-        first = int(_likeness(embeddings, *means).argmax())
-        self.likeness = _likeness_to(embeddings, first)
+    def __init__(self, embeddings: Embeddings, text_weight: float) -> None:
+        self.embeddings, self.text_weight = embeddings, text_weight
+        image, text = (np.asarray(vectors.mean(axis=0), np.float32) for vectors in (embeddings.image, embeddings.text))
+        first = int(_likeness(embeddings, image, text, text_weight).argmax())
+        self.likeness = self._likeness_to(first)
         """float64 (N,); infinite for the centers themselves."""
         self.nearest = np.full(len(embeddings), first)
         self.scores = [np.nan]
@@ -81,16 +80,15 @@ class _Centers:
         """Choose the frame least like all chosen ones; of equal ones the earliest."""
         farthest = int(self.likeness.argmin())
         self.scores.append(float(self.likeness[farthest]))
-        likeness = _likeness_to(self.embeddings, farthest)
+        likeness = self._likeness_to(farthest)
         self.nearest[likeness > self.likeness] = farthest
         self.likeness = np.maximum(self.likeness, likeness)
         self.likeness[farthest] = np.inf
 
+    def _likeness_to(self, row: int) -> npt.NDArray[np.float64]:
+        return _likeness(self.embeddings, self.embeddings.image[row], self.embeddings.text[row], self.text_weight)
 
-def _likeness_to(embeddings: Embeddings, row: int) -> npt.NDArray[np.float64]:
-    return _likeness(embeddings, embeddings.image[row], embeddings.text[row])
 
-
-def _likeness(embeddings: Embeddings, image: Vectors, text: Vectors) -> npt.NDArray[np.float64]:
-    """float64 (N,): the mean of the image and the text cosine of every frame to these two vectors."""
-    return (1 - TEXT_WEIGHT) * (embeddings.image @ image).astype(np.float64) + TEXT_WEIGHT * (embeddings.text @ text)
+def _likeness(embeddings: Embeddings, image: Vectors, text: Vectors, text_weight: float) -> npt.NDArray[np.float64]:
+    """float64 (N,): the weighted mean of the image and the text cosine of every frame to these two vectors."""
+    return (1 - text_weight) * (embeddings.image @ image).astype(np.float64) + text_weight * (embeddings.text @ text)

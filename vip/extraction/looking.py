@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from vip.extraction import choose, further, objects, quality, scan
-from vip.extraction.amount import redundant_cosine
 from vip.extraction.calm import Calm
 from vip.extraction.candidates import fill
 from vip.extraction.scan import Look, Looker
@@ -38,8 +37,6 @@ class Search:
     """Whether the sampler means just the frames that it names."""
     insistent: bool
     """Whether more frames are tried until enough of them differ."""
-    by_scene: bool
-    """Whether the pruner keeps one frame of each scene."""
     keeper: PictureKeeper
     observer: Observer
 
@@ -55,17 +52,9 @@ def look_at(search: Search, planned: Sequence[int]) -> list[Look]:
     with search.observer.track("Looking beside bad frames", len(bad)) as advance:
         instead = further.look_further(search.video, looks, bad, reference, search.looker, advance=advance)
     looks = _calmed(search, _merged(looks, instead))
-    wanted = objects.worth_searching(
-        looks,
-        keyframes=search.keyframes,
-        min_sharpness=search.min_sharpness,
-        by_scene=search.by_scene,
-        redundant=redundant_cosine(search.looker.embedder),
-    )
-    with search.observer.track("Looking for objects", 1) as advance:
-        found = objects.seek(looks, wanted, search.looker.detector)
-        advance()
-    return found
+    good = choose.good_frames(looks, None)
+    with search.observer.track("Looking for objects", len(good)) as advance:
+        return objects.seek(looks, good, search.looker.detector, advance=advance)
 
 
 def lost(search: Search, planned: Sequence[int], looks: Sequence[Look]) -> list[int]:

@@ -1,52 +1,44 @@
-"""In which frames objects are sought: in those that may become keyframes, and not in all that were looked at.
-
-Seeking objects costs as much as all else that is done with a frame. Algorithm 1 keeps one frame of each scene
-(`vip.extraction.scenes`), so two of each are searched: the one that stands for it, and the one least like that, unless
-even that shows the same. Pruners that know no scenes get every frame searched that is neither bad nor a copy. A keyframe
-that was not searched before is so when it is written.
-"""
+"""In which frames objects are sought: in every candidate that is neither bad nor a copy of another."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import cv2
 import numpy as np
 
-from vip.extraction.choose import by_picture_only, good_frames, prunable
 from vip.extraction.scan import Look
-from vip.extraction.scenes import representatives
-from vip.protocols import Detector
+from vip.protocols import Detector, Where
+from vip.records import Detection, Image
 
 
-def worth_searching(looks: Sequence[Look], *, keyframes: int, min_sharpness: float | None, by_scene: bool, redundant: float) -> set[int]:
-    """Indices of the looks in which objects are sought.
+def seek(looks: Sequence[Look], wanted: Collection[int], detector: Detector, *, advance: Callable[[], None]) -> list[Look]:
+    """The looks, with what was found in those of the wanted indices.
 
     Args:
-        redundant: the likeness from which on frames show the same.
+        advance: called for each of the wanted.
     """
-    good = good_frames(looks, min_sharpness)
-    if not by_scene or len(good) <= keyframes:
-        return set(good)
-    frames = prunable(looks, by_picture_only(looks), good)
-    vectors, chosen = frames.embeddings.image, set()
-    for row, scene in representatives(frames, keyframes).items():
-        alike = vectors[scene.start : scene.stop] @ vectors[row]
-        chosen |= {good[row]} if alike.min() >= redundant else {good[row], good[scene[int(alike.argmin())]]}
-    return chosen
+    todo = [index for index in sorted(wanted) if looks[index].detections is None]
+    for _ in range(len(wanted) - len(todo)):
+        advance()
+    size = getattr(detector, "batch", 1)
+
+    def searched(batch: Sequence[int]) -> list[tuple[Detection, ...] | None]:
+        where = [Where(time_s=looks[index].time_s) for index in batch]
+        found = detector.detect([_decoded(looks[index].picture) for index in batch], where)
+        for _ in batch:
+            advance()
+        return [None if rows is None else tuple(rows) for rows in found]
+
+    batches = [todo[start : start + size] for start in range(0, len(todo), size)]
+    with ThreadPoolExecutor((os.cpu_count() or 1) if size == 1 else 1) as pool:  # a model has threads of its own
+        found = [rows for batch in pool.map(searched, batches) for rows in batch]
+    rows_of = dict(zip(todo, found, strict=True))
+    return [replace(look, detections=rows_of.get(index, look.detections), picture=b"") for index, look in enumerate(looks)]
 
 
-def seek(looks: Sequence[Look], wanted: Collection[int], detector: Detector) -> list[Look]:
-    """The looks, with what was found in those of the wanted indices."""
-
-    def searched(index: int) -> Look:
-        picture = cv2.imdecode(np.frombuffer(looks[index].picture, np.uint8), cv2.IMREAD_COLOR_RGB)
-        return replace(looks[index], detections=tuple(detector.detect([np.asarray(picture, np.uint8)])[0]))
-
-    todo = [index for index in wanted if looks[index].detections is None]
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        found = dict(zip(todo, pool.map(searched, todo), strict=True))
-    return [replace(found.get(index, look), picture=b"") for index, look in enumerate(looks)]
+def _decoded(picture: bytes) -> Image:
+    return np.asarray(cv2.imdecode(np.frombuffer(picture, np.uint8), cv2.IMREAD_COLOR_RGB), np.uint8)

@@ -10,7 +10,7 @@ import numpy as np
 
 from vip.errors import InputError
 from vip.extraction.quality import WORKING_SIDE_PX, measure
-from vip.protocols import Detector
+from vip.protocols import Detector, Where
 from vip.records import PICTURE_SUFFIXES, Failure, Image, Keyframe
 from vip.store import read_picture
 
@@ -59,6 +59,6 @@ def _keyframe(path: Path, image: Image, detector: Detector) -> Keyframe:
         width_px=width,
         height_px=height,
         quality=measure(working).quality,
-        detections=tuple(detector.detect([working])[0]),
+        detections=tuple(detector.detect([working], [Where(name=path.name)])[0] or ()),
         candidate=None,
     )

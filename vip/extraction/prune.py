@@ -24,10 +24,9 @@ import numpy.typing as npt
 from vip.clock import clock
 from vip.errors import BackendError
 from vip.extraction.scenes import representatives
-from vip.protocols import Drop, Prunable, Thinned
+from vip.protocols import TEXT_WEIGHT, Drop, Prunable, Thinned
 from vip.records import Embeddings, Vectors
 
-TEXT_WEIGHT = 0.5  # "the mean of" the text and the image cosine
 FREE, PEOPLE, HELD = range(3)  # in this order frames go
 
 
@@ -47,10 +46,11 @@ class Algorithm1:
         """
         if len(frames) == 0:
             return Thinned([], "kept", redundant)
-        plain = prune(frames.embeddings, frames.has_people, keep=1)
-        left = min(keep, len(frames)) if keep else len(frames) - sum(1 for _ in takewhile(lambda it: _may_go(it, redundant), plain))
+        plain = _to_the_last(frames)
+        left = min(keep, len(frames)) if keep else _left_at(plain, redundant)
         stand_for = representatives(frames, left)
-        done = prune(frames.embeddings, frames.has_people, keep=left, held=[row in stand_for for row in range(len(frames))])
+        held = [row in stand_for for row in range(len(frames))]
+        done = prune(frames.embeddings, frames.has_people, keep=left, held=held, text_weight=frames.text_weight)
         clocks = [clock(time_s) for time_s in frames.times_s]
         return Thinned(
             drops=[_drop(removal, clocks) for removal in done],
@@ -59,6 +59,19 @@ class Algorithm1:
             bound=redundant,
             curve=[(len(frames) - removal.step + 1, removal.score) for removal in reversed(plain)],
         )
+
+
+def plainly_left(frames: Prunable, redundant: float) -> int:
+    """How many of N > 0 frames Algorithm 1 leaves where it meets a likeness below `redundant`."""
+    return _left_at(_to_the_last(frames), redundant)
+
+
+def _to_the_last(frames: Prunable) -> list[Removal]:
+    return prune(frames.embeddings, frames.has_people, keep=1, text_weight=frames.text_weight)
+
+
+def _left_at(removals: Sequence[Removal], redundant: float) -> int:
+    return len(removals) + 1 - sum(1 for _ in takewhile(lambda removal: _may_go(removal, redundant), removals))
 
 
 def _may_go(removal: Removal, redundant: float) -> bool:
@@ -73,7 +86,7 @@ def _stands_for(scene: range, clocks: Sequence[str]) -> str:
 
 def _drop(removal: Removal, clocks: Sequence[str]) -> Drop:
     times = " and ".join([clocks[row] for row in removal.neighbours])
-    lifted = "; only frames with people among frames without were left to drop" if removal.lifted_people_rule else ""
+    lifted = "; the people rule left nothing to drop and was lifted" if removal.lifted_people_rule else ""
     reason = f"dropped in round {removal.step} of pruning: likeness {removal.score:.3f} to its neighbours at {times}{lifted}"
     return Drop(removal.index, removal.step, removal.score, removal.neighbours, reason)
 

@@ -1,19 +1,19 @@
 """Look at frames once: decode each, measure it, and keep what later stages need instead of the pixels.
 
-In come PTS, out come `Look`s in time order. Work is split over threads, each with a reader of its own; the result does
-not depend on how many there are, and memory holds one picture a thread.
+In come PTS, out come `Look`s in time order. Work is split over threads, each with a reader of its own, while the embedder
+works on what they have done; the result does not depend on how many there are, and memory holds a few pictures a thread.
 """
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import takewhile
-from queue import SimpleQueue
+from itertools import islice
+from queue import Full, Queue, SimpleQueue
 from threading import Event
 from typing import TypeVar
 
@@ -32,6 +32,11 @@ THUMBNAIL_SIDE_PX = 160
 THUMBNAIL_JPEG_QUALITY = 80
 DETECTOR_JPEG_QUALITY = 90
 BATCHES_PER_WORKER = 8  # so that a worker with cheap groups takes over from one with dear ones
+AHEAD = 4  # batches a worker that may be done or under way before their results are wanted
+RESULTS_WAITING = 64  # at most so many of a batch
+
+Vector = npt.NDArray[np.float32]  # (D,) of length 1
+UNKNOWN: Vector = np.zeros(0, np.float32)
 
 ResultT = TypeVar("ResultT")
 
@@ -47,10 +52,14 @@ class Look:
     """uint8 (18, 32, 3): the picture so small that only real changes show."""
     thumbnail: bytes
     """JPEG, longest side 160 px."""
-    vector: npt.NDArray[np.float32]
-    """float32 (D,) of length 1."""
+    view: Vector
+    """float32 (1544,) of length 1 (`vip.models.classic`): whether two frames show the same view is told by it, whatever the embedder."""
+    vector: Vector
+    """float32 (D,) of length 1, the embedder's; of length 0 as long as that has not seen the picture."""
     detections: tuple[Detection, ...] | None = None
-    """None where no objects were sought."""
+    """None where no objects were sought, or nobody knows."""
+    unseen: Image | None = None
+    """For the embedder, as small as it takes it; None once that has seen it."""
     picture: bytes = b""
     """JPEG for the detector (`vip.extraction.objects`); empty once that has seen it, or where nothing shows."""
     restless: bool = False
@@ -62,27 +71,50 @@ class Look:
 
 
 class Looker:
-    """Looks at frames with these backends."""
+    """Looks at frames with these backends.
 
-    def __init__(self, embedder: Embedder, detector: Detector) -> None:
-        self.embedder, self.detector = embedder, detector
+    Args:
+        view: the embedder that tells views apart, quick enough to be used in the threads that decode.
+        embedder: the one that the pruner goes by.
+        known: vectors of the embedder for frames of this video that it has seen in an earlier run, by PTS.
+    """
+
+    def __init__(self, view: Embedder, embedder: Embedder, detector: Detector, known: Mapping[int, Vector] | None = None) -> None:
+        self.view, self.embedder, self.detector, self.known = view, embedder, detector, known or {}
 
     def __call__(self, frame: Frame) -> Look:
-        """All about a frame whose longest side is `WORKING_SIDE_PX` but the objects in it; where nothing shows there are none."""
+        """All about a frame whose longest side is `WORKING_SIDE_PX` but the objects in it; where nothing shows there are none.
+
+        The embedder sees it later, among others (`embed`).
+        """
         measured = measure(frame.image)
         small = _shrunk(frame.image, THUMBNAIL_SIDE_PX)
         signature = np.asarray(cv2.resize(small, SIGNATURE_SIZE, interpolation=cv2.INTER_AREA), np.uint8)
-        vector = self.embedder.embed_images([frame.image])[0]
-        look = Look(frame.pts, frame.time_s, measured, signature, _jpeg(small, THUMBNAIL_JPEG_QUALITY), vector)
+        view = self.view.embed_images([frame.image])[0]
+        vector = view if self.embedder.name == self.view.name else self.known.get(frame.pts, UNKNOWN)
+        unseen = None if len(vector) else getattr(self.embedder, "prepare", _as_it_is)(frame.image)
+        look = Look(frame.pts, frame.time_s, measured, signature, _jpeg(small, THUMBNAIL_JPEG_QUALITY), view, vector, unseen=unseen)
         if shows_nothing(measured):
             return replace(look, detections=())
         return replace(look, picture=_jpeg(_shrunk(frame.image, self._searched_side_px), DETECTOR_JPEG_QUALITY))
+
+    def embed(self, looks: Iterable[Look]) -> Iterator[Look]:
+        """The looks in their order, once the embedder has seen them, as many at a time as it likes."""
+        looks = iter(looks)
+        while batch := list(islice(looks, getattr(self.embedder, "batch", 1))):
+            unseen = [look.unseen for look in batch if look.unseen is not None]
+            vectors = iter(self.embedder.embed_images(unseen) if unseen else ())
+            yield from (look if look.unseen is None else replace(look, vector=next(vectors), unseen=None) for look in batch)
 
     @property
     def _searched_side_px(self) -> int:
         """At least what the detector wants, and a whole fraction of the picture at hand, to which it is scaled in a fifth of the time."""
         wanted = min(getattr(self.detector, "side_px", WORKING_SIDE_PX), WORKING_SIDE_PX)
         return WORKING_SIDE_PX // (WORKING_SIDE_PX // wanted)
+
+
+def _as_it_is(image: Image) -> Image:
+    return image
 
 
 def _shrunk(image: Image, side_px: int) -> Image:
@@ -115,16 +147,17 @@ def scan(
 
     def work(reader: Reader, batch: Sequence[int]) -> Iterator[Look]:
         frames = (reader.frames if exact else reader.frames_near)(batch, longest_side_px=WORKING_SIDE_PX, keeper=keeper)
-        left = len(batch)
-        for look in _beside(frames, looker) if alone else map(looker, frames):
-            yield look
-            left -= 1
-            advance()
-        for _ in range(left):  # what could not be decoded, or was passed over
-            advance()
+        yield from _beside(frames, looker) if alone else map(looker, frames)
 
     alone = len(video.groups(pts)) == 1
-    return mark_restless(video.index, in_parallel(video, pts, work))
+    looks = []
+    with closing(in_parallel(video, pts, work)) as found:
+        for look in looker.embed(found):
+            looks.append(look)
+            advance()
+    for _ in range(len(pts) - len(looks)):  # what could not be decoded, or was passed over
+        advance()
+    return mark_restless(video.index, looks)
 
 
 def _beside(frames: Iterator[Frame], looker: Looker) -> Iterator[Look]:
@@ -145,10 +178,13 @@ def mark_restless(index: PacketIndex, looks: Sequence[Look]) -> list[Look]:
     return [replace(look, restless=flag) for look, flag in zip(looks, flags, strict=True)]
 
 
-def in_parallel(video: Reader, pts: Sequence[int], work: Callable[[Reader, Sequence[int]], Iterator[ResultT]]) -> list[ResultT]:
-    """Run `work` over the sorted PTS in batches that never split a GOP; the results in the order of the PTS.
+def in_parallel(
+    video: Reader, pts: Sequence[int], work: Callable[[Reader, Sequence[int]], Iterator[ResultT]]
+) -> Generator[ResultT, None, None]:
+    """Run `work` in threads over the sorted PTS, in batches that never split a GOP; the results in the order of the PTS, as they come.
 
-    With fewer GOPs than cores the decoder itself works with threads.
+    The threads go on while the caller works on a result, but not further than `AHEAD` batches of results, so that memory
+    does not grow with their number. With fewer GOPs than cores the decoder itself works with threads.
     """
     groups = video.groups(pts) if not video.index.by_decoding else [list(pts)]
     cores = os.cpu_count() or 1
@@ -158,26 +194,49 @@ def in_parallel(video: Reader, pts: Sequence[int], work: Callable[[Reader, Seque
 
     many = len(groups) >= cores
 
-    def run(batch: Sequence[int]) -> list[ResultT]:
+    def run(batch: Sequence[int], results: Queue[ResultT | None]) -> None:
         reader = readers.get()
         try:
             reader = reader or video.reopen(threads=1 if many else 0)
-            return list(takewhile(lambda _: not stop.is_set(), work(reader, batch)))
+            for result in work(reader, batch):
+                if not _put(results, result, stop):
+                    break
         finally:
             readers.put(reader)
+            _put(results, None, stop)
 
     with _one_opencv_thread(), ThreadPoolExecutor(workers) as pool:
         for worker in range(workers):
             readers.put(video if many and worker == 0 else None)  # each reader holds the container's whole table
+        waiting = iter(_batches(groups, max(workers * BATCHES_PER_WORKER, len(pts) // RESULTS_WAITING)))
+
+        def begun(batch: Sequence[int]) -> tuple[Future[None], Queue[ResultT | None]]:
+            results: Queue[ResultT | None] = Queue(RESULTS_WAITING)
+            return pool.submit(run, batch, results), results
+
         try:
-            futures = [pool.submit(run, batch) for batch in _batches(groups, workers * BATCHES_PER_WORKER)]
-            return [result for future in futures for result in future.result()]
+            running = deque(begun(batch) for batch in islice(waiting, workers * AHEAD))
+            while running:
+                future, results = running.popleft()
+                while (result := results.get()) is not None:
+                    yield result
+                future.result()  # raises what the work raised
+                running.extend(begun(batch) for batch in islice(waiting, 1))
         finally:
             stop.set()
             pool.shutdown(cancel_futures=True)
             for reader in (readers.get() for _ in range(workers)):
                 if reader is not None and reader is not video:
                     reader.close()
+
+
+def _put(results: Queue[ResultT | None], result: ResultT | None, stop: Event) -> bool:
+    """Whether the result found room before nobody wanted it any more."""
+    while not stop.is_set():
+        with suppress(Full):
+            results.put(result, timeout=0.1)
+            return True
+    return False
 
 
 @contextmanager

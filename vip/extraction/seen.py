@@ -7,8 +7,8 @@ its thumbnail, and in looks.npz what only choosing needs.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from vip import store
 from vip.errors import InputError, StoreError
+from vip.extraction.detect import text_of
 from vip.extraction.quality import Measured
-from vip.extraction.scan import Look
+from vip.extraction.scan import Look, Vector
 from vip.records import Candidate
 from vip.store import Run
 
@@ -29,7 +30,8 @@ SHARES = tuple(field.name for field in fields(Measured) if field.name != "qualit
 def write_looks(folder: Path, looks: Sequence[Look]) -> None:
     """Write looks.npz: `pts` int64 (N,), `signature` uint8 (N, 18, 32, 3), `restless` bool (N,).
 
-    And each number of `Measured` beside the quality, float64 (N,).
+    And each number of `Measured` beside the quality, float64 (N,); and `view` float32 (N, 1544), unless the vectors in
+    embeddings.npz are the same.
     """
     columns: Columns = {
         "pts": np.array([look.pts for look in looks], np.int64),
@@ -37,6 +39,8 @@ def write_looks(folder: Path, looks: Sequence[Look]) -> None:
         "restless": np.array([look.restless for look in looks], bool),
         **{name: np.array([getattr(look.measured, name) for look in looks], np.float64) for name in SHARES},
     }
+    if any(look.view is not look.vector for look in looks):
+        columns["view"] = np.stack([look.view for look in looks])
     with store.replacing(folder / store.LOOKS) as file:
         np.savez(file, **columns)  # type: ignore[arg-type]  # its signature takes some names for options
 
@@ -69,10 +73,38 @@ def _look(row: Candidate, columns: Columns, place: int, vector: np.ndarray, thum
         measured=Measured(row.quality, **shares),
         signature=columns["signature"][place],
         thumbnail=thumbnail,
+        view=columns["view"][place] if "view" in columns else vector,
         vector=vector,
         detections=row.detections,
         restless=bool(columns["restless"][place]),
         stands_in_for=row.stands_in_for,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What an embedder has seen of a video before."""
+
+    frames: Mapping[int, Vector]
+    """By PTS."""
+    texts: Mapping[str, Vector]
+
+
+NOTHING_KNOWN = Known({}, {})
+
+
+def known_of(run: Run) -> Known:
+    """The vectors of a run, for another one of the same video and embedder.
+
+    Raises:
+        StoreError: its files are damaged or do not fit together.
+    """
+    embeddings, rows = run.embeddings, [row for row in run.candidates if row.quality is not None]
+    if embeddings is None or len(embeddings) != len(rows):
+        return NOTHING_KNOWN
+    return Known(
+        {row.pts: vector for row, vector in zip(rows, embeddings.image, strict=True)},
+        {text_of(row.detections or ()): vector for row, vector in zip(rows, embeddings.text, strict=True)},
     )
 
 

@@ -20,6 +20,7 @@ opposite: a detector that misses a face must not tear two pictures of one scene 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -51,6 +52,7 @@ DIMS = {
 }
 TEXT_DIM = 256
 SHARED_WORD_WEIGHT = 5.0
+SCORE, SEPARATORS, FILLERS = re.compile(r"\(\d+%\)"), re.compile(r"[,.]"), frozenset({"a", "at", "in", "the"})
 
 
 class ClassicEmbedder:
@@ -60,7 +62,7 @@ class ClassicEmbedder:
     dim = sum(DIMS.values())
     redundant_cosine = 0.88  # of five clips with 1 to 12 shots, auto then keeps 1 to 12 frames; with 0.80 only one of most
 
-    def __init__(self, detail: str | None) -> None:
+    def __init__(self, detail: str | None, **where_models_run: str) -> None:
         if detail is not None:
             raise BackendError(f'The embedder "classic" takes no detail, but got "{detail}". Write --embedder classic.')
 
@@ -136,10 +138,16 @@ def _unit(vector: Block) -> Block:
     return np.asarray(vector / np.float32(length), np.float32)
 
 
+def _words(text: str) -> list[str]:
+    """What a text counts for: its words, and its phrases whole, so that what stands where is told apart. Not how sure it is."""
+    phrases = [phrase.strip() for phrase in SEPARATORS.split(SCORE.sub("", text.lower())) if phrase.strip()]
+    return [*phrases, *(word for phrase in phrases for word in phrase.split() if word not in FILLERS)]
+
+
 def _text_vector(text: str) -> Block:
     vector = np.zeros(TEXT_DIM, np.float32)
     vector[0] = SHARED_WORD_WEIGHT
-    for word, count in Counter(text.lower().replace(",", " ").replace(".", " ").split()).items():
+    for word, count in Counter(_words(text)).items():
         digest = hashlib.blake2b(word.encode(), digest_size=4).digest()
         place = 1 + int.from_bytes(digest[:3], "big") % (TEXT_DIM - 1)
         vector[place] += (1 if digest[3] % 2 else -1) * count**0.5

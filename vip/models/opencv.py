@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.errors import BackendError
+from vip.models.labels import refuse_labels
+from vip.protocols import Where
 from vip.records import Detection, Image
 
 SIDE_PX = 256  # longest side of the picture that is searched. Faces: 5 ms a picture, and 22 of the 24 that 320 px find in 15 ms.
@@ -33,14 +35,15 @@ class OpenCVDetector:
     name = "opencv"
     side_px = SIDE_PX
 
-    def __init__(self, detail: str | None) -> None:
+    def __init__(self, detail: str | None, labels: tuple[str, ...] | None = None, **where_models_run: str) -> None:
         if detail is not None:
             raise BackendError(f'The detector "opencv" takes no detail, but got "{detail}". Write --detector opencv.')
+        refuse_labels("opencv", labels)
         if not hasattr(cv2, "HOGDescriptor") or not hasattr(cv2, "CascadeClassifier"):
             raise BackendError(f"OpenCV {cv2.__version__} has no HOG and no cascades. Run `pip install 'opencv-python-headless<5'`.")
         self._local = local()
 
-    def detect(self, images: Sequence[Image]) -> list[list[Detection]]:
+    def detect(self, images: Sequence[Image], where: Sequence[Where] = ()) -> list[list[Detection] | None]:
         """The detections of each picture, the highest score first. Boxes are fractions of width and height."""
         return [self._detect(image) for image in images]
 

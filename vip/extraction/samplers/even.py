@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from vip.errors import BackendError
+from vip.errors import BackendError, UsageError
 from vip.extraction.candidates import FEWEST_AT_LEAST
 from vip.protocols import VideoSource
 
@@ -28,10 +28,10 @@ class UniformSampler:
         if detail is not None:
             raise BackendError(f'The sampler "uniform" takes no detail, but got "{detail}". Write --sampler uniform, or every:2s.')
 
-    def sample(self, video: VideoSource, *, keyframes: int) -> list[int]:
+    def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
         """PTS of the frames in the middle of equal parts."""
         shown = video.index.shown_pts
-        count = min(len(shown), enough_for(keyframes))
+        count = min(len(shown), candidates or enough_for(keyframes))
         places = (np.arange(count) + 0.5) * (len(shown) / count)
         return [int(pts) for pts in shown[places.astype(np.int64)]]
 
@@ -43,8 +43,12 @@ class EverySampler:
         self.name = f"every:{detail}" if detail else "every"
         self.step_s = _step_s(detail) if detail else DEFAULT_STEP_S
 
-    def sample(self, video: VideoSource, *, keyframes: int) -> list[int]:
+    def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
         """PTS of the frames shown at the start and each step later. Their number depends on the step alone."""
+        if candidates is not None:
+            raise UsageError(
+                f"--candidates {candidates}: {self.name} takes as many as its step gives. Leave it out, or write --sampler uniform."
+            )
         shown = video.index.shown_pts
         first, last, step = int(shown[0]), int(shown[-1]), max(Fraction(1), self.step_s / video.time_base)  # in ticks of the file's clock
         times = [first + int(number * step) for number in range(int((last - first) / step) + 1)]

@@ -59,11 +59,11 @@ class KatnaSampler:
         if detail is not None:
             raise BackendError(f'The sampler "katna" takes no detail, but got "{detail}". Write --sampler katna.')
 
-    def sample(self, video: VideoSource, *, keyframes: int) -> list[int]:
+    def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
         """PTS of the candidates; of a video that never changes its middle frame alone."""
         shown = video.index.shown_pts
         changes = before_changes(video.frames(shown.tolist(), longest_side_px=SIDE_PX))
-        wanted = enough_for(keyframes)
+        wanted = candidates or enough_for(keyframes)
         fit = within_bounds(changes, wanted)
         chosen = sharpest_of_clusters(fit, wanted) if len(fit) > wanted else fit
         return sorted(row.pts for row in chosen) or [int(shown[len(shown) // 2])]

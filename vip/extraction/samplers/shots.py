@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 
 from vip.errors import BackendError, did_you_mean
-from vip.extraction.candidates import share
+from vip.extraction.candidates import share, thin
 from vip.extraction.quality import measure, shows_nothing
 from vip.protocols import VideoSource
 from vip.records import Frame
@@ -40,7 +40,7 @@ class ShotsSampler:
         self.name = f"shots:{detail}" if detail else "shots"
         self._detector = getattr(detectors, DETECTORS[detail or "content"])
 
-    def sample(self, video: VideoSource, *, keyframes: int) -> list[int]:
+    def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
         """PTS of the candidates, at least `keyframes` of them where the video has as many frames. Decodes every frame."""
         seen: list[tuple[int, float]] = []  # PTS and sharpness
         frames = _measured(video.frames(video.index.shown_pts.tolist(), longest_side_px=SIDE_PX), seen)
@@ -53,12 +53,13 @@ class ShotsSampler:
         counts = [min(len(shot), 1 + int(length_s / SECONDS_A_CANDIDATE)) for shot, length_s in zip(shots, lengths_s, strict=True)]
         room = [len(shot) - count for shot, count in zip(shots, counts, strict=True)]
         pieces_s = [length_s / count for count, length_s in zip(counts, lengths_s, strict=True)]
-        extra = share(room, pieces_s, keyframes - sum(counts))
-        return [
+        extra = share(room, pieces_s, (candidates or keyframes) - sum(counts))
+        chosen = [
             pts
             for shot, count, more in zip(shots, counts, extra, strict=True)
             for pts in _sharpest(shot, count + more, Fraction(BORDER_S) / video.time_base)
         ]
+        return chosen if candidates is None or len(chosen) <= candidates else thin(chosen, candidates)
 
 
 def _rate(video: VideoSource) -> Fraction:

@@ -1,0 +1,127 @@
+"""The sampler, pruner, embedder and detector that the settings name, and whether they can do together what is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vip import registry
+from vip.config import ExtractSettings, ModelSettings
+from vip.errors import BackendError, UsageError
+from vip.protocols import Detector, Embedder, Pruner, Sampler
+
+VIEW = "classic"  # tells one view of a scene from another, whatever the embedder
+BY_RELEVANCE, BY_DEFAULT = "aks", str(ExtractSettings.model_fields["pruner"].default)
+
+
+@dataclass(frozen=True, slots=True)
+class Backends:
+    """What looks at a video."""
+
+    sampler: Sampler
+    pruner: Pruner
+    view: Embedder
+    embedder: Embedder
+    detector: Detector
+    notes: tuple[str, ...]
+    """What the user should know about their choice."""
+
+    @property
+    def names(self) -> dict[str, str]:
+        """As the manifest has them."""
+        return {
+            "sampler": self.sampler.name,
+            "pruner": self.pruner.name,
+            "embedder": self.embedder.name,
+            "detector": self.detector.name,
+        }
+
+    @property
+    def device(self) -> str:
+        """Where models run: `cpu`, `cuda in fp16`, `embedder cuda in fp16, detector cpu`."""
+        embedder, detector = device_of(self.embedder), device_of(self.detector)
+        return embedder if embedder == detector else f"embedder {embedder}, detector {detector}"
+
+
+def load(settings: ExtractSettings) -> Backends:
+    """All of them, loaded.
+
+    Raises:
+        BackendError: one is unknown, not installed, or lacks weights or device.
+        UsageError: they cannot do together what is asked.
+    """
+    pruner = pruner_for(settings)
+    embedder, why = embedder_for(settings)
+    detector = detector_for(settings)
+    _check_device(settings, embedder, detector)
+    return Backends(
+        registry.sampler(settings.sampler),
+        pruner,
+        registry.embedder(VIEW),
+        embedder,
+        detector,
+        (f"auto embedder: {embedder.name}, {why}",) if why else (),
+    )
+
+
+def pruner_for(settings: ExtractSettings) -> Pruner:
+    """The pruner; with `--query` the one that goes by relevance.
+
+    Raises:
+        UsageError: a query and another pruner, or none and the pruner that needs one.
+    """
+    if settings.query is None:
+        if settings.pruner == BY_RELEVANCE:
+            raise UsageError(f'The pruner {BY_RELEVANCE} chooses by relevance to a question. Add --query "a dog catches a frisbee".')
+        return registry.pruner(settings.pruner)
+    if settings.pruner not in (BY_DEFAULT, BY_RELEVANCE):
+        raise UsageError(f"--query chooses by relevance, and --pruner {settings.pruner} does not. Leave one of them out.")
+    return registry.pruner(BY_RELEVANCE)
+
+
+def embedder_for(settings: ExtractSettings) -> tuple[Embedder, str | None]:
+    """The embedder, and why `auto` took it.
+
+    Raises:
+        BackendError: it does not put pictures and texts into one space, and `--query` needs that.
+    """
+    name, why = registry.auto_embedder(settings.embedder)
+    embedder = registry.embedder(name, device=settings.device, precision=settings.precision)
+    if settings.query is not None:
+        check_joint(embedder, why)
+    return embedder, why
+
+
+def check_joint(embedder: Embedder, why: str | None = None) -> None:
+    """Refuse a query where a picture and a text cannot be compared.
+
+    Raises:
+        BackendError: the embedder has no joint space.
+    """
+    if not getattr(embedder, "joint_space", False):
+        chosen = f" ({why})" if why else ""
+        raise BackendError(
+            f"--query needs an embedder that puts pictures and texts into one space, and {embedder.name}{chosen} does not."
+            " Write --embedder clip; it comes with pip install 'vip-keyframes[clip]'."
+        )
+
+
+def detector_for(settings: ModelSettings, name: str | None = None) -> Detector:
+    """The detector of the settings, or another one with its words, device and precision."""
+    chosen = name or getattr(settings, "detector")  # noqa: B009 - both kinds of settings have it
+    return registry.detector(chosen, labels=settings.labels, device=settings.device, precision=settings.precision)
+
+
+def device_of(backend: Embedder | Detector) -> str:
+    """Where it runs: `cpu`, `cuda in fp16`."""
+    return str(getattr(backend, "device", "cpu"))
+
+
+def _check_device(settings: ExtractSettings, embedder: Embedder, detector: Detector) -> None:
+    """Refuse a device or a precision that nobody would use: no setting is passed over in silence."""
+    models = [backend for backend in (embedder, detector) if hasattr(backend, "device")]
+    for option, value in (("device", settings.device), ("precision", settings.precision)):
+        if value not in ("auto", "cpu") and not models:
+            raise UsageError(
+                f"--{option} {value}: neither the embedder {embedder.name} nor the detector {detector.name} is a model that could run so."
+                f" Leave --{option} out, or add --embedder clip."
+            )

@@ -1,0 +1,100 @@
+"""From pictures to the tensor that a model of open_clip takes: resized, cropped or padded, normalised, as its own transform does.
+
+Batched and on arrays. On the CPU torch's kernels for uint8 do in a millisecond what PIL does in fifteen (1280×720); their
+result differs from PIL's by at most one grey level in few pixels. On a GPU the pictures are sent as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vip.records import Image
+
+if TYPE_CHECKING:
+    import torch
+
+    from vip.models.hardware import Hardware
+
+
+class Preprocessing:
+    """The steps that a model wants, as open_clip's `PreprocessCfg` names them: `shortest`, `longest`, `squash`."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        size = config["size"]
+        self.height, self.width = (size, size) if isinstance(size, int) else (int(size[0]), int(size[1]))
+        self.mode, self.interpolation, self.fill = config["resize_mode"], config["interpolation"], int(config["fill_color"])
+        if self.interpolation not in {"bicubic", "bilinear"}:
+            self.interpolation = "bicubic"
+        self.mean, self.std = config["mean"], config["std"]
+
+    def prepare(self, image: Image) -> Image:
+        """uint8 (height, width, 3): what the model sees of the picture."""
+        import torch
+
+        return np.asarray(self._fitted(torch.from_numpy(image)[None].permute(0, 3, 1, 2))[0].permute(1, 2, 0).numpy(), np.uint8)
+
+    def pixels(self, images: Sequence[Image], hardware: Hardware) -> torch.Tensor:
+        """(N, 3, height, width) on the device, in its precision. Pictures of different shapes may be mixed."""
+        import torch
+
+        shapes = {image.shape for image in images}
+        if len(shapes) > 1:
+            images = [self.prepare(image) for image in images]
+        sent = _sent(images, hardware.device).permute(0, 3, 1, 2)
+        mean = torch.tensor(self.mean, device=sent.device).view(1, 3, 1, 1) * 255
+        std = torch.tensor(self.std, device=sent.device).view(1, 3, 1, 1) * 255
+        return ((self._fitted(sent).float() - mean) / std).to(hardware.dtype, memory_format=torch.contiguous_format)
+
+    def _fitted(self, pictures: torch.Tensor) -> torch.Tensor:
+        """Resized and cropped or padded: uint8 (N, 3, H, W) to uint8 (N, 3, height, width)."""
+        height, width = pictures.shape[-2:]
+        if self.mode == "squash":
+            return self._resized(pictures, self.height, self.width)
+        if self.mode == "longest":
+            scale = 1 / max(height / self.height, width / self.width)
+            return self._padded(self._resized(pictures, round(height * scale), round(width * scale)))
+        if self.height == self.width:  # as torchvision's Resize: the longer side is cut to whole pixels, not rounded
+            short = min(height, width)
+            return self._cropped(self._resized(pictures, self.height * height // short, self.width * width // short))
+        scale = 1 / min(height / self.height, width / self.width)
+        return self._cropped(self._resized(pictures, round(height * scale), round(width * scale)))
+
+    def _resized(self, pictures: torch.Tensor, height: int, width: int) -> torch.Tensor:
+        from torch.nn.functional import interpolate
+
+        height, width = max(1, height), max(1, width)
+        if tuple(pictures.shape[-2:]) == (height, width):
+            return pictures
+        if pictures.device.type == "cpu":
+            return interpolate(pictures, (height, width), mode=self.interpolation, antialias=True)
+        scaled = interpolate(pictures.float(), (height, width), mode=self.interpolation, antialias=True)  # no kernel for uint8 there
+        return scaled.round_().clamp_(0, 255).byte()
+
+    def _cropped(self, pictures: torch.Tensor) -> torch.Tensor:
+        """The middle; what is smaller than the model's size is padded."""
+        pictures = self._padded(pictures)
+        top, left = round((pictures.shape[-2] - self.height) / 2), round((pictures.shape[-1] - self.width) / 2)
+        return pictures[..., top : top + self.height, left : left + self.width]
+
+    def _padded(self, pictures: torch.Tensor) -> torch.Tensor:
+        from torch.nn.functional import pad
+
+        missing = [max(0, self.width - pictures.shape[-1]), max(0, self.height - pictures.shape[-2])]
+        if not any(missing):
+            return pictures
+        return pad(pictures, [part for gap in missing for part in (gap // 2, gap - gap // 2)], value=self.fill)
+
+
+def _sent(images: Sequence[Image], device: str) -> torch.Tensor:
+    """uint8 (N, H, W, 3) on the device. To a GPU from memory that it reads itself, so that the copy does not hold up the next batch."""
+    import torch
+
+    if not device.startswith("cuda"):
+        pictures = torch.from_numpy(np.stack(images))
+        return pictures if device == "cpu" else pictures.to(device)
+    pinned = torch.empty((len(images), *images[0].shape), dtype=torch.uint8, pin_memory=True)
+    np.stack(images, out=pinned.numpy())
+    return pinned.to(device, non_blocking=True)

@@ -1,0 +1,71 @@
+"""Where the weights of an open_clip model lie, or come from; and whether `auto` can take clip, without loading open_clip."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from vip.errors import BackendError
+from vip.models import hub
+
+DEFAULT_ARCH, DEFAULT_TAG = "ViT-B-32", "laion2b_s34b_b79k"
+DEFAULT_REPO = "laion/CLIP-ViT-B-32-laion2B-s34B-b79K"
+FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
+
+
+def of(pretrained: Mapping[str, Any], arch: str) -> Path:
+    """The file with the weights, downloaded where it is not in the cache yet.
+
+    Args:
+        pretrained: what open_clip knows about a tag: `hf_hub` (`owner/name/` or `owner/name/file`), `url`.
+
+    Raises:
+        BackendError: it is not in the cache and cannot be downloaded.
+    """
+    found = in_cache(pretrained)
+    if found is not None:
+        return found
+    reason = hub.why_not() if pretrained.get("hf_hub") else hub.unreachable(str(pretrained["url"]))
+    if reason is None:
+        reason = _downloaded(pretrained)
+        found = in_cache(pretrained)
+    if found is None:
+        raise BackendError(
+            f"The weights of {arch} are not in the cache and cannot be downloaded: {reason}."
+            f" Run the command once online, write --embedder clip:{arch}@FILE with a checkpoint, or --embedder classic."
+        )
+    return found
+
+
+def in_cache(pretrained: Mapping[str, Any]) -> Path | None:
+    """The file with the weights, if it was downloaded before."""
+    name = str(pretrained.get("hf_hub") or "")
+    if name:
+        repo, _, file = name.rpartition("/")
+        return next((path for each in ([file] if file else FILES) if (path := hub.cached(repo, each))), None)
+    path = Path("~/.cache/clip").expanduser() / str(pretrained["url"]).rpartition("/")[2]
+    return path if path.is_file() else None
+
+
+def _downloaded(pretrained: Mapping[str, Any]) -> str | None:
+    """Download the weights, with the progress bar of the library that does it; why that failed, or None."""
+    from open_clip import download_pretrained
+
+    hub.quiet_unless_terminal()
+    try:
+        download_pretrained(dict(pretrained))
+    except Exception as exc:  # of urllib, httpx, the hub's client, the disk
+        return " ".join(str(exc).split())[:200] or type(exc).__name__
+    return None
+
+
+def why_not_auto() -> str | None:
+    """Why `auto` does not take clip, in words; None where it does. Takes 2 s at most, and loads neither torch nor open_clip."""
+    if find_spec("open_clip") is None:
+        return "clip is not installed"
+    if in_cache({"hf_hub": f"{DEFAULT_REPO}/"}):
+        return None
+    reason = hub.why_not()
+    return reason and f"the weights of clip are not in the cache, and {reason}"
