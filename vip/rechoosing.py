@@ -67,7 +67,7 @@ def rechoose(
     with store.making_folder(folder):
         if new is None or CHOSEN not in new.seconds:
             seen = _seen(old, manifest, manifest.pruning, pruner.name)
-            relevance = _relevance(seen, settings, manifest.backends["embedder"])
+            relevance = _relevance(old, seen, settings)
             new = decide(
                 seen, folder, settings, pruner, observer, video_id=manifest.video_id, start=start, origin=origin, relevance=relevance
             )
@@ -98,11 +98,14 @@ def _settings(manifest: Manifest, changes: dict[str, Any]) -> ExtractSettings:
     return after.model_copy(update={name: getattr(before, name) for name in before.model_fields_set if name not in CHANGEABLE})
 
 
-def _relevance(seen: Seen, settings: ExtractSettings, embedder: str) -> list[float] | None:
-    """Of each look to the query; the embedder is loaded for that one text alone."""
+def _relevance(old: Run, seen: Seen, settings: ExtractSettings) -> list[float] | None:
+    """Of each look to the query, as the run has it; for another query the embedder is loaded, for that one text alone."""
     if settings.query is None:
         return None
-    loaded = registry.embedder(embedder, device=settings.device, precision=settings.precision)
+    known = [row.relevance for row in old.candidates if row.relevance is not None]
+    if old.manifest and old.manifest.settings.get("query") == settings.query and len(known) == len(seen.looks):
+        return known
+    loaded = registry.embedder(seen.backends["embedder"], device=settings.device, precision=settings.precision)
     check_joint(loaded)
     return relevance_of(seen.embeddings, settings.query, loaded)
 

@@ -122,7 +122,7 @@ def decide(
 def _rows(seen: Seen, decisions: Sequence[Decision], relevance: Sequence[float] | None) -> list[Candidate]:
     """The rows of candidates.jsonl in time order; neighbours in a decision become row numbers."""
     by_pts = {look.pts: (look, decision) for look, decision in zip(seen.looks, decisions, strict=True)}
-    relevant = {look.pts: round(value, 4) for look, value in zip(seen.looks, relevance or (), strict=relevance is not None)}
+    relevant = {look.pts: value for look, value in zip(seen.looks, relevance or (), strict=relevance is not None)}
     order = sorted([*by_pts, *seen.lost])
     row_of = {pts: row for row, pts in enumerate(order)}
     rows = []

@@ -19,7 +19,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, Any, Protocol, cast
@@ -265,20 +264,18 @@ def _new(work: Work, subject: object) -> tuple[Process, IO[bytes]]:
 
 
 def _can_fork() -> bool:
-    if sys.platform != "linux" or threading.active_count() > 1:
+    if sys.platform != "linux" or threading.active_count() > 1 or TORCH_CAME_FIRST:
         return False
     with _opencv_without_threads():
-        return _native_threads() <= _usual_threads()
+        return _native_threads() <= USUAL_THREADS
 
 
 def _native_threads() -> int:
-    return len(list(Path("/proc/self/task").iterdir()))
+    return len(list(Path("/proc/self/task").iterdir())) if sys.platform == "linux" else 1
 
 
-@cache
-def _usual_threads() -> int:
-    """Those that are there before the first work: of OpenBLAS, which knows how to go on in a fork."""
-    return _native_threads()
+USUAL_THREADS = _native_threads()  # those of OpenBLAS, which knows how to go on in a fork; torch's OpenMP waits for ever there
+TORCH_CAME_FIRST = "torch" in sys.modules  # so that its threads may be among them
 
 
 @contextmanager

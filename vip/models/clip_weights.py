@@ -12,6 +12,7 @@ from vip.models import hub
 
 DEFAULT_ARCH, DEFAULT_TAG = "ViT-B-32", "laion2b_s34b_b79k"
 DEFAULT_REPO = "laion/CLIP-ViT-B-32-laion2B-s34B-b79K"
+DEFAULT_PRETRAINED = {"hf_hub": f"{DEFAULT_REPO}/"}
 FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 
 
@@ -24,13 +25,8 @@ def of(pretrained: Mapping[str, Any], arch: str) -> Path:
     Raises:
         BackendError: it is not in the cache and cannot be downloaded.
     """
+    reason = None if in_cache(pretrained) else _download(pretrained)
     found = in_cache(pretrained)
-    if found is not None:
-        return found
-    reason = hub.why_not() if pretrained.get("hf_hub") else hub.unreachable(str(pretrained["url"]))
-    if reason is None:
-        reason = _downloaded(pretrained)
-        found = in_cache(pretrained)
     if found is None:
         raise BackendError(
             f"The weights of {arch} are not in the cache and cannot be downloaded: {reason}."
@@ -49,23 +45,28 @@ def in_cache(pretrained: Mapping[str, Any]) -> Path | None:
     return path if path.is_file() else None
 
 
-def _downloaded(pretrained: Mapping[str, Any]) -> str | None:
+def _download(pretrained: Mapping[str, Any]) -> str | None:
     """Download the weights, with the progress bar of the library that does it; why that failed, or None."""
+    if name := str(pretrained.get("hf_hub") or ""):
+        repo, _, file = name.rpartition("/")
+        return hub.why_not() or hub.download(repo, [file] if file else FILES)
     from open_clip import download_pretrained
 
-    hub.quiet_unless_terminal()
     try:
         download_pretrained(dict(pretrained))
-    except Exception as exc:  # of urllib, httpx, the hub's client, the disk
+    except Exception as exc:  # of urllib, the disk, or a wrong checksum
         return " ".join(str(exc).split())[:200] or type(exc).__name__
     return None
 
 
 def why_not_auto() -> str | None:
-    """Why `auto` does not take clip, in words; None where it does. Takes 2 s at most, and loads neither torch nor open_clip."""
+    """Why `auto` does not take clip, in words; None where it does, with its weights in the cache.
+
+    Loads neither torch nor open_clip, and takes 2 s at most where nothing can be downloaded.
+    """
     if find_spec("open_clip") is None:
         return "clip is not installed"
-    if in_cache({"hf_hub": f"{DEFAULT_REPO}/"}):
+    if in_cache(DEFAULT_PRETRAINED):
         return None
-    reason = hub.why_not()
-    return reason and f"the weights of clip are not in the cache, and {reason}"
+    reason = _download(DEFAULT_PRETRAINED)
+    return reason and f"clip has no weights in the cache, and {reason}"

@@ -6,17 +6,17 @@ files in its cache first, and for a download only after the hub's host has answe
 
 from __future__ import annotations
 
-import os
-import socket
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
+from http.client import HTTPException
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from urllib.parse import urlsplit
 
-REACHABLE_WITHIN_S = 1.0
+ANSWERS_WITHIN_S = 1.0
 
 
 def cached(repo: str, filename: str) -> Path | None:
@@ -40,47 +40,64 @@ def why_not() -> str | None:
 
 @cache
 def unreachable(address: str) -> str | None:
-    """Why a server cannot be reached, in words; None where it takes a connection within a second. Asked once a process."""
-    parts = urlsplit(_proxy_for(address) or address)
-    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-    return None if _connects(host, port) else f"{host} cannot be reached"
-
-
-def _connects(host: str, port: int) -> bool:
-    """Whether a connection comes about soon. Looking the name up has no time limit of its own, so that is done aside."""
-    answer: SimpleQueue[bool] = SimpleQueue()
-
-    def attempt() -> None:
-        try:
-            socket.create_connection((host, port), timeout=REACHABLE_WITHIN_S).close()
-        except OSError:
-            answer.put(False)
-        else:
-            answer.put(True)
-
-    thread = Thread(target=attempt, daemon=True)
+    """Why a server cannot be reached, in words; None where it answers within a second. Asked once a process."""
+    answer: SimpleQueue[str | None] = SimpleQueue()
+    host = urlsplit(address).hostname
+    thread = Thread(target=lambda: answer.put(_asked(address)), daemon=True)  # looking a name up has no time limit
     thread.start()
     try:
-        reached = answer.get(timeout=1.5 * REACHABLE_WITHIN_S)
+        reason = answer.get(timeout=1.5 * ANSWERS_WITHIN_S)
     except Empty:
-        return False
-    thread.join()  # a fork of a process with threads is not safe
-    return reached
+        return f"{host} does not answer"
+    thread.join()  # a process with threads is not forked
+    return f"{host} cannot be reached ({reason})" if reason else None
 
 
-def _proxy_for(address: str) -> str | None:
-    from urllib.request import getproxies, proxy_bypass
+def _asked(address: str) -> str | None:
+    from urllib.error import HTTPError
+    from urllib.request import Request, urlopen
 
-    parts = urlsplit(address)
-    return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+    try:
+        urlopen(Request(address, method="HEAD"), timeout=ANSWERS_WITHIN_S).close()
+    except HTTPError:
+        return None  # it answered
+    except (OSError, ValueError, HTTPException) as exc:
+        reason = getattr(exc, "reason", exc)
+        return " ".join(str(getattr(reason, "strerror", None) or reason).split()) or type(exc).__name__
+    return None
+
+
+def download(repo: str, filenames: Sequence[str]) -> str | None:
+    """Download the first of these files that the repository has into the cache; why that failed in words, or None."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
+    quiet_unless_terminal()
+    for filename in filenames:
+        try:
+            hf_hub_download(repo, filename)
+        except LocalEntryNotFoundError as exc:  # the hub could not be asked
+            return _first_line(exc.__cause__ or exc)
+        except EntryNotFoundError:
+            continue
+        except Exception as exc:  # of the hub's client, the network, the disk
+            return _first_line(exc)
+        return None
+    return f"{repo} has none of the files {', '.join(filenames)}"
+
+
+def _first_line(exc: BaseException) -> str:
+    lines = [" ".join(line.split()) for line in str(exc).splitlines() if line.strip()]
+    return (lines[0] if lines else type(exc).__name__)[:200].rstrip(".")
 
 
 def quiet_unless_terminal() -> None:
-    """Progress bars of downloads only where somebody looks at them."""
-    import sys
+    """No warnings of the hub's client, and progress bars of downloads only where somebody looks at them."""
+    from huggingface_hub.utils import disable_progress_bars, logging
 
+    logging.set_verbosity_error()
     if not sys.stderr.isatty():
-        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+        disable_progress_bars()
 
 
 @contextmanager
