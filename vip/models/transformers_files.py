@@ -1,0 +1,148 @@
+"""Reading a model of the library transformers: from a folder, from the local cache, or downloaded, with one sentence where that fails.
+
+The library fills in random numbers for weights that are missing and only warns of it; here such a model is refused.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from vip.errors import BackendError
+from vip.models import hub
+
+LoadedT = TypeVar("LoadedT")
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """Where the files of a model are."""
+
+    name: str
+    """As the user names it: a folder, or a repository of the hub."""
+    folder: Path | None
+    """None for a repository."""
+
+    @staticmethod
+    def find(name: str) -> ModelFiles:
+        """The files of a model, in a folder or in a repository of the hub; nothing is read yet.
+
+        Raises:
+            BackendError: it is neither.
+        """
+        path = Path(name).expanduser()
+        if path.is_dir():
+            if not (path / "config.json").is_file():
+                raise BackendError(f"The folder {name} has no config.json. Give one that save_pretrained() wrote, or a model of the hub.")
+            return ModelFiles(name, path)
+        if name[:1] in {"/", ".", "~"} or name.count("/") > 1:
+            raise BackendError(f"There is no folder {name}. Give a folder with config.json, or a model of the hub as owner/name.")
+        return ModelFiles(name, None)
+
+    def load(self, loader: Callable[..., LoadedT], **settings: Any) -> LoadedT:
+        """What `loader`, some `from_pretrained`, makes of these files. The network is tried only where the cache does not suffice.
+
+        Raises:
+            BackendError: files are missing and cannot be downloaded, or they are damaged.
+        """
+        if self.folder is not None:
+            return self._call(loader, local_files_only=True, **settings)
+        if hub.cached(self.name, "config.json") is None:
+            if why_not := hub.why_not():
+                raise BackendError(
+                    f"The model {self.name} is not in the local cache and cannot be downloaded, because {why_not}."
+                    " Run once with a connection, or give a folder with the model: --detector transformers:FOLDER."
+                )
+            return self._call(loader, local_files_only=False, **settings)
+        try:
+            return self._call(loader, local_files_only=True, **settings)
+        except BackendError as exc:
+            if not isinstance(exc.__cause__, OSError) or hub.why_not():  # files that are missing could be fetched, others could not
+                raise
+        return self._call(loader, local_files_only=False, **settings)
+
+    def _call(self, loader: Callable[..., LoadedT], **settings: Any) -> LoadedT:
+        try:
+            with quiet():
+                # False: never run code that a model brings along, and never ask on the terminal whether to
+                return loader(str(self.folder or self.name), trust_remote_code=False, **settings)
+        except ImportError as exc:
+            raise BackendError(f"The model {self.name} needs a package that is missing ({_short(exc)}). Install it first.") from exc
+        except Exception as exc:  # there is no end to the ways in which damaged files make the library fail
+            again = "Copy the whole model there again" if self.folder else "Check its name on the hub, and run once more with a connection"
+            raise BackendError(f"The model {self.name} cannot be loaded ({_short(exc)}). {again}, or choose another.") from exc
+
+    def load_model(self, loader: Callable[..., Any], dtype: Any) -> Any:
+        """A model with all its weights, ready to be used but still on the CPU.
+
+        Raises:
+            BackendError: as for `load`, or the weights are not those of this model.
+        """
+        with _one_thread():
+            model, info = self.load(loader, dtype=dtype, output_loading_info=True)
+        unfit = _unfit(model, info)
+        if unfit:
+            kind, count = model.config.model_type, len(model.state_dict())
+            raise BackendError(
+                f"The weights of {self.name} are not those of a {kind} model as transformers builds it: of {count} tensors {len(unfit)}"
+                f" are missing or of another shape, such as {min(unfit)}. {_instead(kind)}"
+            )
+        return model.eval()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """torch without its pool of threads: once it has started one, a process that is forked off hangs at its first large sum."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _unfit(model: Any, info: Mapping[str, Any]) -> set[str]:
+    """Names of the tensors that the checkpoint does not give. Tables of whole numbers are left out: the model computes them itself."""
+    state = model.state_dict()
+    missing = {key for key in info["missing_keys"] if key not in state or state[key].is_floating_point()}
+    return missing | {row[0] for row in info["mismatched_keys"]}
+
+
+def _instead(model_type: str) -> str:
+    if model_type == "florence2":  # Microsoft's own repositories hold the weights under the names of their own code
+        return "Take them as converted for transformers: --detector transformers:florence-community/Florence-2-base."
+    return "Copy the model again, or choose another."
+
+
+def _short(exc: Exception) -> str:
+    """The first line of an error's text, as part of a sentence."""
+    lines = [line for line in str(exc).splitlines() if line.strip()] or [type(exc).__name__]
+    words = " ".join(lines[0].split()).rstrip(".:")
+    return words if len(words) <= 200 else words[:200] + "…"
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """The library's warnings unseen: what matters in them is checked here. Progress bars only where somebody looks at them."""
+    import transformers.utils
+
+    logging: Any = transformers.utils.logging
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    if not sys.stderr.isatty():
+        logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
