@@ -46,6 +46,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
 
 
 AUTO_EMBEDDER = "vip.models.clip_weights:why_not_auto"
+MODELS = "vip.models.status"
 _loaded: dict[tuple[object, ...], Any] = {}
 
 
@@ -91,6 +92,11 @@ def _create(kind: Kind, name: str, **settings: Any) -> Any:
     if key not in _loaded:
         _loaded[key] = factory(detail or None, **settings)
     return _loaded[key]
+
+
+def models() -> list[tuple[str, str, bool, str]]:
+    """Of the models behind embedders and detectors: group, name, whether it works here, and what to do about it. Takes seconds."""
+    return [tuple(row) for row in importlib.import_module(MODELS).rows()]
 
 
 def sampler(name: str) -> Sampler:

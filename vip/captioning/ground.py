@@ -51,7 +51,10 @@ def _found(facts: Facts) -> list[str]:
         return []
     if not facts.detections:
         return [f"nothing found by the detector {facts.detector}"]
-    return [f"{one.label}, {one.score:.2f}, {_third(one)}, {_percent(_area(one))} of the picture" for one in facts.detections]
+    return [
+        f"{'region: ' * (one.kind == 'region')}{one.label}, {one.score:.2f}, {_third(one)}, {_percent(_area(one))} of the picture"
+        for one in facts.detections
+    ]
 
 
 def _third(detection: Detection) -> str:

@@ -17,7 +17,8 @@ vip doctor --json | jq '.rows[] | select(.works == false)'
 
 DECODERS = ("h264", "hevc", "vp8", "vp9", "libvpx-vp9", "av1", "libdav1d", "mpeg4", "mpeg2video", "mjpeg", "gif", "prores")
 EXTRAS = {"shots": "scenedetect", "clip": "open_clip", "transformers": "transformers"}
-ALWAYS_THERE = ("classic", "opencv", "sync", "uniform", "every", "katna", "algorithm1", "k-center", "threshold", "offline")
+ALWAYS_THERE = ("classic", "opencv", "sync", "uniform", "every", "katna", "algorithm1", "k-center", "threshold", "aks", "offline")
+WITH_FILES = ("clip", "transformers", "file")  # told by their models, or there is nothing to tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,8 @@ def _backends() -> list[Row]:
         ("embedder", registry.embedder),
         ("detector", registry.detector),
     ]
-    rows = [_try(kind, name, make) for kind, make in tries for name in registry.names(kind)]
-    rows.append(Row("weights", "none", True, "no backend above needs any"))
+    rows = [_try(kind, name, make) for kind, make in tries for name in registry.names(kind) if name not in WITH_FILES]
+    rows += [Row(*row) for row in registry.models()]
     for extra, module in EXTRAS.items():
         there = find_spec(module) is not None
         rows.append(Row("extra", extra, there, _installed(module) if there else f"not installed: pip install 'vip-keyframes[{extra}]'"))

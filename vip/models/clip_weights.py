@@ -55,7 +55,7 @@ def _download(pretrained: Mapping[str, Any]) -> str | None:
     try:
         download_pretrained(dict(pretrained))
     except Exception as exc:  # of urllib, the disk, or a wrong checksum
-        return " ".join(str(exc).split())[:200] or type(exc).__name__
+        return hub.first_line(exc)
     return None
 
 

@@ -6,7 +6,8 @@ torch is imported inside the functions: to name a backend must not cost the two 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -101,6 +102,19 @@ def _usual(kind: str) -> str:
         return "fp16"
     has_bf16 = kind == "cpu" and torch.cpu._is_avx512_bf16_supported()  # AMX comes with it
     return "bf16" if has_bf16 else "fp32"
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Load without torch's pool of threads: once it has started one, a process that is forked off hangs at its first large sum."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class Batches:

@@ -14,6 +14,7 @@ from http.client import HTTPException
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
+from typing import Any
 from urllib.parse import urlsplit
 
 ANSWERS_WITHIN_S = 1.0
@@ -77,27 +78,30 @@ def download(repo: str, filenames: Sequence[str]) -> str | None:
         try:
             hf_hub_download(repo, filename)
         except LocalEntryNotFoundError as exc:  # the hub could not be asked
-            return _first_line(exc.__cause__ or exc)
+            return first_line(exc.__cause__ or exc)
         except EntryNotFoundError:
             continue
         except Exception as exc:  # of the hub's client, the network, the disk
-            return _first_line(exc)
+            return first_line(exc)
         return None
     return f"{repo} has none of the files {', '.join(filenames)}"
 
 
-def _first_line(exc: BaseException) -> str:
-    lines = [" ".join(line.split()) for line in str(exc).splitlines() if line.strip()]
-    return (lines[0] if lines else type(exc).__name__)[:200].rstrip(".")
+def first_line(exc: BaseException) -> str:
+    """The first line of an error's text, as part of a sentence; with the second one where the first only announces it."""
+    lines = [" ".join(line.split()) for line in str(exc).splitlines() if line.strip()] or [type(exc).__name__]
+    text = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
+    return text.rstrip(".:") if len(text) <= 200 else f"{text[:200]}…"
 
 
 def quiet_unless_terminal() -> None:
     """No warnings of the hub's client, and progress bars of downloads only where somebody looks at them."""
-    from huggingface_hub.utils import disable_progress_bars, logging
+    import huggingface_hub.utils
 
-    logging.set_verbosity_error()
+    utils: Any = huggingface_hub.utils  # what it exports has no types
+    utils.logging.set_verbosity_error()
     if not sys.stderr.isatty():
-        disable_progress_bars()
+        utils.disable_progress_bars()
 
 
 @contextmanager

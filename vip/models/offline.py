@@ -124,8 +124,9 @@ def _doubt(one: Detection) -> str:
     return "" if one.score >= SURE else "probably " if one.score >= LIKELY else "possibly "
 
 
-def _groups(detections: Sequence[Detection]) -> list[_Group]:
-    """The surest first, then by area. The face of a person that was found goes with the person."""
+def _groups(found: Sequence[Detection]) -> list[_Group]:
+    """The surest first, then by area. The face of a person that was found goes with the person. Described regions are no objects."""
+    detections = [one for one in found if one.kind == "object"]
     people = [one for one in detections if one.label == "person" and one.score >= LIKELY]
     owners: dict[int, Detection] = {}
     rest: list[Detection] = []

@@ -22,7 +22,7 @@ import numpy as np
 from vip.errors import BackendError, did_you_mean
 from vip.models import clip_weights, hub
 from vip.models.clip_pixels import Preprocessing
-from vip.models.hardware import Batches, Hardware, choose
+from vip.models.hardware import Batches, Hardware, choose, one_thread
 from vip.records import Image, Vectors
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 DEFAULT = f"{clip_weights.DEFAULT_ARCH}/{clip_weights.DEFAULT_TAG}"
 BATCH = {"cpu": 32, "mps": 64, "cuda": 512}  # from there on more pictures at once are hardly faster
 TEXTS_PER_BATCH = 64
+PREPROCESSING = frozenset({"mean", "std", "interpolation", "resize_mode", "fill_color"})  # what open_clip knows of a tag's weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class OpenClipEmbedder:
         source = _source(detail or DEFAULT, open_clip)
         self._hardware: Hardware = choose(device, precision)
         self.name, self.device = f"clip:{source}", str(self._hardware)
-        with _quiet(), _one_thread():
+        with _quiet(), one_thread():
             self._model, self._tokenizer = _loaded(source, open_clip, self._hardware.precision)
         self._preprocessing = Preprocessing(open_clip.get_model_preprocess_cfg(self._model))
         self.dim = int(_width(source, open_clip))
@@ -109,8 +110,9 @@ def _library() -> Any:
     try:
         import open_clip
     except ImportError as exc:
-        why = " ".join(str(exc).split())
-        raise BackendError(f"The embedder \"clip\" needs open_clip ({why}). Install it: pip install 'vip-keyframes[clip]'.") from exc
+        raise BackendError(
+            f"The embedder \"clip\" needs open_clip ({hub.first_line(exc)}). Install it: pip install 'vip-keyframes[clip]'."
+        ) from exc
     return open_clip
 
 
@@ -166,17 +168,10 @@ def _loaded(source: Source, open_clip: Any, precision: str) -> tuple[Any, Any]:
         if weights is not None:
             open_clip.load_checkpoint(model, str(weights))
     except Exception as exc:  # each format of checkpoints fails in ways of its own
-        raise BackendError(f"{weights or source} holds no weights of {source.arch} ({_first_line(exc)}). {_other_weights(source)}") from exc
+        raise BackendError(
+            f"{weights or source} holds no weights of {source.arch} ({hub.first_line(exc)}). {_other_weights(source)}"
+        ) from exc
     return model.eval(), tokenizer
-
-
-PREPROCESSING = frozenset({"mean", "std", "interpolation", "resize_mode", "fill_color"})
-
-
-def _first_line(exc: Exception) -> str:
-    lines = [line.strip() for line in str(exc).splitlines() if line.strip()] or [type(exc).__name__]
-    text = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
-    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def _other_weights(source: Source) -> str:
@@ -203,7 +198,9 @@ def _tokenizer(source: Source, open_clip: Any) -> Any:
         with hub.offline(there):
             return open_clip.get_tokenizer(source.arch)
     except Exception as exc:  # the tokenizers library has no base class for its errors
-        raise BackendError(f"The tokenizer of {source} cannot be loaded ({_first_line(exc)}). Give a folder that has its files.") from exc
+        raise BackendError(
+            f"The tokenizer of {source} cannot be loaded ({hub.first_line(exc)}). Give a folder that has its files."
+        ) from exc
 
 
 def _config(source: Source, open_clip: Any) -> dict[str, Any]:
@@ -215,7 +212,9 @@ def _config(source: Source, open_clip: Any) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_text(encoding="utf-8"))["model_cfg"])
     except (OSError, ValueError, KeyError, TypeError) as exc:
-        raise BackendError(f"{path} is no configuration of open_clip ({_first_line(exc)}). Save the model again with open_clip.") from exc
+        raise BackendError(
+            f"{path} is no configuration of open_clip ({hub.first_line(exc)}). Save the model again with open_clip."
+        ) from exc
 
 
 def _width(source: Source, open_clip: Any) -> int:
@@ -233,16 +232,3 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Load without OpenMP's threads: a process that has started them cannot be forked."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

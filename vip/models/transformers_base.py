@@ -33,7 +33,7 @@ class TransformersDetector(ABC):
     def __init__(self, name: str, model: Any, processor: Any, hardware: Hardware, *, batch: int) -> None:
         self.name = f"transformers:{name}"
         self.batch = batch
-        self.device = hardware.device
+        self.device = str(hardware)
         self.side_px = side_px(processor)
         self._model, self._processor, self._hardware = model, processor, hardware
         self._batches = Batches(batch, f"The model {name}")
@@ -70,13 +70,14 @@ class TransformersDetector(ABC):
     def _on_device(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Tensors where the model is; pixels in its precision, token numbers and masks as they are."""
         return {
-            key: tensor.to(self.device, self._hardware.dtype if key == "pixel_values" else tensor.dtype) for key, tensor in inputs.items()
+            key: tensor.to(self._hardware.device, self._hardware.dtype if key == "pixel_values" else tensor.dtype)
+            for key, tensor in inputs.items()
         }
 
     def _ready_model(self) -> Any:
         """The model on its device; to be called under the lock."""
-        if self._model.device.type != self.device.partition(":")[0]:
-            self._model = self._model.to(self.device)
+        if self._model.device.type != self._hardware.device.partition(":")[0]:
+            self._model = self._model.to(self._hardware.device)
         return self._model
 
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from vip.errors import BackendError
 from vip.models import hub
+from vip.models.hardware import one_thread
 
 LoadedT = TypeVar("LoadedT")
 
@@ -72,10 +73,10 @@ class ModelFiles:
                 # False: never run code that a model brings along, and never ask on the terminal whether to
                 return loader(str(self.folder or self.name), trust_remote_code=False, **settings)
         except ImportError as exc:
-            raise BackendError(f"The model {self.name} needs a package that is missing ({_short(exc)}). Install it first.") from exc
+            raise BackendError(f"The model {self.name} needs a package that is missing ({hub.first_line(exc)}). Install it first.") from exc
         except Exception as exc:  # there is no end to the ways in which damaged files make the library fail
             again = "Copy the whole model there again" if self.folder else "Check its name on the hub, and run once more with a connection"
-            raise BackendError(f"The model {self.name} cannot be loaded ({_short(exc)}). {again}, or choose another.") from exc
+            raise BackendError(f"The model {self.name} cannot be loaded ({hub.first_line(exc)}). {again}, or choose another.") from exc
 
     def load_model(self, loader: Callable[..., Any], dtype: Any) -> Any:
         """A model with all its weights, ready to be used but still on the CPU.
@@ -83,7 +84,7 @@ class ModelFiles:
         Raises:
             BackendError: as for `load`, or the weights are not those of this model.
         """
-        with _one_thread():
+        with one_thread():
             model, info = self.load(loader, dtype=dtype, output_loading_info=True)
         unfit = _unfit(model, info)
         if unfit:
@@ -93,19 +94,6 @@ class ModelFiles:
                 f" are missing or of another shape, such as {min(unfit)}. {_instead(kind)}"
             )
         return model.eval()
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """torch without its pool of threads: once it has started one, a process that is forked off hangs at its first large sum."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _unfit(model: Any, info: Mapping[str, Any]) -> set[str]:
@@ -119,13 +107,6 @@ def _instead(model_type: str) -> str:
     if model_type == "florence2":  # Microsoft's own repositories hold the weights under the names of their own code
         return "Take them as converted for transformers: --detector transformers:florence-community/Florence-2-base."
     return "Copy the model again, or choose another."
-
-
-def _short(exc: Exception) -> str:
-    """The first line of an error's text, as part of a sentence."""
-    lines = [line for line in str(exc).splitlines() if line.strip()] or [type(exc).__name__]
-    words = " ".join(lines[0].split()).rstrip(".:")
-    return words if len(words) <= 200 else words[:200] + "…"
 
 
 @contextmanager

@@ -134,6 +134,8 @@ def _measured(card: Card) -> Html:
     if candidate is not None and candidate.stands_in_for is not None:
         time_s = float(candidate.stands_in_for * candidate.time_base)
         facts.append(tag("span", f"Stands in for the bad frame at {time_code(time_s)}"))
+    if candidate is not None and candidate.relevance is not None:
+        facts.append(tag("span", "Relevance ", tag("b", f"{candidate.relevance:.3f}")))
     return tag("p", join(facts), class_="measured")
 
 

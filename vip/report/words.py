@@ -13,6 +13,7 @@ RULES: dict[Rule, tuple[str, str]] = {
     "faded": ("Faded", "a pale copy of a neighbour, as in a fade"),
     "restless": ("Restless", "beside a cross-fade or another change of shot"),
     "below_min_sharpness": ("Not sharp enough", "under the least sharpness asked for"),
+    "too_few_objects": ("Too few objects", "fewer objects found than asked for"),
     "black": ("Black", "all but black"),
     "white": ("White", "all but white"),
     "flat": ("Flat", "hardly any contrast"),

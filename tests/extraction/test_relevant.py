@@ -1,0 +1,83 @@
+"""The pruner `aks`: relevant frames, spread over the video where none stand out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.extraction.pruning import at_angles
+from vip.errors import BackendError, UsageError
+from vip.extraction.prune import Algorithm1
+from vip.extraction.relevant import Relevant
+from vip.protocols import Prunable
+
+
+def film(relevance: Sequence[float], *, times_s: Sequence[float] | None = None) -> Prunable:
+    frames = at_angles([20.0 * number for number in range(len(relevance))])
+    return replace(frames, relevance=list(relevance), times_s=list(times_s or [float(number) for number in range(len(relevance))]))
+
+
+def kept(frames: Prunable, keep: int | None) -> list[int]:
+    dropped = {drop.index for drop in Relevant(None).prune(frames, keep=keep, redundant=0.9).drops}
+    return [row for row in range(len(frames)) if row not in dropped]
+
+
+def test_frames_that_stand_out_are_taken_wherever_they_lie() -> None:
+    relevance = [0.10, 0.10, 0.10, 0.35, 0.35, 0.10, 0.10, 0.10, 0.10, 0.10, 0.10, 0.10, 0.10, 0.10, 0.10, 0.10]
+    assert kept(film(relevance), 2) == [3, 4]
+
+
+def test_frames_are_spread_where_none_stand_out() -> None:
+    relevance = [0.20, 0.21, 0.22, 0.23, 0.24, 0.25, 0.26, 0.27]
+    assert kept(film(relevance), 4) == [1, 3, 5, 7], "the best of each quarter"
+    assert kept(film([0.2] * 8), 4) == [0, 2, 4, 6], "of equal ones the earliest"
+
+
+def test_a_stretch_is_halved_in_time_and_not_in_number() -> None:
+    relevance = [0.20, 0.21, 0.22, 0.23, 0.24, 0.25, 0.26, 0.10]
+    times_s = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 100.0]
+    assert kept(film(relevance, times_s=times_s), 2) == [6, 7], "the second half holds a single frame, and that is kept"
+
+
+def test_the_odd_frame_goes_to_the_half_with_the_most_relevant_one() -> None:
+    first, second = [0.2, 0.3, 0.25, 0.2], [0.2, 0.22, 0.2, 0.2]
+    assert len([row for row in kept(film([*first, *second]), 3) if row < 4]) == 2
+    assert len([row for row in kept(film([*second, *first]), 3) if row < 4]) == 1
+
+
+@given(st.lists(st.floats(-1, 1, allow_nan=False), min_size=1, max_size=40), st.integers(1, 50), st.randoms(use_true_random=False))
+def test_as_many_as_asked_the_most_relevant_one_among_them(relevance: list[float], keep: int, random: object) -> None:
+    chosen = kept(film(relevance), keep)
+    assert len(chosen) == min(keep, len(relevance))
+    assert max(relevance[row] for row in chosen) == max(relevance)
+
+
+@given(st.lists(st.integers(0, 5), min_size=2, max_size=40), st.integers(1, 20))
+def test_the_log_has_every_relevance_and_the_stretch_of_each_keyframe(levels: list[int], keep: int) -> None:
+    frames = film([level / 10 for level in levels])
+    thinned = Relevant(None).prune(frames, keep=keep, redundant=0.9)
+    assert frames.relevance is not None
+    for drop in thinned.drops:
+        assert drop.score == frames.relevance[drop.index]
+        assert f"relevance {drop.score:.3f}" in drop.reason
+    for row, reason in thinned.reasons.items():
+        assert re.fullmatch(rf"kept: relevance {frames.relevance[row]:.3f}, among the highest from [\d:.]+ to [\d:.]+", reason)
+    assert set(thinned.reasons) == set(range(len(frames))) - {drop.index for drop in thinned.drops}
+
+
+def test_without_a_number_as_many_as_algorithm_1_would_leave() -> None:
+    frames = replace(at_angles([0, 1, 2, 60, 61, 120]), relevance=[0.1, 0.2, 0.3, 0.1, 0.2, 0.1])
+    plain = Algorithm1(None).prune(frames, keep=None, redundant=0.9)
+    assert len(kept(frames, None)) == len(frames) - len(plain.drops) == 4
+
+
+def test_no_question_is_refused() -> None:
+    with pytest.raises(UsageError, match='Add --query "a dog catches a frisbee"'):
+        Relevant(None).prune(replace(at_angles([0, 90]), relevance=None), keep=1, redundant=0.9)
+    with pytest.raises(BackendError, match="takes no detail"):
+        Relevant("a dog")

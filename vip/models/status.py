@@ -1,0 +1,63 @@
+"""What `vip doctor` tells of models: installed, in the cache, to be had, and the device they would run on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import NamedTuple
+
+from vip.errors import BackendError
+from vip.models import clip_weights, hub
+
+DETECTORS = {
+    "RT-DETR": "PekingU/rtdetr_r50vd",
+    "DETR": "facebook/detr-resnet-50",
+    "OWLv2": "google/owlv2-base-patch16-ensemble",
+    "Grounding DINO": "IDEA-Research/grounding-dino-tiny",
+    "Florence-2": "florence-community/Florence-2-base",
+}
+"""A usual model of each kind that `transformers:MODEL` reads."""
+
+
+class Row(NamedTuple):
+    """One thing that works or does not, and what to do about it."""
+
+    group: str
+    name: str
+    works: bool
+    detail: str
+
+
+def rows() -> Iterator[Row]:
+    """Embedders and detectors that need a model, the hub, and devices."""
+    clip, transformers = find_spec("open_clip") is not None, find_spec("transformers") is not None
+    why_not = hub.why_not() if clip or transformers else None
+    if clip:
+        there = clip_weights.in_cache(clip_weights.DEFAULT_PRETRAINED) is not None
+        yield Row("model", "clip", there or why_not is None, f"ViT-B-32, {_where(there, why_not)}")
+    else:
+        yield Row("model", "clip", False, "not installed: pip install 'vip-keyframes[clip]'")
+    for kind, name in DETECTORS.items() if transformers else ():
+        there = hub.cached(name, "config.json") is not None
+        yield Row("model", kind, there or why_not is None, f"transformers:{name}, {_where(there, why_not)}")
+    if not transformers:
+        yield Row("model", "transformers:MODEL", False, "not installed: pip install 'vip-keyframes[transformers]'")
+    if clip or transformers:
+        yield Row("model", "hub", why_not is None, why_not or "answers")
+        yield _device()
+
+
+def _where(there: bool, why_not: str | None) -> str:
+    if there:
+        return "in the cache"
+    return "not in the cache, " + ("and cannot be downloaded" if why_not else "downloaded when first used")
+
+
+def _device() -> Row:
+    from vip.models.hardware import choose
+
+    try:
+        hardware = choose("auto", "auto")
+    except (BackendError, ImportError) as exc:
+        return Row("model", "device", False, str(exc))
+    return Row("model", "device", True, f"models run on {hardware}")
