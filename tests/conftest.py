@@ -11,6 +11,9 @@ import vip.video.opened
 import vip.video.reader
 from tests.media import Clips, SpyDecoder
 
+# Nothing in the tests, nor in the commands that they start, asks a model hub; what it would answer depends on the network.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
 # The same examples at every run; HYPOTHESIS_PROFILE=search looks for new ones. A busy machine is no failure.
 PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.register_profile("same", PATIENT, derandomize=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -83,7 +85,7 @@ def write(
     """
     base = time_base or 1 / Fraction(rate)
     stamps = list(ticks) if ticks is not None else list(range(frames))
-    with av.open(str(path), "w", container_options=dict(muxer or {})) as output:
+    with usual_priority(), av.open(str(path), "w", container_options=dict(muxer or {})) as output:
         stream: Any = output.add_stream(codec, rate=rate, options={"g": str(gop), **(options or {})})
         stream.pix_fmt = pixels
         stream.codec_context.time_base = stream.time_base = base
@@ -186,6 +188,23 @@ def decoded(path: Path, decoder: str | None = None) -> Iterator[VideoFrame]:
                     continue
         except av.error.FFmpegError:
             return
+
+
+@contextmanager
+def usual_priority() -> Iterator[None]:
+    """Take back what SVT-AV1 does where it runs as root: it gives the calling thread real-time priority (SCHED_FIFO 99).
+
+    Processes that are started later inherit it, and then a thread that waits for another in a loop keeps it from running.
+    """
+    if not hasattr(os, "sched_setscheduler"):
+        yield
+        return
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        yield
+    finally:
+        if os.sched_getscheduler(0) != policy:
+            os.sched_setscheduler(0, policy, parameters)
 
 
 def linear(path: Path, decoder: str | None = None) -> list[tuple[int | None, Image]]:

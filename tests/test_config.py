@@ -46,13 +46,19 @@ def test_the_command_line_goes_before_the_environment_before_the_file_before_the
     assert resolved.keyframes == (option or variable or table or 12)
 
 
+MODELS = {"labels": "dog, frisbee", "device": "cuda:1", "precision": "bf16"}
 VALUES = {
     ExtractSettings: {
+        **MODELS,
         "keyframes": 7,
+        "candidates": 70,
         "sampler": "s",
         "pruner": "p",
         "embedder": "e",
         "detector": "d",
+        "text_weight": 0.25,
+        "query": "a dog jumps",
+        "min_objects": 2,
         "min_sharpness": 2.5,
         "format": "png",
         "start": 1.5,
@@ -60,7 +66,7 @@ VALUES = {
         "stream": 1,
         "timeout": 60.0,
     },
-    CaptionSettings: {"engine": "e", "base_url": "http://b/v1", "detector": "d"},
+    CaptionSettings: {**MODELS, "engine": "e", "base_url": "http://b/v1", "detector": "d"},
 }
 
 
@@ -85,6 +91,49 @@ def test_keyframes_are_a_number_or_auto(given: str | int, value: int | str, tmp_
 def test_anything_else_is_refused_with_what_to_write(given: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="write a number such as 12, or auto"):
         resolve(ExtractSettings, {"keyframes": given}, environment={}, folder=tmp_path)
+
+
+@pytest.mark.parametrize("given", ["dog, frisbee", " Dog ,frisbee,,dog", ["dog", "FRISBEE "], ("dog", "frisbee")])
+def test_labels_are_words_each_once(given: object, tmp_path: Path) -> None:
+    assert resolve(ExtractSettings, {"labels": given}, environment={}, folder=tmp_path).labels == ("dog", "frisbee")
+    (tmp_path / "words.txt").write_text("dog\n\n Frisbee\ndog\n", encoding="utf-8")
+    assert resolve(CaptionSettings, {"labels": f"@{tmp_path / 'words.txt'}"}, environment={}, folder=tmp_path).labels == ("dog", "frisbee")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (" , ", "the list of words to look for is empty"),
+        ([], "the list of words to look for is empty"),
+        (3, "write words with commas between them"),
+        (["dog", 3], "write words with commas between them"),
+        ("@missing.txt", "missing.txt cannot be read as a list of words"),
+    ],
+)
+def test_labels_that_are_no_words_are_refused(given: object, words: str, tmp_path: Path) -> None:
+    assert words in (message := refusal(tmp_path, given={"labels": given}))
+    assert "--labels" in message
+
+
+def test_fewer_candidates_than_keyframes_are_refused(tmp_path: Path) -> None:
+    assert "--candidates 11 is less than the 12 keyframes wanted" in refusal(tmp_path, given={"candidates": 11})
+    for enough in ({"candidates": 12}, {"candidates": 11, "keyframes": 11}, {"candidates": 1, "keyframes": "auto"}):
+        assert resolve(ExtractSettings, enough, environment={}, folder=tmp_path).candidates == enough["candidates"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("text_weight", "1.1"),
+        ("text_weight", "-0.1"),
+        ("text_weight", "nan"),
+        ("min_objects", "-1"),
+        ("candidates", "0"),
+        ("precision", "int8"),
+    ],
+)
+def test_what_is_out_of_range_is_refused(name: str, value: str, tmp_path: Path) -> None:
+    assert f"--{name.replace('_', '-')} = " in refusal(tmp_path, given={name: value})
 
 
 def test_the_layers_mix_setting_by_setting(tmp_path: Path) -> None:

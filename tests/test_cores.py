@@ -48,7 +48,7 @@ ONE_GOP: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_run_is_the_same_on_any_number_of_cores(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def detect_nothing(self: OpenCVDetector, images: list[Any]) -> list[list[Detection]]:
+    def detect_nothing(self: OpenCVDetector, images: list[Any], where: object = ()) -> list[list[Detection] | None]:
         return [[] for _ in images]
 
     monkeypatch.setattr(OpenCVDetector, "detect", detect_nothing)

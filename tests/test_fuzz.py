@@ -99,7 +99,7 @@ def forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A crash must not take pytest along; and what is looked for is damage, not people."""
     monkeypatch.setattr(parent, "_can_fork", lambda: True)
 
-    def detect_nothing(self: OpenCVDetector, images: list[Any]) -> list[list[Detection]]:
+    def detect_nothing(self: OpenCVDetector, images: list[Any], where: object = ()) -> list[list[Detection] | None]:
         return [[] for _ in images]
 
     monkeypatch.setattr(OpenCVDetector, "detect", detect_nothing)

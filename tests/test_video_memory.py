@@ -75,7 +75,7 @@ def test_workers_leave_nothing_behind(clips: Clips) -> None:
 
     with Video(clips("h264.mp4").path) as video:
         for _ in range(3):
-            assert len(in_parallel(video, video.index.shown_pts.tolist(), work)) == FRAMES
+            assert len(list(in_parallel(video, video.index.shown_pts.tolist(), work))) == FRAMES
     assert alive() - before <= FEW
 
 

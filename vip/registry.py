@@ -9,6 +9,7 @@ colon, or None) and the keyword settings of its kind: embedders get `device` and
 from __future__ import annotations
 
 import importlib
+import inspect
 from functools import cache
 from typing import Any, Literal, cast
 
@@ -86,6 +87,10 @@ def _create(kind: Kind, name: str, **settings: Any) -> Any:
     except Exception as exc:  # another package's module may fail in any way
         why = " ".join(str(exc).split()) or type(exc).__name__
         raise BackendError(f'The {kind} "{head}" cannot be loaded ({why}). Install what it needs, then run `vip doctor`.') from exc
+    try:
+        inspect.signature(factory).bind(detail or None, **settings)
+    except TypeError as exc:
+        raise BackendError(f'The {kind} "{head}" was made for another vip ({exc}). Update the package that it comes with.') from exc
     if not getattr(factory, "stays_loaded", False):
         return factory(detail or None, **settings)
     key = (kind, name, *settings.items())

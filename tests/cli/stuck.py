@@ -35,6 +35,7 @@ class Sampler(SyncSampler):
         return super().sample(video, **wanted)
 
 class Embedder(ClassicEmbedder):
+    name = "stuck"
     def embed_images(self, images):
         hold("embedder")
         return super().embed_images(images)
@@ -43,7 +44,7 @@ class Embedder(ClassicEmbedder):
         return super().embed_texts(texts)
 
 class Detector(OpenCVDetector):
-    def detect(self, images):
+    def detect(self, images, where=()):
         hold("detector")
         return super().detect(images)
 '''

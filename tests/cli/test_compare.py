@@ -22,11 +22,11 @@ class All:
     name = "all"
     def __init__(self, detail):
         pass
-    def sample(self, video, *, keyframes):
+    def sample(self, video, *, keyframes, candidates=None):
         return video.index.shown_pts.tolist()
 
 class Refuses(All):
-    def sample(self, video, *, keyframes):
+    def sample(self, video, *, keyframes, candidates=None):
         raise BackendError("The sampler refuses.")
 """
 

@@ -117,7 +117,7 @@ INPUT = [
 ]
 BACKEND = [
     ("extract video.mp4 -o new --embedder clasic", ['no embedder "clasic"', 'Did you mean "classic"?']),
-    ("extract video.mp4 -o new --detector yolo", ['no detector "yolo"', "There is: opencv"]),
+    ("extract video.mp4 -o new --detector yolo", ['no detector "yolo"', "There is: file, opencv, transformers"]),
     ("extract video.mp4 -o new --sampler sink", ['no sampler "sink"', 'Did you mean "sync"?']),
     ("extract video.mp4 -o new --sampler sync:5", ['"sync" takes no detail']),
     ("caption video.vip --engine opanai:gpt-5-mini", ['no engine "opanai"', 'Did you mean "openai"?']),

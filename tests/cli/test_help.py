@@ -73,7 +73,12 @@ def test_every_example_is_a_command_that_exists(line: str) -> None:
 @needs_script
 @pytest.mark.parametrize(
     ("typed", "expected"),
-    [("vip ", set(COMMANDS)), ("vip ex", {"extract"}), ("vip extract --min", {"--min-sharpness"}), ("vip run --eng", {"--engine"})],
+    [
+        ("vip ", set(COMMANDS)),
+        ("vip ex", {"extract"}),
+        ("vip extract --min", {"--min-objects", "--min-sharpness"}),
+        ("vip run --eng", {"--engine"}),
+    ],
 )
 def test_the_shell_completes_commands_and_options(typed: str, expected: set[str], tmp_path: Path) -> None:
     words = typed.split(" ")

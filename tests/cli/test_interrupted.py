@@ -20,6 +20,7 @@ SLOW = """
 import pathlib, time
 from vip.models.classic import ClassicEmbedder
 class Slow(ClassicEmbedder):
+    name = "slow"
     def embed_images(self, images):
         pathlib.Path("looking").touch()
         time.sleep(0.05)

@@ -23,7 +23,8 @@ from vip.records import Decision, Detection, Frame, Image
 
 EMBEDDER = ClassicEmbedder(None)
 PRUNER = Algorithm1(None)
-LOOKER = Looker(EMBEDDER, OpenCVDetector(None))
+PERSON = Detection(label="person", score=0.9, box_xyxy=(0.1, 0.1, 0.4, 0.9), source="test")
+LOOKER = Looker(EMBEDDER, EMBEDDER, OpenCVDetector(None))
 
 
 def looks_of(images: Sequence[Image]) -> list[Look]:
@@ -123,9 +124,35 @@ def test_frames_that_differ_by_noise_alone_are_copies() -> None:
     assert rules(decide([picture(1), noisy, picture(2)])).count("duplicate") == 1
 
 
+# ---------------------------------------------------------------- few objects
+
+
+def with_objects(*counts: int | None) -> list[Look]:
+    """A look at a scene of its own for each count; None where nobody knows."""
+    looks = looks_of([picture(seed) for seed in range(len(counts))])
+    return [replace(look, detections=None if count is None else (PERSON,) * count) for look, count in zip(looks, counts, strict=True)]
+
+
+def asking_for(least: int, looks: Sequence[Look]) -> list[Decision]:
+    return choose(looks, embed(looks, EMBEDDER), pruner=PRUNER, keyframes=12, redundant=0.8, min_sharpness=None, min_objects=least)[0]
+
+
+def test_frames_with_fewer_objects_than_asked_go_and_unknown_is_not_few() -> None:
+    decisions = asking_for(2, with_objects(2, 1, None, 0, 3))
+    assert rules(decisions) == ["kept", "too_few_objects", "kept", "too_few_objects", "kept"]
+    assert decisions[1].reason == "dropped: 1 object found in it, fewer than the 2 asked for"
+    assert decisions[3].reason == "dropped: no objects found in it, fewer than the 2 asked for"
+    assert rules(asking_for(0, with_objects(0, 1, None))) == ["kept"] * 3
+
+
+@pytest.mark.parametrize(("counts", "advice"), [((1, 2), "Try --min-objects 2"), ((0, 0), "Leave --min-objects out")])
+def test_where_no_frame_has_enough_objects_the_most_is_named(counts: tuple[int, int], advice: str) -> None:
+    with pytest.raises(InputError, match=rf"0 of 2 candidates show enough objects \(most {counts[1]}, asked 5\)\. {advice}"):
+        asking_for(5, with_objects(*counts))
+
+
 # ---------------------------------------------------------------- whatever the video shows
 
-PERSON = Detection(label="person", score=0.9, box_xyxy=(0.1, 0.1, 0.4, 0.9), source="test")
 BLACK, WHITE, FLAT = (np.full((360, 640, 3), level, np.uint8) for level in (0, 255, 128))
 SCENES = [picture(seed) for seed in range(4)]
 SHOWN = looks_of(

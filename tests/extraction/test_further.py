@@ -27,11 +27,12 @@ EVERY = 10  # frames between two probes
 class NoDetector:
     name = "none"
 
-    def detect(self, images: Sequence[Image]) -> list[list[Detection]]:
+    def detect(self, images: Sequence[Image], where: object = ()) -> list[list[Detection] | None]:
         return [[] for _ in images]
 
 
-LOOKER = Looker(ClassicEmbedder(None), NoDetector())
+CLASSIC = ClassicEmbedder(None)
+LOOKER = Looker(CLASSIC, CLASSIC, NoDetector())
 
 
 def small(image: Image) -> Image:

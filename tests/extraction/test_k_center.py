@@ -72,6 +72,12 @@ def test_the_curve_goes_on_beyond_the_chosen_number_and_rises() -> None:
     assert list(curve.values()) == sorted(curve.values())
 
 
+@pytest.mark.parametrize(("text_weight", "stay"), [(0.0, [0, 2]), (1.0, [0, 3])])
+def test_the_text_has_the_share_that_is_asked(text_weight: float, stay: list[int]) -> None:
+    frames = at_angles([0, 0, 90, 0], texts=[0, 0, 0, 90], text_weight=text_weight)
+    assert kept(frames, [drop.index for drop in KCenter(None).prune(frames, keep=2, redundant=0.9).drops]) == stay
+
+
 def test_no_frames_and_one_frame_drop_nothing() -> None:
     for degrees in ([], [10.0]):
         assert list(KCenter(None).prune(at_angles(degrees), keep=3, redundant=0.9).drops) == []

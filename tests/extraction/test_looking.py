@@ -25,11 +25,12 @@ from vip.video import Video
 class NoDetector:
     name = "none"
 
-    def detect(self, images: Sequence[Image]) -> list[list[Detection]]:
+    def detect(self, images: Sequence[Image], where: object = ()) -> list[list[Detection] | None]:
         return [[] for _ in images]
 
 
-LOOKER = Looker(ClassicEmbedder(None), NoDetector())
+CLASSIC = ClassicEmbedder(None)
+LOOKER = Looker(CLASSIC, CLASSIC, NoDetector())
 
 
 class KeepNone:
@@ -63,7 +64,6 @@ def search(video: Video, keyframes: int, *, exact: bool = False, insistent: bool
         min_sharpness=None,
         exact=exact,
         insistent=insistent,
-        by_scene=True,
         keeper=KeepNone(),
         observer=Listener(),
     )

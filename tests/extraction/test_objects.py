@@ -1,7 +1,8 @@
-"""Objects are sought in frames that may become keyframes: two of each scene, or all good ones for pruners that know no scenes."""
+"""Objects are sought in every candidate that is neither bad nor a copy, before anything is chosen."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,17 +10,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.clips import clip
+from tests.clips import clip, scene
 from tests.extraction.looks import TIME_BASE, picture
+from tests.media import write
 from vip import registry
-from vip.extraction.objects import seek, worth_searching
+from vip.extraction.objects import seek
 from vip.extraction.scan import Look, Looker
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
 from vip.pipeline import extract
+from vip.protocols import Where
 from vip.rechoosing import rechoose
 from vip.records import Detection, Frame, Image
 
+CLASSIC = ClassicEmbedder(None)
 FOUND = Detection(label="cup", score=0.5, box_xyxy=(0.1, 0.1, 0.2, 0.2), source="cups")
 
 
@@ -29,12 +33,27 @@ class CupDetector:
     name = "cups"
     side_px = 320
 
-    def __init__(self, detail: str | None = None) -> None:
+    def __init__(self, detail: str | None = None, **settings: object) -> None:
         self.shapes: list[tuple[int, ...]] = []
 
-    def detect(self, images: Sequence[Image]) -> list[list[Detection]]:
+    def detect(self, images: Sequence[Image], where: object = ()) -> list[list[Detection] | None]:
         self.shapes += [image.shape for image in images]
         return [[FOUND] for _ in images]
+
+
+class TellingDetector:
+    """Finds in each picture the time that it is from."""
+
+    name = "telling"
+
+    def __init__(self, batch: int) -> None:
+        self.batch = batch
+        self.sizes: list[int] = []
+
+    def detect(self, images: Sequence[Image], where: Sequence[Where] = ()) -> list[list[Detection] | None]:
+        self.sizes.append(len(images))
+        assert len(images) == len(where)
+        return [[FOUND.model_copy(update={"label": f"at {place.time_s}"})] for place in where]
 
 
 def moving(seed: int, step: int) -> Image:
@@ -44,46 +63,49 @@ def moving(seed: int, step: int) -> Image:
 @pytest.fixture
 def looks() -> list[Look]:
     """Three scenes of four frames each, one a second."""
-    looker = Looker(ClassicEmbedder(None), CupDetector())
+    looker = Looker(CLASSIC, CLASSIC, CupDetector())
     frames = [moving(seed, step) for seed in (1, 2, 3) for step in range(4)]
     return [looker(Frame(1000 * number, TIME_BASE, image)) for number, image in enumerate(frames)]
 
 
-def test_at_most_two_frames_of_each_scene_are_searched(looks: list[Look]) -> None:
-    wanted = worth_searching(looks, keyframes=3, min_sharpness=None, by_scene=True, redundant=1.0)
-    scenes = [index // 4 for index in wanted]
-    assert {*scenes} == {0, 1, 2}
-    assert all(scenes.count(scene) <= 2 for scene in scenes)
-
-
-def test_one_frame_of_each_scene_is_searched_where_all_show_the_same(looks: list[Look]) -> None:
-    wanted = worth_searching(looks, keyframes=3, min_sharpness=None, by_scene=True, redundant=0.5)
-    assert sorted(index // 4 for index in wanted) == [0, 1, 2]
-
-
-def test_all_good_frames_are_searched_where_the_pruner_knows_no_scenes(looks: list[Look]) -> None:
-    assert worth_searching(looks, keyframes=3, min_sharpness=None, by_scene=False, redundant=1.0) == set(range(12))
-    assert worth_searching(looks, keyframes=12, min_sharpness=None, by_scene=True, redundant=1.0) == set(range(12))
-
-
-def test_bad_frames_are_not_searched(looks: list[Look]) -> None:
-    black = Looker(ClassicEmbedder(None), CupDetector())(Frame(12_000, TIME_BASE, np.zeros((360, 640, 3), np.uint8)))
-    assert 12 not in worth_searching([*looks, black], keyframes=20, min_sharpness=None, by_scene=True, redundant=1.0)
-
-
 def test_seeking_fills_in_what_was_found_and_lets_go_of_the_pictures(looks: list[Look]) -> None:
     detector = CupDetector()
-    found = seek([*looks[:3], replace(looks[3], detections=())], {1, 3}, detector)
+    told: list[None] = []
+    found = seek([*looks[:3], replace(looks[3], detections=())], {1, 3}, detector, advance=lambda: told.append(None))
     assert [look.detections for look in found] == [None, (FOUND,), None, ()], "what was searched is not searched again"
     assert detector.shapes == [(180, 320, 3)]
     assert all(look.picture == b"" for look in found)
+    assert len(told) == 2
+
+
+@pytest.mark.parametrize("cores", [1, 5])
+@pytest.mark.parametrize("batch", [1, 3, 100])
+def test_each_look_gets_what_was_found_in_its_own_picture(
+    looks: list[Look], monkeypatch: pytest.MonkeyPatch, batch: int, cores: int
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    told: list[None] = []
+    detector = TellingDetector(batch)
+    found = seek(looks, range(1, 12), detector, advance=lambda: told.append(None))
+    assert found[0].detections is None
+    assert [[one.label for one in look.detections or ()] for look in found[1:]] == [[f"at {look.time_s}"] for look in looks[1:]]
+    assert sorted(detector.sizes) == sorted([batch] * (11 // batch) + [11 % batch] * bool(11 % batch))
+    assert len(told) == 11
+
+
+def test_a_picture_that_a_detector_knows_nothing_about_stays_unknown(looks: list[Look]) -> None:
+    class Forgetful(CupDetector):
+        def detect(self, images: Sequence[Image], where: object = ()) -> list[list[Detection] | None]:
+            return [None for _ in images]
+
+    assert seek(looks[:1], {0}, Forgetful(), advance=lambda: None)[0].detections is None
 
 
 def test_faces_are_found_in_the_smaller_pictures_as_in_the_frames(face: Image) -> None:
     detector = OpenCVDetector(None)
-    look = Looker(ClassicEmbedder(None), detector)(Frame(0, TIME_BASE, face))
-    (found,) = seek([look], {0}, detector)
-    assert [one.label for one in found.detections or ()] == [one.label for one in detector.detect([face])[0]] == ["face"]
+    look = Looker(CLASSIC, CLASSIC, detector)(Frame(0, TIME_BASE, face))
+    (found,) = seek([look], {0}, detector, advance=lambda: None)
+    assert [one.label for one in found.detections or ()] == [one.label for one in detector.detect([face])[0] or ()] == ["face"]
 
 
 @pytest.fixture
@@ -100,15 +122,19 @@ def cups(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("pruner", ["algorithm1", "k-center", "threshold"])
-def test_every_keyframe_was_searched_whatever_chose_it(cups: None, tmp_path: Path, pruner: str) -> None:
-    run = extract(clip(tmp_path / "a.mp4"), out=tmp_path / "run", keyframes=4, detector="cups", pruner=pruner)
+def test_every_candidate_that_is_neither_bad_nor_a_copy_is_searched_whatever_chooses(cups: None, tmp_path: Path, pruner: str) -> None:
+    black = np.zeros_like(scene(0))
+    path = write(tmp_path / "a.mp4", frames=18, gop=3, rate=3, picture=lambda number: black if number < 3 else scene(number // 3)).path
+    run = extract(path, out=tmp_path / "run", keyframes=2, detector="cups", pruner=pruner, sampler="every:0.2s")
     assert [keyframe.record.detections for keyframe in run.keyframes] == [(FOUND,)] * len(run.keyframes)
-    kept = [row.detections for row in run.candidates if row.decision.kept]
-    assert kept == [(FOUND,)] * len(run.keyframes)
+    rules = ("kept", "pruned", "duplicate", "black")
+    assert {row.decision.rule for row in run.candidates} == {*rules}
+    found = {rule: {row.detections for row in run.candidates if row.decision.rule == rule} for rule in rules}
+    assert found == {"kept": {(FOUND,)}, "pruned": {(FOUND,)}, "duplicate": {None}, "black": {()}}
 
 
-def test_a_keyframe_that_another_number_brings_in_is_searched_when_it_is_written(cups: None, tmp_path: Path) -> None:
+def test_a_keyframe_that_another_number_brings_in_was_searched_before(cups: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = extract(clip(tmp_path / "a.mp4"), out=tmp_path / "run", keyframes=2, detector="cups")
-    assert any(row.detections is None for row in run.candidates if row.decision.rule == "pruned")
+    monkeypatch.delitem(registry.BUILT_IN["detector"], "cups")
     more = rechoose(run, keyframes=5, out=tmp_path / "more")
     assert [keyframe.record.detections for keyframe in more.keyframes] == [(FOUND,)] * 5

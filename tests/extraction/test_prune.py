@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.extraction.pruning import at_angles, kept, prunable
-from vip.extraction.prune import Algorithm1, Removal, prune
+from vip.extraction.prune import Algorithm1, Removal, _drop, prune
 from vip.extraction.scenes import representatives
 from vip.records import Embeddings, Vectors
 
@@ -155,11 +155,11 @@ def test_arguments_that_do_not_fit_are_refused(flags: list[bool], held: list[boo
 def test_the_pruner_keeps_a_frame_a_scene_and_logs_how_algorithm_1_drops_the_others(
     problem: tuple[Embeddings, list[bool], int, float],
 ) -> None:
-    vectors, people, keep, _ = problem
-    frames = prunable(vectors, people=people)
+    vectors, people, keep, text_weight = problem
+    frames = prunable(vectors, people=people, text_weight=text_weight)
     thinned = Algorithm1(None).prune(frames, keep=keep, redundant=0.8)
     stand_for = representatives(frames, min(keep, len(vectors)))
-    removals = prune(vectors, people, keep=keep, held=[row in stand_for for row in range(len(vectors))])
+    removals = prune(vectors, people, keep=keep, held=[row in stand_for for row in range(len(vectors))], text_weight=text_weight)
     assert [(drop.index, drop.step, drop.score, drop.neighbours) for drop in thinned.drops] == [
         (removal.index, removal.step, removal.score, removal.neighbours) for removal in removals
     ]
@@ -169,9 +169,9 @@ def test_the_pruner_keeps_a_frame_a_scene_and_logs_how_algorithm_1_drops_the_oth
 @given(problems())
 @settings(max_examples=100, deadline=None)
 def test_the_curve_is_that_of_the_paper_whatever_is_kept(problem: tuple[Embeddings, list[bool], int, float]) -> None:
-    vectors, people, keep, _ = problem
-    thinned = Algorithm1(None).prune(prunable(vectors, people=people), keep=keep, redundant=0.8)
-    whole = as_the_paper_says(vectors, people, 1, 0.5)
+    vectors, people, keep, text_weight = problem
+    thinned = Algorithm1(None).prune(prunable(vectors, people=people, text_weight=text_weight), keep=keep, redundant=0.8)
+    whole = as_the_paper_says(vectors, people, 1, text_weight)
     assert dict(thinned.curve) == {len(vectors) - removal.step + 1: removal.score for removal in whole}
 
 
@@ -180,10 +180,10 @@ def test_the_curve_is_that_of_the_paper_whatever_is_kept(problem: tuple[Embeddin
 def test_auto_keeps_as_many_as_the_paper_leaves_where_the_next_is_not_redundant_or_the_people_rule_would_be_lifted(
     problem: tuple[Embeddings, list[bool], int, float], redundant: float
 ) -> None:
-    vectors, people, _, _ = problem
-    frames = prunable(vectors, people=people)
+    vectors, people, _, text_weight = problem
+    frames = prunable(vectors, people=people, text_weight=text_weight)
     drops = Algorithm1(None).prune(frames, keep=None, redundant=redundant).drops
-    whole = as_the_paper_says(vectors, people, 1, 0.5)
+    whole = as_the_paper_says(vectors, people, 1, text_weight)
     assert all(removal.score >= redundant and not removal.lifted_people_rule for removal in whole[: len(drops)])
     if len(drops) < len(whole):
         following = whole[len(drops)]
@@ -203,6 +203,14 @@ def test_each_keyframe_says_which_scene_it_stands_for() -> None:
     assert {reason for row, reason in thinned.reasons.items() if row < 3} == {"kept: stands for the scene from 0:00.00 to 0:02.00"}
     assert thinned.reasons[3] == "kept: unlike those beside it"
     assert {reason for row, reason in thinned.reasons.items() if row > 3} == {"kept: stands for the scene from 0:04.00 to 0:05.00"}
+
+
+def test_a_drop_for_which_the_people_rule_is_lifted_says_so() -> None:
+    vectors, people = embeddings([[1, 0], [0, 1], [1, 0.1], [0.1, 1], [1, 0.2]]), [True, False, True, False, True]
+    lifted = {row.index for row in as_the_paper_says(vectors, people, 1, 0.5, [False, True] * 2 + [False]) if row.lifted_people_rule}
+    assert lifted
+    found = [_drop(removal, ["0:00.00"] * 5).reason for removal in prune(vectors, people, keep=1, held=[False, True] * 2 + [False])]
+    assert sum(reason.endswith("; the people rule left nothing to drop and was lifted") for reason in found) == len(lifted)
 
 
 def test_of_no_frames_none_is_dropped() -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -24,6 +25,7 @@ from vip.models.opencv import OpenCVDetector
 from vip.records import Detection, Frame, Image
 from vip.video import Video
 
+CLASSIC = ClassicEmbedder(None)
 CORES = (1, 2, 5)
 CLIPS = ("h264.mp4", "one_gop.mp4", "h264_open_gop.ts", "h264.h264", "gif.gif", "uneven.mkv", "mjpeg.avi")
 
@@ -34,7 +36,7 @@ class CountingDetector:
     def __init__(self) -> None:
         self.seen = 0
 
-    def detect(self, images: Sequence[Image]) -> list[list[Detection]]:
+    def detect(self, images: Sequence[Image], where: object = ()) -> list[list[Detection] | None]:
         self.seen += len(images)
         return [[] for _ in images]
 
@@ -57,14 +59,14 @@ def test_the_result_does_not_depend_on_the_number_of_workers(clips: Clips, cores
             results = []
             for count in CORES:
                 cores(count)
-                results.append(in_parallel(video, wanted, pictures))
+                results.append(list(in_parallel(video, wanted, pictures)))
             assert results[0] == results[1] == results[2]
             assert [pts for pts, _ in results[0]] == wanted
 
 
 @pytest.mark.parametrize("name", ["h264.mp4", "one_gop.mp4"])
 def test_looks_do_not_depend_on_the_number_of_workers(clips: Clips, cores: Callable[[int], None], name: str) -> None:
-    looker = Looker(ClassicEmbedder(None), OpenCVDetector(None))
+    looker = Looker(CLASSIC, CLASSIC, OpenCVDetector(None))
     with Video(clips(name).path) as video:
         made: list[list[Look]] = []
         for count in CORES:
@@ -85,7 +87,7 @@ def test_looks_do_not_depend_on_the_number_of_workers(clips: Clips, cores: Calla
 def test_progress_is_told_once_a_frame(clips: Clips, cores: Callable[[int], None], count: int, exact: bool, name: str) -> None:
     cores(count)
     told: list[None] = []
-    looker = Looker(ClassicEmbedder(None), CountingDetector())
+    looker = Looker(CLASSIC, CLASSIC, CountingDetector())
     with Video(clips(name).path) as video:
         looks = scan(video, video.index.shown_pts.tolist(), looker, exact=exact, advance=lambda: told.append(None))
     assert len(told) == FRAMES
@@ -105,13 +107,14 @@ def test_an_error_in_a_look_beside_the_decoder_reaches_the_caller(clips: Clips, 
                 raise RuntimeError("a bug in an adapter")
             return super().embed_images(images)
 
+    failing = Failing(None)
     with Video(clips("one_gop.mp4").path) as video, pytest.raises(RuntimeError, match="a bug in an adapter"):
-        scan(video, video.index.shown_pts.tolist(), Looker(Failing(None), CountingDetector()), advance=lambda: None)
+        scan(video, video.index.shown_pts.tolist(), Looker(failing, failing, CountingDetector()), advance=lambda: None)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")]
 
 
 def test_looks_know_where_the_video_is_restless(clips: Clips) -> None:
-    looker = Looker(ClassicEmbedder(None), CountingDetector())
+    looker = Looker(CLASSIC, CLASSIC, CountingDetector())
     with Video(clips("one_gop.mp4").path) as video:
         sizes = video.index.size_bytes.copy()
         sizes[-8:] *= 100
@@ -133,8 +136,8 @@ def test_an_error_of_one_worker_reaches_the_caller_and_stops_the_others(clips: C
 
     with Video(clips("h264.mp4").path) as video:
         with pytest.raises(RuntimeError, match="a bug in an adapter"):
-            in_parallel(video, video.index.shown_pts.tolist(), work)
-        assert len(in_parallel(video, video.index.shown_pts[:3].tolist(), pictures)) == 3
+            list(in_parallel(video, video.index.shown_pts.tolist(), work))
+        assert len(list(in_parallel(video, video.index.shown_pts[:3].tolist(), pictures))) == 3
     assert _open_files() <= opened
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")]
 
@@ -147,7 +150,18 @@ def test_a_video_that_is_gone_is_said_and_does_not_hang(clips: Clips, cores: Cal
     with Video(path) as video:
         path.unlink()
         with pytest.raises(InputError, match="does not exist"):
-            in_parallel(video, video.index.shown_pts.tolist(), pictures)
+            list(in_parallel(video, video.index.shown_pts.tolist(), pictures))
+
+
+@pytest.mark.parametrize("count", CORES)
+def test_a_caller_that_wants_no_more_leaves_nothing_running(clips: Clips, cores: Callable[[int], None], count: int) -> None:
+    cores(count)
+    opened = _open_files()
+    with Video(clips("mjpeg.avi").path) as video:
+        with closing(in_parallel(video, video.index.shown_pts.tolist(), pictures)) as found:
+            assert next(found)[0] == video.index.shown_pts[0]
+        assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")]
+    assert _open_files() <= opened
 
 
 def test_readers_are_closed_and_opencv_gets_its_threads_back(clips: Clips, cores: Callable[[int], None]) -> None:
@@ -162,7 +176,7 @@ def test_readers_are_closed_and_opencv_gets_its_threads_back(clips: Clips, cores
         yield from batch
 
     with Video(clips("mjpeg.avi").path) as video:
-        in_parallel(video, video.index.shown_pts.tolist(), work)
+        list(in_parallel(video, video.index.shown_pts.tolist(), work))
     assert _open_files() == before
     assert inside == {1}
     assert cv2.getNumThreads() == 3
@@ -188,12 +202,12 @@ def test_batches_keep_every_group_whole_and_in_order() -> None:
 
 def test_a_look_holds_what_later_stages_need() -> None:
     detector = CountingDetector()
-    look = Looker(ClassicEmbedder(None), detector)(Frame(2500, TIME_BASE, picture(1)))
+    look = Looker(CLASSIC, CLASSIC, detector)(Frame(2500, TIME_BASE, picture(1)))
     assert (look.pts, look.time_s, look.stands_in_for) == (2500, 2.5, None)
     assert look.measured == measure(picture(1))
     assert look.signature.shape == (18, 32, 3)
     assert look.signature.dtype == np.uint8
-    assert np.array_equal(look.vector, ClassicEmbedder(None).embed_images([picture(1)])[0])
+    assert np.array_equal(look.vector, CLASSIC.embed_images([picture(1)])[0])
     thumbnail = cv2.imdecode(np.frombuffer(look.thumbnail, np.uint8), cv2.IMREAD_COLOR_RGB)
     assert thumbnail is not None
     assert thumbnail.shape == (90, 160, 3)
@@ -207,11 +221,74 @@ def test_a_look_holds_what_later_stages_need() -> None:
     assert np.abs(for_detector.astype(int) - picture(1)).mean() < 6
 
 
+class MeanColour:
+    """An embedder that is not the classic one: the mean colour of a picture, of which it takes a part, several at a time."""
+
+    name, dim, batch = "mean-colour", 3, 4
+
+    def __init__(self) -> None:
+        self.seen: list[list[tuple[int, ...]]] = []
+        self.threads: set[threading.Thread] = set()
+
+    def prepare(self, image: Image) -> Image:
+        return image[:10, :20]
+
+    def embed_images(self, images: Sequence[Image]) -> np.ndarray:
+        self.seen.append([image.shape for image in images])
+        self.threads.add(threading.current_thread())
+        means = np.array([image.mean(axis=(0, 1)) + 1 for image in images], np.float32).reshape(-1, 3)
+        return means / np.linalg.norm(means, axis=1, keepdims=True)
+
+    def embed_texts(self, texts: Sequence[str]) -> np.ndarray:
+        return np.ones((len(texts), 1), np.float32)
+
+
+def test_another_embedder_sees_its_part_of_the_picture_later_among_others() -> None:
+    embedder = MeanColour()
+    looker = Looker(CLASSIC, embedder, CountingDetector())
+    looks = [looker(Frame(number, TIME_BASE, picture(number))) for number in range(6)]
+    assert embedder.seen == []
+    assert [len(look.vector) for look in looks] == [0] * 6
+    assert [look.unseen.shape for look in looks if look.unseen is not None] == [(10, 20, 3)] * 6
+    done = list(looker.embed(looks))
+    assert embedder.seen == [[(10, 20, 3)] * 4, [(10, 20, 3)] * 2]
+    assert [look.pts for look in done] == list(range(6))
+    for look in done:
+        np.testing.assert_allclose(look.vector, embedder.embed_images([picture(look.pts)[:10, :20]])[0], atol=1e-6)
+        assert np.array_equal(look.view, CLASSIC.embed_images([picture(look.pts)])[0])
+        assert look.unseen is None
+
+
+def test_what_the_embedder_has_seen_before_it_does_not_see_again() -> None:
+    embedder, known = MeanColour(), np.array([0, 0, 1], np.float32)
+    looker = Looker(CLASSIC, embedder, CountingDetector(), {1: known})
+    looks = [looker(Frame(number, TIME_BASE, picture(number))) for number in range(3)]
+    done = list(looker.embed(looks))
+    assert [len(images) for images in embedder.seen] == [2]
+    assert np.array_equal(done[1].vector, known)
+    np.testing.assert_allclose(done[2].vector, embedder.embed_images([picture(2)[:10, :20]])[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["h264.mp4", "one_gop.mp4"])
+@pytest.mark.parametrize("count", CORES)
+def test_the_embedder_and_progress_are_called_in_the_callers_thread(
+    clips: Clips, cores: Callable[[int], None], count: int, name: str
+) -> None:
+    cores(count)
+    embedder, told = MeanColour(), []
+    with Video(clips(name).path) as video:
+        wanted = video.index.shown_pts.tolist()
+        looks = scan(video, wanted, Looker(CLASSIC, embedder, CountingDetector()), advance=lambda: told.append(threading.current_thread()))
+    assert {*told} == embedder.threads == {threading.main_thread()}
+    assert sum(len(images) for images in embedder.seen) == len(told) == FRAMES
+    assert all(look.unseen is None and len(look.vector) == 3 for look in looks)
+
+
 @pytest.mark.parametrize(("asked", "given"), [(200, 213), (256, 320), (320, 320), (321, 640), (4000, 640)])
 def test_a_detector_says_how_large_its_pictures_have_to_be(asked: int, given: int) -> None:
     detector = CountingDetector()
     detector.side_px = asked  # type: ignore[attr-defined]
-    look = Looker(ClassicEmbedder(None), detector)(Frame(0, TIME_BASE, picture(1)))
+    look = Looker(CLASSIC, CLASSIC, detector)(Frame(0, TIME_BASE, picture(1)))
     small = cv2.imdecode(np.frombuffer(look.picture, np.uint8), cv2.IMREAD_COLOR)
     assert small is not None
     assert max(small.shape) == given
@@ -220,7 +297,7 @@ def test_a_detector_says_how_large_its_pictures_have_to_be(asked: int, given: in
 @pytest.mark.parametrize("level", [0, 128, 255])
 def test_nothing_is_sought_where_nothing_shows(level: int) -> None:
     detector = CountingDetector()
-    look = Looker(ClassicEmbedder(None), detector)(Frame(0, TIME_BASE, np.full((360, 640, 3), level, np.uint8)))
+    look = Looker(CLASSIC, CLASSIC, detector)(Frame(0, TIME_BASE, np.full((360, 640, 3), level, np.uint8)))
     assert (detector.seen, look.detections, look.picture) == (0, (), b"")
 
 
@@ -232,14 +309,15 @@ def test_frames_are_looked_at_at_the_working_size(clips: Clips) -> None:
             sides.update(max(image.shape) for image in images)
             return super().embed_images(images)
 
+    embedder = Embedder(None)
     with Video(clips("h264.mp4").path) as video:
-        scan(video, video.index.sync_pts.tolist(), Looker(Embedder(None), CountingDetector()), advance=lambda: None)
+        scan(video, video.index.sync_pts.tolist(), Looker(embedder, embedder, CountingDetector()), advance=lambda: None)
     assert sides == {WORKING_SIDE_PX}
 
 
 def test_very_thin_pictures_have_a_thumbnail() -> None:
     strip = np.random.default_rng(0).integers(0, 256, (2, 640, 3), np.uint8)
-    look = Looker(ClassicEmbedder(None), CountingDetector())(Frame(0, Fraction(1, 25), strip))
+    look = Looker(CLASSIC, CLASSIC, CountingDetector())(Frame(0, Fraction(1, 25), strip))
     thumbnail = cv2.imdecode(np.frombuffer(look.thumbnail, np.uint8), cv2.IMREAD_COLOR)
     assert thumbnail is not None
     assert thumbnail.shape == (1, 160, 3)

@@ -12,18 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.extraction.looks import picture
-from tests.extraction.pruning import at_angles
+from tests.extraction.pruning import at_angles, prunable
 from tests.media import Clips, remux
 from vip import registry
-from vip.errors import BackendError
+from vip.errors import BackendError, UsageError
 from vip.video import Video
 
 SAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sample.mp4"
 
+NEEDS_FILES = {"clip", "transformers", "file"}
+"""Weights or a file of detections: test_open_clip.py, test_transformers.py and test_detections_file.py test these."""
+
 pruners = pytest.mark.parametrize("name", sorted(registry.BUILT_IN["pruner"]))
 samplers = pytest.mark.parametrize("name", sorted(registry.BUILT_IN["sampler"]))
-embedders = pytest.mark.parametrize("name", sorted(registry.BUILT_IN["embedder"]))
-detectors = pytest.mark.parametrize("name", sorted(registry.BUILT_IN["detector"]))
+embedders = pytest.mark.parametrize("name", sorted(registry.BUILT_IN["embedder"].keys() - NEEDS_FILES))
+detectors = pytest.mark.parametrize("name", sorted(registry.BUILT_IN["detector"].keys() - NEEDS_FILES))
 
 
 @samplers
@@ -42,6 +45,18 @@ def test_samplers_give_frames_that_exist_in_order_and_once(name: str, keyframes:
 def test_samplers_give_as_many_as_are_asked_where_there_are_as_many(name: str, keyframes: int, clips: Clips) -> None:
     with Video(clips("uneven.mkv").path) as video:
         assert len(registry.sampler(name).sample(video, keyframes=keyframes)) >= min(keyframes, len(video.index.shown_pts))
+
+
+@pytest.mark.parametrize("name", sorted(registry.BUILT_IN["sampler"].keys() - {"every"}))
+@pytest.mark.parametrize(("keyframes", "candidates"), [(1, 1), (3, 7), (12, 12), (2, 30), (12, 10_000)])
+def test_samplers_give_at_most_as_many_candidates_as_are_asked(name: str, keyframes: int, candidates: int, clips: Clips) -> None:
+    with Video(clips("uneven.mkv").path) as video:
+        chosen = registry.sampler(name).sample(video, keyframes=keyframes, candidates=candidates)
+        assert chosen == sorted(set(chosen)) != []
+        assert set(chosen) <= set(video.index.shown_pts.tolist())
+        assert len(chosen) <= candidates
+        if name in {"sync", "uniform", "shots"}:
+            assert len(chosen) == min(candidates, len(video.index.shown_pts))
 
 
 @samplers
@@ -75,6 +90,31 @@ def test_pruners_keep_at_most_what_is_asked_and_log_each_drop(name: str, steps: 
     assert thinned == registry.pruner(name).prune(frames, keep=keep, redundant=redundant)
 
 
+@pytest.mark.parametrize("name", sorted(registry.BUILT_IN["pruner"].keys() - {"aks"}))
+def test_pruners_that_do_not_choose_by_relevance_need_none(name: str) -> None:
+    asked = at_angles([10.0 * step for step in (0, 3, 3, 9, 1, 17)])
+    unasked = prunable(asked.embeddings)
+    assert registry.pruner(name).prune(unasked, keep=3, redundant=0.9) == registry.pruner(name).prune(asked, keep=3, redundant=0.9)
+
+
+def test_the_pruner_that_chooses_by_relevance_says_what_it_needs() -> None:
+    with pytest.raises(UsageError, match="--query"):
+        registry.pruner("aks").prune(prunable(at_angles([0, 10]).embeddings), keep=1, redundant=0.9)
+
+
+@given(st.lists(st.integers(0, 17), min_size=1, max_size=16), st.one_of(st.none(), st.integers(1, 20)))
+@settings(deadline=None, max_examples=50)
+def test_the_pruner_that_chooses_by_relevance_scores_by_it_and_has_no_curve(steps: list[int], keep: int | None) -> None:
+    frames = at_angles([10.0 * step for step in steps])
+    assert frames.relevance is not None
+    thinned = registry.pruner("aks").prune(frames, keep=keep, redundant=0.9)
+    assert [drop.score for drop in thinned.drops] == [frames.relevance[drop.index] for drop in thinned.drops]
+    assert list(thinned.curve) == []
+    stay = set(range(len(frames))) - {drop.index for drop in thinned.drops}
+    assert max(frames.relevance) == max(frames.relevance[row] for row in stay)
+    assert all(set(drop.neighbours) <= stay for drop in thinned.drops)
+
+
 @embedders
 def test_embedders_give_unit_rows_of_their_width(name: str) -> None:
     embedder = registry.embedder(name)
@@ -83,7 +123,7 @@ def test_embedders_give_unit_rows_of_their_width(name: str) -> None:
         assert vectors.shape == (count, embedder.dim)
         assert vectors.dtype == np.float32
         np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-    texts = embedder.embed_texts(["1 face face-left", "nothing", ""])
+    texts = embedder.embed_texts(["Face at the left (90%).", "Nothing.", ""])
     assert texts.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(texts, axis=1), 1, atol=1e-5)
     assert embedder.embed_texts([]).shape == (0, texts.shape[1])
@@ -104,6 +144,7 @@ def test_detectors_give_a_list_for_each_picture_the_surest_first(name: str) -> N
     assert len(found) == 2
     assert detector.detect([]) == []
     for detections in found:
+        assert detections is not None
         assert [row.score for row in detections] == sorted((row.score for row in detections), reverse=True)
         assert all(row.source.partition(":")[0] == name for row in detections)
 
@@ -119,7 +160,7 @@ def test_detectors_find_the_same_again_inside_the_picture_and_leave_it_alone(nam
     assert first == again
     assert registry.detector(name).detect([face]) == first[1:], "no picture depends on the others"
     assert np.array_equal(image, before)
-    for detection in [row for rows in first for row in rows]:
+    for detection in [row for rows in first for row in rows or ()]:
         left, top, right, bottom = detection.box_xyxy
         assert 0 <= left < right <= 1
         assert 0 <= top < bottom <= 1
@@ -142,7 +183,7 @@ def test_embedders_see_what_is_alike(name: str) -> None:
     embedder = registry.embedder(name)
     scene, same, other = embedder.embed_images([picture(1), np.roll(picture(1), 8, axis=1), picture(2)])
     assert scene @ same > scene @ other
-    face, faces, car = embedder.embed_texts(["1 face face-left", "2 face face-left", "1 car car-right"])
+    face, faces, car = embedder.embed_texts(["Face at the left (90%).", "2 face at the left (90%).", "Car at the right (90%)."])
     assert face @ faces > face @ car
 
 
@@ -161,7 +202,9 @@ MAKERS: dict[registry.Kind, Callable[[str], object]] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in MAKERS for name in registry.BUILT_IN[kind] if name != "openai"])
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind in MAKERS for name in registry.BUILT_IN[kind] if name not in {"openai", *NEEDS_FILES}]
+)
 def test_a_backend_bears_its_name_and_refuses_a_detail_that_means_nothing(kind: registry.Kind, name: str) -> None:
     assert getattr(MAKERS[kind](name), "name") == name  # noqa: B009 - the maker's type is wider
     with pytest.raises(BackendError):

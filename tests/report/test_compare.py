@@ -30,14 +30,14 @@ class All:
     def __init__(self, detail: str | None) -> None:
         pass
 
-    def sample(self, video: VideoSource, *, keyframes: int) -> list[int]:
+    def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
         return list(video.index.shown_pts.tolist())
 
 
 class Refuses(All):
     """Needs something that is not there."""
 
-    def sample(self, video: VideoSource, *, keyframes: int) -> list[int]:
+    def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
         raise BackendError("The sampler refuses.")
 
 

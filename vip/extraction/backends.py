@@ -56,7 +56,7 @@ def load(settings: ExtractSettings) -> Backends:
     return Backends(
         registry.sampler(settings.sampler),
         pruner,
-        registry.embedder(VIEW),
+        embedder if registry.auto_embedder(settings.embedder)[0] == VIEW else registry.embedder(VIEW),
         embedder,
         detector,
         (f"auto embedder: {embedder.name}, {why}",) if why else (),

@@ -74,7 +74,7 @@ class Looker:
     """Looks at frames with these backends.
 
     Args:
-        view: the embedder that tells views apart, quick enough to be used in the threads that decode.
+        view: the embedder that tells views apart, quick enough to be used in the threads that decode; may be the other one too.
         embedder: the one that the pruner goes by.
         known: vectors of the embedder for frames of this video that it has seen in an earlier run, by PTS.
     """
@@ -91,7 +91,7 @@ class Looker:
         small = _shrunk(frame.image, THUMBNAIL_SIDE_PX)
         signature = np.asarray(cv2.resize(small, SIGNATURE_SIZE, interpolation=cv2.INTER_AREA), np.uint8)
         view = self.view.embed_images([frame.image])[0]
-        vector = view if self.embedder.name == self.view.name else self.known.get(frame.pts, UNKNOWN)
+        vector = view if self.embedder is self.view else self.known.get(frame.pts, UNKNOWN)
         unseen = None if len(vector) else getattr(self.embedder, "prepare", _as_it_is)(frame.image)
         look = Look(frame.pts, frame.time_s, measured, signature, _jpeg(small, THUMBNAIL_JPEG_QUALITY), view, vector, unseen=unseen)
         if shows_nothing(measured):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vip.errors import BackendError
+from vip.errors import BackendError, UsageError
 from vip.extraction.samplers.even import EverySampler, UniformSampler
 from vip.records import Frame, PacketIndex
 
@@ -45,6 +45,16 @@ def test_uniform_takes_three_a_keyframe_at_least_24_or_all_there_are(pts: list[i
     assert chosen == sorted(set(chosen))
     assert set(chosen) <= set(pts)
     assert len(chosen) == min(len(pts), max(24, 3 * keyframes))
+
+
+@given(st.integers(1, 60), st.integers(1, 100))
+def test_uniform_takes_as_many_candidates_as_are_asked(candidates: int, keyframes: int) -> None:
+    assert len(UniformSampler(None).sample(source(range(0, 500, 10)), keyframes=keyframes, candidates=candidates)) == min(50, candidates)
+
+
+def test_every_refuses_a_number_of_candidates() -> None:
+    with pytest.raises(UsageError, match=r"--candidates 5: every:2s takes as many as its step gives\..*--sampler uniform"):
+        EverySampler("2s").sample(source(range(100)), keyframes=1, candidates=5)
 
 
 @pytest.mark.parametrize(
