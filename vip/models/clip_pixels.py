@@ -7,6 +7,7 @@ result differs from PIL's by at most one grey level in few pixels. On a GPU the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     import torch
 
     from vip.models.hardware import Hardware
+
+
+COPIERS = 8
 
 
 class Preprocessing:
@@ -34,7 +38,8 @@ class Preprocessing:
         """uint8 (height, width, 3): what the model sees of the picture."""
         import torch
 
-        return np.asarray(self._fitted(torch.from_numpy(image)[None].permute(0, 3, 1, 2))[0].permute(1, 2, 0).numpy(), np.uint8)
+        whole = torch.from_numpy(np.require(image, requirements=["C", "W"]))  # torch takes no other arrays without complaint
+        return np.asarray(self._fitted(whole[None].permute(0, 3, 1, 2))[0].permute(1, 2, 0).numpy(), np.uint8)
 
     def pixels(self, images: Sequence[Image], hardware: Hardware) -> torch.Tensor:
         """(N, 3, height, width) on the device, in its precision. Pictures of different shapes may be mixed."""
@@ -43,10 +48,9 @@ class Preprocessing:
         shapes = {image.shape for image in images}
         if len(shapes) > 1:
             images = [self.prepare(image) for image in images]
-        sent = _sent(images, hardware.device).permute(0, 3, 1, 2)
-        mean = torch.tensor(self.mean, device=sent.device).view(1, 3, 1, 1) * 255
-        std = torch.tensor(self.std, device=sent.device).view(1, 3, 1, 1) * 255
-        return ((self._fitted(sent).float() - mean) / std).to(hardware.dtype, memory_format=torch.contiguous_format)
+        fitted = self._fitted(_stacked(images, hardware.device).permute(0, 3, 1, 2)).to(hardware.device)
+        mean, std = (torch.tensor(values, device=fitted.device).view(1, 3, 1, 1) * 255 for values in (self.mean, self.std))
+        return ((fitted.float() - mean) / std).to(hardware.dtype, memory_format=torch.contiguous_format)
 
     def _fitted(self, pictures: torch.Tensor) -> torch.Tensor:
         """Resized and cropped or padded: uint8 (N, 3, H, W) to uint8 (N, 3, height, width)."""
@@ -88,13 +92,19 @@ class Preprocessing:
         return pad(pictures, [part for gap in missing for part in (gap // 2, gap - gap // 2)], value=self.fill)
 
 
-def _sent(images: Sequence[Image], device: str) -> torch.Tensor:
-    """uint8 (N, H, W, 3) on the device. To a GPU from memory that it reads itself, so that the copy does not hold up the next batch."""
+def _stacked(images: Sequence[Image], device: str) -> torch.Tensor:
+    """uint8 (N, H, W, 3) where they are resized: on CUDA, sent from memory that it reads itself so that the copy does not hold up
+    the next batch; else on the CPU, whose kernels other devices lack."""
     import torch
 
     if not device.startswith("cuda"):
-        pictures = torch.from_numpy(np.stack(images))
-        return pictures if device == "cpu" else pictures.to(device)
+        return torch.from_numpy(np.stack(images))
     pinned = torch.empty((len(images), *images[0].shape), dtype=torch.uint8, pin_memory=True)
-    np.stack(images, out=pinned.numpy())
+    target, step = pinned.numpy(), -(-len(images) // COPIERS)
+
+    def copy(start: int) -> None:
+        np.stack(images[start : start + step], out=target[start : start + step])
+
+    with ThreadPoolExecutor(COPIERS) as pool:  # a single thread copies 10 GB/s, 15,000 pictures of 640x360
+        list(pool.map(copy, range(0, len(images), step)))
     return pinned.to(device, non_blocking=True)

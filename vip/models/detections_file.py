@@ -25,7 +25,7 @@ from vip.records import Detection, Image
 
 NEAR_S = 0.5  # a file made at two pictures a second or more serves every frame; further away another shot is likely
 EDGE = 0.01  # detectors round, and set boxes over the picture's edges by some pixels; what lies further outside is another unit
-EXAMPLE = '{"time_s": 12.4, "detections": [{"label": "dog", "score": 0.93, "box_xyxy": [0.1, 0.2, 0.5, 0.9]}]}'
+EXAMPLE = '`{"time_s": 12.4, "detections": [{"label": "dog", "score": 0.93, "box_xyxy": [0.1, 0.2, 0.5, 0.9]}]}`'
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
