@@ -176,9 +176,7 @@ def same_file(known: VideoInfo, named: Source) -> bool:
 def _choose(video: Reader, folder: Path, settings: ExtractSettings, keeper: PictureKeeper, observer: Observer) -> Manifest:
     """Look at the candidates, decide, and write everything but the pictures."""
     start = perf_counter()
-    with observer.track("Loading models", 1) as advance:
-        backends = load(settings)
-        advance()
+    backends = load(settings)
     known = _known(video.source, folder, settings, backends)
     for note in backends.notes:
         observer.note(note)

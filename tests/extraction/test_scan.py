@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -22,7 +23,7 @@ from vip.extraction.quality import WORKING_SIDE_PX, measure
 from vip.extraction.scan import Look, Looker, _batches, in_parallel, scan
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
-from vip.records import Detection, Frame, Image
+from vip.records import Detection, Frame, Image, Vectors
 from vip.video import Video
 
 CLASSIC = ClassicEmbedder(None)
@@ -257,6 +258,30 @@ def test_another_embedder_sees_its_part_of_the_picture_later_among_others() -> N
         np.testing.assert_allclose(look.vector, embedder.embed_images([picture(look.pts)[:10, :20]])[0], atol=1e-6)
         assert np.array_equal(look.view, CLASSIC.embed_images([picture(look.pts)])[0])
         assert look.unseen is None
+
+
+def test_frames_are_decoded_while_the_embedder_works(clips: Clips) -> None:
+    looked_at = []
+
+    class Waiting(MeanColour):
+        """Comes back only when more frames were looked at than it was given so far."""
+
+        def embed_images(self, images: Sequence[Image]) -> Vectors:
+            given = sum(map(len, self.seen)) + len(images)
+            deadline = time.monotonic() + 20
+            while len(looked_at) < min(FRAMES, given + 1):
+                assert time.monotonic() < deadline, "nothing was decoded meanwhile"
+                time.sleep(0.005)
+            return super().embed_images(images)
+
+    class Counting(Looker):
+        def __call__(self, frame: Frame) -> Look:
+            looked_at.append(frame.pts)
+            return super().__call__(frame)
+
+    with Video(clips("h264.mp4").path) as video:
+        looks = scan(video, video.index.shown_pts.tolist(), Counting(CLASSIC, Waiting(), CountingDetector()), advance=lambda: None)
+    assert len(looks) == FRAMES
 
 
 def test_what_the_embedder_has_seen_before_it_does_not_see_again() -> None:

@@ -27,8 +27,13 @@ class Console:
 
     def __init__(self, *, quiet: bool = False, verbose: bool = False, as_json: bool = False) -> None:
         self.quiet, self.verbose, self.as_json = quiet, verbose, as_json
+        self._choices: set[str] = set()
 
     def note(self, text: str) -> None:
+        if text.startswith("auto "):  # what was chosen for all of several videos is said once
+            if text in self._choices:
+                return
+            self._choices.add(text)
         if not self.quiet:
             err(text)
 

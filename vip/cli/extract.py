@@ -17,7 +17,6 @@ from vip.clock import clock
 from vip.errors import SomeFailedError, UsageError, VipError
 
 if TYPE_CHECKING:
-    from vip.config import ExtractSettings
     from vip.store import Run
     from vip.video import Source
 
@@ -81,30 +80,17 @@ def extract_command(
 def _anew(videos: Sequence[str], out: Path | None, given: dict[str, Any], overwrite: bool, console: Console) -> None:
     from vip import registry
     from vip.config import ExtractSettings, resolve
+    from vip.extraction.backends import load
     from vip.pipeline import extract
 
     settings = resolve(ExtractSettings, given)
     registry.check(sampler=settings.sampler, pruner=settings.pruner, embedder=settings.embedder, detector=settings.detector)
-    prepare = partial(load_once, settings, console)
 
     def work(video: Source, folder: Path) -> None:
         run = extract(video, out=folder, overwrite=overwrite, settings=settings, observer=console, isolated=True)
         show(run, video, console)
 
-    each(videos, out, work, console, prepare=prepare)
-
-
-def load_once(settings: ExtractSettings, console: Console) -> None:
-    """Load models here, so that each of several videos finds them loaded in its fork of this process.
-
-    Raises:
-        VipError: one cannot be loaded, which is said once and not for each video.
-    """
-    from vip.extraction.backends import load
-
-    with console.track("Loading models", 1) as advance:
-        load(settings)
-        advance()
+    each(videos, out, work, console, prepare=partial(load, settings))
 
 
 def _again(run: Path, videos: Sequence[str] | None, out: Path | None, given: dict[str, Any], overwrite: bool, console: Console) -> None:
@@ -120,12 +106,13 @@ def _again(run: Path, videos: Sequence[str] | None, out: Path | None, given: dic
 
 
 def each(
-    given: Sequence[str], out: Path | None, work: Callable[[Source, Path], None], console: Console, *, prepare: Callable[[], None]
+    given: Sequence[str], out: Path | None, work: Callable[[Source, Path], None], console: Console, *, prepare: Callable[[], object]
 ) -> None:
     """Do the work for each video; one bad file does not stop the rest.
 
     Args:
-        prepare: called once where there are several.
+        prepare: called once where there are several: models that are loaded here are there in the fork that each is read in, and what
+            cannot be loaded is said once.
 
     Raises:
         VipError: of the only video.

@@ -56,6 +56,7 @@ def run_command(
     """Do the whole job: choose keyframes, describe them, and write a page to look at."""
     from vip import registry
     from vip.config import CaptionSettings, ExtractSettings, resolve
+    from vip.extraction.backends import load
     from vip.report import run
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
@@ -80,4 +81,4 @@ def run_command(
         caption_cli.show(done, console)
         console.say(f"Open {done.folder}/report.html")
 
-    extract_cli.each(videos, out, work, console, prepare=partial(extract_cli.load_once, extraction, console))
+    extract_cli.each(videos, out, work, console, prepare=partial(load, extraction))
