@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.models import clip_models
 from vip.errors import BackendError, InputError, UsageError
 from vip.models.open_clip import OpenClipEmbedder
 from vip.records import Image, Vectors
+from vip.report.page import write_report
 from vip.store import Run
 
 
@@ -207,3 +209,34 @@ def test_every_good_candidate_was_searched(tmp_path: Path) -> None:
     good = [row for row in run.candidates if row.decision.rule in ("kept", "pruned")]
     assert len(good) > 6
     assert all(row.detections is not None for row in good)
+
+
+def test_the_page_shows_the_question_and_the_relevance(clip: str, tmp_path: Path) -> None:
+    run = vip.extract(SAMPLE, out=tmp_path / "run", embedder=clip, keyframes=4, query="<b>a dog</b> jumps")
+    page = write_report(run).read_text(encoding="utf-8")
+    assert "“&lt;b&gt;a dog&lt;/b&gt; jumps”" in page
+    assert "dropped as less relevant" in page
+    assert page.count("Relevance <b>") == 4
+
+
+# ---------------------------------------------------------------- detections made elsewhere
+
+
+def test_detections_from_a_file_count_where_it_has_them_and_elsewhere_nothing_is_claimed(tmp_path: Path) -> None:
+    box = [0.1, 0.2, 0.5, 0.9]
+    rows = [
+        {"time_s": 3.2, "detections": [{"label": "Person", "score": 0.9, "box_xyxy": box}]},
+        {"time_s": 10.4, "detections": []},
+    ]
+    (tmp_path / "found.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    run = vip.extract(SAMPLE, out=tmp_path / "run", embedder="classic", keyframes=8, detector=f"file:{tmp_path / 'found.jsonl'}")
+    good = [row for row in run.candidates if row.decision.rule in ("kept", "pruned")]
+    for row in good:
+        near = [time_s for time_s in (3.2, 10.4) if abs(row.time_s - time_s) <= 0.5]
+        assert (row.detections is not None) == bool(near)
+        assert [found.label for found in row.detections or ()] == ["person"] * (near == [3.2])
+    silent = sum(row.detections is None for row in good)
+    assert f"file:{tmp_path / 'found.jsonl'} knows nothing about {silent} of the {len(good)} good candidates." in run.notes
+    captions = {row.keyframe_id: row.dense_caption for row in vip.caption(run, engine="offline").descriptions}
+    for keyframe in run.keyframes:
+        assert ("detector" in captions[keyframe.id]) == (keyframe.record.detections is not None)

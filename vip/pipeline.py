@@ -278,7 +278,7 @@ def write_keyframes(folder: Path, manifest: Manifest, observer: Observer, video:
             width_px=shapes[row.pts][1],
             height_px=shapes[row.pts][0],
             quality=row.quality,
-            detections=row.detections or (),
+            detections=row.detections,
             candidate=row.index,
         )
         for number, row in enumerate(kept, 1)

@@ -235,7 +235,8 @@ class Keyframe(Record):
     width_px: int
     height_px: int
     quality: Quality
-    detections: tuple[Detection, ...]
+    detections: tuple[Detection, ...] | None
+    """None where the detector knows nothing about the picture, which is not the same as nothing in it."""
     candidate: int | None
     """Index of its row in candidates.jsonl."""
 

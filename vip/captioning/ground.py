@@ -25,10 +25,10 @@ def measure(image: Image, keyframe: Keyframe, *, previous: Image | None, detecto
         height_px=keyframe.height_px,
         time_s=keyframe.time_s,
         quality=keyframe.quality,
-        detections=keyframe.detections,
+        detections=keyframe.detections or (),
         colours=dominant_colours(image),
         colourfulness=colourfulness(image),
-        detector=detector,
+        detector=None if keyframe.detections is None else detector,
         change=None if previous is None else view_change(previous, image),
     )
 

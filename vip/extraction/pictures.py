@@ -50,6 +50,7 @@ def working_picture(image: Image) -> Image:
 def _keyframe(path: Path, image: Image, detector: Detector) -> Keyframe:
     height, width = image.shape[:2]
     working = working_picture(image)
+    found = detector.detect([working], [Where(name=path.name)])[0]
     return Keyframe(
         id=path.name,
         video_id=path.absolute().parent.name,
@@ -59,6 +60,6 @@ def _keyframe(path: Path, image: Image, detector: Detector) -> Keyframe:
         width_px=width,
         height_px=height,
         quality=measure(working).quality,
-        detections=tuple(detector.detect([working], [Where(name=path.name)])[0] or ()),
+        detections=None if found is None else tuple(found),
         candidate=None,
     )

@@ -44,7 +44,7 @@ def article(card: Card) -> Html:
         "article",
         _picture(card),
         tag("div", _head(card), _words(card), class_="text"),
-        tag("div", _measured(card), _chips(card.keyframe.detections), _origin(card), class_="meta"),
+        tag("div", _measured(card), _chips(card.keyframe.detections or ()), _origin(card), class_="meta"),
         id=f"k{card.number}",
         class_="card tall" if width < TALL * height else "card",
     )
@@ -52,7 +52,7 @@ def article(card: Card) -> Html:
 
 def _picture(card: Card) -> Html:
     picture = img(card.shown.card if card.shown else None, f"Keyframe {card.number}, {card.name}")
-    boxes = _boxes(card.keyframe.detections) if card.shown else ""
+    boxes = _boxes(card.keyframe.detections or ()) if card.shown else ""
     return tag("div", picture, boxes, class_="picture", data_title=f"{card.name} · {card.number} of {card.of}")
 
 

@@ -163,6 +163,8 @@ def _facts(report: Report) -> list[tuple[str, Html]]:
             ("Picture", _fact(f"{video.width_px} × {video.height_px}{rate}")),
             ("File", _fact(f"{video.codec}, {file_size(video.size_bytes)}")),
         ]
+        if query := manifest.settings.get("query"):
+            facts.append(("Asked for", _fact(f"“{query}”")))
     facts += [("Keyframes" if manifest else "Pictures", _fact(_counts(report))), ("Captions", _captions(report))]
     return [*facts, ("Made", _fact(date(manifest.created_utc)))] if manifest else facts
 

@@ -196,7 +196,8 @@ def _legend(stops: Sequence[Stop], dropped: Sequence[Candidate]) -> Html:
     bad = sum(candidate.decision.rule not in GOOD_ENOUGH for candidate in dropped)
     entries = [("key mark", plural(len(stops), "keyframe"))]
     if alike := len(dropped) - bad:
-        entries.append(("key tick", f"{alike} dropped as too alike"))
+        why = "less relevant" if any(candidate.relevance is not None for candidate in dropped) else "too alike"
+        entries.append(("key tick", f"{alike} dropped as {why}"))
     if bad:
         entries.append(("key tick bad", plural(bad, "bad candidate")))
     return tag("p", join(tag("span", tag("i", class_=kind), text) for kind, text in entries), class_="legend")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from vip.records import Rule
 
 RULES: dict[Rule, tuple[str, str]] = {
-    "pruned": ("Pruned", "sharp, but most like their neighbours"),
+    "pruned": ("Pruned", "good, but most like others or, where something was asked for, less relevant"),
     "duplicate": ("Duplicate", "the same picture as a neighbour"),
     "blurred": ("Blurred", "blurred against their surroundings"),
     "faded": ("Faded", "a pale copy of a neighbour, as in a fade"),
