@@ -65,8 +65,9 @@ Labels = Annotated[tuple[str, ...], BeforeValidator(_labels)]
 
 
 class ModelSettings(Settings):
-    """Where models run, and what they look for."""
+    """What finds objects, and where models run."""
 
+    detector: str = Field(default="opencv", description="What finds people and objects.")
     labels: Labels | None = Field(
         default=None, description="What open-vocabulary detectors look for: words with commas between them, or @FILE with one a line."
     )
@@ -86,7 +87,6 @@ class ExtractSettings(ModelSettings):
     sampler: str = Field(default="sync", description="How candidates are chosen.")
     pruner: str = Field(default="algorithm1", description="How candidates are thinned out to keyframes.")
     embedder: str = Field(default="auto", description="What compares frames.")
-    detector: str = Field(default="opencv", description="What finds people and objects.")
     text_weight: float = Field(
         default=0.5, ge=0, le=1, description="Share of the objects' text in the likeness of two frames; the picture has the rest."
     )
@@ -122,7 +122,6 @@ class CaptionSettings(ModelSettings):
 
     engine: str = Field(default="auto", description="Who describes: offline, openai:MODEL, or auto.")
     base_url: str | None = Field(default=None, description="Address of an OpenAI-compatible server.")
-    detector: str = Field(default="opencv", description="What finds people and objects in pictures that have no detections yet.")
 
 
 COMMANDS: dict[str, type[Settings]] = {"extract": ExtractSettings, "caption": CaptionSettings}

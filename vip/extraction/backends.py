@@ -105,10 +105,8 @@ def check_joint(embedder: Embedder, why: str | None = None) -> None:
         )
 
 
-def detector_for(settings: ModelSettings, name: str | None = None) -> Detector:
-    """The detector of the settings, or another one with its words, device and precision."""
-    chosen = name or getattr(settings, "detector")  # noqa: B009 - both kinds of settings have it
-    return registry.detector(chosen, labels=settings.labels, device=settings.device, precision=settings.precision)
+def detector_for(settings: ModelSettings) -> Detector:
+    return registry.detector(settings.detector, labels=settings.labels, device=settings.device, precision=settings.precision)
 
 
 def device_of(backend: Embedder | Detector) -> str:
