@@ -122,6 +122,7 @@ def test_a_checkpoint_of_an_architecture(tiny: Path, frames: list[np.ndarray]) -
         ("ViT-B-32/laion", 'has no weights "laion" for ViT-B-32'),
         ("ViT-B-32@no/such/file.pt", "There is no checkpoint no/such/file.pt"),
         ("ViT-M-16", "knows no weights for ViT-M-16"),
+        (str(Path(__file__).parent), "has no open_clip_config.json"),
     ],
 )
 def test_a_model_that_there_is_not(detail: str, said: str) -> None:
@@ -137,6 +138,12 @@ def test_a_checkpoint_of_another_architecture_is_one_sentence(tiny: Path) -> Non
         OpenClipEmbedder(f"tiny-clip@{tiny}", device="cpu")
     assert len(str(caught.value)) < 600
     assert "\n" not in str(caught.value)
+
+
+def test_a_checkpoint_of_another_kind_of_model_is_one_sentence(tiny: Path) -> None:
+    torch.save(clip_models.model(clip_models.SIGLIP, "siglip").state_dict(), tiny)
+    with pytest.raises(BackendError, match=r"holds no weights of tiny-clip \(its tensors have other names\)"):
+        OpenClipEmbedder(f"tiny-clip@{tiny}", device="cpu")
 
 
 @pytest.mark.parametrize("data", [b"", b"no weights at all", b"PK\x03\x04 half a file"])

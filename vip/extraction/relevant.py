@@ -6,7 +6,8 @@ spread. Relevance is the cosine of picture and question, scaled to [0, 1] over t
 
     stands out: mean of the n most relevant - mean of all > 0.8;   at most 5 halvings
 
-Ours: stretches are halved in time, not in number of candidates, and a half that has too few leaves its share to the other.
+Ours: a stretch is judged by as many frames as it would get (in the authors' code by as many as the whole video gets) and halved
+in time, not in number of candidates; a half that has too few leaves its share to the other.
 """
 
 from __future__ import annotations

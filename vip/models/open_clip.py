@@ -124,6 +124,10 @@ def _source(detail: str, open_clip: Any) -> Source:
     """
     if (Path(detail) / "open_clip_config.json").is_file():
         return Source(f"local-dir:{detail}")
+    if Path(detail).is_dir():
+        raise BackendError(
+            f"The folder {detail} has no open_clip_config.json. Give one that open_clip saved, or --embedder clip:ARCH@FILE."
+        )
     head, at, path = detail.partition("@")
     arch, _, tag = head.partition("/")
     known = open_clip.list_models()
@@ -168,10 +172,13 @@ def _loaded(source: Source, open_clip: Any, precision: str) -> tuple[Any, Any]:
         if weights is not None:
             open_clip.load_checkpoint(model, str(weights))
     except Exception as exc:  # each format of checkpoints fails in ways of its own
-        raise BackendError(
-            f"{weights or source} holds no weights of {source.arch} ({hub.first_line(exc)}). {_other_weights(source)}"
-        ) from exc
+        raise BackendError(f"{weights or source} holds no weights of {source.arch} ({_why(exc)}). {_other_weights(source)}") from exc
     return model.eval(), tokenizer
+
+
+def _why(exc: Exception) -> str:
+    """Why a checkpoint cannot be loaded; where tensors that open_clip looks for are missing, it stumbles over their absence."""
+    return "its tensors have other names" if isinstance(exc, AttributeError | KeyError | TypeError) else hub.first_line(exc)
 
 
 def _other_weights(source: Source) -> str:
