@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -99,6 +101,26 @@ def test_a_picture_that_a_detector_knows_nothing_about_stays_unknown(looks: list
             return [None for _ in images]
 
     assert seek(looks[:1], {0}, Forgetful(), advance=lambda: None)[0].detections is None
+
+
+@pytest.mark.parametrize(("device", "threads"), [("cpu in fp32", 1), (None, 2)])
+def test_a_model_is_asked_by_one_thread_and_others_by_all(
+    device: str | None, threads: int, looks: list[Look], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    asking: set[int] = set()
+
+    class Slow(CupDetector):
+        def detect(self, images: Sequence[Image], where: object = ()) -> list[list[Detection] | None]:
+            asking.add(threading.get_ident())
+            time.sleep(0.02)
+            return super().detect(images)
+
+    detector = Slow()
+    if device:
+        monkeypatch.setattr(detector, "device", device, raising=False)
+    seek(looks, range(len(looks)), detector, advance=lambda: None)
+    assert len(asking) == threads
 
 
 def test_faces_are_found_in_the_smaller_pictures_as_in_the_frames(face: Image) -> None:

@@ -34,7 +34,8 @@ def seek(looks: Sequence[Look], wanted: Collection[int], detector: Detector, *, 
         return [None if rows is None else tuple(rows) for rows in found]
 
     batches = [todo[start : start + size] for start in range(0, len(todo), size)]
-    with ThreadPoolExecutor((os.cpu_count() or 1) if size == 1 else 1) as pool:  # a model has threads of its own
+    threads = 1 if hasattr(detector, "device") else os.cpu_count() or 1  # a model has threads of its own
+    with ThreadPoolExecutor(threads) as pool:
         found = [rows for batch in pool.map(searched, batches) for rows in batch]
     rows_of = dict(zip(todo, found, strict=True))
     return [replace(look, detections=rows_of.get(index, look.detections), picture=b"") for index, look in enumerate(looks)]

@@ -32,11 +32,11 @@ class TransformersDetector(ABC):
 
     def __init__(self, name: str, model: Any, processor: Any, hardware: Hardware, *, batch: int) -> None:
         self.name = f"transformers:{name}"
-        self.batch = batch
+        self.batch = 1 if hardware.device == "cpu" else batch  # on the CPU more at once take more memory and no less time
         self.device = str(hardware)
         self.side_px = side_px(processor)
         self._model, self._processor, self._hardware = model, processor, hardware
-        self._batches = Batches(batch, f"The model {name}")
+        self._batches = Batches(self.batch, f"The model {name}")
         self._lock = Lock()
 
     def detect(self, images: Sequence[Image], where: Sequence[Where] = ()) -> list[list[Detection] | None]:
