@@ -13,6 +13,7 @@ import pytest
 import vip
 from tests.clips import SAMPLE
 from tests.models import clip_models
+from vip import registry
 from vip.errors import BackendError, InputError, UsageError
 from vip.models.open_clip import OpenClipEmbedder
 from vip.records import Image, Vectors
@@ -53,7 +54,8 @@ def test_a_run_says_which_model_saw_it_and_where(clip: str, tmp_path: Path) -> N
     run = vip.extract(SAMPLE, out=tmp_path / "run", embedder=clip, device="cpu", precision="fp32", keyframes=6)
     assert run.manifest is not None
     assert run.embeddings is not None
-    assert run.manifest.backends["embedder"] == run.embeddings.model == clip
+    assert run.manifest.backends["embedder"] == clip
+    assert run.embeddings.model.startswith(f"{clip}, ")
     assert run.manifest.device == "embedder cpu in fp32, detector cpu"
     assert run.embeddings.image.shape == run.embeddings.text.shape == (len(run.candidates), 24)
     np.testing.assert_allclose(np.linalg.norm(run.embeddings.image, axis=1), 1, atol=1e-5)
@@ -100,6 +102,19 @@ def test_a_run_that_is_replaced_shows_the_model_only_what_is_new(clip: str, seen
     assert seen == []
     vip.extract(SAMPLE, out=tmp_path / "run", embedder=clip, keyframes=24, precision="fp32", overwrite=True)
     assert len(seen) >= len(second.candidates), "another precision is another model"
+
+
+def test_weights_that_changed_under_the_same_name_are_other_weights(seen: list[object], tmp_path: Path) -> None:
+    folder = clip_models.folder(tmp_path / "clip", "clip")
+    run = vip.extract(SAMPLE, out=tmp_path / "run", embedder=f"clip:{folder}", keyframes=4)
+    registry._loaded.clear()  # as in another process
+    os.utime(folder / "open_clip_model.safetensors", ns=(1, 1))
+    with pytest.raises(InputError, match=r"The weights of clip:.* have changed since .* Run `vip extract VIDEO --overwrite`"):
+        vip.rechoose(run, out=tmp_path / "other", query="a dog")
+    seen.clear()
+    again = vip.extract(SAMPLE, out=tmp_path / "run", embedder=f"clip:{folder}", keyframes=4, pruner="k-center", overwrite=True)
+    assert len(seen) >= len(again.candidates)
+    registry._loaded.clear()
 
 
 @pytest.mark.parametrize("weight", [0.0, 1.0])

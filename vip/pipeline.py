@@ -223,7 +223,8 @@ def _known(video: Source, folder: Path, settings: ExtractSettings, backends: Bac
         manifest = run.manifest
         if manifest is None or not same_file(manifest.video, video) or manifest.settings.get("stream") != settings.stream:
             return NOTHING_KNOWN
-        same_model = manifest.backends.get("embedder") == backends.embedder.name and manifest.device == backends.device
+        embeddings = run.embeddings
+        same_model = embeddings and embeddings.model == choose.identity_of(backends.embedder) and manifest.device == backends.device
         return known_of(run) if same_model else NOTHING_KNOWN
     except StoreError:
         return NOTHING_KNOWN

@@ -154,7 +154,8 @@ class Embedder(Protocol):
     - `joint_space = True`: the cosine of a picture and a text says how well they fit, as with CLIP;
     - `batch`: how many pictures it takes at once with profit (1 where it does not say);
     - `prepare(image) -> Image`: the picture as small as it takes it; it then gets that instead of one with a longest side of 640;
-    - `device`: where it runs (`cpu` where it does not say).
+    - `device`: where it runs (`cpu` where it does not say);
+    - `identity`: what tells its vectors from those of other weights (its name where it does not say).
     """
 
     name: str

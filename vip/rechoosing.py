@@ -10,6 +10,7 @@ from vip import registry, store
 from vip.config import ExtractSettings, from_keywords
 from vip.errors import InputError, UsageError
 from vip.extraction.backends import check_joint, pruner_for
+from vip.extraction.choose import identity_of
 from vip.extraction.decide import CHOSEN, Seen, decide
 from vip.extraction.relevant import relevance_of
 from vip.extraction.seen import looks_of
@@ -107,6 +108,10 @@ def _relevance(old: Run, seen: Seen, settings: ExtractSettings) -> list[float] |
         return known
     loaded = registry.embedder(seen.backends["embedder"], device=settings.device, precision=settings.precision)
     check_joint(loaded)
+    if identity_of(loaded) != seen.embeddings.model:
+        raise InputError(
+            f"The weights of {loaded.name} have changed since {old.folder} was made. Run `vip extract VIDEO --overwrite` to make it again."
+        )
     return relevance_of(seen.embeddings, settings.query, loaded)
 
 

@@ -31,7 +31,7 @@ def test_several_videos_are_looked_at_with_one_model_for_one_question(model: str
     for name in ("a", "b"):
         run = Run(videos / "runs" / f"{name}.vip")
         assert run.embeddings is not None
-        assert run.embeddings.model == model
+        assert run.embeddings.model.startswith(model)
         assert all(row.relevance is not None for row in run.candidates)
 
 

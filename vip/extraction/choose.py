@@ -42,8 +42,15 @@ def embed(looks: Sequence[Look], embedder: Embedder, known: Mapping[str, Vector]
     new = sorted(set(texts) - set(vectors))
     vectors.update(zip(new, embedder.embed_texts(new), strict=True))
     return Embeddings(
-        np.array([look.vector for look in looks], np.float32), np.array([vectors[text] for text in texts], np.float32), embedder.name
+        np.array([look.vector for look in looks], np.float32),
+        np.array([vectors[text] for text in texts], np.float32),
+        identity_of(embedder),
     )
+
+
+def identity_of(embedder: Embedder) -> str:
+    """What tells the vectors of this embedder from those of others, also of other weights under its name."""
+    return str(getattr(embedder, "identity", embedder.name))
 
 
 def bad_frames(looks: Sequence[Look], min_sharpness: float | None) -> dict[int, Decision]:

@@ -48,6 +48,12 @@ class Source:
             return f"{self.arch}/{self.tag}"
         return self.arch.removeprefix("local-dir:") if self.checkpoint is None else f"{self.arch}@{self.checkpoint}"
 
+    def state(self) -> str:
+        """Size and time of the user's own files, which may change under the same name; empty for weights of a tag."""
+        own = [self.checkpoint] if self.checkpoint else sorted(Path(self.arch.removeprefix("local-dir:")).glob("open_clip_*"))
+        states = [path.stat() for path in own if path is not None and self.tag is None]
+        return "".join(f", {state.st_size} bytes of {state.st_mtime_ns}" for state in states)
+
 
 class OpenClipEmbedder:
     """Pictures and texts to vectors of one space."""
@@ -60,6 +66,7 @@ class OpenClipEmbedder:
         source = _source(detail or DEFAULT, open_clip)
         self._hardware: Hardware = choose(device, precision)
         self.name, self.device = f"clip:{source}", str(self._hardware)
+        self.identity = f"{self.name}{source.state()}"
         with _quiet(), one_thread():
             self._model, self._tokenizer = _loaded(source, open_clip, self._hardware.precision)
         self._preprocessing = Preprocessing(open_clip.get_model_preprocess_cfg(self._model))
