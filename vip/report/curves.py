@@ -87,7 +87,8 @@ def similarity_curve(candidates: Sequence[Candidate], embeddings: Embeddings) ->
         Point(row.time_s, float(cosine), kind_of(row), f"{_what(row)}, similarity to the one before {cosine:.3f}")
         for row, cosine in zip(decoded[1:], consecutive_cosines(embeddings.image), strict=False)
     ]
-    explanation = f"Cosine of each candidate to the one before it, measured by {embeddings.model.partition(", ")[0]}. Low means that the scene changed."
+    embedder = embeddings.model.partition(", ")[0]  # without the state of its weights
+    explanation = f"Cosine of each candidate to the one before it, measured by {embedder}. Low means that the scene changed."
     return Curve("Similarity", explanation, _in_order(points), base=0.9)
 
 
