@@ -475,6 +475,13 @@ def test_damaged_folders_are_one_sentence(name: str, harm: str, model: Model, tm
     assert len(str(caught.value)) < 500
 
 
+def test_without_the_extra_nothing_of_it_is_needed_to_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("torch", "transformers", "huggingface_hub", "huggingface_hub.utils"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(BackendError, match=r"pip install 'vip-keyframes\[transformers\]'"):
+        registry.detector("transformers:a/b")
+
+
 def test_it_needs_a_model() -> None:
     with pytest.raises(BackendError, match="transformers:PekingU/rtdetr_r50vd"):
         registry.detector("transformers")

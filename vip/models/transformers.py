@@ -30,8 +30,8 @@ def transformers_detector(
     """
     if detail is None:
         raise BackendError("The detector transformers needs a model: --detector transformers:PekingU/rtdetr_r50vd.")
-    hub.quiet_unless_terminal()
     _refuse_missing_packages()
+    hub.quiet_unless_terminal()
     hardware = _hardware(device, precision)
 
     from vip.models.transformers_files import ModelFiles
