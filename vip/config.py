@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from vip.clock import clock, seconds_of
 from vip.errors import UsageError, did_you_mean
@@ -58,9 +58,16 @@ def _labels(value: Any) -> Any:
     return kept
 
 
+def _sentence(value: str) -> str:
+    if not value.strip():
+        raise ValueError("it is empty; write what is looked for, such as 'a dog catches a frisbee', or leave it out")
+    return value
+
+
 Count = Annotated[int, Field(ge=1, le=100_000)]
 CountOrAuto = Annotated[Count | Literal["auto"], BeforeValidator(_number_or_auto)]
 Time = Annotated[float, BeforeValidator(_time), Field(allow_inf_nan=False)]
+Sentence = Annotated[str, AfterValidator(_sentence)]
 Labels = Annotated[tuple[str, ...], BeforeValidator(_labels)]
 
 
@@ -90,7 +97,7 @@ class ExtractSettings(ModelSettings):
     text_weight: float = Field(
         default=0.5, ge=0, le=1, description="Share of the objects' text in the likeness of two frames; the picture has the rest."
     )
-    query: str | None = Field(default=None, description="Keep what is relevant to this sentence, spread over the video.")
+    query: Sentence | None = Field(default=None, description="Keep what is relevant to this sentence, spread over the video.")
     min_objects: int = Field(default=0, ge=0, description="Drop frames in which fewer objects are found.")
     min_sharpness: float | None = Field(
         default=None, ge=0, allow_inf_nan=False, description="Least variance of the Laplacian, whatever the surroundings."

@@ -127,7 +127,7 @@ def earlier(folder: Path, named: Source, settings: ExtractSettings, overwrite: b
         if overwrite:
             return None
         raise
-    had, wanted = with_defaults(manifest.settings), settings.model_dump(mode="json")
+    had, wanted = _with_defaults(manifest.settings), settings.model_dump(mode="json")
     other = [f"{key} {had.get(key)}, now {value}" for key, value in wanted.items() if had.get(key) != value]
     if manifest.chosen_from != origin:
         other.append(_candidates_of(manifest.chosen_from))
@@ -141,7 +141,7 @@ def earlier(folder: Path, named: Source, settings: ExtractSettings, overwrite: b
     return None
 
 
-def with_defaults(settings: dict[str, Any]) -> dict[str, Any]:
+def _with_defaults(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings of a manifest, with the defaults of those that vip did not have yet."""
     return {**ExtractSettings().model_dump(mode="json"), **settings}
 

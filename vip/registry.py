@@ -101,7 +101,7 @@ def _create(kind: Kind, name: str, **settings: Any) -> Any:
 
 def models() -> list[tuple[str, str, bool, str]]:
     """Of the models behind embedders and detectors: group, name, whether it works here, and what to do about it. Takes seconds."""
-    return [tuple(row) for row in importlib.import_module(MODELS).rows()]
+    return list(importlib.import_module(MODELS).rows())
 
 
 def sampler(name: str) -> Sampler:

@@ -92,6 +92,7 @@ USAGE = [
     ("extract video.mp4 --min-sharpness -1", ["--min-sharpness = -1"]),
     ("extract video.mp4 --min-sharpness nan", ["--min-sharpness = nan"]),
     ("extract video.mp4 --text-weight 2", ["--text-weight = '2'", "less than or equal to 1"]),
+    ("extract video.mp4 --query \xa0", ["--query = ' ': it is empty; write what is looked for"]),
     ("extract video.mp4 --min-objects -1", ["--min-objects = '-1'"]),
     ("extract video.mp4 --candidates 3 -o new", ["--candidates 3 is less than the 12 keyframes wanted"]),
     ("extract video.mp4 --precision int8", ["--precision = 'int8'", "'fp32', 'bf16' or 'fp16'"]),

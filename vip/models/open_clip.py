@@ -70,7 +70,7 @@ class OpenClipEmbedder:
         with _quiet(), one_thread():
             self._model, self._tokenizer = _loaded(source, open_clip, self._hardware.precision)
         self._preprocessing = Preprocessing(open_clip.get_model_preprocess_cfg(self._model))
-        self.dim = int(_width(source, open_clip))
+        self.dim = int(_config(source, open_clip)["embed_dim"])
         self.batch = BATCH[self._hardware.device.partition(":")[0]]
         self._images, self._texts = Batches(self.batch, self.name), Batches(TEXTS_PER_BATCH, self.name)
         self._lock, self._there = Lock(), False
@@ -229,10 +229,6 @@ def _config(source: Source, open_clip: Any) -> dict[str, Any]:
         raise BackendError(
             f"{path} is no configuration of open_clip ({hub.first_line(exc)}). Save the model again with open_clip."
         ) from exc
-
-
-def _width(source: Source, open_clip: Any) -> int:
-    return int(_config(source, open_clip)["embed_dim"])
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import NamedTuple
 
 from vip.errors import BackendError
 from vip.models import clip_weights, hub
@@ -19,13 +18,8 @@ DETECTORS = {
 """A usual model of each kind that `transformers:MODEL` reads."""
 
 
-class Row(NamedTuple):
-    """One thing that works or does not, and what to do about it."""
-
-    group: str
-    name: str
-    works: bool
-    detail: str
+Row = tuple[str, str, bool, str]
+"""Group, name, whether it works here, and what to say about it."""
 
 
 def rows() -> Iterator[Row]:
@@ -34,16 +28,16 @@ def rows() -> Iterator[Row]:
     why_not = hub.why_not() if clip or transformers else None
     if clip:
         there = clip_weights.in_cache(clip_weights.DEFAULT_PRETRAINED) is not None
-        yield Row("model", "clip", there or why_not is None, f"ViT-B-32, {_where(there, why_not)}")
+        yield ("model", "clip", there or why_not is None, f"ViT-B-32, {_where(there, why_not)}")
     else:
-        yield Row("model", "clip", False, "not installed: pip install 'vip-keyframes[clip]'")
+        yield ("model", "clip", False, "not installed: pip install 'vip-keyframes[clip]'")
     for kind, name in DETECTORS.items() if transformers else ():
         there = hub.cached(name, "config.json") is not None
-        yield Row("model", kind, there or why_not is None, f"transformers:{name}, {_where(there, why_not)}")
+        yield ("model", kind, there or why_not is None, f"transformers:{name}, {_where(there, why_not)}")
     if not transformers:
-        yield Row("model", "transformers:MODEL", False, "not installed: pip install 'vip-keyframes[transformers]'")
+        yield ("model", "transformers:MODEL", False, "not installed: pip install 'vip-keyframes[transformers]'")
     if clip or transformers:
-        yield Row("model", "hub", why_not is None, why_not or "answers")
+        yield ("model", "hub", why_not is None, why_not or "answers")
         yield _device()
 
 
@@ -59,5 +53,5 @@ def _device() -> Row:
     try:
         hardware = choose("auto", "auto")
     except (BackendError, ImportError) as exc:
-        return Row("model", "device", False, str(exc))
-    return Row("model", "device", True, f"models run on {hardware}")
+        return ("model", "device", False, str(exc))
+    return ("model", "device", True, f"models run on {hardware}")
