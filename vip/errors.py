@@ -4,7 +4,8 @@
     ├── UsageError        2  a bad option, a misspelt setting, a run folder of other settings
     ├── InputError        3  a file that is missing, unreadable, or shows nothing
     ├── BackendError      4  a backend that is unknown, not installed, or lacks weights or device
-    ├── EngineError       5  the model's server: authentication, rate limit, time-out, gone
+    ├── EngineError       5  the model's server: authentication, rate limit, time-out, gone; a budget that is spent
+    │   └── BusyError        one try that failed for a reason that may pass
     ├── ReplyError        6  the model's answer: refused, cut off, does not fit the schema
     ├── StoreError        7  the run folder: corrupt, newer schema, unwritable, disk full
     └── SomeFailedError   8  some items failed, the rest is done; failures.jsonl says which and why
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 
 class VipError(Exception):
@@ -50,10 +51,45 @@ class EngineError(VipError):
     exit_code = 5
 
 
+BusyKind = Literal["rate_limit", "server", "timeout", "connection"]
+
+
+class BusyError(EngineError):
+    """The server did not answer this time and may the next. Raised by an engine for one try; whoever asks tries again.
+
+    Args:
+        kind: asked too much, its fault (5xx), too slow, or the way there.
+        retry_after_s: how long the server asks to wait; None where it does not say.
+    """
+
+    def __init__(self, message: str, *, kind: BusyKind, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.retry_after_s = retry_after_s
+
+
+ReplyKind = Literal["refusal", "length", "content_filter", "schema", "empty", "broken", "picture", "too_large"]
+WORTH_ANOTHER_TRY: frozenset[ReplyKind] = frozenset({"refusal", "length", "schema", "empty", "broken"})
+
+
 class ReplyError(VipError):
-    """The model answered, but the answer cannot be used: refused, cut off, outside the schema. Costs one item."""
+    """The model answered, but the answer cannot be used. Costs one item.
+
+    Args:
+        kind: refused, cut off by the token limit, filtered, outside the schema, empty, not whole, or a picture or a request
+            that the server does not take; None where several items failed for several reasons.
+        tokens_in, tokens_out: what the answer cost all the same, where the server says.
+    """
 
     exit_code = 6
+
+    def __init__(
+        self, message: str, *, kind: ReplyKind | None = None, tokens_in: int | None = None, tokens_out: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.tokens_in = tokens_in
+        self.tokens_out = tokens_out
 
 
 class StoreError(VipError):

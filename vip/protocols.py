@@ -237,17 +237,32 @@ class Picture:
         return f"Picture({self.media_type}, {len(self.data)} bytes)"
 
 
+Stage = Literal["topic", "caption", "describe", "structure", "verify"]
+"""Which question of section 3.2 is asked; the prompts have the same names, and `direct` asks for `describe` and `structure` in one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One question to an engine."""
 
-    stage: Literal["describe", "structure"]
+    stage: Stage
     prompt: str
-    facts: Facts
+    facts: Facts | None = None
+    """What was measured; only for engines that state `measures = True`."""
     pictures: tuple[Picture, ...] = ()
     schema: dict[str, Any] | None = None
     """JSON schema that the reply's text must fit; None for free text."""
     max_tokens: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimits:
+    """What a server says, in the headers of an answer, of what is left before it refuses; None where it does not say."""
+
+    requests_left: int | None = None
+    requests_reset_s: float | None = None
+    tokens_left: int | None = None
+    tokens_reset_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,10 +273,21 @@ class Reply:
     model: str
     tokens_in: int | None = None
     tokens_out: int | None = None
+    limits: RateLimits | None = None
 
 
 class Engine(Protocol):
-    """A language or vision-language model behind an API or in the process."""
+    """A language or vision-language model behind an API or in the process.
+
+    It answers several callers at once and tries once: who asks it tries again, see `vip.asking`. An engine may state
+    - `measures = True`: it describes what was measured (`Request.facts`) instead of what it sees;
+    - `sees = False`: it takes no pictures, only text;
+    - `keeps = False`: its answers cost nothing and need not be kept for later runs;
+    - `address`: the server behind it, without login and query (the name alone tells engines apart where it does not say);
+    - `parameters`: what else its answers depend on, for the record and for knowing an answer again;
+    - `in_flight`: how many requests it takes at once with profit (found out where it does not say);
+    - `languages`: those it can answer in (any where it does not say).
+    """
 
     name: str
     """As a user would name it: `offline`, `openai:gpt-5-mini-2025-08-07`."""
@@ -270,6 +296,7 @@ class Engine(Protocol):
         """Answer one request.
 
         Raises:
+            BusyError: not this time, maybe the next.
             EngineError: the model cannot be asked; trying the other items is pointless.
             ReplyError: this answer cannot be used; the others may be.
         """

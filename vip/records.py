@@ -265,6 +265,33 @@ class Call(Part):
     usd: float | None
     latency_s: float
     created_utc: str
+    cached: bool = False
+    """The answer was there from an earlier question of the same content, and cost nothing."""
+
+
+class Check(Part):
+    """One claim of a description, held against its own frame."""
+
+    field: Literal["focus", "action", "mood", "objects", "setting"]
+    claim: str
+    """The field's text; of `objects` one name."""
+    verdict: Literal["supported", "unsupported", "unchecked"]
+    by: tuple[str, ...] = ()
+    """Who decided: the embedder, the detector."""
+    similarity: float | None = None
+    """Cosine of the claim and its own frame."""
+    baseline: float | None = None
+    """Mean cosine of what does not belong together: this claim with the other frames, and the others' claims with this frame."""
+    after: str | None = None
+    """What a second look made of it: another text, or "" where it is not there at all. None where there was none."""
+
+
+class Verification(Part):
+    """What `--verify` found."""
+
+    checks: tuple[Check, ...]
+    before: Famous | None = None
+    """FAMOuS before the second look corrected it; None where nothing was corrected."""
 
 
 class Description(Record):
@@ -275,9 +302,13 @@ class Description(Record):
     engine: str
     """Engine and model, as a user would name them: `offline`, `openai:gpt-5-mini-2025-08-07`."""
     grounding: tuple[str, ...]
-    """What was measured or detected and given to the engine as ground to stand on."""
+    """What was detected, or is to be expected from the topic, or was measured, and given to the engine as ground to stand on."""
+    caption: str | None = None
+    """The overall caption that the recipe `paper` starts from."""
     dense_caption: str
     famous: Famous
+    verification: Verification | None = None
+    """None where nobody held the description against its frame."""
     calls: tuple[Call, ...]
 
 

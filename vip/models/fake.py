@@ -31,9 +31,7 @@ class FakeEngine:
             raise EngineError("The fake engine does not accept its key. Use --engine fake to make it answer.")
         if self.detail == "refuse":
             raise ReplyError("The fake engine refused to answer. Use --engine fake to make it answer.")
-        facts = request.facts
-        when = "" if facts.time_s is None else f" at {facts.time_s:.1f} s"
-        text = f"Made up by the fake engine for a picture of {facts.width_px}x{facts.height_px}{when}."
+        text = f"Made up by the fake engine for {'a picture' if request.pictures else 'a text'}."
         if request.schema is not None:
             text = Famous(focus=text, action="made up", mood="made up", objects=("made up",), setting="made up").model_dump_json()
         if self.detail == "badjson" and request.schema is not None:

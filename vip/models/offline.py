@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
-from vip.errors import BackendError
+from vip.errors import BackendError, EngineError
 from vip.protocols import Facts, Reply, Request, ViewChange
 from vip.records import Detection, Famous, Quality
 
@@ -46,6 +46,9 @@ class OfflineEngine:
     """Renders facts; the same facts give the same words."""
 
     name = "offline"
+    measures = True
+    keeps = False
+    languages = ("en",)
 
     def __init__(self, detail: str | None, *, base_url: str | None = None) -> None:
         if detail is not None:
@@ -53,6 +56,8 @@ class OfflineEngine:
 
     async def generate(self, request: Request) -> Reply:
         """The caption, or for the stage `structure` FAMOuS as JSON."""
+        if request.facts is None:
+            raise EngineError("The engine offline describes what was measured, and nothing was. Give it the facts of the picture.")
         text = caption(request.facts) if request.stage == "describe" else famous(request.facts).model_dump_json()
         return Reply(text, model=self.name)
 
