@@ -1,22 +1,32 @@
-"""A real HTTP server on localhost that speaks the OpenAI chat completions, and can be told to misbehave.
+"""A real HTTP server on localhost that speaks the OpenAI chat completions and batches, and can be told to misbehave.
 
-    with ApiServer("refusal") as server:
+    with ApiServer("refusal", "ok") as server:
         OpenAIEngine("tiny-vlm", base_url=server.base_url)
 
-Each request takes the next of the given behaviours; the last one repeats. `server.requests` is what was asked.
+It is a process of its own, so that it takes no time from what is tested, and ends with the process that started it.
+Each chat request takes the next of the given behaviours; the last one repeats. `server.requests` is what was asked.
 """
 
 from __future__ import annotations
 
 import json
-import socket
+import subprocess
+import sys
+from contextlib import suppress
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from queue import Queue
 from threading import Lock, Thread
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
-CAPTION = "A made-up caption from the test server."
-FAMOUS = {"focus": "a test", "action": "not determined", "mood": "calm", "objects": ["a box"], "setting": "a room"}
+from tests.api.answers import CAPTION, CUT, FAMOUS
+from tests.api.chats import BEHAVIOURS, KEPT, Options, Stats
+
+__all__ = ["BEHAVIOURS", "CAPTION", "CUT", "FAMOUS", "KEPT", "ApiServer", "Asked", "Stats"]
+
+ROOT = Path(__file__).parents[1]
+COMMAND = (sys.executable, "-S", "-m", "tests.api.process")  # -S: the standard library is all it needs, and starts fast
+PATIENCE_S = 60
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,7 @@ class Asked:
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
+    behaviour: str = "ok"
 
     @property
     def text(self) -> str:
@@ -32,112 +43,138 @@ class Asked:
 
 
 class ApiServer:
-    """Behaviours: `ok`, an HTTP status (`401`, `404`, `429`, `500`, …), `quota`, `filtered_picture`, `drop`, `half_json`,
-    `page`, `no_choices`, `empty`, `length`, `content_filter`, `refusal`, `wrong_schema`, `half_reply`, `fenced`, `thinking`,
-    `no_schema` (rejects json_schema), `no_format` (rejects every response_format).
+    """Behaviours of a chat request; `models=` takes those marked with * as well, for the page of models.
+
+    - HTTP: a status* (`401`, `429`, `500`, …); `quota`* and `filtered_picture`, errors with a code; `busy`*, a 503 that says
+      how long to wait; `drop`*, closed without an answer; `reset`, closed in the middle of the answer; `late`, the answer after
+      `late_s`; `half_json`*; `page`*, a web page; `nonsense`* and `nonsense_stream`*, 200 with random bytes
+    - parameters: `no_schema` rejects json_schema, `no_format` every response_format, `max_tokens_unknown` max_tokens
+    - answers: `ok`, `no_choices`, `empty`, `length`, `content_filter`, `refusal`, `wrong_schema`, `outside_schema` (lacks a
+      key), `not_enforced` (prose in the place of JSON), `half_reply`, `fenced`, `thinking`
+
+    `ok` answers JSON made from the schema that is asked for, in the request or in words, and else CAPTION. The JSON names
+    the picture that was shown (`mood of picture 0123456789ab`, from its SHA-256), or the one that the prompt names so; where
+    there is none, a schema with the title Famous gives FAMOUS.
     """
 
-    def __init__(self, *behaviours: str, models: tuple[str, ...] | str | None = ("tiny-vlm", "big-vlm")) -> None:
-        """`models`: what /v1/models lists; a behaviour instead of a tuple makes that page misbehave."""
-        self.behaviours = list(behaviours) or ["ok"]
-        self.models = models
-        self.requests: list[Asked] = []
-        self.lock = Lock()
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"api": self}))
-        self.http.daemon_threads = True
-        self.base_url = f"http://127.0.0.1:{self.http.server_port}/v1"
+    def __init__(self, *behaviours: str, **options: Any) -> None:
+        """Set up the server, which starts with the `with` block.
+
+        Args:
+            models: what /v1/models lists; a behaviour instead of a tuple makes that page misbehave.
+            mix: behaviour -> share of the chat requests that get it where the last behaviour repeats (`{"500": 0.05}`); decided
+                by `seed`, the content of the request and how often it came, so that another try may go well.
+            delay_s: how long every answer to a chat takes. `late_s`: how much longer `late` takes.
+            at_most: chats in flight; more get 429.
+            retry_after: seconds in the Retry-After of 429 and 503; else answers say `retry-after-ms: 1`.
+            headers: added to each answer.
+            key: the only API key that is let in.
+            usage: tokens in and out of each answer; None: it does not say.
+            marks: captions name their picture too.
+            batch_s: how long a batch takes. `batch_fails`: its status becomes `failed`. `batch_expires_after`: so many rows are
+                done, the others expire. `batch_queue`: rows that may be in progress at once; a batch beyond fails with
+                token_limit_exceeded. `batch_rows`, `file_bytes`: the limits of a batch.
+
+        Raises:
+            ValueError: there is no such behaviour.
+        """
+        self.options = {"behaviours": behaviours, **options}
+        Options(**self.options)
+        self.base_url = ""
+        self._requests: list[Asked] = []
+        self._stats: Stats | None = None
+        self._asking, self._reading, self._writing = Lock(), Lock(), Lock()
+        self._results: Queue[dict[str, Any]] = Queue()
 
     def __enter__(self) -> Self:
-        self.thread = Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
-        self.thread.start()
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "encoding": "utf-8"}
+        self._process = subprocess.Popen(COMMAND, cwd=ROOT, **pipes)
+        self._listener = Thread(target=self._listen, daemon=True)
+        self._listener.start()
+        self.set(**self.options)
+        self.base_url = f"http://127.0.0.1:{self._command('up')}/v1"
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self.http.shutdown()
-        self.thread.join()
-        self.http.server_close()
+        try:
+            self._requests, self._stats = self.requests, self.stats()
+        finally:
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            self._process.stdin.close()
+            try:
+                self._process.wait(PATIENCE_S)
+            finally:
+                self._process.kill()
+                self._listener.join()
+                self._process.stdout.close()
+
+    # ------------------------------------------------------------ what it was asked
+
+    @property
+    def requests(self) -> list[Asked]:
+        """All of them, in order; from the 201st on without the data of pictures."""
+        with self._reading:
+            while self._stats is None:
+                rows = self._command("requests", start=len(self._requests))
+                self._requests += [Asked(**row) for row in rows]
+                if not rows:
+                    break
+            return list(self._requests)
 
     @property
     def chats(self) -> list[Asked]:
         return [asked for asked in self.requests if asked.path.endswith("/chat/completions")]
 
+    def stats(self) -> Stats:
+        return self._stats or Stats(**self._command("stats"))
+
+    # ------------------------------------------------------------ what it is told
+
+    def set(self, *, behaviours: tuple[str, ...] | list[str] | None = None, **options: Any) -> None:
+        """Change options, as in the constructor, while it runs."""
+        given = {} if behaviours is None else {"behaviours": list(behaviours)}
+        asks = type(self).next_behaviour is not ApiServer.next_behaviour
+        self._command("set", options={**options, **given, "asks": asks})
+
+    def kill(self) -> None:
+        """Go away: connections break, new ones are refused. What was asked and uploaded is not forgotten."""
+        self._command("down")
+
+    def restart(self) -> None:
+        """Come back at the same address."""
+        self._command("up")
+
     def next_behaviour(self, asked: Asked) -> str:
-        with self.lock:
-            self.requests.append(asked)
-            if not asked.path.endswith("/chat/completions"):
-                return self.models if isinstance(self.models, str) else "ok"
-            return self.behaviours.pop(0) if len(self.behaviours) > 1 else self.behaviours[0]
+        """How to behave. A subclass that overrides it is asked about every chat, in a thread of this process."""
+        return asked.behaviour
 
+    # ------------------------------------------------------------ the pipe to the process
 
-class _Handler(BaseHTTPRequestHandler):
-    api: ClassVar[ApiServer]
+    def _command(self, name: str, **told: Any) -> Any:
+        with self._asking:
+            self._write({"do": name, **told})
+            result = self._results.get(timeout=PATIENCE_S)
+        if "error" in result:
+            raise ValueError(result["error"])
+        return result["result"]
 
-    def do_GET(self) -> None:
-        self.serve({})
+    def _write(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        with self._writing:
+            self._process.stdin.write(json.dumps(message) + "\n")
+            self._process.stdin.flush()
 
-    def do_POST(self) -> None:
-        self.serve(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            message = json.loads(line)
+            if "ask" in message:
+                Thread(target=self._decide, args=(message["number"], Asked(**message["ask"])), daemon=True).start()
+            else:
+                self._results.put(message)
+        self._results.put({"error": "The server has ended."})
 
-    def serve(self, body: dict[str, Any]) -> None:
-        asked = Asked(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
-        behaviour = self.api.next_behaviour(asked)
-        form = body.get("response_format", {}).get("type")
-        if behaviour == "drop":
-            self.connection.shutdown(socket.SHUT_RDWR)
-            self.close_connection = True
-        elif behaviour == "half_json":
-            self.answer(200, b'{"id": "chatcmpl-1", "choices": [{"mess')
-        elif behaviour == "page":
-            self.answer(200, b"<html>It works!</html>", "text/html")
-        elif behaviour.isdigit():
-            self.fail(int(behaviour), f"You sent {asked.headers.get('authorization', 'no key')} to {self.path}.")
-        elif behaviour == "quota":
-            self.fail(429, "You exceeded your current quota.", code="insufficient_quota")
-        elif behaviour == "filtered_picture":
-            self.fail(400, "The picture was filtered.", code="content_filter")
-        elif (behaviour == "no_schema" and form == "json_schema") or (behaviour == "no_format" and form):
-            self.fail(400, f"This server does not know the response_format {form}.")
-        elif self.path.endswith("/models") and isinstance(self.api.models, tuple):
-            page = {"object": "list", "data": [{"id": name, "object": "model", "created": 0, "owned_by": "me"} for name in self.api.models]}
-            self.answer(200, json.dumps(page).encode())
-        else:
-            self.answer(200, json.dumps(_completion(behaviour, asked)).encode())
-
-    def fail(self, status: int, message: str, code: str | None = None) -> None:
-        self.answer(status, json.dumps({"error": {"message": message, "type": "test", "param": None, "code": code}}).encode())
-
-    def answer(self, status: int, data: bytes, kind: str = "application/json") -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("retry-after-ms", "1")
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
-def _completion(behaviour: str, asked: Asked) -> dict[str, Any]:
-    wants_json = "response_format" in asked.body or "JSON object" in asked.text
-    text = json.dumps(FAMOUS) if wants_json else CAPTION
-    texts = {
-        "wrong_schema": '{"focus": 3}',
-        "half_reply": text[: len(text) // 2],
-        "fenced": f"Here it is:\n\n```json\n{text}\n```" if wants_json else text,
-        "thinking": f"<think>\nLet me see {{…}}\n</think>\n\n{text}",
-        "empty": "",
-    }
-    reasons = {"length": "length", "content_filter": "content_filter"}
-    message = {"role": "assistant", "content": texts.get(behaviour, text), "refusal": None}
-    if behaviour == "refusal":
-        message |= {"content": None, "refusal": "I cannot help with that."}
-    choice = {"index": 0, "message": message, "finish_reason": reasons.get(behaviour, "stop"), "logprobs": None}
-    return {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 0,
-        "model": f"{asked.body['model']}-0001",
-        "choices": [] if behaviour == "no_choices" else [choice],
-        "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
-    }
+    def _decide(self, number: int, asked: Asked) -> None:
+        with suppress(OSError, ValueError):  # the server ended in the meantime
+            self._write({"do": "decided", "number": number, "behaviour": self.next_behaviour(asked)})

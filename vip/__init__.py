@@ -14,14 +14,15 @@ __version__ = "0.1.0"
 __all__ = ["Run", "__version__", "caption", "extract", "load_run", "rechoose", "run"]
 
 if TYPE_CHECKING:
-    from vip.pipeline import caption, extract
+    from vip.describing import caption
+    from vip.pipeline import extract
     from vip.rechoosing import rechoose
     from vip.report import run
     from vip.store import Run, load_run
 
 _HOMES = {
     "Run": "vip.store",
-    "caption": "vip.pipeline",
+    "caption": "vip.describing",
     "extract": "vip.pipeline",
     "load_run": "vip.store",
     "rechoose": "vip.rechoosing",

@@ -64,11 +64,28 @@ def _sentence(value: str) -> str:
     return value
 
 
+def _language(value: str) -> str:
+    name = LANGUAGES.get(value.strip().lower(), value.strip())
+    if not name or len(name) > 40 or not all(letter.isalpha() or letter in " -()" for letter in name):
+        raise ValueError("write a language such as German or de")
+    return name[0].upper() + name[1:]
+
+
+LANGUAGES = {
+    **{"ar": "Arabic", "bn": "Bengali", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish"},
+    **{"fa": "Persian", "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "id": "Indonesian"},
+    **{"it": "Italian", "ja": "Japanese", "ko": "Korean", "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese"},
+    **{"ro": "Romanian", "ru": "Russian", "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese"},
+    **{"zh": "Chinese", "zh-cn": "Simplified Chinese", "zh-tw": "Traditional Chinese", "pt-br": "Brazilian Portuguese"},
+}
+"""Codes of ISO 639-1 that are often typed; models know the names best, and any other name goes to them as it is."""
+
 Count = Annotated[int, Field(ge=1, le=100_000)]
 CountOrAuto = Annotated[Count | Literal["auto"], BeforeValidator(_number_or_auto)]
 Time = Annotated[float, BeforeValidator(_time), Field(allow_inf_nan=False)]
 Sentence = Annotated[str, AfterValidator(_sentence)]
 Labels = Annotated[tuple[str, ...], BeforeValidator(_labels)]
+Language = Annotated[str, AfterValidator(_language)]
 
 
 class ModelSettings(Settings):
@@ -125,10 +142,30 @@ class ExtractSettings(ModelSettings):
 
 
 class CaptionSettings(ModelSettings):
-    """What the descriptions depend on."""
+    """What the descriptions depend on, and how they are asked for."""
 
-    engine: str = Field(default="auto", description="Who describes: offline, openai:MODEL, or auto.")
+    engine: str = Field(default="auto", description="Who describes: offline, openai:MODEL, transformers:MODEL, or auto.")
+    describe_engine: str | None = Field(default=None, description="Who looks at the pictures, where it is not --engine.")
+    structure_engine: str | None = Field(default=None, description="Who turns captions into FAMOuS, where it is not --engine.")
     base_url: str | None = Field(default=None, description="Address of an OpenAI-compatible server.")
+    key_file: Path | None = Field(default=None, description="File with the API key that only its owner may read.")
+    recipe: Literal["direct", "paper"] = Field(default="direct", description="One question a keyframe, or the three of the paper.")
+    topic: Sentence | None = Field(default=None, description="What the video is about; what it lets one expect goes into the questions.")
+    prompts: Path | None = Field(default=None, description="Folder with prompts of your own.")
+    context: int = Field(default=0, ge=0, le=100, description="How many captions of the keyframes before go into the question.")
+    language: Language = Field(default="English", description="Language of the descriptions: a name or a code, such as German or de.")
+    embedder: str = Field(default="auto", description="What holds descriptions against frames.")
+    verify: bool = Field(default=False, description="Hold every description against its own frame, and mark what finds no support.")
+    picture_side: int = Field(default=1024, ge=64, le=8192, description="Longest side of the pictures that are sent, in pixels.")
+    picture_detail: Literal["low", "high", "auto"] = Field(default="high", description="How closely the model looks: low, high or auto.")
+
+    max_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False, exclude=True, description="Dollars that may be spent.")
+    prices: Path | None = Field(default=None, exclude=True, description="TOML file with prices of your own.")
+    cache: Path | None = Field(default=None, exclude=True, description="SQLite file with the answers of all runs.")
+    concurrency: Count | None = Field(default=None, exclude=True, description="Requests in flight at once, instead of finding out.")
+    rpm: Annotated[int, Field(ge=1)] | None = Field(default=None, exclude=True, description="Requests a minute.")
+    tpm: Annotated[int, Field(ge=1)] | None = Field(default=None, exclude=True, description="Tokens a minute.")
+    request_timeout: Time = Field(default=120.0, gt=0, exclude=True, description="Give a request up after this time: seconds or hh:mm:ss.")
 
 
 COMMANDS: dict[str, type[Settings]] = {"extract": ExtractSettings, "caption": CaptionSettings}
@@ -173,6 +210,11 @@ def from_keywords(kind: type[SettingsT], options: Mapping[str, Any]) -> Settings
         if name not in kind.model_fields:
             raise UsageError(f'There is no setting "{name}".{did_you_mean(name, kind.model_fields)}')
     return _checked(kind, options, {})
+
+
+def chosen(kind: type[SettingsT], settings: SettingsT | None, options: Mapping[str, Any]) -> SettingsT:
+    """Settings as the Python API gets them: an object, keywords, or keywords over an object."""
+    return settings if settings and not options else from_keywords(kind, {**dict(settings or ()), **options})
 
 
 def _checked(kind: type[SettingsT], values: Mapping[str, Any], origin: Mapping[str, str]) -> SettingsT:

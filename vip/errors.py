@@ -51,14 +51,14 @@ class EngineError(VipError):
     exit_code = 5
 
 
-BusyKind = Literal["rate_limit", "server", "timeout", "connection"]
+BusyKind = Literal["rate_limit", "server", "timeout", "dropped", "connection"]
 
 
 class BusyError(EngineError):
     """The server did not answer this time and may the next. Raised by an engine for one try; whoever asks tries again.
 
     Args:
-        kind: asked too much, its fault (5xx), too slow, or the way there.
+        kind: asked too much, its fault (5xx), too slow, hung up before the answer was whole, or not to be reached.
         retry_after_s: how long the server asks to wait; None where it does not say.
     """
 
@@ -68,8 +68,7 @@ class BusyError(EngineError):
         self.retry_after_s = retry_after_s
 
 
-ReplyKind = Literal["refusal", "length", "content_filter", "schema", "empty", "broken", "picture", "too_large"]
-WORTH_ANOTHER_TRY: frozenset[ReplyKind] = frozenset({"refusal", "length", "schema", "empty", "broken"})
+ReplyKind = Literal["refusal", "length", "content_filter", "schema", "empty", "broken", "picture", "too_large", "rejected"]
 
 
 class ReplyError(VipError):
@@ -77,14 +76,15 @@ class ReplyError(VipError):
 
     Args:
         kind: refused, cut off by the token limit, filtered, outside the schema, empty, not whole, or a picture or a request
-            that the server does not take; None where several items failed for several reasons.
+            that the server does not take; that of a BusyError where the server failed for this item and not for others; None
+            where several items failed for several reasons.
         tokens_in, tokens_out: what the answer cost all the same, where the server says.
     """
 
     exit_code = 6
 
     def __init__(
-        self, message: str, *, kind: ReplyKind | None = None, tokens_in: int | None = None, tokens_out: int | None = None
+        self, message: str, *, kind: ReplyKind | BusyKind | None = None, tokens_in: int | None = None, tokens_out: int | None = None
     ) -> None:
         super().__init__(message)
         self.kind = kind

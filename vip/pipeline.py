@@ -3,7 +3,7 @@
     open, index ▸ sample ▸ scan (decode once, measure, embed, detect) ▸ look further ▸ choose (quality, copies, pruning)
     ▸ write keyframes                                                                                   `extract`
     read what an earlier run saw ▸ choose ▸ write keyframes                                             `rechoose`
-    measured facts ▸ dense caption ▸ FAMOuS                                                             `caption`
+    grounding ▸ dense caption ▸ FAMOuS ▸ verify                                         `caption` in vip/describing.py
 
 `extract` writes the folder in an order that survives being killed: a manifest without finished stages, then the
 decisions, then the pictures; each finished stage is noted in the manifest. Started again, it goes on behind the last one.
@@ -11,29 +11,27 @@ decisions, then the pictures; each finished stage is noted in the manifest. Star
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path, PurePath
 from time import perf_counter
 from typing import Any
 
-from vip import registry, store
-from vip.config import CaptionSettings, ExtractSettings, SettingsT, from_keywords
-from vip.errors import InputError, ReplyError, SomeFailedError, StoreError, UsageError
+from vip import store
+from vip.config import ExtractSettings, chosen
+from vip.errors import InputError, StoreError, UsageError
 from vip.extraction import choose, scan
 from vip.extraction.amount import expected, redundant_cosine
-from vip.extraction.backends import Backends, detector_for, load
+from vip.extraction.backends import Backends, load
 from vip.extraction.decide import CHOSEN, Seen, decide
 from vip.extraction.decoded import DecodedPictures
 from vip.extraction.looking import Search, look_at, lost
-from vip.extraction.pictures import keyframes_of, pictures_in
 from vip.extraction.relevant import relevance_of
 from vip.extraction.scan import Looker
 from vip.extraction.seen import NOTHING_KNOWN, Known, known_of, looks_of
 from vip.isolation.parent import apart
-from vip.protocols import Engine, Observer, PictureKeeper, Silent
-from vip.records import Candidate, Failure, Keyframe, Manifest, Origin, Record, VideoInfo
+from vip.protocols import Observer, PictureKeeper, Silent
+from vip.records import Candidate, Keyframe, Manifest, Origin, VideoInfo
 from vip.store import Run
 from vip.video import Reader, Source, open_video, source_of
 
@@ -76,7 +74,7 @@ def extract(
     """
     named = source_of(video)
     folder = Path(out) if out is not None else default_folder(named)
-    settings = _settings(ExtractSettings, settings, options)
+    settings = chosen(ExtractSettings, settings, options)
     work = partial(_extract, named, folder, overwrite, settings)
     if isolated or settings.timeout is not None:
         with store.leaving_no_empty(folder):
@@ -96,10 +94,6 @@ def _extract(named: Source, folder: Path, overwrite: bool, settings: ExtractSett
             with DecodedPictures(folder, settings.format, source.effort).while_choosing() as keeper:
                 manifest = _choose(source, folder, settings, keeper, observer)
         write_keyframes(folder, manifest, observer, source)
-
-
-def _settings(kind: type[SettingsT], settings: SettingsT | None, options: dict[str, Any]) -> SettingsT:
-    return settings if settings and not options else from_keywords(kind, {**dict(settings or ()), **options})
 
 
 def default_folder(video: Source) -> Path:
@@ -289,142 +283,3 @@ def write_keyframes(folder: Path, manifest: Manifest, observer: Observer, video:
     decoded.clear()
     seconds = {**manifest.seconds, WRITTEN: round(perf_counter() - start, 3)}
     store.write_json(folder / store.MANIFEST, manifest.model_copy(update={"seconds": seconds}))
-
-
-# ---------------------------------------------------------------- describing
-
-
-def caption(
-    run: Run | str | Path,
-    *,
-    overwrite: bool = False,
-    settings: CaptionSettings | None = None,
-    observer: Observer | None = None,
-    **options: Any,
-) -> Run:
-    """Describe the keyframes: a dense caption each, then FAMOuS from it (section 3.2).
-
-    Args:
-        run: a run, its folder, its keyframes/ folder, or any folder of pictures.
-        overwrite: describe again what another engine has described.
-        settings: or its fields as keywords: `engine=`, `base_url=`, `detector=`.
-
-    Returns:
-        The run with its descriptions. Those that this engine has given before are kept, not asked for again.
-
-    Raises:
-        EngineError: the engine cannot be asked; what is described stays.
-        ReplyError: not one keyframe could be described.
-        SomeFailedError: some keyframes could not be described; failures.jsonl says which and why.
-        UsageError, InputError, BackendError, StoreError: as for `extract`.
-    """
-    from vip.captioning.engines import choose_engine
-
-    settings = _settings(CaptionSettings, settings, options)
-    observer = observer or Silent()
-    start = perf_counter()
-    choice = choose_engine(settings.engine, settings.base_url, os.environ)
-    engine = registry.engine(choice.engine, base_url=choice.base_url)
-    failures: list[Failure] = []
-    opened = Run(run.folder) if isinstance(run, Run) else _open_for_captions(Path(run), settings, observer, failures)
-    pictures = len(opened.keyframes) + len(failures)
-    done = _described(opened, engine.name, overwrite)
-    if settings.engine == "auto":
-        observer.note(f"auto engine: {engine.name}, because {choice.reason}")
-    manifest = opened.manifest
-    looked = manifest.backends["detector"] if manifest else settings.detector
-    todo = len(opened.keyframes) - len(done)
-    store.make_folder(opened.folder)
-    try:
-        with store.appending(opened.folder / store.JOURNAL) as append, observer.track("Describing", todo) as advance:
-            _finish(_ask(opened.keyframes, engine, looked, done, append, failures, advance))
-    finally:
-        opened = Run(opened.folder)
-        store.write_failures(opened.folder / store.FAILURES, failures)
-    store.write_rows(opened.folder / store.DESCRIPTIONS, opened.descriptions, durable=True)  # they were paid for
-    (opened.folder / store.JOURNAL).unlink(missing_ok=True)
-    captioning = {"engine": engine.name}
-    if manifest and (todo or manifest.captioning != captioning):  # not noted: killed behind the last description
-        noted = {"captioning": captioning, "seconds": {**manifest.seconds, "caption": round(perf_counter() - start, 3)}}
-        store.write_json(opened.folder / store.MANIFEST, manifest.model_copy(update=noted))
-    _raise_for(failures, pictures, opened.folder)
-    return Run(opened.folder)
-
-
-def _open_for_captions(folder: Path, settings: CaptionSettings, observer: Observer, failures: list[Failure]) -> Run:
-    home = store.home_of(folder)
-    if store.exists(home / store.MANIFEST) or not store.is_folder(home):
-        return store.load_run(home)
-    pictures = pictures_in(home)
-    detector = detector_for(settings)
-    with observer.track("Looking at pictures", len(pictures)) as advance:
-        rows = list(keyframes_of(pictures, detector, on_failure=failures.append, advance=advance))
-    if not rows:
-        raise InputError(f"None of the {len(pictures)} pictures in {home} can be read: {failures[0].message}")
-    store.make_folder(home)
-    store.write_rows(home / store.KEYFRAMES, rows)
-    return Run(home)
-
-
-def _described(run: Run, engine: str, overwrite: bool) -> set[str]:
-    """Ids of the keyframes that this engine has described.
-
-    Raises:
-        UsageError: another engine has described some, and they are not to be overwritten.
-    """
-    others = sorted({row.engine for row in run.descriptions} - {engine})
-    if others and not overwrite:
-        raise UsageError(
-            f"{run.folder} is described by {', '.join(others)}, and now {engine} is asked. Add --overwrite to describe it again."
-        )
-    return {row.keyframe_id for row in run.descriptions if row.engine == engine}
-
-
-async def _ask(
-    keyframes: Sequence[store.KeyframePicture],
-    engine: Engine,
-    detector: str,
-    done: set[str],
-    append: Callable[[Record], None],
-    failures: list[Failure],
-    advance: Callable[[], None],
-) -> None:
-    from vip.captioning.describe import describe  # extraction does without, and is started a million times
-    from vip.prompts import load_prompts
-
-    try:
-        await describe(
-            keyframes,
-            engine,
-            load_prompts(),
-            detector_name=detector,
-            done=done,
-            on_description=append,
-            on_failure=failures.append,
-            advance=advance,
-        )
-    finally:
-        await engine.close()
-
-
-def _finish(work: Coroutine[Any, Any, None]) -> None:
-    """Run the coroutine to its end, also where a loop runs already (a notebook)."""
-    import asyncio
-    from concurrent.futures import ThreadPoolExecutor
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        asyncio.run(work)
-    else:
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(asyncio.run, work).result()
-
-
-def _raise_for(failures: Sequence[Failure], keyframes: int, folder: Path) -> None:
-    if not failures:
-        return
-    where = f"{folder / store.FAILURES} says why. Run the same command again to try only those."
-    if len(failures) >= keyframes:
-        raise ReplyError(f"None of {keyframes} keyframes could be described: {failures[0].message} {where}")
-    raise SomeFailedError(f"{len(failures)} of {keyframes} keyframes could not be described; {where}")

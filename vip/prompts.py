@@ -1,7 +1,7 @@
 """The files of prompts/: loaded, checked and hashed, so that every caption can name the exact words that asked for it.
 
 In: Markdown with TOML front matter between `+++` lines and `{input}` where a value goes in. Out: `Prompt`, whose
-`render` puts the values in. Section 3.2 words its two questions as `describe` (dense caption) and `structure` (FAMOuS).
+`render` puts the values in. `QUESTIONS` says which there are (section 3.2), what each may use and what it must ask for.
 """
 
 from __future__ import annotations
@@ -17,10 +17,21 @@ from typing import Any
 from pydantic import BaseModel
 
 from vip.errors import UsageError, did_you_mean
-from vip.records import Famous
+from vip.records import Direct, Expected, Famous, SecondLook
 
-OUTPUTS: dict[str, type[BaseModel]] = {"Famous": Famous}
+OUTPUTS: dict[str, type[BaseModel]] = {kind.__name__: kind for kind in (Direct, Expected, Famous, SecondLook)}
 """The records that a prompt may ask for as `output`."""
+
+_FRAME = frozenset({"time", "position", "objects", "regions", "expected", "context", "language"})
+QUESTIONS: dict[str, tuple[frozenset[str], str | None]] = {
+    "topic": (frozenset({"topic", "language"}), "Expected"),
+    "caption": (_FRAME, None),
+    "describe": (_FRAME | {"caption"}, None),
+    "structure": (frozenset({"caption", "language"}), "Famous"),
+    "direct": (_FRAME, "Direct"),
+    "verify": (frozenset({"claims", "time", "language"}), "SecondLook"),
+}
+"""Name of a prompt -> the inputs that it may use, and the record that the answer must fit (None: free text)."""
 
 _FENCE = "+++"
 _KEYS = {"name", "version", "inputs", "output"}
@@ -41,7 +52,12 @@ class Prompt:
     @property
     def schema(self) -> dict[str, Any] | None:
         """JSON schema of the reply; None for free text."""
-        return OUTPUTS[self.output].model_json_schema() if self.output else None
+        return _without_descriptions(OUTPUTS[self.output].model_json_schema()) if self.output else None
+
+    @property
+    def record(self) -> type[BaseModel] | None:
+        """The record that the reply must fit; None for free text."""
+        return OUTPUTS[self.output] if self.output else None
 
     def render(self, values: Mapping[str, str]) -> str:
         """The body with each `{input}` replaced once: braces inside a value stay what they are.
@@ -71,21 +87,38 @@ def prompts_folder() -> Path:
 
 
 def load_prompts(folder: Path | None = None) -> dict[str, Prompt]:
-    """Every prompt of a folder by its name; the built-in ones when no folder is given.
+    """The prompts by name: those of the folder, and the built-in ones for the names that it lacks.
 
     Raises:
-        UsageError: a file is not what its front matter says, or two have one name.
+        UsageError: a file is not what its front matter says or what vip asks under its name, or two have one name.
     """
-    folder = folder or prompts_folder()
+    built_in = _prompts_in(prompts_folder())
+    return {**built_in, **_prompts_in(folder)} if folder else built_in
+
+
+def _prompts_in(folder: Path) -> dict[str, Prompt]:
     found: dict[str, Prompt] = {}
     for path in sorted(folder.glob("*.md")):
         prompt = load_prompt(path)
+        _check_question(prompt, path)
         if prompt.name in found:
             raise UsageError(f'{path} has the name "{prompt.name}", which another prompt of its folder has already.')
         found[prompt.name] = prompt
     if not found:
         raise UsageError(f"{folder} holds no prompts: expected files like describe.md.")
     return found
+
+
+def _check_question(prompt: Prompt, path: Path) -> None:
+    if prompt.name not in QUESTIONS:
+        raise UsageError(f'{path} has the name "{prompt.name}", which vip never asks.{did_you_mean(prompt.name, QUESTIONS)}')
+    known, output = QUESTIONS[prompt.name]
+    for name in prompt.inputs:
+        if name not in known:
+            raise UsageError(f'{path} has the input "{name}", which "{prompt.name}" does not get.{did_you_mean(name, known)}')
+    if prompt.output != output:
+        wanted = f'needs output = "{output}"' if output else "must have no output: its answer is free text"
+        raise UsageError(f'{path}: the prompt "{prompt.name}" {wanted}.')
 
 
 def load_prompt(path: Path) -> Prompt:
@@ -142,6 +175,13 @@ def _checked(front: dict[str, Any], path: Path) -> tuple[str, str, tuple[str, ..
     if output is not None and output not in OUTPUTS:
         raise UsageError(f'{path} asks for an unknown output "{output}".{did_you_mean(output, OUTPUTS)}')
     return front["name"], front["version"], tuple(inputs), output
+
+
+def _without_descriptions(schema: Any) -> Any:
+    """Docstrings are for people who read the code."""
+    if isinstance(schema, dict):
+        return {key: _without_descriptions(value) for key, value in schema.items() if key != "description"}
+    return schema
 
 
 def _listed(names: Mapping[str, str] | tuple[str, ...] | list[str]) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from vip.errors import VipError
 from vip.records import Detection, Embeddings, Frame, Image, PacketIndex, Quality, Vectors
 
 
@@ -17,8 +19,12 @@ class Observer(Protocol):
     def note(self, text: str) -> None:
         """One sentence that the user should read."""
 
-    def track(self, title: str, total: int) -> AbstractContextManager[Callable[[], None]]:
-        """A progress bar of `total` steps; the context's value advances it by one, from any thread."""
+    def track(self, title: str, total: int, extra: Callable[[], str] | None = None) -> AbstractContextManager[Callable[[], None]]:
+        """A progress bar of `total` steps; the context's value advances it by one, from any thread.
+
+        Args:
+            extra: asked at each step for what stands behind the bar.
+        """
 
 
 class Silent:
@@ -27,7 +33,7 @@ class Silent:
     def note(self, text: str) -> None:
         pass
 
-    def track(self, title: str, total: int) -> AbstractContextManager[Callable[[], None]]:
+    def track(self, title: str, total: int, extra: Callable[[], str] | None = None) -> AbstractContextManager[Callable[[], None]]:
         return nullcontext(lambda: None)
 
 
@@ -286,6 +292,9 @@ class Engine(Protocol):
     - `address`: the server behind it, without login and query (the name alone tells engines apart where it does not say);
     - `parameters`: what else its answers depend on, for the record and for knowing an answer again;
     - `in_flight`: how many requests it takes at once with profit (found out where it does not say);
+    - `thinking_tokens`: what it may use beyond `Request.max_tokens` before its answer begins;
+    - `picture_detail`: `low`, `high` or `auto`, for servers that price pictures by it;
+    - `traits`: a dict of what it found out about its server; whoever asks keeps it for later runs;
     - `languages`: those it can answer in (any where it does not say).
     """
 
@@ -303,3 +312,44 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Release connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """How far a batch job is, in the server's own words."""
+
+    status: Literal["validating", "failed", "in_progress", "finalizing", "completed", "expired", "cancelling", "cancelled"]
+    total: int = 0
+    """Rows; 0 while they are not counted yet."""
+    completed: int = 0
+    failed: int = 0
+    error: str | None = None
+    """Why it failed as a whole."""
+    full: bool = False
+    """It failed because too much is waiting at the server: later it may go."""
+
+    @property
+    def ended(self) -> bool:
+        return self.status in {"failed", "completed", "expired", "cancelled"}
+
+
+class BatchApi(Protocol):
+    """A server that answers many requests at once, later and for less."""
+
+    def row(self, key: str, request: Request) -> bytes:
+        """One line of the file that it takes; `key` comes back with the answer."""
+
+    async def submit(self, path: Path, tag: str) -> str:
+        """Hand a file of rows in; the job, which can be found again by its tag."""
+
+    async def find(self, tag: str) -> str | None:
+        """The job with this tag; None where there is none."""
+
+    async def state(self, job: str) -> BatchState:
+        """How far it is."""
+
+    def results(self, job: str) -> AsyncIterator[tuple[str, Reply | VipError]]:
+        """The rows of a job that has ended, by key and in any order; rows may be missing."""
+
+    async def discard(self, job: str) -> None:
+        """Delete its files at the server."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 Image = npt.NDArray[np.uint8]  # (H, W, 3) RGB, upright, square pixels
 Vectors = npt.NDArray[np.float32]  # (N, D), rows of length 1
@@ -251,6 +251,46 @@ class Famous(Part):
     setting: str
 
 
+def _said(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it is empty")
+    return text
+
+
+class Captioned(Part):
+    """Free text about the whole frame."""
+
+    dense_caption: Annotated[str, AfterValidator(_said)]
+
+
+class Direct(Famous, Captioned):
+    """What the recipe `direct` asks for in one question: first the dense caption, then FAMOuS from it."""
+
+    @property
+    def famous(self) -> Famous:
+        return Famous(**{name: getattr(self, name) for name in Famous.model_fields})
+
+
+class Expected(Part):
+    """The grounding list of section 3.2: objects to be expected from the topic of a video."""
+
+    objects: tuple[str, ...]
+
+
+class Looked(Part):
+    """What a second look says about one claim."""
+
+    number: int
+    seen: bool
+    text: str
+
+
+class SecondLook(Part):
+    """What a second look says about the claims that found no support."""
+
+    claims: tuple[Looked, ...]
+
+
 class Call(Part):
     """One request to an engine: what was asked, of whom, at what cost."""
 
@@ -301,6 +341,9 @@ class Description(Record):
     time_s: float | None
     engine: str
     """Engine and model, as a user would name them: `offline`, `openai:gpt-5-mini-2025-08-07`."""
+    recipe: Literal["direct", "paper"] = "paper"
+    """One question or three, see `vip.captioning.recipes`."""
+    language: str = "English"
     grounding: tuple[str, ...]
     """What was detected, or is to be expected from the topic, or was measured, and given to the engine as ground to stand on."""
     caption: str | None = None

@@ -3,7 +3,8 @@
 Built-ins stand in one table; other packages add theirs by entry points in the groups `vip.samplers`, `vip.pruners`,
 `vip.embedders`, `vip.detectors` and `vip.engines`. An entry is a class or function that is called with the detail (the text after the
 colon, or None) and the keyword settings of its kind: embedders get `device` and `precision`, detectors these and `labels`, engines
-`base_url`. A class with `stays_loaded = True` is made once a process for the same name and settings.
+these and `base_url`, `key_file`, `timeout_s` and `picture_detail`. A class with `stays_loaded = True` is made once a process for the
+same name and settings.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from vip.errors import BackendError, did_you_mean
@@ -41,6 +43,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
     "engine": {
         "offline": "vip.models.offline:OfflineEngine",
         "openai": "vip.models.openai:OpenAIEngine",
+        "transformers": "vip.models.transformers_engine:TransformersEngine",
         "fake": "vip.models.fake:FakeEngine",
     },
 }
@@ -138,5 +141,15 @@ def detector(name: str, *, labels: tuple[str, ...] | None = None, device: str = 
     return cast(Detector, _create("detector", name, labels=labels, device=device, precision=precision))
 
 
-def engine(name: str, *, base_url: str | None = None) -> Engine:
-    return cast(Engine, _create("engine", name, base_url=base_url))
+def engine(
+    name: str,
+    *,
+    base_url: str | None = None,
+    key_file: Path | None = None,
+    timeout_s: float = 120.0,
+    picture_detail: str = "high",
+    device: str = "auto",
+    precision: str = "auto",
+) -> Engine:
+    settings = {"base_url": base_url, "key_file": key_file, "timeout_s": timeout_s, "picture_detail": picture_detail}
+    return cast(Engine, _create("engine", name, **settings, device=device, precision=precision))

@@ -12,7 +12,7 @@ import re
 import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -319,21 +319,24 @@ def write_picture(path: Path, image: Image, *, jpeg_quality: int = 95, png_compr
 
 
 @contextmanager
-def appending(path: Path) -> Iterator[Callable[[Record], None]]:
-    """Append rows to a journal, each on disk before the call returns; a half-written last row is cut off first.
+def appending(path: Path, *, durable: bool = True) -> Iterator[Callable[[Record], None]]:
+    """Append rows to a journal, each in the file before the call returns; a half-written last row is cut off first.
 
     A journal without rows is not left behind.
+
+    Args:
+        durable: wait until each is on the disk. What is quickly made again need not.
     """
     try:
-        whole = path.read_bytes().rpartition(b"\n") if path.exists() else (b"", b"", b"")
-        with path.open("r+b" if path.exists() else "wb") as file:
-            file.seek(len(whole[0]) + len(whole[1]))
-            file.truncate()
+        with path.open("r+b" if path.exists() else "w+b") as file:
+            file.truncate(_end_of_rows(file))
+            file.seek(0, os.SEEK_END)
 
             def append(row: Record) -> None:
                 file.write(_dumps(row))
                 file.flush()
-                os.fsync(file.fileno())
+                if durable:
+                    os.fsync(file.fileno())
 
             yield append
     except OSError as exc:
@@ -342,6 +345,38 @@ def appending(path: Path) -> Iterator[Callable[[Record], None]]:
         with suppress(OSError):
             if path.stat().st_size == 0:
                 path.unlink()
+
+
+def _end_of_rows(file: IO[bytes]) -> int:
+    """Where the last whole row of a journal ends."""
+    end = file.seek(0, os.SEEK_END)
+    while end:
+        start = max(0, end - 65536)
+        file.seek(start)
+        block = file.read(end - start)
+        if b"\n" in block:
+            return start + block.rindex(b"\n") + 1
+        end = start
+    return 0
+
+
+def merge_rows(path: Path, sources: Sequence[Path], kind: type[RecordT], *, key: Callable[[RecordT], str], order: Iterable[str]) -> None:
+    """Write the rows of several files in an order, the later file's where two have the same key; without holding them in memory."""
+    places: dict[str, tuple[int, int]] = {}
+    with ExitStack() as stack:
+        files: list[IO[bytes]] = []
+        for source in filter(Path.exists, sources):
+            number, position = len(files), 0
+            files.append(stack.enter_context(source.open("rb")))
+            for line in files[-1]:
+                if line.endswith(b"\n") and line.strip():
+                    places[key(_parse(line, kind, where=str(source)))] = number, position
+                position += len(line)
+        with replacing(path, durable=True) as target:
+            for name in order:
+                if place := places.get(name):
+                    files[place[0]].seek(place[1])
+                    target.write(files[place[0]].readline())
 
 
 @contextmanager

@@ -1,14 +1,27 @@
-"""Which engine describes: what `auto` becomes here and now, in one sentence that the user reads before the first call.
+"""Which engines describe, and all that is needed to ask them.
 
-In: the setting `engine`, the base URL and the environment. Out: a name for `vip.registry.engine`, the base URL that goes
-with it, and the reason. An engine that was named is never replaced by another.
+In: the settings and the environment. Out: a `Describer` with a room for each engine. What `auto` becomes here and now is said
+in one sentence that the user reads before the first call; an engine that was named is never replaced by another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import urlsplit
+
+from vip import registry
+from vip.asking.answers import Answers
+from vip.asking.pace import Pace
+from vip.asking.prices import Price, load_prices, price_of
+from vip.asking.room import Room
+from vip.asking.spending import DEFAULT_MAX_USD, Ledger
+from vip.captioning.recipes import Describer, Manner
+from vip.config import CaptionSettings
+from vip.errors import BackendError, UsageError
+from vip.prompts import load_prompts
+from vip.protocols import Engine
 
 KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 
@@ -41,3 +54,100 @@ def _host(address: str) -> str:
         return f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or "an unreadable address"
     except ValueError:
         return "an unreadable address"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A describer, and what the user should know about it."""
+
+    describer: Describer
+    answers: Answers
+    ledger: Ledger
+    notes: tuple[str, ...]
+
+    def close(self) -> None:
+        self.answers.close()
+
+
+def make(settings: CaptionSettings, environment: Mapping[str, str]) -> Made:
+    """Load the engines and open what their answers are kept in.
+
+    Raises:
+        UsageError: settings that do not go together.
+        BackendError: an engine is unknown, not installed, or cannot do what is asked of it.
+        EngineError: an engine's server or key is missing.
+        StoreError: the file of answers cannot be used.
+    """
+    if settings.structure_engine and settings.recipe == "direct" and not settings.topic:
+        raise UsageError("--structure-engine has nothing to do in the recipe direct. Add --recipe paper, or leave it out.")
+    prompts, prices = load_prompts(settings.prompts), load_prices(settings.prices)
+    names = [settings.describe_engine or settings.engine, settings.structure_engine or settings.engine]
+    choices = [choose_engine(name, settings.base_url, environment) for name in names]
+    engines = {choice: _engine(choice, settings) for choice in dict.fromkeys(choices)}
+    known = {choice: price_of(prices, engine.name.partition(":")[2], _address(engine)) for choice, engine in engines.items()}
+    ledger = Ledger(_ceiling(settings, engines, known), given=settings.max_usd is not None)
+    answers = Answers(settings.cache)
+    paces: dict[str, Pace] = {}
+    rooms = {choice: Room(engine, ledger, _pace(engine, settings, paces), answers, known[choice]) for choice, engine in engines.items()}
+    for room in rooms.values():
+        room.recall()
+    manner = Manner(settings.recipe, settings.language, settings.picture_side, settings.context, settings.topic)
+    describer = Describer(rooms[choices[0]], rooms[choices[1]], prompts, manner)
+    _check(describer)
+    auto = [f"auto engine: {engines[choice].name}, because {choice.reason}" for choice in engines if "auto" in names]
+    return Made(describer, answers, ledger, (*auto[:1], *_left_aside(describer)))
+
+
+def _engine(choice: Choice, settings: CaptionSettings) -> Engine:
+    return registry.engine(
+        choice.engine,
+        base_url=choice.base_url,
+        key_file=settings.key_file,
+        timeout_s=settings.request_timeout,
+        picture_detail=settings.picture_detail,
+        device=settings.device,
+        precision=settings.precision,
+    )
+
+
+def _address(engine: Engine) -> str | None:
+    return getattr(engine, "address", None)
+
+
+def _ceiling(settings: CaptionSettings, engines: Mapping[Choice, Engine], known: Mapping[Choice, Price | None]) -> float | None:
+    """The dollars that may be spent; None where no price is known."""
+    if settings.max_usd is not None:
+        unknown = [engine.name for choice, engine in engines.items() if known[choice] is None and _address(engine)]
+        if unknown:
+            raise UsageError(f"--max-usd cannot be kept: the price of {unknown[0]} is unknown. Give it in a file with --prices.")
+        return settings.max_usd
+    return DEFAULT_MAX_USD if any(known.values()) else None
+
+
+def _pace(engine: Engine, settings: CaptionSettings, paces: dict[str, Pace]) -> Pace:
+    """One for each server; what runs here takes as much as it says."""
+    address = _address(engine)
+    own = getattr(engine, "in_flight", None) or (1 if getattr(engine, "measures", False) else None)
+    most = min(filter(None, (own, settings.concurrency)), default=None)
+    pace = paces.get(address or "") or Pace(most, settings.rpm, settings.tpm)
+    if address:
+        paces[address] = pace
+    return pace
+
+
+def _check(describer: Describer) -> None:
+    """Refuse what an engine cannot do, before anything is asked."""
+    seeing, manner = describer.describe_room.engine, describer.manner
+    if not getattr(seeing, "sees", True):
+        raise BackendError(f"{seeing.name} takes no pictures. Name a model that does with --describe-engine.")
+    for room in describer.rooms:
+        languages = getattr(room.engine, "languages", None)
+        if languages and manner.language not in languages:
+            raise BackendError(f"{room.engine.name} writes {' and '.join(languages)} only. Leave --language out, or use another --engine.")
+
+
+def _left_aside(describer: Describer) -> list[str]:
+    if not describer.measures:
+        return []
+    engine, manner = describer.describe_room.engine.name, describer.manner
+    return [f"The engine {engine} reads no text: --topic and --context are left aside."] if manner.topic or manner.context else []

@@ -2,59 +2,112 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vip.cli import options
-from vip.cli.console import AsJson, Console, Quiet, Verbose, cost_of, keyframes, print_json
+from vip.cli.console import AsJson, Console, Quiet, Verbose, keyframes, print_json
 from vip.clock import clock
 
 if TYPE_CHECKING:
+    from vip.records import Description
     from vip.store import Run
 
+PAPER_TOKENS = 114  # Table 1 of the paper: mean length of a caption
 EXAMPLES = """[bold]Examples[/bold]
 vip caption video.vip/                                      with what works here: an API if a key is set, else offline
 vip caption photos/ --engine offline                        any folder of pictures, nothing sent anywhere
-vip caption video.vip/ --engine openai:gpt-5-mini           OPENAI_API_KEY is in the environment
+vip caption runs/*.vip --engine openai:gpt-5.4-mini --dry-run         what it would cost
+vip caption runs/*.vip --engine openai:gpt-5.4-mini --max-usd 20 --verify
 vip caption video.vip/ --base-url http://localhost:8000/v1  vLLM, llama.cpp, Ollama, LM Studio …
+vip caption video.vip/ --recipe paper --topic "A dog learns to surf" --language de
 """
 
-Folder = Annotated[Path, typer.Argument(help="A run folder, its keyframes/ folder, or any folder of pictures.", show_default=False)]
+Folders = Annotated[
+    list[Path],
+    typer.Argument(help="Run folders, their keyframes/ folders, folders of runs, or any folders of pictures.", show_default=False),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be asked and spent, and ask nothing.")]
 
 
 def caption_command(
     context: typer.Context,
-    folder: Folder,
+    folders: Folders,
     engine: options.EngineName = None,
+    describe_engine: options.DescribeEngine = None,
+    structure_engine: options.StructureEngine = None,
     base_url: options.BaseUrl = None,
+    recipe: options.Recipe = None,
+    topic: options.Topic = None,
+    language: options.Language = None,
+    context_: options.Context = None,
+    verify: options.Verify = None,
+    prompts: options.PromptsFolder = None,
+    dry_run: DryRun = False,
     detector: options.Detector = None,
     labels: options.Labels = None,
+    embedder: options.Embedder = None,
     device: options.Device = None,
     precision: options.Precision = None,
+    max_usd: options.MaxUsd = None,
+    prices: options.PricesFile = None,
+    key_file: options.KeyFile = None,
+    cache: options.CacheFile = None,
+    concurrency: options.Concurrency = None,
+    rpm: options.Rpm = None,
+    tpm: options.Tpm = None,
+    request_timeout: options.RequestTimeout = None,
+    picture_side: options.PictureSide = None,
+    picture_detail: options.PictureDetail = None,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
     """Describe keyframes: a dense caption each, then Focus, Action, Mood, Objects and Setting (FAMOuS)."""
+    from vip import describing
     from vip.config import CaptionSettings, resolve
-    from vip.pipeline import caption
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
     settings = resolve(CaptionSettings, options.given(context, CaptionSettings))
-    show(caption(folder, overwrite=overwrite, settings=settings, observer=console), console)
+    runs = describing.runs_in(folders)
+    if dry_run:
+        expected = describing.expected_cost(runs, overwrite=overwrite, settings=settings)
+        if as_json:
+            print_json(asdict(expected))
+        else:
+            console.say(f"{keyframes(expected.keyframes)} to describe: {expected}.")
+        return
+    for run in describing.caption(runs, overwrite=overwrite, settings=settings, observer=console):
+        show(run, console)
 
 
 def show(run: Run, console: Console) -> None:
     """The descriptions for people, or as JSON."""
+    rows = run.descriptions
     if console.as_json:
-        print_json({"run": str(run.folder), "descriptions": [row.model_dump(mode="json") for row in run.descriptions]})
+        print_json({"run": str(run.folder), "descriptions": [row.model_dump(mode="json") for row in rows]})
         return
-    engines = ", ".join(sorted({row.engine for row in run.descriptions}))
-    console.say(f"{keyframes(len(run.descriptions))} described by {engines} in {run.folder}/descriptions.jsonl")
-    for row in run.descriptions:
+    engines = ", ".join(sorted({row.engine for row in rows}))
+    console.say(f"{keyframes(len(rows))} described by {engines} in {run.folder}/descriptions.jsonl")
+    for row in rows:
         console.item(row.keyframe_id if row.time_s is None else clock(row.time_s), row.dense_caption)
-    if cost := cost_of([call for row in run.descriptions for call in row.calls]):
-        console.say(cost)
+    if lengths := lengths_of(rows):
+        console.say(lengths)
+
+
+def lengths_of(rows: Sequence[Description]) -> str:
+    """How long the dense captions are, and what was checked; empty where there are none."""
+    from vip.captioning.tokens import tokens_in
+
+    if not rows:
+        return ""
+    mean = sum(tokens_in(row.dense_caption) for row in rows) / len(rows)
+    checks = [check for row in rows if row.verification for check in row.verification.checks]
+    marked = sum(check.verdict == "unsupported" for check in checks)
+    verified = f"; {marked} of {len(checks)} claims found no support in their frame" if checks else ""
+    return f"Dense captions have {mean:.0f} tokens on average (the paper's {PAPER_TOKENS}){verified}"

@@ -57,17 +57,21 @@ class Console:
             self.say(f"{start}{text}")
 
     @contextmanager
-    def track(self, title: str, total: int) -> Iterator[Callable[[], None]]:
+    def track(self, title: str, total: int, extra: Callable[[], str] | None = None) -> Iterator[Callable[[], None]]:
         if self.quiet or total == 0 or not (sys.stderr and sys.stderr.isatty()):
             yield lambda: None
             return
         from rich.console import Console as RichConsole
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        told = extra or (lambda: "")
+        columns = (
+            *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()),
+            TextColumn("{task.fields[extra]}", markup=False),
+        )
         with Progress(*columns, console=RichConsole(stderr=True), transient=True) as progress:
-            task = progress.add_task(title, total=total)
-            yield lambda: progress.advance(task)
+            task = progress.add_task(title, total=total, extra=told())
+            yield lambda: progress.update(task, advance=1, extra=told())
 
 
 def out(text: str) -> None:

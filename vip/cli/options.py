@@ -88,9 +88,73 @@ Timeout = Annotated[
     typer.Option(help="Give a video up when its keyframes take longer: seconds or hh:mm:ss.", show_default="no limit", metavar="TIME"),
 ]
 
+ASKING = "Asking"  # the panel of --help for what only matters with a model behind an API
 EngineName = Annotated[
     str | None,
-    typer.Option("--engine", help="Who describes: offline, openai:MODEL, or auto.", show_default="auto", metavar="NAME"),
+    typer.Option("--engine", help="Who describes: offline, openai:MODEL, transformers:MODEL, auto.", show_default="auto", metavar="NAME"),
+]
+DescribeEngine = Annotated[
+    str | None, typer.Option(help="Who looks at the pictures, where it is another one.", show_default="--engine", metavar="NAME")
+]
+StructureEngine = Annotated[
+    str | None,
+    typer.Option(help="Who makes FAMOuS of a caption (recipe paper) and reads --topic.", show_default="--engine", metavar="NAME"),
+]
+Recipe = Annotated[
+    str | None,
+    typer.Option(help="direct: one question a keyframe; paper: caption, dense caption, FAMOuS.", show_default="direct", metavar="NAME"),
+]
+Topic = Annotated[
+    str | None, typer.Option(help="What the video is about: lets the model expect objects.", show_default=False, metavar="TEXT")
+]
+Language = Annotated[str | None, typer.Option(help="Language of the descriptions: German, de, …", show_default="English", metavar="NAME")]
+Context = Annotated[
+    str | None, typer.Option("--context", help="Tell each question the captions of the N keyframes before.", show_default="0", metavar="N")
+]
+Verify = Annotated[
+    bool | None, typer.Option("--verify", help="Hold each claim against its frame; mark and look again at what finds no support.")
+]
+PromptsFolder = Annotated[
+    Path | None, typer.Option("--prompts", help="Folder with prompts of your own.", show_default=False, metavar="DIR")
+]
+PictureSide = Annotated[
+    str | None, typer.Option(help="Longest side of the pictures that are sent.", show_default="1024", metavar="PX", rich_help_panel=ASKING)
+]
+PictureDetail = Annotated[
+    str | None,
+    typer.Option(help="How closely the model looks: low, high, auto.", show_default="high", metavar="NAME", rich_help_panel=ASKING),
+]
+MaxUsd = Annotated[
+    str | None, typer.Option(help="Stop before more dollars are spent.", show_default="5", metavar="USD", rich_help_panel=ASKING)
+]
+PricesFile = Annotated[
+    Path | None,
+    typer.Option("--prices", help="TOML file with prices of your own.", show_default=False, metavar="FILE", rich_help_panel=ASKING),
+]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(help="File with the API key; owner-only.", show_default="OPENAI_API_KEY", metavar="FILE", rich_help_panel=ASKING),
+]
+CacheFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache",
+        help="SQLite file with the answers of all runs: nothing is asked twice.",
+        show_default="~/.cache/vip/answers.sqlite",
+        metavar="FILE",
+        rich_help_panel=ASKING,
+    ),
+]
+Concurrency = Annotated[
+    str | None,
+    typer.Option(
+        help="Requests in flight at once.", show_default="as many as the server answers well", metavar="N", rich_help_panel=ASKING
+    ),
+]
+Rpm = Annotated[str | None, typer.Option(help="Requests a minute at most.", show_default=False, metavar="N", rich_help_panel=ASKING)]
+Tpm = Annotated[str | None, typer.Option(help="Tokens a minute at most.", show_default=False, metavar="N", rich_help_panel=ASKING)]
+RequestTimeout = Annotated[
+    str | None, typer.Option(help="Give a request up after this time.", show_default="120", metavar="TIME", rich_help_panel=ASKING)
 ]
 BaseUrl = Annotated[
     str | None,
@@ -100,4 +164,4 @@ BaseUrl = Annotated[
 
 def given(context: typer.Context, kind: type[Settings]) -> dict[str, Any]:
     """What the command line says about the settings of this kind; None for those that it does not name."""
-    return {name: context.params.get(name) for name in kind.model_fields}
+    return {name: context.params.get(name, context.params.get(f"{name}_")) for name in kind.model_fields}

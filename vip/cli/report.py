@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from vip.cli.caption import Folder
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from vip.cli.console import AsJson, Console, Quiet, print_json
 
 EXAMPLES = """[bold]Example[/bold]
 vip report video.vip/        writes video.vip/report.html, one page that needs nothing else
 """
+
+
+Folder = Annotated[
+    Path, typer.Argument(help="A run folder, its keyframes/ folder, or any folder of described pictures.", show_default=False)
+]
 
 
 def report_command(folder: Folder, as_json: AsJson = False, quiet: Quiet = False) -> None:

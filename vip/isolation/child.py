@@ -50,7 +50,7 @@ class Messenger:
         self.send("note", text)
 
     @contextmanager
-    def track(self, title: str, total: int) -> Iterator[Callable[[], None]]:
+    def track(self, title: str, total: int, extra: Callable[[], str] | None = None) -> Iterator[Callable[[], None]]:
         number = next(self._numbers)
         self.send("track", number, title, total)
         steps = Steps(lambda count: self.send("advance", number, count))

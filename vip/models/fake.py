@@ -6,17 +6,21 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from vip.errors import BackendError, EngineError, ReplyError, did_you_mean
 from vip.protocols import Reply, Request
-from vip.records import Famous
 
 WAYS = ("refuse", "badjson", "auth")
 
 
 class FakeEngine:
-    """Answers from the size and time of the picture alone, and remembers what it was asked."""
+    """Answers the same to everything, and remembers what it was asked."""
 
-    def __init__(self, detail: str | None, *, base_url: str | None = None) -> None:
+    keeps = False
+
+    def __init__(self, detail: str | None, **settings: object) -> None:
         if detail is not None and detail not in WAYS:
             raise BackendError(f'The engine "fake" cannot fail by "{detail}".{did_you_mean(detail, WAYS)}')
         self.name = f"fake:{detail}" if detail else "fake"
@@ -33,10 +37,17 @@ class FakeEngine:
             raise ReplyError("The fake engine refused to answer. Use --engine fake to make it answer.")
         text = f"Made up by the fake engine for {'a picture' if request.pictures else 'a text'}."
         if request.schema is not None:
-            text = Famous(focus=text, action="made up", mood="made up", objects=("made up",), setting="made up").model_dump_json()
+            text = json.dumps({key: _made_up(kind, text) for key, kind in request.schema.get("properties", {}).items()})
         if self.detail == "badjson" and request.schema is not None:
             text = text[: len(text) // 2]
         return Reply(text, model="fake", tokens_in=len(request.prompt.split()), tokens_out=len(text.split()))
 
     async def close(self) -> None:
         self.closed = True
+
+
+def _made_up(kind: dict[str, Any], text: str) -> str | list[str]:
+    """A value for one key of a schema; lists of anything but words stay empty."""
+    if kind.get("type") != "array":
+        return text
+    return ["made up"] if kind.get("items", {}).get("type") == "string" else []

@@ -7,6 +7,7 @@ It cannot see what happens, what the mood is or where it is: those fields say "n
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,17 +49,20 @@ class OfflineEngine:
     name = "offline"
     measures = True
     keeps = False
-    languages = ("en",)
+    languages = ("English",)
 
-    def __init__(self, detail: str | None, *, base_url: str | None = None) -> None:
+    def __init__(self, detail: str | None, **settings: object) -> None:
         if detail is not None:
             raise BackendError(f'The engine "offline" takes no detail, but got "{detail}". Write --engine offline.')
 
     async def generate(self, request: Request) -> Reply:
-        """The caption, or for the stage `structure` FAMOuS as JSON."""
+        """The caption, or where a schema is asked for what of caption and FAMOuS it names, as JSON."""
         if request.facts is None:
             raise EngineError("The engine offline describes what was measured, and nothing was. Give it the facts of the picture.")
-        text = caption(request.facts) if request.stage == "describe" else famous(request.facts).model_dump_json()
+        text, wanted = caption(request.facts), (request.schema or {}).get("properties", {})
+        if wanted:
+            both = {"dense_caption": text, **famous(request.facts).model_dump()}
+            text = json.dumps({key: both[key] for key in wanted if key in both})
         return Reply(text, model=self.name)
 
     async def close(self) -> None:

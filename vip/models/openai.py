@@ -1,16 +1,17 @@
 """The engine `openai:MODEL`: api.openai.com or any server that speaks its chat completions, through the openai library.
 
 In: a prompt, encoded pictures, a JSON schema or none. Out: the text of one complete answer (section 3.2 asks GPT-4 for
-both texts of a keyframe). The library's errors end here, see `vip.models.openai_errors`.
+both texts of a keyframe). It asks once: who asks it tries again. What a server does not know (schemas, names of
+parameters) is found out once and remembered in `traits`. The library's errors end here, see `vip.models.openai_errors`.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import os
 import re
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import openai
 
@@ -27,16 +28,17 @@ from vip.models.openai_errors import (
     scrub,
     translated,
 )
-from vip.protocols import Picture, Reply, Request
+from vip.models.openai_server import address_in, key_for, limits_in
+from vip.protocols import Picture, RateLimits, Reply, Request
 
 OFFICIAL = "https://api.openai.com/v1"
 DEFAULT_MODEL = "gpt-5-mini-2025-08-07"  # as of November 2026: takes pictures and strict JSON schemas; a snapshot, so it stays the same
-MAX_RETRIES = 2  # the library waits longer each time, or as long as the server's Retry-After says
 TIMEOUT_S, CONNECT_TIMEOUT_S = 120.0, 10.0
 REASONING_TOKENS = 8192  # reasoning counts against max_completion_tokens before the first word of the answer
-PICTURE_DETAIL = "high"
 NO_KEY = "no-key"  # what servers that want none are sent: the library insists on one
-FORMATS = ("json_schema", "json_object", "text")  # how a schema is asked for, from the strictest on
+FORMS = ("json_schema", "json_object", "text")  # how a schema is asked for, from the strictest on
+LENGTHS = ("max_tokens", "max_completion_tokens")  # what servers call the bound of the answer
+NOT_ENFORCED = 2  # answers without the JSON asked for, and none with it: the server only pretends to know this form
 BROKEN = (json.JSONDecodeError, UnicodeDecodeError)  # what the library lets through when an answer is no JSON
 
 _THINKING = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
@@ -47,30 +49,46 @@ class OpenAIEngine:
     """One model of one server; knows its model from the start, and talks to several callers at once."""
 
     def __init__(
-        self, detail: str | None, *, base_url: str | None = None, max_retries: int = MAX_RETRIES, timeout_s: float = TIMEOUT_S
+        self,
+        detail: str | None,
+        *,
+        base_url: str | None = None,
+        key_file: Path | None = None,
+        timeout_s: float = TIMEOUT_S,
+        picture_detail: Literal["low", "high", "auto"] = "high",
+        device: str = "auto",
+        precision: str = "auto",
     ) -> None:
         """Find the address, the key and the model; asks the server for its models only if none is named.
 
         Args:
+            detail: `MODEL`, or `MODEL@ADDRESS` for a server of its own.
             base_url: before OPENAI_BASE_URL, before api.openai.com.
+            key_file: a file with the key, before OPENAI_API_KEY.
 
         Raises:
-            UsageError: the address is none.
+            UsageError: the address is none, or others may read the file of the key.
             EngineError: no key where one is needed, or no model to be had.
         """
-        address = checked_address(base_url or os.environ.get("OPENAI_BASE_URL", "").strip() or OFFICIAL)
-        key = _key(address)
+        model, address = address_in(detail, base_url, OFFICIAL)
+        address = checked_address(address)
+        key = key_for(address, key_file)
         self._settings: dict[str, Any] = {
             "api_key": key or NO_KEY,
             "base_url": address,
-            "max_retries": max_retries,
+            "max_retries": 0,
             "timeout": openai.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)),
         }
-        self._server = Server(address, detail or "", key, max_retries + 1, timeout_s)
-        model = detail or (DEFAULT_MODEL if is_official(address) else self._first_model())
-        self._server = Server(address, model, key, max_retries + 1, timeout_s)
-        self._format = FORMATS[0]
-        self._client = openai.AsyncOpenAI(**self._settings)
+        self._server = Server(address, model, key, timeout_s)
+        model = model or (DEFAULT_MODEL if is_official(address) else self._first_model())
+        self._server = Server(address, model, key, timeout_s)
+        self.picture_detail = picture_detail
+        self.parameters = {"detail": picture_detail}
+        self.thinking_tokens = REASONING_TOKENS if self._server.official else 0
+        self.traits = {"form": FORMS[0], "length": LENGTHS[self._server.official]}
+        self._fitting = self._useless = 0
+        self._limits: RateLimits | None = None
+        self._made: openai.AsyncOpenAI | None = None
 
     @property
     def model(self) -> str:
@@ -80,39 +98,77 @@ class OpenAIEngine:
     def name(self) -> str:
         return f"openai:{self.model}"
 
+    @property
+    def address(self) -> str:
+        """The server, without login and query."""
+        return self._server.address
+
     def __repr__(self) -> str:
-        return f"OpenAIEngine({self.model!r}, base_url={self._server.address!r})"
+        return f"OpenAIEngine({self.model!r}, base_url={self.address!r})"
+
+    @property
+    def _client(self) -> openai.AsyncOpenAI:
+        if self._made is None:
+            hooks = {"response": [self._note_limits]}
+            self._made = openai.AsyncOpenAI(**self._settings, http_client=openai.DefaultAsyncHttpxClient(event_hooks=hooks))
+        return self._made
+
+    async def _note_limits(self, response: Any) -> None:
+        self._limits = limits_in(response.headers)
 
     async def close(self) -> None:
-        await self._client.close()
+        if self._made is not None:
+            await self._made.close()
+            self._made = None
 
     async def generate(self, request: Request) -> Reply:
-        """Ask once; a server that rejects `response_format` is asked again in simpler terms, and from then on only so.
+        """Ask once; a server that rejects a parameter is asked again in simpler terms, and from then on only so.
 
         Raises:
+            BusyError: asked too much, failing, too slow, or gone.
             EngineError: the key, the model, the server or the way there is at fault.
             ReplyError: refused, cut off, filtered, empty, or broken on the way.
         """
-        forms = FORMATS[FORMATS.index(self._format) :] if request.schema is not None else ("text",)
-        for form in forms:
-            try:
-                completion = await self._client.chat.completions.create(**self._question(request, form))
+        form = self.traits["form"] if request.schema is not None else "text"
+        length = self.traits["length"]
+        while True:
+            try:  # not chat.completions.create: checking and copying 100 kB of picture there costs as much as sending it
+                completion = await self._client.post("/chat/completions", cast_to=object, body=self.question(request, form, length))
             except openai.OpenAIError as exc:
-                if is_rejection(exc) and form != forms[-1]:
-                    continue
-                raise translated(exc, self._server, models=await self._models_for(exc)) from exc
+                if length != (other := _other_length(exc, length)):
+                    length = other
+                elif is_rejection(exc) and form != FORMS[-1]:
+                    form = FORMS[FORMS.index(form) + 1]
+                else:
+                    raise translated(exc, self._server, models=await self._models_for(exc)) from exc
             except BROKEN as exc:
                 scrub(exc, self._server)
                 raise broken_json(self._server) from exc
-            reply = self._reply(completion, request)
-            if request.schema is not None:
-                self._format = form
-            return reply
-        raise AssertionError("there is always a last form")
+            else:
+                reply = self.reply(completion, request)
+                self._learn(request, form, length, reply)
+                return reply
 
-    def _question(self, request: Request, form: str) -> dict[str, Any]:
+    def _learn(self, request: Request, form: str, length: str, reply: Reply) -> None:
+        """What this server understands."""
+        self.traits["length"] = length
+        if request.schema is None or form == FORMS[-1]:
+            self.traits["form"] = form if request.schema is not None else self.traits["form"]
+            return
+        self.traits["form"] = form
+        if _has_keys(reply.text, request.schema):
+            self._fitting += 1
+            return
+        self._useless += 1
+        if not self._fitting and self._useless >= NOT_ENFORCED:
+            self.traits["form"] = FORMS[FORMS.index(form) + 1]
+            self._useless = 0
+
+    def question(self, request: Request, form: str | None = None, length: str | None = None) -> dict[str, Any]:
+        """The body of the request, in the terms that the server is known to understand."""
+        form, length = form or self.traits["form"], length or self.traits["length"]
         prompt = request.prompt
-        question: dict[str, Any] = {"model": self.model}
+        question: dict[str, Any] = {"model": self.model, length: request.max_tokens + self.thinking_tokens}
         if request.schema is not None and form == "json_schema":
             name = re.sub(r"\W", "_", request.schema.get("title", "reply"))
             question["response_format"] = {"type": form, "json_schema": {"name": name, "schema": request.schema, "strict": True}}
@@ -120,37 +176,46 @@ class OpenAIEngine:
             prompt += f"\n\nAnswer with one JSON object and nothing else. It must fit this JSON schema:\n{json.dumps(request.schema)}"
             if form == "json_object":
                 question["response_format"] = {"type": form}
-        parts = [{"type": "text", "text": prompt}, *(_picture_part(picture) for picture in request.pictures)]
+        parts = [{"type": "text", "text": prompt}, *(self._part(picture) for picture in request.pictures)]
         question["messages"] = [{"role": "user", "content": parts if request.pictures else prompt}]
-        if self._server.official:
-            question["max_completion_tokens"] = request.max_tokens + REASONING_TOKENS
-        else:
-            question["max_tokens"] = request.max_tokens
         return question
 
-    def _reply(self, completion: Any, request: Request) -> Reply:
-        if isinstance(completion, str):
+    def _part(self, picture: Picture) -> dict[str, Any]:
+        url = f"data:{picture.media_type};base64,{base64.b64encode(picture.data).decode('ascii')}"
+        return {"type": "image_url", "image_url": {"url": url, "detail": self.picture_detail}}
+
+    def reply(self, completion: Any, request: Request) -> Reply:
+        """The answer in what the server sent.
+
+        Raises:
+            BusyError: it is none.
+            ReplyError: it cannot be used.
+        """
+        if not isinstance(completion, dict):
             raise not_a_reply(self._server)
-        choices = getattr(completion, "choices", None)
-        if not choices:
-            raise ReplyError(f"{self.model} at {self._server.address} sent an answer without any text.")
-        message, reason = choices[0].message, choices[0].finish_reason
-        if refusal := getattr(message, "refusal", None):
-            raise ReplyError(f'{self.model} refused to answer: "{self._server.redacted(refusal)}"')
+        used = _tokens_in(completion)
+        choice = _first(completion.get("choices"))
+        if choice is None:
+            raise ReplyError(f"{self.model} at {self.address} sent an answer without any text.", kind="empty", **used)
+        message, reason = choice.get("message"), choice.get("finish_reason")
+        message = message if isinstance(message, dict) else {}
+        if refusal := message.get("refusal"):
+            said = self._server.redacted(str(refusal))
+            raise ReplyError(f'{self.model} refused to answer: "{said}"', kind="refusal", **used)
         if reason == "length":
-            raise cut_off(None, self._server)
+            raise cut_off(None, self._server, **used)
         if reason == "content_filter":
-            raise filtered(None, self._server)
-        content = getattr(message, "content", None)
+            raise filtered(None, self._server, **used)
+        content = message.get("content")
         text = _THINKING.sub("", content).strip() if isinstance(content, str) else ""
         if not text:
-            raise ReplyError(f"{self.model} at {self._server.address} sent an empty answer.")
-        usage = getattr(completion, "usage", None)
+            raise ReplyError(f"{self.model} at {self.address} sent an empty answer.", kind="empty", **used)
+        model = completion.get("model")
         return Reply(
             _json_in(text) if request.schema is not None else text,
-            model=getattr(completion, "model", None) or self.model,
-            tokens_in=getattr(usage, "prompt_tokens", None),
-            tokens_out=getattr(usage, "completion_tokens", None),
+            model=model if isinstance(model, str) and model else self.model,
+            limits=self._limits,
+            **used,
         )
 
     async def _models_for(self, exc: openai.OpenAIError) -> list[str]:
@@ -158,7 +223,7 @@ class OpenAIEngine:
         if not isinstance(exc, openai.NotFoundError):
             return []
         try:
-            client = self._client.with_options(max_retries=0, timeout=CONNECT_TIMEOUT_S)
+            client = self._client.with_options(timeout=CONNECT_TIMEOUT_S)
             return _ids(await client.get("/models", cast_to=object))
         except (openai.OpenAIError, *BROKEN):
             return []
@@ -169,24 +234,42 @@ class OpenAIEngine:
                 models = _ids(client.get("/models", cast_to=object))
         except (openai.NotFoundError, *BROKEN) as exc:
             scrub(exc, self._server)
-            raise EngineError(f"{self._server.address} does not list its models. {_NAME_IT}") from exc
+            raise EngineError(f"{self.address} does not list its models. {_NAME_IT}") from exc
         except openai.OpenAIError as exc:
             raise translated(exc, self._server) from exc
         if not models:
-            raise EngineError(f"{self._server.address} lists no model. {_NAME_IT}")
+            raise EngineError(f"{self.address} lists no model. {_NAME_IT}")
         return models[0]
 
 
 _NAME_IT = "Name one with --engine openai:MODEL, and check the address: it usually ends in /v1."
 
 
-def _key(address: str) -> str | None:
-    key = os.environ.get("OPENAI_API_KEY", "").strip()
-    if not key and is_official(address):
-        raise EngineError("OPENAI_API_KEY is not set, and api.openai.com answers nobody without it. Set it, or use --engine offline.")
-    if not (key.isascii() and key.isprintable()):
-        raise EngineError("OPENAI_API_KEY contains letters that no key has. Copy it again.")
-    return key or None
+def _other_length(exc: openai.OpenAIError, length: str) -> str:
+    """The other name for the bound of the answer, where the server rejects this one by its name."""
+    other = LENGTHS[1 - LENGTHS.index(length)]
+    about = getattr(exc, "param", None) == length or f"'{length}'" in str(exc)
+    return other if is_rejection(exc) and about else length
+
+
+def _has_keys(text: str, schema: dict[str, Any]) -> bool:
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(answer, dict) and set(schema.get("required", ())) <= set(answer)
+
+
+def _first(choices: object) -> dict[str, Any] | None:
+    return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
+
+
+def _tokens_in(completion: dict[str, Any]) -> dict[str, int | None]:
+    """Tokens that the server counted, where it did."""
+    usage = completion.get("usage")
+    counted = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
+    tokens_in, tokens_out = (count if isinstance(count, int) and count >= 0 else None for count in counted)
+    return {"tokens_in": tokens_in, "tokens_out": tokens_out}
 
 
 def _ids(page: object) -> list[str]:
@@ -194,11 +277,6 @@ def _ids(page: object) -> list[str]:
     entries = page.get("data") if isinstance(page, dict) else []
     names = [entry.get("id") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
     return [name for name in names if isinstance(name, str)]
-
-
-def _picture_part(picture: Picture) -> dict[str, Any]:
-    url = f"data:{picture.media_type};base64,{base64.b64encode(picture.data).decode('ascii')}"
-    return {"type": "image_url", "image_url": {"url": url, "detail": PICTURE_DETAIL}}
 
 
 def _json_in(text: str) -> str:

@@ -1,6 +1,7 @@
 """What goes wrong with an OpenAI-compatible server, in one sentence each, without keys.
 
-In: an exception of the openai library. Out: an EngineError (asking on is pointless) or a ReplyError (costs one item).
+In: an exception of the openai library. Out: a BusyError (this try failed), an EngineError (asking on is pointless) or a
+ReplyError (costs one item).
 Every class of the library has its row in `TRANSLATIONS`; a test fails when a new release adds one without. Servers echo
 what they were sent, so keys and passwords are cut out of all texts, those of the original exceptions included.
 """
@@ -9,12 +10,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import isfinite
 from urllib.parse import urlsplit
 
-from vip.errors import EngineError, ReplyError, UsageError
+from vip.errors import BusyError, BusyKind, EngineError, ReplyError, UsageError
 
 OFFICIAL_HOST = "api.openai.com"
 REDACTED = "[redacted]"
@@ -35,6 +39,9 @@ ITEM_CODES = frozenset(
 )
 """Codes of 400 and 422 that speak of this picture and not of all."""
 
+NOT_CONNECTED = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "ProxyError"})
+"""Of the HTTP library: the request never went out."""
+
 _USER_INFO = re.compile(r"//[^/\s@]+@")
 _LOOKS_LIKE_KEY = re.compile(r"\bsk-[\w.*-]+|(?<=Bearer )[^\s\"']+", re.IGNORECASE)
 
@@ -46,7 +53,6 @@ class Server:
     base_url: str
     model: str
     key: str | None
-    attempts: int
     timeout_s: float
 
     @property
@@ -166,15 +172,29 @@ def _too_many(exc: Exception, server: Server) -> EngineError:
         return EngineError(
             f"The quota of this API key at {server.address} is spent{server.said(exc)}. Add credit, or use --engine offline."
         )
-    return EngineError(
-        f"{server.address} limits the rate of requests{server.said(exc)}, {_times(exc, server)}. "
-        "Wait a while and run the same command again: what is done stays done."
-    )
+    return _busy(f"{server.address} limits the rate of requests{server.said(exc)}.", exc, "rate_limit")
+
+
+def _busy(message: str, exc: Exception, kind: BusyKind) -> BusyError:
+    headers = getattr(getattr(exc, "response", None), "headers", {})
+    return BusyError(message, kind=kind, retry_after_s=retry_after_s(headers))
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server asks to wait (Retry-After: seconds or a date; retry-after-ms); None where it does not say."""
+    try:
+        if text := headers.get("retry-after-ms"):
+            return max(0.0, float(text) / 1000)
+        text = headers.get("retry-after") or ""
+        seconds = float(text) if not text or text[0].isdigit() else (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
+        return max(0.0, seconds) if isfinite(seconds) else None
+    except (TypeError, ValueError):
+        return None
 
 
 def _rejected(exc: Exception, server: Server) -> EngineError | ReplyError:
     if _about_item(exc):
-        return ReplyError(f"{server.model} at {server.address} does not take this picture{server.said(exc)}.")
+        return ReplyError(f"{server.model} at {server.address} does not take this picture{server.said(exc)}.", kind="picture")
     return EngineError(
         f"{server.address} rejects the request{server.said(exc)}. "
         f'Does the model "{server.model}" take pictures? Choose another with --engine openai:MODEL.'
@@ -189,60 +209,61 @@ def _about_item(exc: Exception) -> bool:
 
 def _server_fails(exc: Exception, server: Server) -> EngineError:
     status = getattr(exc, "status_code", 500)
-    return EngineError(f"{server.address} fails with HTTP {status}{server.said(exc)}, {_times(exc, server)}. Try again later.")
+    return _busy(f"{server.address} fails with HTTP {status}{server.said(exc)}. Try again later.", exc, "server")
 
 
 def _other_status(exc: Exception, server: Server) -> EngineError | ReplyError:
     status = getattr(exc, "status_code", "an error")
     if status == 413:
-        return ReplyError(f"{server.address} finds this request too large{server.said(exc)}.")
+        return ReplyError(f"{server.address} finds this request too large{server.said(exc)}.", kind="too_large")
+    if status == 408:
+        return _server_fails(exc, server)
     return EngineError(f"{server.address} answers HTTP {status}{server.said(exc)}. Check the address and the account.")
 
 
 def _timed_out(exc: Exception, server: Server) -> EngineError:
-    return EngineError(
-        f"{server.address} did not answer within {server.timeout_s:g} s, {_times(exc, server)}. Try again, or a smaller model."
-    )
+    if type(getattr(exc, "__cause__", None)).__name__ == "ConnectTimeout":
+        return _unreachable(exc, server)
+    message = f"{server.address} did not answer within {server.timeout_s:g} s. Try a longer --request-timeout, or a smaller model."
+    return _busy(message, exc, "timeout")
 
 
-def _unreachable(exc: Exception, server: Server) -> EngineError:
-    why = f" ({server.redacted(str(exc.__cause__))})" if exc.__cause__ and str(exc.__cause__) else ""
-    if server.official:
-        return EngineError(f"{server.address} cannot be reached{why}. Check the network, or use --engine offline.")
-    return EngineError(f"{server.address} cannot be reached{why}. Is the server running there?")
+def _unreachable(exc: Exception, server: Server) -> BusyError:
+    cause = exc.__cause__
+    why = f" ({server.redacted(str(cause))})" if cause and str(cause) else ""
+    if cause is not None and type(cause).__name__ not in NOT_CONNECTED:
+        return _busy(f"{server.address} hung up before its answer was whole{why}. Is the server well?", exc, "dropped")
+    advice = "Check the network, or use --engine offline." if server.official else "Is the server running there?"
+    return _busy(f"{server.address} cannot be reached{why}. {advice}", exc, "connection")
 
 
-def _no_openai_reply(exc: Exception, server: Server) -> EngineError:
+def _no_openai_reply(exc: Exception, server: Server) -> BusyError:
     return not_a_reply(server)
 
 
-def not_a_reply(server: Server) -> EngineError:
-    """For an answer of HTTP 200 that is, say, a web page."""
-    return EngineError(f"{server.address} answers, but not like an OpenAI-compatible server. Check the address: it usually ends in /v1.")
+def not_a_reply(server: Server) -> BusyError:
+    """For an answer of HTTP 200 that is, say, the web page of a proxy."""
+    text = f"{server.address} answers, but not like an OpenAI-compatible server. Check the address: it usually ends in /v1."
+    return BusyError(text, kind="server")
 
 
 def broken_json(server: Server) -> ReplyError:
     """For an answer of HTTP 200 whose JSON does not end."""
-    return ReplyError(f"{server.address} sent an answer that is not whole JSON. Run the same command again for this picture.")
+    text = f"{server.address} sent an answer that is not whole JSON. Run the same command again for this picture."
+    return ReplyError(text, kind="broken")
 
 
-def cut_off(exc: Exception | None, server: Server) -> ReplyError:
-    return ReplyError(f"{server.model} did not finish its answer within the tokens allowed. Try another model with --engine openai:MODEL.")
+def cut_off(exc: Exception | None, server: Server, **tokens: int | None) -> ReplyError:
+    text = f"{server.model} did not finish its answer within the tokens allowed. Try another model with --engine openai:MODEL."
+    return ReplyError(text, kind="length", **tokens)
 
 
-def filtered(exc: Exception | None, server: Server) -> ReplyError:
-    return ReplyError(f"The content filter of {server.address} stopped the answer of {server.model}.")
+def filtered(exc: Exception | None, server: Server, **tokens: int | None) -> ReplyError:
+    return ReplyError(f"The content filter of {server.address} stopped the answer of {server.model}.", kind="content_filter", **tokens)
 
 
 def _unknown(exc: Exception, server: Server) -> EngineError:
     return EngineError(f"The openai library failed with {type(exc).__name__}: {server.redacted(str(exc)) or 'no message'}.")
-
-
-def _times(exc: Exception, server: Server) -> str:
-    """How often the library tried: a Retry-After of hours keeps it from trying again."""
-    headers = getattr(getattr(exc, "request", None), "headers", {})
-    attempts = int(headers.get("x-stainless-retry-count", server.attempts - 1)) + 1
-    return f"tried {attempts} times" if attempts > 1 else "tried once"
 
 
 TRANSLATIONS: dict[str, Callable[[Exception, Server], EngineError | ReplyError]] = {

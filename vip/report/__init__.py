@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vip.config import CaptionSettings, ExtractSettings
+from vip.describing import caption
 from vip.errors import EngineError, ReplyError, SomeFailedError
-from vip.pipeline import caption, extract
+from vip.pipeline import extract
 from vip.protocols import Observer
 from vip.report.page import write_report
 from vip.store import Run

@@ -119,5 +119,5 @@ class _Voice:
             self.told.add(text)
             self.observer.note(f"{self.name}: {text}")
 
-    def track(self, title: str, total: int) -> AbstractContextManager[Callable[[], None]]:
+    def track(self, title: str, total: int, extra: Callable[[], str] | None = None) -> AbstractContextManager[Callable[[], None]]:
         return self.observer.track(f"{self.name}: {title}", total)

@@ -1,0 +1,200 @@
+"""Questions that can wait are put into files, handed in as batches, and their answers are collected when they are there.
+
+In: requests with the keys by which the caller knows them. Out: their answers, through a callback. What was handed in stands in
+`jobs.json` before and after each step, so that a process that dies loses no job and pays for none twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from vip.asking.parts import FOLDER, JOBS, Job, Jobs, Writer, copied, delete, delete_others, keys_of, path_of, status
+from vip.errors import BusyError, EngineError, ReplyError, VipError
+from vip.protocols import BatchApi, BatchState, Reply, Request
+from vip.store import make_folder, write_json
+
+__all__ = ["Batches", "Job", "status"]
+
+PART_BYTES = 190 * 2**20  # the server takes 200 MB a file; some count the form around it too
+PART_ROWS = 50_000  # the most that the server takes
+TRIES = 3  # that often a row is handed in at most
+BUSY_IN_A_ROW = 20  # failed calls to the server, before the run ends; it can be gone on with later
+POLL_S = 30.0
+
+OnAnswer = Callable[[str, Reply | VipError], Awaitable[None]]
+
+
+class Batches:
+    """The batches of one run folder; use it in a `with` block."""
+
+    def __init__(self, folder: Path, api: BatchApi, *, part_bytes: int = PART_BYTES, part_rows: int = PART_ROWS) -> None:
+        self.folder, self.api = folder / FOLDER, api
+        self.part_bytes, self.part_rows = part_bytes, part_rows
+        self.jobs = {job.part: job for job in status(folder)}
+        self._keys = {key for job in self.jobs.values() if job.is_open for key in keys_of(self.folder, job.part)}
+        self._writing: Writer | None = None
+        self._full = False
+        self._busy = 0
+
+    def __enter__(self) -> Self:
+        make_folder(self.folder)
+        delete_others(self.folder, {job.part for job in self.jobs.values() if job.is_open})
+        return self
+
+    def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
+        if self._writing is not None and exc is not None:
+            self._writing.drop()
+            self._writing = None
+        self.close()
+
+    # ------------------------------------------------------------ rows
+
+    def __contains__(self, key: str) -> bool:
+        """True while the answer to this key is waited for."""
+        return key in self._keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def add(self, key: str, request: Request) -> None:
+        """Put a request into the next batch; one whose key is waited for already is left out.
+
+        Args:
+            key: one line. In `on_answer` too: what an answer leads to can be asked in the next batch.
+
+        Raises:
+            ReplyError: it is larger than a batch may be.
+            StoreError: the disk is full, or not writable.
+        """
+        if key in self._keys:
+            return
+        row = self.api.row(key, request)
+        if len(row) > self.part_bytes:
+            text = f"This request has {len(row)} bytes, and a batch takes {self.part_bytes}. Ask without --batch."
+            raise ReplyError(text, kind="too_large")
+        if self._writing is not None and not self._writing.takes(row, self.part_bytes, self.part_rows):
+            self.close()
+        if self._writing is None:
+            self._writing = Writer(self.folder, self._next_part, 1)
+        self._writing.write(key, row)
+        self._keys.add(key)
+
+    def close(self) -> None:
+        """End the part that is being written; `run` does so by itself."""
+        if self._writing is not None:
+            writer, self._writing = self._writing, None
+            self._note(writer.done())
+
+    # ------------------------------------------------------------ jobs
+
+    async def run(
+        self, on_answer: OnAnswer, *, poll_s: float = POLL_S, on_status: Callable[[Sequence[Job]], None] = lambda jobs: None
+    ) -> set[str]:
+        """Hand in what is written, wait for all jobs, collect their answers.
+
+        Args:
+            on_answer: gets each answer, or what was wrong with it. It may get one a second time where the process before
+                died in the middle of them.
+            on_status: told of all jobs whenever one of them has changed.
+
+        Returns:
+            Keys that got no answer in three submissions, for the caller to ask by themselves.
+
+        Raises:
+            EngineError: the server took a whole file for wrong, was out of reach for too long, or somebody cancelled the job.
+        """
+        left: set[str] = set()
+        while True:
+            self.close()
+            failing = False
+            before = tuple(self.jobs.values())
+            for job in [job for job in before if job.is_open and (job.job or not self._full)]:
+                try:
+                    left |= await self._step(job, on_answer)
+                    self._busy = 0
+                except BusyError as exc:
+                    self._busy, failing = self._busy + 1, True
+                    if self._busy >= BUSY_IN_A_ROW:
+                        raise EngineError(f"{exc} The batches go on; run the same command again to collect them.") from exc
+            now = tuple(self.jobs.values())
+            if now != before:
+                on_status(now)
+            if self._writing is None and not any(job.is_open for job in now):
+                return left
+            if failing or self._full or (self._writing is None and all(job.job for job in now if job.is_open)):
+                await asyncio.sleep(poll_s)
+
+    async def _step(self, job: Job, on_answer: OnAnswer) -> set[str]:
+        """One step on a job's way; the keys that are given up."""
+        if job.job is None:
+            await self._submit(job)
+            return set()
+        state = await self.api.state(job.job)
+        job = job.model_copy(update={"status": state.status, "completed": state.completed, "failed": state.failed})
+        if job != self.jobs[job.part]:
+            self._note(job)
+        if state.status == "failed":
+            await self._not_taken(job, state)
+        elif state.ended:
+            return await self._collect(job, on_answer, cancelled=state.status == "cancelled")
+        return set()
+
+    async def _submit(self, job: Job) -> None:
+        """Hand a part in, unless a process that died before it could note the job has done so."""
+        found = await self.api.find(job.tag) if job.tag else None
+        if found is None:
+            job = job.model_copy(update={"tag": job.tag or secrets.token_hex(16), "error": None})
+            self._note(job)
+            found = await self.api.submit(path_of(self.folder, job.part), str(job.tag))
+        self._note(job.model_copy(update={"job": found, "status": "validating"}))
+
+    async def _not_taken(self, job: Job, state: BatchState) -> None:
+        """The server took none of the rows: the part is to be handed in again, later or by another run."""
+        assert job.job is not None
+        self._note(job.model_copy(update={"tag": None, "job": None, "error": state.error}))
+        await self._discard(job.job)
+        others = [other for other in self.jobs.values() if other.is_open and other.job]
+        if not state.full or not others:
+            why = (state.error or "it does not say why").rstrip(".")
+            raise EngineError(f"The server does not take batch {job.part} of {job.rows} requests ({why}). Nothing of it was asked.")
+        self._full = True  # until one of ours has ended
+
+    async def _collect(self, job: Job, on_answer: OnAnswer, *, cancelled: bool) -> set[str]:
+        """Pass the answers on; rows without one are written into a part of their own, or given up; keys of the latter."""
+        assert job.job is not None
+        keys = keys_of(self.folder, job.part)
+        missing = dict.fromkeys(keys)
+        async for key, answer in self.api.results(job.job):
+            if key in missing and not isinstance(answer, BusyError):
+                await on_answer(key, answer)
+                del missing[key]
+        self._full = False
+        again = job.tries < TRIES and not cancelled
+        parts = [copied(self.folder, job, set(missing), self._next_part)] if again and missing else []
+        self._note(job.model_copy(update={"status": "collected"}), *parts)
+        self._keys -= {key for key in keys if not again or key not in missing}
+        delete(self.folder, job.part)
+        await self._discard(job.job)
+        if cancelled:
+            raise EngineError(f"Batch {job.part} was cancelled at the server. Run the same command again to ask its other {len(missing)}.")
+        return set() if again else set(missing)
+
+    async def _discard(self, job: str) -> None:
+        with suppress(EngineError):  # what stays there expires by itself
+            await self.api.discard(job)
+
+    # ------------------------------------------------------------ what stands on the disk
+
+    @property
+    def _next_part(self) -> int:
+        return max([0, *self.jobs, self._writing.part if self._writing else 0]) + 1
+
+    def _note(self, *jobs: Job) -> None:
+        """Write it down, all at once."""
+        self.jobs |= {job.part: job for job in jobs}
+        write_json(self.folder / JOBS, Jobs(jobs=tuple(self.jobs.values())))

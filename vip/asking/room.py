@@ -1,0 +1,322 @@
+"""One engine, asked so that no dollar is wasted and no answer is lost.
+
+In: a request and the prompt that it was made from. Out: the answer, checked against its schema, with a record of each call
+that was paid for. A question that was answered before, by this run or another, is not asked again; a server that is busy is
+asked again later; an answer that cannot be used is asked for again where that can help, and else is a typed failure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from vip.asking.answers import Answers
+from vip.asking.pace import Pace
+from vip.asking.prices import Price, request_tokens, text_tokens
+from vip.asking.spending import Ledger
+from vip.errors import BusyError, EngineError, ReplyError
+from vip.prompts import Prompt
+from vip.protocols import Engine, Reply, Request
+from vip.records import Call
+
+TRIES_BEFORE_AN_ANSWER = 4  # of a server that never answered: 3.5 s
+TRIES = 8  # of one that did: a minute, which a restart may take
+TRIES_OF_REPLY: dict[str, int] = {"refusal": 2, "length": 2, "schema": 3, "empty": 3, "broken": 3}
+GIVEN_UP_IN_A_ROW = 3  # requests, before nothing more is asked
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 60.0
+LONGEST_HOLD_S = 3600.0
+EXPECTED_OUT = 300  # tokens, for the tokens a minute
+MARGIN = 1.1  # what a request may have more tokens than were reckoned
+
+
+class Postponed(Exception):  # noqa: N818 - nothing went wrong
+    """The question goes into a batch; its answer comes later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was answered: a record where the prompt names one, else text. `calls`: those that led to it, the useless ones too."""
+
+    value: BaseModel | str
+    calls: tuple[Call, ...]
+
+
+@dataclass(slots=True)
+class Breaker:
+    """Ends a run whose server is gone: it never answered, or so many requests were given up one after the other."""
+
+    answered: bool = False
+    given_up: int = 0
+
+    def well(self) -> None:
+        self.answered, self.given_up = True, 0
+
+    @property
+    def open(self) -> bool:
+        return not self.answered or self.given_up >= GIVEN_UP_IN_A_ROW
+
+
+@dataclass(slots=True)
+class Room:
+    """What all questions to one engine share.
+
+    Args:
+        answers: None where answers are not kept.
+        postpone: takes questions that are not answered yet, for a batch.
+    """
+
+    engine: Engine
+    ledger: Ledger
+    pace: Pace
+    answers: Answers | None = None
+    price: Price | None = None
+    postpone: Callable[[bytes, Request], None] | None = None
+    breaker: Breaker = field(default_factory=Breaker)
+    wait_s: float = FIRST_WAIT_S
+    _locks: dict[bytes, tuple[asyncio.Lock, int]] = field(default_factory=dict)
+
+    @property
+    def keeps(self) -> bool:
+        return self.answers is not None and getattr(self.engine, "keeps", True)
+
+    async def ask(self, request: Request, prompt: Prompt, parameters: Mapping[str, Any] | None = None) -> Answer:
+        """The answer to one question.
+
+        Args:
+            prompt: what the request was rendered from; its record is what the answer must fit.
+            parameters: of the request, for the record of the call.
+
+        Raises:
+            ReplyError: no answer that can be used, after so many tries; or the server failed for this request alone.
+            EngineError: the engine cannot be asked, or the money is spent. Nothing more should be asked.
+            Postponed: it goes into a batch.
+        """
+        asking = _Asking(self, request, prompt, dict(parameters or {}))
+        if not self.keeps:
+            return await asking.answer()
+        question = self.digest(request)
+        async with self._alone(question):
+            if (kept := self._kept(question)) and (value := asking.read(kept)) is not None:
+                self.ledger.saved()
+                return Answer(value, (asking.call(kept, 0.0, 0.0, cached=True),))
+            if self.postpone:
+                self.postpone(question, request)
+                raise Postponed
+            return await asking.answer(keep=question)
+
+    def _kept(self, question: bytes) -> Reply | None:
+        return self.answers.get(question) if self.answers else None
+
+    async def keep(self, question: bytes, reply: Reply) -> None:
+        """Put an answer on the disk."""
+        if self.answers:
+            await self.answers.keep(question, self.engine.name, reply)
+
+    def digest(self, request: Request) -> bytes:
+        """What tells one question from another: model, server, parameters, prompt, schema, bytes of the pictures."""
+        digest = hashlib.sha256()
+        address, parameters = getattr(self.engine, "address", None), getattr(self.engine, "parameters", {})
+        words = [self.engine.name, address, parameters, request.prompt, request.schema, request.max_tokens]
+        digest.update(json.dumps(words, sort_keys=True).encode())
+        for picture in request.pictures:
+            digest.update(hashlib.sha256(picture.data).digest())
+        return digest.digest()
+
+    @asynccontextmanager
+    async def _alone(self, question: bytes) -> AsyncIterator[None]:
+        """The same question, asked by two keyframes at once, waits for the first one's answer."""
+        lock, users = self._locks.get(question, (asyncio.Lock(), 0))
+        self._locks[question] = lock, users + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            users = self._locks[question][1] - 1
+            self._locks[question] = lock, users
+            if not users:
+                del self._locks[question]
+
+    async def close(self) -> None:
+        """Release the engine, and keep what it found out about its server."""
+        traits = getattr(self.engine, "traits", None)
+        if traits and self.answers:
+            self.answers.remember(self.server, traits)
+        await self.engine.close()
+
+    def recall(self) -> None:
+        """Tell the engine what it found out about its server in earlier runs."""
+        if self.answers and isinstance(traits := getattr(self.engine, "traits", None), dict):
+            traits.update(self.answers.traits(self.server))
+
+    @property
+    def server(self) -> str:
+        return f"{self.engine.name} at {getattr(self.engine, 'address', 'home')}"
+
+
+@dataclass(slots=True)
+class _Asking:
+    """One question on its way to an answer."""
+
+    room: Room
+    request: Request
+    prompt: Prompt
+    parameters: dict[str, Any]
+    calls: list[Call] = field(default_factory=list)
+    tries: Counter[str] = field(default_factory=Counter)
+
+    async def answer(self, *, keep: bytes | None = None) -> Answer:
+        asked = self.request
+        while True:
+            try:
+                reply, call = await self._once(asked)
+                self.calls.append(call)
+                value = self.read(reply)
+                if value is None:
+                    raise self._outside_schema(reply)
+            except ReplyError as exc:
+                self.room.breaker.well()
+                asked = self._asked_again(asked, exc)
+            except BusyError as exc:
+                await self._wait_for(exc)
+            except EngineError as exc:
+                await self._tried(exc, TRIES_BEFORE_AN_ANSWER if self.room.breaker.answered else 1)
+            else:
+                self.room.breaker.well()
+                if keep is not None:
+                    await self.room.keep(keep, reply)
+                return Answer(value, tuple(self.calls))
+
+    # ------------------------------------------------------------ one try
+
+    async def _once(self, request: Request) -> tuple[Reply, Call]:
+        room, engine = self.room, self.room.engine
+        tokens_in = request_tokens(request, room.price, getattr(engine, "picture_detail", "high")) if room.price or room.pace.tpm else 0
+        most_out = request.max_tokens + getattr(engine, "thinking_tokens", 0)
+        held = await room.ledger.hold(room.price, round(tokens_in * MARGIN), most_out)
+        try:
+            async with room.pace.turn(tokens_in + EXPECTED_OUT) as turn:
+                try:
+                    reply = await engine.generate(request)
+                except BusyError as exc:
+                    if exc.kind != "connection":
+                        room.pace.overloaded(turn)
+                    if exc.kind in {"timeout", "dropped"}:
+                        room.ledger.lost(room.price, tokens_in, most_out)
+                    raise
+                except ReplyError as exc:
+                    room.pace.answered(turn, None)
+                    if exc.tokens_in is not None:
+                        room.ledger.paid(room.price, exc.tokens_in, exc.tokens_out or 0)
+                    raise
+                latency_s = room.pace.clock() - turn.started_s
+                used_in = reply.tokens_in if reply.tokens_in is not None else tokens_in
+                used_out = reply.tokens_out if reply.tokens_out is not None else text_tokens(reply.text) if room.price else 0
+                room.pace.answered(turn, used_in + used_out)
+                room.pace.told(reply.limits)
+                return reply, self.call(reply, room.ledger.paid(room.price, used_in, used_out), latency_s)
+        finally:
+            room.ledger.free(held)
+
+    def call(self, reply: Reply, usd: float | None, latency_s: float, *, cached: bool = False) -> Call:
+        created = datetime.fromtimestamp(time.time() - latency_s, UTC)
+        return Call(
+            engine=self.room.engine.name,
+            model=reply.model,
+            prompt=self.prompt.name,
+            prompt_version=self.prompt.version,
+            prompt_sha256=self.prompt.sha256,
+            parameters={"max_tokens": self.request.max_tokens, **self.parameters, **getattr(self.room.engine, "parameters", {})},
+            tokens_in=reply.tokens_in,
+            tokens_out=reply.tokens_out,
+            usd=usd,
+            latency_s=round(latency_s, 3),
+            created_utc=created.isoformat(timespec="seconds"),
+            cached=cached,
+        )
+
+    def read(self, reply: Reply) -> BaseModel | str | None:
+        """The record or the text in an answer; None where it does not fit."""
+        if self.prompt.record is None:
+            return reply.text.strip() or None
+        try:
+            return self.prompt.record.model_validate_json(reply.text)
+        except ValidationError:
+            return None
+
+    # ------------------------------------------------------------ another try
+
+    def _outside_schema(self, reply: Reply) -> ReplyError:
+        try:
+            (self.prompt.record or BaseModel).model_validate_json(reply.text)
+            problem = "it is empty"
+        except ValidationError as exc:
+            problem = _problem(exc)
+        times = self.tries["schema"] + 1
+        name = self.prompt.record.__name__ if self.prompt.record else "text"
+        return ReplyError(
+            f"{self.room.engine.name} answered {times} time{'s' * (times > 1)} outside the schema of {name} ({problem}).", kind="schema"
+        )
+
+    def _asked_again(self, asked: Request, exc: ReplyError) -> Request:
+        """The request as it is asked once more.
+
+        Raises:
+            ReplyError: another try would not help.
+        """
+        kind = exc.kind or "broken"
+        self.tries[kind] += 1
+        if self.tries[kind] >= TRIES_OF_REPLY.get(kind, 1):
+            raise exc
+        if kind == "length":
+            return replace(asked, max_tokens=2 * asked.max_tokens)
+        if kind == "schema":
+            problem = str(exc).partition("(")[2].rpartition(")")[0]
+            again = f"\n\nYour last answer could not be used ({problem}). Answer again with the JSON object alone."
+            return replace(asked, prompt=self.request.prompt + again)
+        return asked
+
+    async def _wait_for(self, exc: BusyError) -> None:
+        """Until the server may be asked again."""
+        if exc.retry_after_s is not None and exc.retry_after_s > LONGEST_HOLD_S:
+            raise EngineError(f"{exc} It asks to wait {exc.retry_after_s / 3600:.1f} hours; what is done stays done.") from exc
+        answered = self.room.breaker.answered or exc.kind == "rate_limit"
+        slow = exc.kind == "timeout" and not answered
+        await self._tried(exc, 2 if slow else TRIES if answered else TRIES_BEFORE_AN_ANSWER, exc.retry_after_s)
+
+    async def _tried(self, exc: EngineError, most: int, retry_after_s: float | None = None) -> None:
+        """Wait before the next try, longer each time.
+
+        Raises:
+            ReplyError: so many tries of this request failed.
+            EngineError: and this server answers nothing else either.
+        """
+        self.tries["server"] += 1
+        number = self.tries["server"]
+        if number >= most:
+            self.room.breaker.given_up += 1
+            tried = f"{exc} Tried {number} times; what is done stays done." if number > 1 else str(exc)
+            if self.room.breaker.open:
+                raise EngineError(tried) from exc
+            raise ReplyError(tried, kind=exc.kind if isinstance(exc, BusyError) else "rejected") from exc
+        if retry_after_s is not None:
+            self.room.pace.hold(retry_after_s)
+            await asyncio.sleep(retry_after_s * random.uniform(1.0, 1.1))
+        else:
+            await asyncio.sleep(min(LONGEST_WAIT_S, self.room.wait_s * 2 ** (number - 1)) * random.uniform(0.5, 1.0))
+
+
+def _problem(exc: ValidationError) -> str:
+    first = exc.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])[:60]
+    return f"{where}: {first['msg']}" if where else first["msg"][:200]

@@ -1,0 +1,73 @@
+"""What the descriptions will cost, before the first of them is asked for.
+
+In: a describer, some of the keyframes, how many there are. Out: requests, tokens and dollars to be expected. The questions are
+the real ones; answers have the length that is asked for, and pictures the tokens of the provider's rule.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vip.asking.prices import MESSAGE_TOKENS, UNKNOWN_RULE
+from vip.asking.spending import dollars
+from vip.asking.tokens import picture_tokens, text_tokens
+from vip.captioning.recipes import RECIPES, SEES, Describer, Place
+from vip.store import KeyframePicture
+
+ANSWER_TOKENS = {"topic": 90, "caption": 45, "describe": 125, "structure": 95, "direct": 220}  # the dense caption has about 114
+CAPTION = "word " * 85  # stands for a caption that is not written yet
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """To be expected; `usd` is None where a price is unknown."""
+
+    keyframes: int
+    requests: int
+    tokens_in: int
+    tokens_out: int
+    usd: float | None
+    priced: tuple[str, ...]
+    """Model and the date of its price."""
+
+    def __str__(self) -> str:
+        """`about 12 requests, 21,600 tokens in, 2,640 out, $0.0107 (gpt-5-mini, price of 2025-08-07)`."""
+        money = "" if self.usd is None else f", {dollars(self.usd)}"
+        of = f" ({', '.join(self.priced)})" if self.priced and self.usd is not None else ""
+        return f"about {self.requests:,} requests, {self.tokens_in:,} tokens in, {self.tokens_out:,} out{money}{of}"
+
+
+def estimate(describer: Describer, sample: Sequence[tuple[KeyframePicture, str | None]], todo: int, *, batch: bool = False) -> Estimate:
+    """Of `todo` keyframes of which `sample` is a part, each with who looked for objects in it."""
+    tokens_in = tokens_out = requests = 0.0
+    usd: float | None = 0.0
+    asked = [(name, todo) for name in RECIPES[describer.manner.recipe]]
+    if describer.manner.topic and not describer.measures:
+        asked.append(("topic", 1))
+    for name, times in asked:
+        room = describer.room_for(name)
+        each_in = sum(_tokens_in(describer, name, item, detector) for item, detector in sample) / max(1, len(sample))
+        each_out = ANSWER_TOKENS[name] + (room.price.thinking if room.price else 0)
+        requests, tokens_in, tokens_out = requests + times, tokens_in + times * each_in, tokens_out + times * each_out
+        cost = room.price.usd(round(times * each_in), times * each_out, batch=batch) if room.price else None
+        usd = None if usd is None or cost is None else usd + cost
+    priced = {room.price.model: f"{room.price.model}, price of {room.price.as_of}" for room in describer.rooms if room.price}
+    return Estimate(todo, round(requests), round(tokens_in), round(tokens_out), usd, tuple(priced.values()))
+
+
+def _tokens_in(describer: Describer, name: str, item: KeyframePicture, detector: str | None) -> int:
+    manner = describer.manner
+    place = Place(1, 1, detector, (CAPTION,) * manner.context)
+    values = {**describer.values(item, place, ()), "caption": CAPTION, "topic": manner.topic or ""}
+    request, _ = describer.request(name, values)
+    schema = text_tokens(json.dumps(request.schema)) if request.schema is not None else 0
+    tokens = MESSAGE_TOKENS + text_tokens(request.prompt) + schema
+    if name not in SEES:
+        return tokens
+    room = describer.room_for(name)
+    rule = room.price.picture if room.price and room.price.picture else UNKNOWN_RULE
+    scale = min(1.0, manner.longest_side_px / max(item.record.width_px, item.record.height_px))
+    width, height = (max(1, round(side * scale)) for side in (item.record.width_px, item.record.height_px))
+    return tokens + picture_tokens(rule, width, height, getattr(room.engine, "picture_detail", "high"))

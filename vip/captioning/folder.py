@@ -1,0 +1,197 @@
+"""One run folder, or folder of pictures, while its keyframes are described.
+
+In: keyframes.jsonl, and what earlier runs described. Out: the steps that are left, and in the end descriptions.jsonl in the
+order of the keyframes. Rows are read and written one by one: only where each lies is kept in memory. A row is in the journal
+before its keyframe counts as done, so that a killed run loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vip import store
+from vip.asking.spending import Spent
+from vip.captioning.describe import Step
+from vip.errors import UsageError
+from vip.records import Description, Failure, Keyframe, Manifest, Record
+from vip.store import KeyframePicture
+
+FIRST_FAILURES = 3  # kept for the message; the others are in failures.jsonl
+
+Made = tuple[str, str, str]  # engine, recipe, language
+
+
+def made_of(row: Description) -> Made:
+    return row.engine, row.recipe, row.language
+
+
+class Folder:
+    """A folder whose keyframes are being described. Open it, take its `steps`, finish it.
+
+    Args:
+        made: who describes now, and how; descriptions made otherwise do not count as done.
+        detector: who looked for objects; None when nobody did.
+        failures: pictures that could not even be listed.
+    """
+
+    def __init__(self, path: Path, made: Made, *, detector: str | None, failures: tuple[Failure, ...] = ()) -> None:
+        self.path, self.made, self.detector = path, made, detector
+        self.early = failures
+        self.manifest: Manifest | None = store.load_run(path).manifest
+        self.keyframes = sum(1 for _ in store.read_rows(path / store.KEYFRAMES, Keyframe))
+        self.described = self.had = len(self._done())
+        self.had_journal = (path / store.JOURNAL).exists()
+        self.changed = False
+        self.failed = self.postponed = 0
+        self.failures: list[Failure] = []
+        self.spent = Spent()
+        self.is_finished = False
+        self._stack = ExitStack()
+        self._append: Callable[[Record], None] | None = None
+        self._log: Callable[[Record], None] | None = None
+
+    @property
+    def todo(self) -> int:
+        return self.keyframes - self.described
+
+    def _rows(self) -> Iterator[Description]:
+        for name in (store.DESCRIPTIONS, store.JOURNAL):
+            path = self.path / name
+            if path.exists():
+                yield from store.read_rows(path, Description, torn_end=name == store.JOURNAL)
+
+    def _done(self) -> set[str]:
+        return {row.keyframe_id for row in self._rows() if made_of(row) == self.made}
+
+    def check(self, overwrite: bool) -> None:
+        """Refuse to mix descriptions of two kinds.
+
+        Raises:
+            UsageError: some were made otherwise, and they are not to be overwritten.
+        """
+        others = sorted({made_of(row) for row in self._rows()} - {self.made})
+        if others and not overwrite:
+            was, now = (_told(made, (others[0], self.made)) for made in (others[0], self.made))
+            raise UsageError(f"{self.path} is described by {was}, and now {now} is asked. Add --overwrite to describe it again.")
+
+    # ------------------------------------------------------------ while it is described
+
+    def open(self) -> None:
+        store.make_folder(self.path)
+        (self.path / store.FAILURES).unlink(missing_ok=True)
+        self._append = self._stack.enter_context(store.appending(self.path / store.JOURNAL, durable=False))
+        self._log = self._stack.enter_context(store.appending(self.path / store.FAILURES, durable=False))
+        for failure in self.early:
+            self._fail(failure)
+
+    def append(self, row: Description) -> None:
+        """Put a description into the journal."""
+        if self._append is None:
+            raise RuntimeError("the folder is not open")
+        self._append(row)
+        self.changed = True
+
+    def items(self) -> Iterator[KeyframePicture]:
+        """The keyframes, one by one."""
+        return (KeyframePicture(row, self.path) for row in store.read_rows(self.path / store.KEYFRAMES, Keyframe))
+
+    def rows_in_order(self) -> Iterator[tuple[KeyframePicture, Description]]:
+        """The keyframes with their descriptions, one by one."""
+        self._merge()
+        rows = store.read_rows(self.path / store.DESCRIPTIONS, Description)
+        row = next(rows, None)
+        for item in self.items():
+            if row is not None and row.keyframe_id == item.id:
+                yield item, row
+                row = next(rows, None)
+
+    def steps(self, advance: Callable[[], None], over: Callable[[], Awaitable[None]], *, with_known: bool) -> Iterator[Step]:
+        """What is left to do, in the order of the keyframes.
+
+        Args:
+            with_known: also what is done, for the captions before a keyframe.
+        """
+        known = {row.keyframe_id: row for row in self._rows() if made_of(row) == self.made} if with_known else {}
+        done = set(known) if with_known else self._done()
+        previous = None
+        for number, row in enumerate(store.read_rows(self.path / store.KEYFRAMES, Keyframe), 1):
+            item = KeyframePicture(row, self.path)
+            if with_known or row.id not in done:
+                yield self._step(item, previous, number, known.get(row.id), advance, over)
+            previous = item
+
+    def _step(
+        self,
+        item: KeyframePicture,
+        previous: KeyframePicture | None,
+        number: int,
+        known: Description | None,
+        advance: Callable[[], None],
+        over: Callable[[], Awaitable[None]],
+    ) -> Step:
+        def described(row: Description) -> None:
+            self.append(row)
+            self.described += 1
+            advance()
+
+        def failed(failure: Failure) -> None:
+            self._fail(failure)
+            advance()
+
+        def postponed() -> None:
+            self.postponed += 1
+
+        return Step(item, previous, number, self.keyframes, self.detector, described, failed, postponed, over, self.spent, known)
+
+    def _fail(self, failure: Failure) -> None:
+        if self._log:
+            self._log(failure)
+        self.failed += 1
+        if len(self.failures) < FIRST_FAILURES:
+            self.failures.append(failure)
+
+    @property
+    def is_over(self) -> bool:
+        """Everything was tried."""
+        return self.described + self.failed - len(self.early) + self.postponed >= self.keyframes
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def is_noted(self, captioning: dict[str, Any]) -> bool:
+        """Nothing is left to write: an earlier run did all of this."""
+        known = self.manifest is None or (self.manifest.captioning or {}).keys() == captioning.keys()
+        return known and not self.changed and not self.had_journal
+
+    @property
+    def spent_in_all(self) -> dict[str, Any]:
+        """What this and earlier runs used for the descriptions that are there, if these were made in the same way."""
+        before = (self.manifest.captioning or {}).get("spent", {}) if self.manifest and self.had else {}
+        now = asdict(self.spent)
+        return {name: round(value + before.get(name, 0), 6) for name, value in now.items()}
+
+    def finish(self) -> None:
+        """Write the descriptions in the order of the keyframes, and drop the journal."""
+        self.close()
+        self._merge()
+        (self.path / store.JOURNAL).unlink(missing_ok=True)
+
+    def _merge(self) -> None:
+        store.merge_rows(
+            self.path / store.DESCRIPTIONS,
+            [self.path / store.DESCRIPTIONS, self.path / store.JOURNAL],
+            Description,
+            key=lambda row: row.keyframe_id,
+            order=(row.id for row in store.read_rows(self.path / store.KEYFRAMES, Keyframe)),
+        )
+
+
+def _told(made: Made, both: tuple[Made, Made]) -> str:
+    """The engine; recipe and language where these are what differs."""
+    engine, recipe, language = made
+    more = [f"recipe {recipe}"] * (both[0][1] != both[1][1]) + [language] * (both[0][2] != both[1][2])
+    return f"{engine} ({', '.join(more)})" if more else engine

@@ -1,0 +1,279 @@
+"""`caption`: describe the keyframes of one or many run folders (section 3.2).
+
+    open folders ▸ make engines ▸ reckon the cost ▸ describe (see vip/captioning/describe.py) ▸ verify ▸ write, note what was spent
+
+A description is in the folder's journal before its keyframe counts as done, and every answer that was paid for is in the file of
+answers before that: started again, it goes on behind the last one, and asks nothing twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from time import perf_counter
+from typing import Any, overload
+
+from vip import registry, store
+from vip.asking.spending import dollars
+from vip.captioning.describe import Lane, Work
+from vip.captioning.engines import Made, make
+from vip.captioning.estimate import Estimate, estimate
+from vip.captioning.folder import Folder
+from vip.captioning.verify import Verifier
+from vip.config import CaptionSettings, chosen
+from vip.errors import InputError, ReplyError, SomeFailedError
+from vip.extraction.backends import detector_for
+from vip.extraction.pictures import keyframes_of, pictures_in
+from vip.protocols import Observer, Silent
+from vip.records import Failure, Keyframe
+from vip.store import Run
+
+SAMPLE = 20  # keyframes on which the cost is reckoned
+One = Run | str | Path
+
+
+@overload
+def caption(runs: One, **options: Any) -> Run: ...
+@overload
+def caption(runs: Sequence[One], **options: Any) -> list[Run]: ...
+def caption(
+    runs: One | Sequence[One],
+    *,
+    overwrite: bool = False,
+    settings: CaptionSettings | None = None,
+    observer: Observer | None = None,
+    **options: Any,
+) -> Run | list[Run]:
+    """Describe the keyframes: a dense caption each, and FAMOuS from it (section 3.2).
+
+    Args:
+        runs: a run, its folder, its keyframes/ folder, or any folder of pictures; or a list of these.
+        overwrite: describe again what was described by another engine, by another recipe or in another language.
+        settings: or its fields as keywords: `engine=`, `recipe=`, `topic=`, `verify=`, `max_usd=`, see `vip.config.CaptionSettings`.
+
+    Returns:
+        The run with its descriptions, or a list of runs for a list. Those that were made in the same way before are kept, not
+        asked for again.
+
+    Raises:
+        EngineError: the engine cannot be asked, or the money is spent; what is described stays.
+        ReplyError: not one keyframe could be described.
+        SomeFailedError: some keyframes could not be described; failures.jsonl says which and why.
+        UsageError, InputError, BackendError, StoreError: as for `extract`.
+    """
+    observer = observer or Silent()
+    with _opened(runs, chosen(CaptionSettings, settings, options), observer, overwrite) as job:
+        job.tell_cost()
+        try:
+            _finish(job.describe())
+        finally:
+            job.tell_spent()
+        job.raise_for_failures()
+        done = [Run(folder.path) for folder in job.folders]
+    return done[0] if isinstance(runs, Run | str | Path) else done
+
+
+def expected_cost(
+    runs: One | Sequence[One], *, overwrite: bool = False, settings: CaptionSettings | None = None, **options: Any
+) -> Estimate:
+    """What `caption` would ask and spend; nothing is asked."""
+    with _opened(runs, chosen(CaptionSettings, settings, options), Silent(), overwrite) as job:
+        return job.cost()
+
+
+def runs_in(folders: Sequence[Path]) -> list[Path]:
+    """The folders, and instead of a folder that holds run folders these, in the order of their names."""
+    found: list[Path] = []
+    for folder in folders:
+        home = store.home_of(folder)
+        inside = []
+        if store.is_folder(home) and not store.exists(home / store.MANIFEST):
+            inside = sorted(path.parent for path in home.glob(f"*/{store.MANIFEST}"))
+        found += inside or [home]
+    return list(dict.fromkeys(found))
+
+
+# ---------------------------------------------------------------- one call
+
+
+@dataclass(slots=True)
+class _Job:
+    """One call of `caption`."""
+
+    made: Made
+    folders: list[Folder]
+    settings: CaptionSettings
+    observer: Observer
+    verifier: Verifier | None
+    start_s: float = field(default_factory=perf_counter)
+    expected: Estimate | None = field(init=False, default=None)
+
+    @property
+    def todo(self) -> int:
+        return sum(folder.todo for folder in self.folders)
+
+    def cost(self) -> Estimate:
+        sample = [(item, folder.detector) for folder in self.folders for item in islice(folder.items(), SAMPLE)]
+        return estimate(self.made.describer, sample[:: max(1, len(sample) // SAMPLE)], self.todo)
+
+    def tell_cost(self) -> None:
+        """What is to be expected, and the ceiling; nothing where nothing is paid for."""
+        paid = [room for room in self.made.describer.rooms if getattr(room.engine, "address", None)]
+        if not self.todo or not paid:
+            return
+        self.expected, ledger = self.cost(), self.made.ledger
+        unknown = [room.engine.name for room in paid if room.price is None]
+        if unknown:
+            ceiling = f"the price of {unknown[0]} is unknown, so no ceiling in dollars can be kept"
+        elif ledger.given:
+            ceiling = f"at most {dollars(ledger.max_usd or 0.0)}"
+        else:
+            ceiling = f"at most {ledger.max_usd:g} dollars, since no --max-usd is given"
+        self.observer.note(f"{self.expected}; {ceiling}.")
+
+    def spent_so_far(self) -> str:
+        """`$0.12 of about $0.40`, or tokens where no price is known."""
+        spent, expected = self.made.ledger.spent, self.expected
+        if expected is None:
+            return ""
+        if expected.usd is None:
+            return f"{spent.tokens_in + spent.tokens_out:,} of about {expected.tokens_in + expected.tokens_out:,} tokens"
+        return f"{dollars(spent.usd)} of about {dollars(max(expected.usd, spent.usd))}"
+
+    def tell_spent(self) -> None:
+        spent = self.made.ledger.spent
+        if spent.tokens_in or spent.tokens_out or spent.cached:
+            self.observer.note(f"Used {spent}.")
+
+    async def describe(self) -> None:
+        work = Work(self.made.describer)
+        try:
+            with self.observer.track("Describing", self.todo, self.spent_so_far) as advance:
+                await work.run(self._lanes(advance))
+            for folder in self.folders:
+                if not folder.is_finished:
+                    await self._end(folder)
+        finally:
+            for folder in self.folders:
+                folder.close()
+            for room in self.made.describer.rooms:
+                await room.close()
+
+    def _lanes(self, advance: Callable[[], None]) -> Iterator[Lane]:
+        """The keyframes that are told what was before them go in a row, all others each for itself."""
+        in_order = self.settings.context > 0 and not self.made.describer.measures
+        for folder in self.folders:
+            folder.open()
+
+            async def over(folder: Folder = folder) -> None:
+                if folder.is_over and not folder.is_finished:
+                    await self._end(folder)
+
+            steps = folder.steps(advance, over, with_known=in_order)
+            yield from [steps] if in_order else ([step] for step in steps)
+
+    async def _end(self, folder: Folder) -> None:
+        """Everything of a folder was tried."""
+        folder.is_finished = True
+        if self.verifier:
+            await self.verifier.verify(folder)
+        noted = {**made_with(self.settings, self.made), "spent": folder.spent_in_all}
+        if folder.is_noted(noted):
+            return
+        await asyncio.to_thread(folder.finish)
+        if folder.manifest:
+            seconds = {**folder.manifest.seconds, "caption": round(perf_counter() - self.start_s, 3)}
+            manifest = folder.manifest.model_copy(update={"captioning": noted, "seconds": seconds})
+            store.write_json(folder.path / store.MANIFEST, manifest)
+
+    def raise_for_failures(self) -> None:
+        failed = [folder for folder in self.folders if folder.failed]
+        if not failed:
+            return
+        count, of = sum(folder.failed for folder in failed), sum(folder.keyframes + len(folder.early) for folder in self.folders)
+        says = " says" if len(failed) == 1 else f" and that of {len(failed) - 1} more folders say"
+        where = f"{failed[0].path / store.FAILURES}{says} why. Run the same command again to try only those."
+        if count >= of:
+            raise ReplyError(f"None of {of} keyframes could be described: {failed[0].failures[0].message} {where}")
+        raise SomeFailedError(f"{count} of {of} keyframes could not be described; {where}")
+
+
+def made_with(settings: CaptionSettings, made: Made) -> dict[str, Any]:
+    """What the manifest says about how the descriptions came about."""
+    describer = made.describer
+    names = {"recipe", "language", "context", "topic", "verify", "picture_side", "picture_detail"}
+    wanted = settings.model_dump(mode="json", include=names)
+    return {"engine": describer.engine, **wanted, "prompts": {name: describer.prompts[name].version for name in describer.names}}
+
+
+@contextmanager
+def _opened(runs: One | Sequence[One], settings: CaptionSettings, observer: Observer, overwrite: bool) -> Iterator[_Job]:
+    made = make(settings, os.environ)
+    try:
+        given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
+        folders = [_folder(one, settings, made, observer) for one in given]
+        for folder in folders:
+            folder.check(overwrite)
+        for note in made.notes:
+            observer.note(note)
+        verifier = _verifier(settings, made, observer) if settings.verify else None
+        yield _Job(made, folders, settings, observer, verifier)
+    finally:
+        made.close()
+
+
+def _folder(run: One, settings: CaptionSettings, made: Made, observer: Observer) -> Folder:
+    home = run.folder if isinstance(run, Run) else store.home_of(Path(run))
+    failures: list[Failure] = []
+    if not store.exists(home / store.MANIFEST) and store.is_folder(home):
+        _look_at_pictures(home, settings, observer, failures)
+    manifest = store.load_run(home).manifest
+    describer = made.describer
+    key = (describer.engine, describer.manner.recipe, describer.manner.language)
+    return Folder(home, key, detector=manifest.backends["detector"] if manifest else settings.detector, failures=tuple(failures))
+
+
+def _look_at_pictures(home: Path, settings: CaptionSettings, observer: Observer, failures: list[Failure]) -> None:
+    """Write keyframes.jsonl for a folder of pictures that vip did not extract."""
+    pictures = pictures_in(home)
+    detector = detector_for(settings)
+    rows = 0
+
+    def counted() -> Iterator[Keyframe]:
+        nonlocal rows
+        with observer.track("Looking at pictures", len(pictures)) as advance:
+            for row in keyframes_of(pictures, detector, on_failure=failures.append, advance=advance):
+                rows += 1
+                yield row
+        if not rows:
+            raise InputError(f"None of the {len(pictures)} pictures in {home} can be read: {failures[0].message}")
+
+    store.make_folder(home)
+    store.write_rows(home / store.KEYFRAMES, counted())
+
+
+def _verifier(settings: CaptionSettings, made: Made, observer: Observer) -> Verifier:
+    name, why = registry.auto_embedder(settings.embedder)
+    embedder = registry.embedder(name, device=settings.device, precision=settings.precision)
+    if getattr(embedder, "joint_space", False):
+        return Verifier(made.describer, embedder)
+    reason = why or "it knows no texts"
+    observer.note(f"--verify: only the detector has a say, since the embedder is {name}, {reason}.")
+    return Verifier(made.describer, None)
+
+
+def _finish(work: Coroutine[Any, Any, None]) -> None:
+    """Run the coroutine to its end, also where a loop runs already (a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(work)
+    else:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(asyncio.run, work).result()

@@ -1,0 +1,81 @@
+"""Which server is asked with which key, and what it says of its limits.
+
+In: the detail of an engine's name, options, the environment, headers of an answer. Out: an address, a key, `RateLimits`.
+Keys come from the environment or from a file that its owner alone may read, and go nowhere but into the request.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from vip.errors import EngineError, UsageError
+from vip.models.openai_errors import is_official
+from vip.protocols import RateLimits
+
+KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+UNIT_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+_AT = re.compile(r"(.*)@(https?://.+)", re.DOTALL)
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
+
+
+def address_in(detail: str | None, base_url: str | None, official: str) -> tuple[str, str]:
+    """Model (empty where none is named) and address: of the name itself, else the option, the environment, the official one."""
+    named = _AT.fullmatch(detail or "")
+    model, own = (named[1], named[2]) if named else (detail or "", None)
+    return model, own or base_url or os.environ.get(ADDRESS, "").strip() or official
+
+
+def key_for(address: str, file: Path | None) -> str | None:
+    """The key for a server; None where it may want none.
+
+    Raises:
+        UsageError: the file cannot be read, or others may read it.
+        EngineError: there is no key, or what there is cannot be one.
+    """
+    key = _key_in(file) if file else os.environ.get(KEY, "").strip()
+    where = str(file) if file else KEY
+    if not key and is_official(address):
+        raise EngineError(f"{KEY} is not set, and api.openai.com answers nobody without it. Set it, or use --engine offline.")
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise EngineError(f"{where} contains letters that no key has. Copy it again.")
+    return key or None
+
+
+def _key_in(file: Path) -> str:
+    try:
+        mode = file.stat().st_mode
+        if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
+            raise UsageError(f"{file} may be read by others (mode {stat.S_IMODE(mode):03o}). Run `chmod 600 {file}`, or make a new key.")
+        return file.read_text(encoding="utf-8").strip()
+    except OSError as exc:
+        raise UsageError(f"The key in {file} cannot be read: {exc.strerror}.") from exc
+    except UnicodeDecodeError as exc:
+        raise UsageError(f"{file} holds no key: it is not text.") from exc
+
+
+def limits_in(headers: Mapping[str, str]) -> RateLimits | None:
+    """What the headers of an answer say is left, as OpenAI, Azure, Groq and others send it; None where they say nothing."""
+    left = [_count(headers.get(f"x-ratelimit-remaining-{what}")) for what in ("requests", "tokens")]
+    resets = [seconds_in(headers.get(f"x-ratelimit-reset-{what}")) for what in ("requests", "tokens")]
+    return RateLimits(left[0], resets[0], left[1], resets[1]) if left != [None, None] else None
+
+
+def _count(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() else None
+
+
+def seconds_in(text: str | None) -> float | None:
+    """Seconds of `6m0s`, `20ms`, `1.5`; None for anything else."""
+    if not text:
+        return None
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        parts = _SPAN.findall(text)
+        whole = "".join(number + unit for number, unit in parts) == text
+        return sum(float(number) * UNIT_S[unit] for number, unit in parts) if whole else None
