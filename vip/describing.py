@@ -9,6 +9,7 @@ answers before that: started again, it goes on behind the last one, and asks not
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -242,20 +243,37 @@ def _folder(run: One, settings: CaptionSettings, made: Made, observer: Observer)
 def _look_at_pictures(home: Path, settings: CaptionSettings, observer: Observer, failures: list[Failure]) -> None:
     """Write keyframes.jsonl for a folder of pictures that vip did not extract."""
     pictures = pictures_in(home)
+    who = f"{settings.detector} for {', '.join(settings.labels)}" if settings.labels else settings.detector
+    known = _known_pictures(home, who)
+    new = [path for path in pictures if path.name not in known]
+    if not new and len(known) == len(pictures):
+        return
     detector = detector_for(settings)
-    rows = 0
-
-    def counted() -> Iterator[Keyframe]:
-        nonlocal rows
-        with observer.track("Looking at pictures", len(pictures)) as advance:
-            for row in keyframes_of(pictures, detector, on_failure=failures.append, advance=advance):
-                rows += 1
-                yield row
-        if not rows:
-            raise InputError(f"None of the {len(pictures)} pictures in {home} can be read: {failures[0].message}")
-
     store.make_folder(home)
-    store.write_rows(home / store.KEYFRAMES, counted())
+    with observer.track("Looking at pictures", len(new)) as advance:
+        looked = keyframes_of(new, detector, on_failure=failures.append, advance=advance)
+        rows = {row.id: row.model_copy(update={"detector": who}) for row in looked}
+    found = [known.get(path.name) or rows.get(path.name) for path in pictures]
+    if not any(found):
+        raise InputError(f"None of the {len(pictures)} pictures in {home} can be read: {failures[0].message}")
+    store.write_rows(home / store.KEYFRAMES, filter(None, found))
+
+
+def _known_pictures(home: Path, detector: str) -> dict[str, Keyframe]:
+    """What an earlier run saw in the pictures of a folder, where these have not changed since."""
+    path = home / store.KEYFRAMES
+    if not store.exists(path):
+        return {}
+    seen_ns = path.stat().st_mtime_ns
+    rows = (row for row in store.read_rows(path, Keyframe) if row.detector == detector)
+    return {row.id: row for row in rows if _changed_ns(home / row.image_path) < seen_ns}
+
+
+def _changed_ns(path: Path) -> float:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return math.inf
 
 
 def _verifier(settings: CaptionSettings, made: Made, observer: Observer) -> Verifier:

@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ class Prompt:
     @property
     def schema(self) -> dict[str, Any] | None:
         """JSON schema of the reply; None for free text."""
-        return _without_descriptions(OUTPUTS[self.output].model_json_schema()) if self.output else None
+        return _schema_of(self.output) if self.output else None
 
     @property
     def record(self) -> type[BaseModel] | None:
@@ -175,6 +176,13 @@ def _checked(front: dict[str, Any], path: Path) -> tuple[str, str, tuple[str, ..
     if output is not None and output not in OUTPUTS:
         raise UsageError(f'{path} asks for an unknown output "{output}".{did_you_mean(output, OUTPUTS)}')
     return front["name"], front["version"], tuple(inputs), output
+
+
+@cache
+def _schema_of(output: str) -> dict[str, Any]:
+    """Made once: it goes into every question."""
+    schema: dict[str, Any] = _without_descriptions(OUTPUTS[output].model_json_schema())
+    return schema
 
 
 def _without_descriptions(schema: Any) -> Any:

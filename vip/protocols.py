@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -348,7 +348,7 @@ class BatchApi(Protocol):
     async def state(self, job: str) -> BatchState:
         """How far it is."""
 
-    def results(self, job: str) -> AsyncIterator[tuple[str, Reply | VipError]]:
+    def results(self, job: str) -> AsyncGenerator[tuple[str, Reply | VipError], None]:
         """The rows of a job that has ended, by key and in any order; rows may be missing."""
 
     async def discard(self, job: str) -> None:

@@ -237,6 +237,8 @@ class Keyframe(Record):
     quality: Quality
     detections: tuple[Detection, ...] | None
     """None where the detector knows nothing about the picture, which is not the same as nothing in it."""
+    detector: str | None = None
+    """Who looked for objects in a picture that comes from no video, and for which; of a run's keyframes the manifest says it."""
     candidate: int | None
     """Index of its row in candidates.jsonl."""
 

@@ -60,13 +60,44 @@ def tokenizer(template: str | None = None) -> Any:
     return fast
 
 
-def save_llama(folder: Path, template: str | None = PARTS, **settings: Any) -> Path:
+def old_tokenizer(template: str | None = None) -> Any:
+    """As the first Llamas have it, and with them Vicuna and LLaVA 1.5: spaces are letters, and other letters fall apart into bytes."""
+    from tokenizers import Tokenizer, decoders, models, normalizers
+    from transformers import PreTrainedTokenizerFast
+
+    letters = sorted(set(TEXT.replace(" ", "\u2581")) | set('{}[]":,'))
+    pieces = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *letters]
+    merges = [("\u2581", "d"), ("\u2581d", "o"), ("\u2581do", "g"), ("\u2581", "a"), ('"', ":"), ('"', ",")]
+    pieces += ["".join(pair) for pair in merges]
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    made = Tokenizer(models.BPE(vocabulary, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    made.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    made.decoder = decoders.Sequence(
+        [decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(content=" ", left=1)]
+    )
+    fast = PreTrainedTokenizerFast(tokenizer_object=made, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
+    fast.chat_template = template
+    return fast
+
+
+def save_llama(folder: Path, template: str | None = PARTS) -> Path:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(1)
     words = tokenizer(template)
     words.save_pretrained(folder)
-    return _saved(LlamaForCausalLM(LlamaConfig(**_language(words), **settings)), folder)
+    return _saved(LlamaForCausalLM(LlamaConfig(**_language(words))), folder)
+
+
+def save_old_llama(folder: Path) -> Path:
+    """It has no token for padding."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(8)
+    words = old_tokenizer("{{ bos_token }}{% for message in messages %}[INST] {{ message.content }} [/INST]{% endfor %}")
+    words.save_pretrained(folder)
+    settings = {**_language(words), "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": None}
+    return _saved(LlamaForCausalLM(LlamaConfig(**settings)), folder, ends=[2])
 
 
 def save_llava(folder: Path, template: str | None = PARTS.replace("IMAGE", "<image>\n"), **settings: Any) -> Path:
@@ -178,13 +209,16 @@ def _saved(model: Any, folder: Path, ends: list[int] | None = [1, 4]) -> Path:  
     from transformers import GenerationConfig
 
     if ends is not None:
-        model.generation_config = GenerationConfig(
-            bos_token_id=0, eos_token_id=ends, pad_token_id=2, do_sample=True, temperature=1.5, top_k=5, repetition_penalty=1.3
-        )
+        model.generation_config = GenerationConfig(eos_token_id=ends, do_sample=True, temperature=1.5, top_k=5, repetition_penalty=1.3)
         with torch.no_grad():
             model.get_output_embeddings().weight[ends] *= 2  # or few texts would end before their last token
     model.eval().save_pretrained(folder)
     return folder
 
 
-SAVERS: dict[str, Callable[[Path], Path]] = {"llava": save_llava, "qwen2-vl": save_qwen2_vl, "smolvlm": save_smolvlm, "llama": save_llama}
+SAVERS: dict[str, Callable[[Path], Path]] = {
+    "llava": save_llava,
+    "qwen2-vl": save_qwen2_vl,
+    "smolvlm": save_smolvlm,
+    "llama": save_llama,
+}

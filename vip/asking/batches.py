@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Self
 
@@ -169,10 +169,11 @@ class Batches:
         assert job.job is not None
         keys = keys_of(self.folder, job.part)
         missing = dict.fromkeys(keys)
-        async for key, answer in self.api.results(job.job):
-            if key in missing and not isinstance(answer, BusyError):
-                await on_answer(key, answer)
-                del missing[key]
+        async with aclosing(self.api.results(job.job)) as results:
+            async for key, answer in results:
+                if key in missing and not isinstance(answer, BusyError):
+                    await on_answer(key, answer)
+                    del missing[key]
         self._full = False
         again = job.tries < TRIES and not cancelled
         parts = [copied(self.folder, job, set(missing), self._next_part)] if again and missing else []

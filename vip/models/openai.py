@@ -32,9 +32,10 @@ from vip.models.openai_server import address_in, key_for, limits_in
 from vip.protocols import Picture, RateLimits, Reply, Request
 
 OFFICIAL = "https://api.openai.com/v1"
-DEFAULT_MODEL = "gpt-5-mini-2025-08-07"  # as of November 2026: takes pictures and strict JSON schemas; a snapshot, so it stays the same
+DEFAULT_MODEL = "gpt-5.4-mini-2026-03-17"  # as of November 2026: takes pictures and strict JSON schemas; a snapshot, so it stays the same
 TIMEOUT_S, CONNECT_TIMEOUT_S = 120.0, 10.0
 REASONING_TOKENS = 8192  # reasoning counts against max_completion_tokens before the first word of the answer
+CLIENTS = 8
 NO_KEY = "no-key"  # what servers that want none are sent: the library insists on one
 FORMS = ("json_schema", "json_object", "text")  # how a schema is asked for, from the strictest on
 LENGTHS = ("max_tokens", "max_completion_tokens")  # what servers call the bound of the answer
@@ -88,7 +89,8 @@ class OpenAIEngine:
         self.traits = {"form": FORMS[0], "length": LENGTHS[self._server.official]}
         self._fitting = self._useless = 0
         self._limits: RateLimits | None = None
-        self._made: openai.AsyncOpenAI | None = None
+        self._clients: list[openai.AsyncOpenAI] = []
+        self._asked = 0
 
     @property
     def model(self) -> str:
@@ -108,18 +110,20 @@ class OpenAIEngine:
 
     @property
     def _client(self) -> openai.AsyncOpenAI:
-        if self._made is None:
+        """One of several in turn: each looks through all its connections at every request."""
+        self._asked += 1
+        if len(self._clients) < min(CLIENTS, self._asked):
             hooks = {"response": [self._note_limits]}
-            self._made = openai.AsyncOpenAI(**self._settings, http_client=openai.DefaultAsyncHttpxClient(event_hooks=hooks))
-        return self._made
+            self._clients.append(openai.AsyncOpenAI(**self._settings, http_client=openai.DefaultAsyncHttpxClient(event_hooks=hooks)))
+        return self._clients[self._asked % len(self._clients)]
 
     async def _note_limits(self, response: Any) -> None:
         self._limits = limits_in(response.headers)
 
     async def close(self) -> None:
-        if self._made is not None:
-            await self._made.close()
-            self._made = None
+        clients, self._clients = self._clients, []
+        for client in clients:
+            await client.close()
 
     async def generate(self, request: Request) -> Reply:
         """Ask once; a server that rejects a parameter is asked again in simpler terms, and from then on only so.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,7 +105,7 @@ class OpenAIBatches:
             full=any(one.code == QUEUE_FULL for one in errors),
         )
 
-    async def results(self, job: str) -> AsyncIterator[tuple[str, Reply | VipError]]:
+    async def results(self, job: str) -> AsyncGenerator[tuple[str, Reply | VipError], None]:
         """The rows of a job that has ended: an answer, or a ReplyError or BusyError that costs this row, or an EngineError.
 
         Both files are whole on the disk before the first row is given; memory does not grow with them.
@@ -172,7 +172,11 @@ class OpenAIBatches:
         return translated(kind(message, response=cast(Any, _Response(status)), body=error), self._server)
 
     async def _retrieved(self, job: str) -> Batch:
-        return self._made(await self._client.batches.retrieve(job), Batch)
+        try:
+            return self._made(await self._client.batches.retrieve(job), Batch)
+        except openai.NotFoundError as exc:
+            advice = "Use the key and the address it was handed in with, or delete the folder batches/ of the run to ask anew."
+            raise EngineError(f"{self._server.address} does not know the batch {job}. {advice}") from exc
 
     def _made(self, value: object, kind: type[MadeT]) -> MadeT:
         """The library gives a text where the server sent a web page."""
