@@ -93,7 +93,7 @@ def save_old_llama(folder: Path) -> Path:
     """It has no token for padding."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    torch.manual_seed(8)
+    torch.manual_seed(11)
     words = old_tokenizer("{{ bos_token }}{% for message in messages %}[INST] {{ message.content }} [/INST]{% endfor %}")
     words.save_pretrained(folder)
     settings = {**_language(words), "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": None}

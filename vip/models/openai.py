@@ -8,8 +8,10 @@ parameters) is found out once and remembered in `traits`. The library's errors e
 from __future__ import annotations
 
 import base64
+import importlib
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -113,8 +115,8 @@ class OpenAIEngine:
         """One of several in turn: each looks through all its connections at every request."""
         self._asked += 1
         if len(self._clients) < min(CLIENTS, self._asked):
-            hooks = {"response": [self._note_limits]}
-            self._clients.append(openai.AsyncOpenAI(**self._settings, http_client=openai.DefaultAsyncHttpxClient(event_hooks=hooks)))
+            http = openai.DefaultAsyncHttpxClient(event_hooks={"response": [self._note_limits]}, verify=_certificates())
+            self._clients.append(openai.AsyncOpenAI(**self._settings, http_client=http))
         return self._clients[self._asked % len(self._clients)]
 
     async def _note_limits(self, response: Any) -> None:
@@ -247,6 +249,13 @@ class OpenAIEngine:
 
 
 _NAME_IT = "Name one with --engine openai:MODEL, and check the address: it usually ends in /v1."
+
+
+@cache
+def _certificates() -> Any:
+    """Read once for all clients, by the HTTP library below the openai library: httpx or httpx2."""
+    library = openai.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0]
+    return importlib.import_module(library).create_ssl_context()
 
 
 def _other_length(exc: openai.OpenAIError, length: str) -> str:
