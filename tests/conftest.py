@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -19,6 +22,22 @@ PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.H
 hypothesis.settings.register_profile("same", PATIENT, derandomize=True)
 hypothesis.settings.register_profile("search", PATIENT)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Iterator[Path]]:
+    """Folders for the answers that vip keeps, none used before; what other fixtures of the session ask goes into the first."""
+    home = tmp_path_factory.mktemp("caches")
+    folders = (home / str(number) for number in count())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(next(folders)))
+        yield folders
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(_caches: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache folder for this test and the commands that it starts: no answer comes from another test, or from the user's runs."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(next(_caches)))
 
 
 @pytest.fixture(scope="session")

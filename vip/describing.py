@@ -18,17 +18,19 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from vip import registry, store
+from vip.asking.batches import Job
 from vip.asking.spending import dollars
+from vip.captioning import batch
 from vip.captioning.describe import Lane, Work
 from vip.captioning.engines import Made, make
 from vip.captioning.estimate import Estimate, estimate
 from vip.captioning.folder import Folder
 from vip.captioning.verify import Verifier
 from vip.config import CaptionSettings, chosen
-from vip.errors import InputError, ReplyError, SomeFailedError
+from vip.errors import InputError, ReplyError, SomeFailedError, VipError
 from vip.extraction.backends import detector_for
 from vip.extraction.pictures import keyframes_of, pictures_in
 from vip.protocols import Observer, Silent
@@ -37,6 +39,7 @@ from vip.store import Run
 
 SAMPLE = 20  # keyframes on which the cost is reckoned
 One = Run | str | Path
+ResultT = TypeVar("ResultT")
 
 
 @overload
@@ -47,6 +50,7 @@ def caption(
     runs: One | Sequence[One],
     *,
     overwrite: bool = False,
+    in_batches: bool = False,
     settings: CaptionSettings | None = None,
     observer: Observer | None = None,
     **options: Any,
@@ -56,6 +60,7 @@ def caption(
     Args:
         runs: a run, its folder, its keyframes/ folder, or any folder of pictures; or a list of these.
         overwrite: describe again what was described by another engine, by another recipe or in another language.
+        in_batches: ask through the server's Batch API, at half the price and within a day. It may be ended and called again.
         settings: or its fields as keywords: `engine=`, `recipe=`, `topic=`, `verify=`, `max_usd=`, see `vip.config.CaptionSettings`.
 
     Returns:
@@ -69,10 +74,10 @@ def caption(
         UsageError, InputError, BackendError, StoreError: as for `extract`.
     """
     observer = observer or Silent()
-    with _opened(runs, chosen(CaptionSettings, settings, options), observer, overwrite) as job:
+    with _opened(runs, chosen(CaptionSettings, settings, options), observer, overwrite, in_batches) as job:
         job.tell_cost()
         try:
-            _finish(job.describe())
+            _finished(job.describe())
         finally:
             job.tell_spent()
         job.raise_for_failures()
@@ -81,11 +86,36 @@ def caption(
 
 
 def expected_cost(
-    runs: One | Sequence[One], *, overwrite: bool = False, settings: CaptionSettings | None = None, **options: Any
+    runs: One | Sequence[One],
+    *,
+    overwrite: bool = False,
+    in_batches: bool = False,
+    settings: CaptionSettings | None = None,
+    **options: Any,
 ) -> Estimate:
     """What `caption` would ask and spend; nothing is asked."""
-    with _opened(runs, chosen(CaptionSettings, settings, options), Silent(), overwrite) as job:
+    with _opened(runs, chosen(CaptionSettings, settings, options), Silent(), overwrite, in_batches) as job:
         return job.cost()
+
+
+def batches_of(folders: Sequence[Path], settings: CaptionSettings, observer: Observer) -> list[Job]:
+    """The batches that were handed in for these folders: as the server sees them, or where it cannot be asked as last seen."""
+    home = batch.home_of(folders)
+    jobs = batch.jobs_in(home)
+    if not any(job.is_open and job.job for job in jobs):
+        return jobs
+    try:
+        made = make(settings, os.environ)
+    except VipError as exc:
+        observer.note(f"As last seen, since the server cannot be asked: {exc}")
+        return jobs
+    try:
+        return _finished(batch.looked_at(made.describer, home))
+    except VipError as exc:
+        observer.note(f"As last seen, since the server does not answer: {exc}")
+        return jobs
+    finally:
+        made.close()
 
 
 def runs_in(folders: Sequence[Path]) -> list[Path]:
@@ -112,6 +142,7 @@ class _Job:
     settings: CaptionSettings
     observer: Observer
     verifier: Verifier | None
+    batch: bool = False
     start_s: float = field(default_factory=perf_counter)
     expected: Estimate | None = field(init=False, default=None)
 
@@ -121,7 +152,7 @@ class _Job:
 
     def cost(self) -> Estimate:
         sample = [(item, folder.detector) for folder in self.folders for item in islice(folder.items(), SAMPLE)]
-        return estimate(self.made.describer, sample[:: max(1, len(sample) // SAMPLE)], self.todo)
+        return estimate(self.made.describer, sample[:: max(1, len(sample) // SAMPLE)], self.todo, batch=self.batch)
 
     def tell_cost(self) -> None:
         """What is to be expected, and the ceiling; nothing where nothing is paid for."""
@@ -153,18 +184,35 @@ class _Job:
             self.observer.note(f"Used {spent}.")
 
     async def describe(self) -> None:
-        work = Work(self.made.describer)
         try:
-            with self.observer.track("Describing", self.todo, self.spent_so_far) as advance:
-                await work.run(self._lanes(advance))
-            for folder in self.folders:
-                if not folder.is_finished:
-                    await self._end(folder)
+            if self.batch:
+                await self._in_rounds()
+            else:
+                await self._round()
         finally:
             for folder in self.folders:
                 folder.close()
             for room in self.made.describer.rooms:
                 await room.close()
+
+    async def _round(self) -> None:
+        """Describe what can be described now."""
+        with self.observer.track("Describing", self.todo, self.spent_so_far) as advance:
+            await Work(self.made.describer).run(self._lanes(advance))
+        for folder in self.folders:
+            if not folder.is_finished:
+                await self._end(folder)
+
+    async def _in_rounds(self) -> None:
+        """Describe in batches, until nothing is left to wait for."""
+        home = batch.home_of([folder.path for folder in self.folders])
+        with batch.Rounds(self.made.describer, home, self.observer.note) as rounds:
+            await self._round()
+            while any(folder.postponed for folder in self.folders):
+                await rounds.collect()
+                for folder in self.folders:
+                    folder.again()
+                await self._round()
 
     def _lanes(self, advance: Callable[[], None]) -> Iterator[Lane]:
         """The keyframes that are told what was before them go in a row, all others each for itself."""
@@ -182,8 +230,11 @@ class _Job:
     async def _end(self, folder: Folder) -> None:
         """Everything of a folder was tried."""
         folder.is_finished = True
-        if self.verifier:
+        if self.verifier and not folder.postponed:
             await self.verifier.verify(folder)
+        if folder.postponed:
+            folder.close()
+            return
         noted = {**made_with(self.settings, self.made), "spent": folder.spent_in_all}
         if folder.is_noted(noted):
             return
@@ -214,7 +265,9 @@ def made_with(settings: CaptionSettings, made: Made) -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(runs: One | Sequence[One], settings: CaptionSettings, observer: Observer, overwrite: bool) -> Iterator[_Job]:
+def _opened(
+    runs: One | Sequence[One], settings: CaptionSettings, observer: Observer, overwrite: bool, in_batches: bool = False
+) -> Iterator[_Job]:
     made = make(settings, os.environ)
     try:
         given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
@@ -224,7 +277,7 @@ def _opened(runs: One | Sequence[One], settings: CaptionSettings, observer: Obse
         for note in made.notes:
             observer.note(note)
         verifier = _verifier(settings, made, observer) if settings.verify else None
-        yield _Job(made, folders, settings, observer, verifier)
+        yield _Job(made, folders, settings, observer, verifier, in_batches)
     finally:
         made.close()
 
@@ -286,12 +339,11 @@ def _verifier(settings: CaptionSettings, made: Made, observer: Observer) -> Veri
     return Verifier(made.describer, None)
 
 
-def _finish(work: Coroutine[Any, Any, None]) -> None:
+def _finished(work: Coroutine[Any, Any, ResultT]) -> ResultT:
     """Run the coroutine to its end, also where a loop runs already (a notebook)."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        asyncio.run(work)
-    else:
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(asyncio.run, work).result()
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()

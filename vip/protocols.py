@@ -295,7 +295,8 @@ class Engine(Protocol):
     - `thinking_tokens`: what it may use beyond `Request.max_tokens` before its answer begins;
     - `picture_detail`: `low`, `high` or `auto`, for servers that price pictures by it;
     - `traits`: a dict of what it found out about its server; whoever asks keeps it for later runs;
-    - `languages`: those it can answer in (any where it does not say).
+    - `languages`: those it can answer in (any where it does not say);
+    - `batches() -> BatchApi`: its server answers many requests at once, later and for less.
     """
 
     name: str

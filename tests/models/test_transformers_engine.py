@@ -191,6 +191,7 @@ def test_an_answer_does_not_depend_on_what_else_is_asked_at_the_same_time(kind: 
         requests = [Request("caption", "", pictures=(shown(seed),), max_tokens=10 + seed) for seed in range(6)]
     else:
         requests = [describe(seed, engine, max_tokens=10 + 5 * seed) for seed in range(6)] + [structure(seed) for seed in range(4)]
+    requests = requests[::2] + requests[1::2]  # with and without pictures, in turns
     alone = [said(together(engine, [request])[0]) for request in requests]
     assert [said(answer) for answer in together(engine, requests)] == alone
     assert len(set(alone)) > 2
@@ -475,11 +476,15 @@ def test_thoughts_are_closed_before_json_and_left_out_of_a_text(tmp_path: Path) 
     assert given(engine, "What?").endswith("<think>\n")
     assert given(engine, "What?", as_json=True).endswith("<think>\n\n</think>\n\n")
     tokenizer = engine._talker.tokenizer
-    read = {text: engine._talker.read(tokenizer.encode(text)) for text in ("a dog</s>", "<think>hm</think>\n a dog", "hm</think>a dog")}
-    assert set(read.values()) == {"a dog"}
-    assert engine._talker.read(tokenizer.encode("<think> hm, a dog")) == ""
+
+    def read(text: str, *, as_json: bool = False) -> str:
+        return engine._talker.read(tokenizer.encode(text), as_json=as_json)
+
+    assert {read(text) for text in ("a dog</s>", "<think>hm</think>\n a dog", "hm</think>a dog")} == {"a dog"}
+    assert read("<think> hm, a dog") == ""
+    assert read('{"focus": "</think>"}</s>', as_json=True) == '{"focus": "</think>"}'
     tokenizer.add_special_tokens({"additional_special_tokens": ["<think>", "</think>"]})
-    assert engine._talker.read(tokenizer.encode("<think>hm</think> a dog</s>")) == "a dog"
+    assert read("<think>hm</think> a dog</s>") == "a dog"
 
 
 def test_on_a_gpu_a_model_keeps_the_precision_it_was_saved_in() -> None:

@@ -24,7 +24,7 @@ PART_BYTES = 190 * 2**20  # the server takes 200 MB a file; some count the form 
 PART_ROWS = 50_000  # the most that the server takes
 TRIES = 3  # that often a row is handed in at most
 BUSY_IN_A_ROW = 20  # failed calls to the server, before the run ends; it can be gone on with later
-POLL_S = 30.0
+FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0  # a small batch may be done at once, a large one takes hours
 
 OnAnswer = Callable[[str, Reply | VipError], Awaitable[None]]
 
@@ -93,11 +93,12 @@ class Batches:
     # ------------------------------------------------------------ jobs
 
     async def run(
-        self, on_answer: OnAnswer, *, poll_s: float = POLL_S, on_status: Callable[[Sequence[Job]], None] = lambda jobs: None
+        self, on_answer: OnAnswer, *, poll_s: float = FIRST_POLL_S, on_status: Callable[[Sequence[Job]], None] = lambda jobs: None
     ) -> set[str]:
         """Hand in what is written, wait for all jobs, collect their answers.
 
         Args:
+            poll_s: the first wait for news; the next ones are longer.
             on_answer: gets each answer, or what was wrong with it. It may get one a second time where the process before
                 died in the middle of them.
             on_status: told of all jobs whenever one of them has changed.
@@ -109,6 +110,7 @@ class Batches:
             EngineError: the server took a whole file for wrong, was out of reach for too long, or somebody cancelled the job.
         """
         left: set[str] = set()
+        wait_s = poll_s
         while True:
             self.close()
             failing = False
@@ -124,10 +126,22 @@ class Batches:
             now = tuple(self.jobs.values())
             if now != before:
                 on_status(now)
+                wait_s = poll_s
             if self._writing is None and not any(job.is_open for job in now):
                 return left
             if failing or self._full or (self._writing is None and all(job.job for job in now if job.is_open)):
-                await asyncio.sleep(poll_s)
+                await asyncio.sleep(wait_s)
+                wait_s = min(LONGEST_POLL_S, 2 * wait_s)
+
+    async def look(self) -> list[Job]:
+        """How far the jobs are. Nothing is noted, since another process may be waiting for them."""
+        jobs = []
+        for job in self.jobs.values():
+            if job.is_open and job.job:
+                state = await self.api.state(job.job)
+                job = job.model_copy(update={"status": state.status, "completed": state.completed, "failed": state.failed})
+            jobs.append(job)
+        return jobs
 
     async def _step(self, job: Job, on_answer: OnAnswer) -> set[str]:
         """One step on a job's way; the keys that are given up."""

@@ -73,7 +73,7 @@ class Room:
 
     Args:
         answers: None where answers are not kept.
-        postpone: takes questions that are not answered yet, for a batch.
+        postpone: takes questions that are not answered yet, for a batch; False where one has to be asked now.
     """
 
     engine: Engine
@@ -81,7 +81,7 @@ class Room:
     pace: Pace
     answers: Answers | None = None
     price: Price | None = None
-    postpone: Callable[[bytes, Request], None] | None = None
+    postpone: Callable[[bytes, Request], bool] | None = None
     breaker: Breaker = field(default_factory=Breaker)
     wait_s: float = FIRST_WAIT_S
     _locks: dict[bytes, tuple[asyncio.Lock, int]] = field(default_factory=dict)
@@ -110,13 +110,18 @@ class Room:
             if (kept := self._kept(question)) and (value := asking.read(kept)) is not None:
                 self.ledger.saved()
                 return Answer(value, (asking.call(kept, 0.0, 0.0, cached=True),))
-            if self.postpone:
-                self.postpone(question, request)
+            if self.postpone and self.postpone(question, request):
                 raise Postponed
             return await asking.answer(keep=question)
 
     def _kept(self, question: bytes) -> Reply | None:
         return self.answers.get(question) if self.answers else None
+
+    def most_tokens(self, request: Request) -> tuple[int, int]:
+        """Tokens in, as far as they can be reckoned, and the most that may come out."""
+        counts = self.price is not None or self.pace.tpm is not None
+        tokens_in = request_tokens(request, self.price, getattr(self.engine, "picture_detail", "high")) if counts else 0
+        return tokens_in, request.max_tokens + getattr(self.engine, "thinking_tokens", 0)
 
     async def keep(self, question: bytes, reply: Reply) -> None:
         """Put an answer on the disk."""
@@ -201,8 +206,7 @@ class _Asking:
 
     async def _once(self, request: Request) -> tuple[Reply, Call]:
         room, engine = self.room, self.room.engine
-        tokens_in = request_tokens(request, room.price, getattr(engine, "picture_detail", "high")) if room.price or room.pace.tpm else 0
-        most_out = request.max_tokens + getattr(engine, "thinking_tokens", 0)
+        tokens_in, most_out = room.most_tokens(request)
         held = await room.ledger.hold(room.price, round(tokens_in * MARGIN), most_out)
         try:
             async with room.pace.turn(tokens_in + EXPECTED_OUT) as turn:

@@ -35,7 +35,7 @@ class Spent:
         """`24 requests, 31,200 tokens in, 4,100 out, $0.04`."""
         parts = [f"{self.requests:,} request{'' if self.requests == 1 else 's'}"]
         if self.cached:
-            parts.append(f"{self.cached:,} answered from earlier runs")
+            parts.append(f"{self.cached:,} answers that were there already")
         if self.tokens_in or self.tokens_out:
             parts.append(f"{self.tokens_in:,} tokens in, {self.tokens_out:,} out")
         if self.requests > self.unpriced:
@@ -85,6 +85,20 @@ class Ledger:
             await self._change.wait()
         self._held_usd += most
         return most
+
+    def book(self, price: Price | None, tokens_in: int, tokens_out: int) -> bool:
+        """Put aside what a request in a batch may cost at most; False where that would pass the ceiling."""
+        if price is None or self.max_usd is None:
+            return True
+        most = price.usd(tokens_in, tokens_out, batch=True)
+        if self.spent.usd + self.spent.unsure_usd + self._held_usd + most > self.max_usd:
+            return False
+        self._held_usd += most
+        return True
+
+    def free_all(self) -> None:
+        """Nothing is on its way any more."""
+        self.free(self._held_usd)
 
     def used_up(self, most: float) -> EngineError:
         what = f"--max-usd {self.max_usd:g}" if self.given else f"The ceiling of {self.max_usd:g} dollars for runs that are given none"

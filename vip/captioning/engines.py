@@ -91,6 +91,8 @@ def make(settings: CaptionSettings, environment: Mapping[str, str]) -> Made:
     rooms = {choice: Room(engine, ledger, _pace(engine, settings, paces), answers, known[choice]) for choice, engine in engines.items()}
     for room in rooms.values():
         room.recall()
+        if room.price and not room.price.thinking and hasattr(room.engine, "thinking_tokens"):
+            room.engine.thinking_tokens = 0  # a model that does not think needs no room for it, and less money put aside
     manner = Manner(settings.recipe, settings.language, settings.picture_side, settings.context, settings.topic)
     describer = Describer(rooms[choices[0]], rooms[choices[1]], prompts, manner)
     _check(describer)

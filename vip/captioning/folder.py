@@ -88,6 +88,13 @@ class Folder:
         for failure in self.early:
             self._fail(failure)
 
+    def again(self) -> None:
+        """Begin another round: what waited for a batch may be there now."""
+        self.close()
+        self.failed = self.postponed = 0
+        self.failures.clear()
+        self.is_finished = False
+
     def append(self, row: Description) -> None:
         """Put a description into the journal."""
         if self._append is None:

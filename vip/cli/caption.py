@@ -14,6 +14,7 @@ from vip.cli.console import AsJson, Console, Quiet, Verbose, keyframes, print_js
 from vip.clock import clock
 
 if TYPE_CHECKING:
+    from vip.config import CaptionSettings
     from vip.records import Description
     from vip.store import Run
 
@@ -23,6 +24,7 @@ vip caption video.vip/                                      with what works here
 vip caption photos/ --engine offline                        any folder of pictures, nothing sent anywhere
 vip caption runs/*.vip --engine openai:gpt-5.4-mini --dry-run         what it would cost
 vip caption runs/*.vip --engine openai:gpt-5.4-mini --max-usd 20 --verify
+vip caption runs/*.vip --engine openai:gpt-5.4-mini --batch           half the price, within a day
 vip caption video.vip/ --base-url http://localhost:8000/v1  vLLM, llama.cpp, Ollama, LM Studio …
 vip caption video.vip/ --recipe paper --topic "A dog learns to surf" --language de
 """
@@ -31,6 +33,11 @@ Folders = Annotated[
     list[Path],
     typer.Argument(help="Run folders, their keyframes/ folders, folders of runs, or any folders of pictures.", show_default=False),
 ]
+Batch = Annotated[
+    bool,
+    typer.Option("--batch", help="Ask through the server's Batch API: half the price, within a day; stop and go on at will."),
+]
+Status = Annotated[bool, typer.Option("--status", help="With --batch: how far the batches are.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be asked and spent, and ask nothing.")]
 
 
@@ -48,6 +55,8 @@ def caption_command(
     verify: options.Verify = None,
     prompts: options.PromptsFolder = None,
     dry_run: DryRun = False,
+    batch: Batch = False,
+    status: Status = False,
     detector: options.Detector = None,
     labels: options.Labels = None,
     embedder: options.Embedder = None,
@@ -75,15 +84,37 @@ def caption_command(
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
     settings = resolve(CaptionSettings, options.given(context, CaptionSettings))
     runs = describing.runs_in(folders)
+    if status:
+        show_status(runs, batch, settings, console)
+        return
     if dry_run:
-        expected = describing.expected_cost(runs, overwrite=overwrite, settings=settings)
+        expected = describing.expected_cost(runs, overwrite=overwrite, in_batches=batch, settings=settings)
         if as_json:
             print_json(asdict(expected))
         else:
             console.say(f"{keyframes(expected.keyframes)} to describe: {expected}.")
         return
-    for run in describing.caption(runs, overwrite=overwrite, settings=settings, observer=console):
+    for run in describing.caption(runs, overwrite=overwrite, in_batches=batch, settings=settings, observer=console):
         show(run, console)
+
+
+def show_status(runs: Sequence[Path], batch: bool, settings: CaptionSettings, console: Console) -> None:
+    """How far the batches of these folders are, for people or as JSON."""
+    from vip import describing
+    from vip.errors import UsageError
+
+    if not batch:
+        raise UsageError("--status tells how far batches are. Add --batch.")
+    jobs = describing.batches_of(runs, settings, console)
+    for job in jobs:
+        if console.as_json:
+            print_json(job.model_dump(mode="json"))
+        else:
+            done = f"{job.completed + job.failed:,} of {job.rows:,} done, {job.failed:,} failed"
+            where = job.job or "not handed in yet"
+            console.item(f"{job.part}", f"{job.status}, {done}, {job.size_bytes / 1e6:.1f} MB, {where}, since {job.created_utc}")
+    if not jobs:
+        console.say("No batches were handed in for these folders.")
 
 
 def show(run: Run, console: Console) -> None:

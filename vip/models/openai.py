@@ -18,6 +18,7 @@ from typing import Any, Literal
 import openai
 
 from vip.errors import EngineError, ReplyError
+from vip.models.openai_batch import OpenAIBatches
 from vip.models.openai_errors import (
     Server,
     broken_json,
@@ -169,6 +170,10 @@ class OpenAIEngine:
         if not self._fitting and self._useless >= NOT_ENFORCED:
             self.traits["form"] = FORMS[FORMS.index(form) + 1]
             self._useless = 0
+
+    def batches(self) -> OpenAIBatches:
+        """The server's Batch API: the same questions, answered later for less."""
+        return OpenAIBatches(self._client, self._server, self.question, self.reply)
 
     def question(self, request: Request, form: str | None = None, length: str | None = None) -> dict[str, Any]:
         """The body of the request, in the terms that the server is known to understand."""

@@ -88,12 +88,14 @@ class Talker:
         """Tokens of each question, without padding."""
         return [int(count) for count in inputs["attention_mask"].sum(dim=1)]
 
-    def read(self, tokens: Sequence[int]) -> str:
-        """The text of an answer, without the model's marks and without a thought before it; empty where there is nothing but a thought."""
+    def read(self, tokens: Sequence[int], *, as_json: bool) -> str:
+        """The text of an answer, without the model's marks. Of free text a thought before it is left out; one alone is no answer."""
         thought = self.tokenizer.get_vocab().get("</think>")
-        if thought in tokens:  # as a mark it would not be in the text
+        if not as_json and thought in tokens:  # as a mark it would not be in the text
             tokens = tokens[tokens.index(thought) + 1 :]
-        text = str(self.tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False))
+        text = str(self.tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)).strip()
+        if as_json:
+            return text
         text = _THINKING.sub("", text).strip()
         return "" if text.startswith("<think>") else text
 

@@ -174,7 +174,7 @@ class TransformersEngine:
             return ReplyError(f"{self.model} was cut off after {count} tokens.", kind="length", **cost)
         if row.matcher is not None and row.matcher.is_error():
             return ReplyError(f"{self.model} could not be held to the schema ({row.matcher.stop_reason()}).", kind="broken", **cost)
-        text = self._talker.read(tokens[:ended])
+        text = self._talker.read(tokens[:ended], as_json=row.matcher is not None)
         if not text:
             return ReplyError(f"{self.model} gave an empty answer.", kind="empty", **cost)
         return Reply(text, model=self.model, tokens_in=row.length, tokens_out=count)
