@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import Any, TypeVar, overload
 
 from vip import registry, store
 from vip.asking.batches import Job
-from vip.asking.spending import dollars
+from vip.asking.spending import Ledger, Spent, dollars
 from vip.captioning import batch
 from vip.captioning.describe import Lane, Work
 from vip.captioning.engines import Made, make
@@ -53,6 +54,7 @@ def caption(
     in_batches: bool = False,
     settings: CaptionSettings | None = None,
     observer: Observer | None = None,
+    ledger: Ledger | None = None,
     **options: Any,
 ) -> Run | list[Run]:
     """Describe the keyframes: a dense caption each, and FAMOuS from it (section 3.2).
@@ -62,6 +64,7 @@ def caption(
         overwrite: describe again what was described by another engine, by another recipe or in another language.
         in_batches: ask through the server's Batch API, at half the price and within a day. It may be ended and called again.
         settings: or its fields as keywords: `engine=`, `recipe=`, `topic=`, `verify=`, `max_usd=`, see `vip.config.CaptionSettings`.
+        ledger: the money of several calls together; without it each has a ceiling of its own.
 
     Returns:
         The run with its descriptions, or a list of runs for a list. Those that were made in the same way before are kept, not
@@ -74,7 +77,7 @@ def caption(
         UsageError, InputError, BackendError, StoreError: as for `extract`.
     """
     observer = observer or Silent()
-    with _opened(runs, chosen(CaptionSettings, settings, options), observer, overwrite, in_batches) as job:
+    with _opened(runs, chosen(CaptionSettings, settings, options), observer, overwrite, in_batches, ledger) as job:
         job.tell_cost()
         try:
             _finished(job.describe())
@@ -143,6 +146,7 @@ class _Job:
     observer: Observer
     verifier: Verifier | None
     batch: bool = False
+    before: Spent = field(default_factory=Spent)
     start_s: float = field(default_factory=perf_counter)
     expected: Estimate | None = field(init=False, default=None)
 
@@ -179,7 +183,8 @@ class _Job:
         return f"{dollars(spent.usd)} of about {dollars(max(expected.usd, spent.usd))}"
 
     def tell_spent(self) -> None:
-        spent = self.made.ledger.spent
+        """What this call used; of a ledger that others use too, the difference."""
+        spent = self.made.ledger.spent - self.before
         if spent.tokens_in or spent.tokens_out or spent.cached:
             self.observer.note(f"Used {spent}.")
 
@@ -266,9 +271,14 @@ def made_with(settings: CaptionSettings, made: Made) -> dict[str, Any]:
 
 @contextmanager
 def _opened(
-    runs: One | Sequence[One], settings: CaptionSettings, observer: Observer, overwrite: bool, in_batches: bool = False
+    runs: One | Sequence[One],
+    settings: CaptionSettings,
+    observer: Observer,
+    overwrite: bool,
+    in_batches: bool = False,
+    ledger: Ledger | None = None,
 ) -> Iterator[_Job]:
-    made = make(settings, os.environ)
+    made = make(settings, os.environ, ledger)
     try:
         given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
         folders = [_folder(one, settings, made, observer) for one in given]
@@ -277,7 +287,7 @@ def _opened(
         for note in made.notes:
             observer.note(note)
         verifier = _verifier(settings, made, observer) if settings.verify else None
-        yield _Job(made, folders, settings, observer, verifier, in_batches)
+        yield _Job(made, folders, settings, observer, verifier, in_batches, copy(made.ledger.spent))
     finally:
         made.close()
 

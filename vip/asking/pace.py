@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from vip.protocols import RateLimits
@@ -110,7 +110,8 @@ class Pace:
             await place
         except asyncio.CancelledError:
             if place.cancelled():
-                self._waiting.remove(place)
+                with suppress(ValueError):  # it was passed over before it could go
+                    self._waiting.remove(place)
             else:  # it had got its place already
                 self._leave()
             raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from vip.asking.prices import Price
 from vip.errors import EngineError
@@ -31,11 +31,14 @@ class Spent:
     unsure_usd: float = 0.0
     """What requests may have cost that were never answered; it counts towards the ceiling."""
 
+    def __sub__(self, before: Spent) -> Spent:
+        return Spent(**{name: value - getattr(before, name) for name, value in asdict(self).items()})
+
     def __str__(self) -> str:
         """`24 requests, 31,200 tokens in, 4,100 out, $0.04`."""
-        parts = [f"{self.requests:,} request{'' if self.requests == 1 else 's'}"]
+        parts = [f"{self.requests:,} request{'' if self.requests == 1 else 's'}"] if self.requests or not self.cached else []
         if self.cached:
-            parts.append(f"{self.cached:,} answers that were there already")
+            parts.append(f"{self.cached:,} answer{'' if self.cached == 1 else 's'} of earlier requests")
         if self.tokens_in or self.tokens_out:
             parts.append(f"{self.tokens_in:,} tokens in, {self.tokens_out:,} out")
         if self.requests > self.unpriced:

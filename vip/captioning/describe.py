@@ -66,11 +66,13 @@ class Work:
         Raises:
             EngineError: the engine cannot be asked; keyframes on their way are given up.
         """
-        expected = await self.describer.expected()
+        expected: tuple[str, ...] | None = None
         looks = Looks(self.describer.manner.longest_side_px) if self.describer.measures else None
         try:
             async with asyncio.TaskGroup() as group:
                 for lane in lanes:
+                    if expected is None:
+                        expected = await self.describer.expected()
                     while self._under_way >= (1 if looks else self.width):  # what is measured needs the picture before it
                         self._over.clear()
                         await self._over.wait()

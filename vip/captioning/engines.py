@@ -69,8 +69,11 @@ class Made:
         self.answers.close()
 
 
-def make(settings: CaptionSettings, environment: Mapping[str, str]) -> Made:
+def make(settings: CaptionSettings, environment: Mapping[str, str], ledger: Ledger | None = None) -> Made:
     """Load the engines and open what their answers are kept in.
+
+    Args:
+        ledger: the money of several calls together; its ceiling is set here.
 
     Raises:
         UsageError: settings that do not go together.
@@ -85,7 +88,8 @@ def make(settings: CaptionSettings, environment: Mapping[str, str]) -> Made:
     choices = [choose_engine(name, settings.base_url, environment) for name in names]
     engines = {choice: _engine(choice, settings) for choice in dict.fromkeys(choices)}
     known = {choice: price_of(prices, engine.name.partition(":")[2], _address(engine)) for choice, engine in engines.items()}
-    ledger = Ledger(_ceiling(settings, engines, known), given=settings.max_usd is not None)
+    ledger = ledger or Ledger()
+    ledger.max_usd, ledger.given = _ceiling(settings, engines, known), settings.max_usd is not None
     answers = Answers(settings.cache)
     paces: dict[str, Pace] = {}
     rooms = {choice: Room(engine, ledger, _pace(engine, settings, paces), answers, known[choice]) for choice, engine in engines.items()}

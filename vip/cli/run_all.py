@@ -31,6 +31,13 @@ def run_command(
     out: options.Out = None,
     engine: options.EngineName = None,
     base_url: options.BaseUrl = None,
+    recipe: options.Recipe = None,
+    topic: options.Topic = None,
+    language: options.Language = None,
+    verify: options.Verify = None,
+    max_usd: options.MaxUsd = None,
+    prices: options.PricesFile = None,
+    concurrency: options.Concurrency = None,
     query: options.Query = None,
     sampler: options.Sampler = None,
     candidates: options.Candidates = None,
@@ -55,6 +62,7 @@ def run_command(
 ) -> None:
     """Do the whole job: choose keyframes, describe them, and write a page to look at."""
     from vip import registry
+    from vip.asking.spending import Ledger
     from vip.config import CaptionSettings, ExtractSettings, resolve
     from vip.extraction.backends import load
     from vip.report import run
@@ -70,8 +78,19 @@ def run_command(
         engine=captioning.engine,
     )
 
+    ledger = Ledger()  # the ceiling is one for all videos
+
     def work(video: Source, folder: Path) -> None:
-        done = run(video, out=folder, overwrite=overwrite, extraction=extraction, captioning=captioning, observer=console, isolated=True)
+        done = run(
+            video,
+            out=folder,
+            overwrite=overwrite,
+            extraction=extraction,
+            captioning=captioning,
+            observer=console,
+            isolated=True,
+            ledger=ledger,
+        )
         if as_json:
             descriptions = [row.model_dump(mode="json") for row in done.descriptions]
             print_json({**extract_cli.summary(done, video), "descriptions": descriptions, "report": str(done.folder / "report.html")})

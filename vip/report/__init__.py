@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from vip.asking.spending import Ledger
 from vip.config import CaptionSettings, ExtractSettings
 from vip.describing import caption
 from vip.errors import EngineError, ReplyError, SomeFailedError
@@ -24,8 +25,9 @@ def run(
     captioning: CaptionSettings | None = None,
     observer: Observer | None = None,
     isolated: bool = False,
+    ledger: Ledger | None = None,
 ) -> Run:
-    """Extract, caption and report in one go; `isolated` as for `vip.extract`.
+    """Extract, caption and report in one go; `isolated` as for `vip.extract`, `ledger` as for `vip.caption`.
 
     Returns:
         The run, with keyframes, descriptions and report.html in its folder.
@@ -35,7 +37,7 @@ def run(
     """
     extracted = extract(video, out=out, overwrite=overwrite, settings=extraction, observer=observer, isolated=isolated)
     try:
-        described = caption(extracted, overwrite=overwrite, settings=captioning, observer=observer)
+        described = caption(extracted, overwrite=overwrite, settings=captioning, observer=observer, ledger=ledger)
     except (EngineError, ReplyError, SomeFailedError):
         write_report(Run(extracted.folder))
         raise

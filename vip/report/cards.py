@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from vip.records import Candidate, Description, Detection, Failure, Famous, Keyframe
+from vip.records import Candidate, Description, Detection, Failure, Keyframe
+from vip.report.checks import famous, summary
 from vip.report.markup import Html, join, percent, tag
 from vip.report.pictures import Shown, img
-from vip.report.words import is_undetermined, number, time_code
+from vip.report.words import number, time_code
 
 MAX_CHIPS = 12
 TALL = 0.85  # width over height below which a picture is portrait
@@ -77,35 +78,10 @@ def _head(card: Card) -> Html:
 def _words(card: Card) -> Html:
     if card.description is not None:
         caption = tag("p", card.description.dense_caption, class_="caption", dir="auto")
-        return join([caption, _famous(card.description.famous)])
+        return join([caption, famous(card.description), summary(card.description.verification)])
     if card.failure is not None:
         return tag("p", tag("strong", "Not described. "), tag("bdi", card.failure.message), class_="failed")
     return Html("")
-
-
-def _famous(famous: Famous) -> Html:
-    rows = [
-        ("Focus", _value(famous.focus)),
-        ("Action", _value(famous.action)),
-        ("Mood", _value(famous.mood)),
-        ("Objects", _objects(famous.objects)),
-        ("Setting", _value(famous.setting)),
-    ]
-    return tag("dl", join(tag("div", tag("dt", name), value) for name, value in rows), class_="famous")
-
-
-def _value(text: str) -> Html:
-    if not text.strip():
-        return tag("dd", "left empty", class_="undetermined")
-    return tag("dd", text, class_="undetermined" if is_undetermined(text) else None, dir="auto")
-
-
-def _objects(objects: tuple[str, ...]) -> Html:
-    if not objects:
-        return tag("dd", "none named", class_="undetermined")
-    if len(objects) == 1:
-        return _value(objects[0])
-    return tag("dd", tag("ul", join(tag("li", tag("bdi", name)) for name in objects), class_="inline"))
 
 
 def _chips(detections: tuple[Detection, ...]) -> Html:
