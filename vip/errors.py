@@ -5,7 +5,8 @@
     ├── InputError        3  a file that is missing, unreadable, or shows nothing
     ├── BackendError      4  a backend that is unknown, not installed, or lacks weights or device
     ├── EngineError       5  the model's server: authentication, rate limit, time-out, gone; a budget that is spent
-    │   └── BusyError        one try that failed for a reason that may pass
+    │   ├── BusyError        one try that failed for a reason that may pass
+    │   └── BudgetError      the ceiling leaves no room for another request
     ├── ReplyError        6  the model's answer: refused, cut off, does not fit the schema
     ├── StoreError        7  the run folder: corrupt, newer schema, unwritable, disk full
     └── SomeFailedError   8  some items failed, the rest is done; failures.jsonl says which and why
@@ -66,6 +67,10 @@ class BusyError(EngineError):
         super().__init__(message)
         self.kind = kind
         self.retry_after_s = retry_after_s
+
+
+class BudgetError(EngineError):
+    """What the user allowed to spend is spent; neither waiting nor another item helps."""
 
 
 ReplyKind = Literal["refusal", "length", "content_filter", "schema", "empty", "broken", "picture", "too_large", "rejected"]

@@ -288,6 +288,7 @@ class Engine(Protocol):
     It answers several callers at once and tries once: who asks it tries again, see `vip.asking`. An engine may state
     - `measures = True`: it describes what was measured (`Request.facts`) instead of what it sees;
     - `sees = False`: it takes no pictures, only text;
+    - `captions_only = True`: it describes a picture, whatever is asked;
     - `keeps = False`: its answers cost nothing and need not be kept for later runs;
     - `address`: the server behind it, without login and query (the name alone tells engines apart where it does not say);
     - `parameters`: what else its answers depend on, for the record and for knowing an answer again;

@@ -1,8 +1,8 @@
 """An event loop whose time is made up: whoever sleeps an hour wakes at once, in the right order.
 
-    with Clockwork() as clock:
-        clock.run(work())
-        assert clock.now_s == 3600
+with Clockwork() as clock:
+    clock.run(work())
+    assert clock.now_s == 3600
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ class Clockwork:
 
     def __exit__(self, *exc: object) -> None:
         self._runner.close()
+        self._loop.close()  # the runner leaves it open where it ran nothing
 
     def __call__(self) -> float:
         return self._loop.time()

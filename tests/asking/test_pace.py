@@ -105,7 +105,8 @@ class Watched(Pace):
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["come", "come", "come", "answered", "overloaded", "cancel", "told", "rest"]), st.integers(0, 40)), max_size=80
+    st.tuples(st.sampled_from(["come", "come", "come", "answered", "overloaded", "cancel", "told", "rest"]), st.integers(0, 40)),
+    max_size=80,
 )
 
 

@@ -9,18 +9,24 @@ import re
 import socket
 import traceback
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from threading import Event
+from typing import Any
 
 import openai
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.api_server import CAPTION, ApiServer
-from vip.errors import EngineError, ReplyError, UsageError, VipError
+from tests.api_server import CAPTION, ApiServer, Asked
+from vip.errors import BusyError, EngineError, ReplyError, UsageError, VipError
 from vip.models import openai_errors
 from vip.models.openai import DEFAULT_MODEL, OpenAIEngine
-from vip.models.openai_errors import TRANSLATIONS, Server, translated
-from vip.protocols import Facts, Picture, Reply, Request
+from vip.models.openai_errors import TRANSLATIONS, Server, retry_after_s, translated
+from vip.models.openai_server import seconds_in
+from vip.protocols import Facts, Picture, RateLimits, Reply, Request
 from vip.records import Famous, Quality
 
 KEY = "sk-proj-Sup3rSecretKeyOfTheUser"
@@ -55,10 +61,21 @@ def ask(engine: OpenAIEngine, *requests: Request) -> list[Reply]:
     return asyncio.run(go())
 
 
-def failure(server: ApiServer, request: Request = PLAIN, *, model: str = "tiny-vlm", max_retries: int = 2) -> VipError:
+def failure(server: ApiServer, request: Request = PLAIN, *, model: str = "tiny-vlm", **options: Any) -> VipError:
     with pytest.raises(VipError) as caught:
-        ask(OpenAIEngine(model, base_url=server.base_url, max_retries=max_retries), request)
+        ask(OpenAIEngine(model, base_url=server.base_url, **options), request)
     return caught.value
+
+
+def busy(server: ApiServer, **options: Any) -> BusyError:
+    error = failure(server, **options)
+    assert type(error) is BusyError
+    return error
+
+
+def forms(server: ApiServer) -> list[str | None]:
+    """How each question asked for its schema; None: in words alone."""
+    return [chat.body.get("response_format", {}).get("type") for chat in server.chats]
 
 
 # ---------------------------------------------------------------- what is asked, what comes back
@@ -151,6 +168,70 @@ def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(monkeypatch: py
     assert "quoted" not in str(caught.value)
 
 
+def test_a_model_can_bring_its_server_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    with ApiServer() as server:
+        engine = OpenAIEngine(f"org/tiny-vlm@{server.base_url}", base_url="http://127.0.0.1:9/v1")
+        assert (engine.name, engine.address) == ("openai:org/tiny-vlm", server.base_url)
+        ask(engine, PLAIN)
+    assert server.chats[0].body["model"] == "org/tiny-vlm"
+
+
+def test_a_server_of_its_own_without_a_model_is_asked_for_its_first() -> None:
+    with ApiServer(models=("first", "second")) as server:
+        assert OpenAIEngine(f"@{server.base_url}").name == "openai:first"
+
+
+def test_a_model_with_an_at_in_its_name_has_no_server_of_its_own() -> None:
+    engine = OpenAIEngine("vlm@main", base_url="http://127.0.0.1:9/v1")
+    assert (engine.model, engine.address) == ("vlm@main", "http://127.0.0.1:9/v1")
+
+
+# ---------------------------------------------------------------- a key in a file
+
+
+def key_file(folder: Path, text: str | bytes, mode: int = 0o600) -> Path:
+    path = folder / "key"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    path.chmod(mode)
+    return path
+
+
+def test_the_key_of_a_file_goes_before_that_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-another")
+    with ApiServer(key=KEY) as server:
+        engine = OpenAIEngine("tiny-vlm", base_url=server.base_url, key_file=key_file(tmp_path, f"{KEY}\n"))
+        assert ask(engine, PLAIN)[0].text == CAPTION
+    assert KEY not in repr(engine)
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o620])
+def test_a_key_that_others_may_read_is_refused_with_what_to_type(mode: int, tmp_path: Path) -> None:
+    path = key_file(tmp_path, KEY, mode)
+    with pytest.raises(UsageError, match=rf"may be read by others \(mode {mode:o}\).*chmod 600 {path}") as caught:
+        OpenAIEngine("tiny-vlm", base_url="http://127.0.0.1:9/v1", key_file=path)
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "words"), [(b"\xff\xfe", "holds no key: it is not text"), ("  \n", "holds no key: it is empty")])
+def test_a_file_without_a_key_is_refused(text: str | bytes, words: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=words):
+        OpenAIEngine("tiny-vlm", base_url="http://127.0.0.1:9/v1", key_file=key_file(tmp_path, text))
+
+
+def test_a_file_of_several_words_is_no_key(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=r"key contains letters that no key has\. Copy it again") as caught:
+        OpenAIEngine("tiny-vlm", base_url="http://127.0.0.1:9/v1", key_file=key_file(tmp_path, f"key = {KEY}"))
+    assert KEY not in str(caught.value)
+
+
+def test_a_file_of_a_key_that_is_missing_or_unreadable_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir(mode=0o700)
+    for name, why in (("missing", "No such file"), ("folder", "Is a directory")):
+        with pytest.raises(UsageError, match=f"The key in .*{name} cannot be read: {why}"):
+            OpenAIEngine("tiny-vlm", base_url="http://127.0.0.1:9/v1", key_file=tmp_path / name)
+
+
 @pytest.mark.parametrize("address", ["localhost:8000", "http://", "ftp://host/v1", "http://host:99999/v1", "http://[::1", "http://a b/v1"])
 def test_an_address_that_is_none_is_a_usage_error(address: str) -> None:
     with pytest.raises(UsageError, match=r"http://localhost:8000/v1"):
@@ -163,40 +244,81 @@ def test_an_address_that_is_none_is_a_usage_error(address: str) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "kind", "words"),
     [
-        ("401", EngineError, "asks for an API key.*Set OPENAI_API_KEY"),
-        ("403", EngineError, 'does not allow the model "tiny-vlm"'),
-        ("429", EngineError, "limits the rate.*tried 3 times"),
-        ("quota", EngineError, "quota.*spent.*--engine offline"),
-        ("500", EngineError, "fails with HTTP 500.*tried 3 times"),
-        ("503", EngineError, "fails with HTTP 503"),
-        ("409", EngineError, "HTTP 409"),
-        ("402", EngineError, "HTTP 402"),
-        ("413", ReplyError, "too large"),
-        ("400", EngineError, "rejects the request.*takes? pictures"),
-        ("422", EngineError, "rejects the request"),
-        ("filtered_picture", ReplyError, "does not take this picture.*filtered"),
-        ("page", EngineError, "not like an OpenAI-compatible server.*/v1"),
-        ("half_json", ReplyError, "not whole JSON"),
-        ("no_choices", ReplyError, "without any text"),
-        ("empty", ReplyError, "empty answer"),
-        ("length", ReplyError, "did not finish"),
-        ("content_filter", ReplyError, "content filter"),
-        ("refusal", ReplyError, "refused to answer.*I cannot help with that"),
+        ("429", "rate_limit", "limits the rate"),
+        ("408", "server", "fails with HTTP 408"),
+        ("409", "server", "fails with HTTP 409"),
+        ("500", "server", "fails with HTTP 500"),
+        ("503", "server", "fails with HTTP 503"),
+        ("busy", "server", "fails with HTTP 503.*overloaded"),
+        ("page", "server", "not like an OpenAI-compatible server.*/v1"),
+        ("nonsense_stream", "server", "not like an OpenAI-compatible server"),
+        ("drop", "dropped", "hung up before its answer was whole.*Is the server well"),
+        ("reset", "dropped", "hung up before its answer was whole"),
     ],
 )
-def test_what_goes_wrong_is_said_in_one_sentence(behaviour: str, kind: type[VipError], words: str) -> None:
+def test_what_may_pass_is_said_in_one_sentence_after_one_try(behaviour: str, kind: str, words: str) -> None:
     with ApiServer(behaviour) as server:
-        error = failure(server)
-    assert type(error) is kind
+        error = busy(server)
+        assert server.base_url in str(error)
+    assert error.kind == kind
     assert re.search(words, str(error)), error
     assert "\n" not in str(error)
+    assert len(server.chats) == 1
 
 
-def test_a_rate_limit_that_ends_is_waited_for() -> None:
-    with ApiServer("429", "500", "ok") as server:
-        (reply,) = ask(OpenAIEngine("tiny-vlm", base_url=server.base_url), PLAIN)
-    assert reply.text == CAPTION
-    assert len(server.chats) == 3
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [
+        ("401", "asks for an API key.*Set OPENAI_API_KEY"),
+        ("403", 'does not allow the model "tiny-vlm"'),
+        ("quota", "quota.*spent.*--engine offline"),
+        ("402", "HTTP 402"),
+        ("400", "rejects the request.*takes? pictures"),
+        ("422", "rejects the request"),
+    ],
+)
+def test_what_will_not_pass_is_said_in_one_sentence(behaviour: str, words: str) -> None:
+    with ApiServer(behaviour) as server:
+        error = failure(server)
+    assert type(error) is EngineError
+    assert re.search(words, str(error)), error
+    assert "\n" not in str(error)
+    assert len(server.chats) == 1
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "kind", "words"),
+    [
+        ("413", "too_large", "too large"),
+        ("filtered_picture", "picture", "does not take this picture.*filtered"),
+        ("half_json", "broken", "not whole JSON"),
+        ("nonsense", "broken", "not whole JSON"),
+        ("no_choices", "empty", "without any text"),
+        ("empty", "empty", "empty answer"),
+        ("length", "length", "did not finish"),
+        ("content_filter", "content_filter", "content filter"),
+        ("refusal", "refusal", "refused to answer.*I cannot help with that"),
+    ],
+)
+def test_an_answer_that_cannot_be_used_is_said_in_one_sentence(behaviour: str, kind: str, words: str) -> None:
+    with ApiServer(behaviour) as server:
+        error = failure(server)
+    assert type(error) is ReplyError
+    assert error.kind == kind
+    assert re.search(words, str(error)), error
+    assert "\n" not in str(error)
+    assert len(server.chats) == 1
+
+
+@pytest.mark.parametrize("behaviour", ["no_choices", "empty", "length", "content_filter", "refusal"])
+@pytest.mark.parametrize(("usage", "tokens"), [((1100, 2048), (1100, 2048)), (None, (None, None))])
+def test_a_useless_answer_says_what_it_cost_all_the_same(
+    behaviour: str, usage: tuple[int, int] | None, tokens: tuple[int | None, int | None]
+) -> None:
+    with ApiServer(behaviour, usage=usage) as server:
+        error = failure(server)
+    assert isinstance(error, ReplyError)
+    assert (error.tokens_in, error.tokens_out) == tokens
 
 
 def test_a_missing_model_is_answered_with_those_there_are() -> None:
@@ -213,47 +335,239 @@ def test_a_wrong_address_is_answered_with_the_usual_one(models: tuple[str, ...] 
         assert re.search("404.*usually ends in /v1", str(failure(server)))
 
 
-def test_a_server_that_hangs_up_is_named() -> None:
-    with ApiServer("drop") as server:
-        error = failure(server, max_retries=0)
-        assert type(error) is EngineError
-        assert re.search(rf"{server.base_url} cannot be reached.*Is the server running", str(error))
-
-
 def test_a_server_that_is_not_there_is_named() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-        with pytest.raises(EngineError, match=rf"{url} cannot be reached.*Is the server running there"):
-            ask(OpenAIEngine("tiny-vlm", base_url=url, max_retries=0), PLAIN)
+        with pytest.raises(BusyError, match=rf"{url} cannot be reached.*Is the server running there") as caught:
+            ask(OpenAIEngine("tiny-vlm", base_url=url), PLAIN)
+    assert caught.value.kind == "connection"
+
+
+def test_a_server_that_is_gone_for_a_moment_answers_again() -> None:
+    with ApiServer() as server:
+        engine = OpenAIEngine("tiny-vlm", base_url=server.base_url)
+
+        async def go() -> tuple[Reply, Reply]:
+            try:
+                before = await engine.generate(PLAIN)
+                server.kill()
+                with pytest.raises(BusyError) as caught:
+                    await engine.generate(PLAIN)
+                assert caught.value.kind in {"connection", "dropped"}
+                server.restart()
+                return before, await engine.generate(PLAIN)
+            finally:
+                await engine.close()
+
+        before, after = asyncio.run(go())
+    assert before == after
 
 
 def test_a_silent_server_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        engine = OpenAIEngine("tiny-vlm", base_url=f"http://127.0.0.1:{silent.getsockname()[1]}/v1", max_retries=0, timeout_s=0.2)
-        with pytest.raises(EngineError, match=r"did not answer within 0\.2 s, tried once"):
+        engine = OpenAIEngine("tiny-vlm", base_url=f"http://127.0.0.1:{silent.getsockname()[1]}/v1", timeout_s=0.2)
+        with pytest.raises(BusyError, match=r"did not answer within 0\.2 s.*--request-timeout") as caught:
             ask(engine, PLAIN)
+    assert caught.value.kind == "timeout"
 
 
-# ---------------------------------------------------------------- servers that know no schema
+def test_an_answer_that_comes_too_late_is_given_up_and_one_that_is_only_late_is_not() -> None:
+    with ApiServer("late", late_s=30) as server:
+        assert busy(server, timeout_s=0.3).kind == "timeout"
+    with ApiServer("late", late_s=0.2) as server:
+        assert ask(OpenAIEngine("tiny-vlm", base_url=server.base_url, timeout_s=30), PLAIN)[0].text == CAPTION
+
+
+# ---------------------------------------------------------------- how long to wait, and what is left
+
+
+@pytest.mark.parametrize(("behaviour", "kind"), [("429", "rate_limit"), ("503", "server")])
+@pytest.mark.parametrize(
+    ("options", "wait_s"),
+    [
+        ({"retry_after": 7}, 7.0),
+        ({"retry_after": 0.5}, 0.5),
+        ({"headers": {"retry-after-ms": "2500"}}, 2.5),
+        ({"headers": {"retry-after-ms": ""}}, None),
+    ],
+)
+def test_a_busy_server_says_how_long_to_wait(behaviour: str, kind: str, options: dict[str, Any], wait_s: float | None) -> None:
+    with ApiServer(behaviour, **options) as server:
+        error = busy(server)
+    assert (error.kind, error.retry_after_s) == (kind, wait_s)
+
+
+def test_a_busy_server_may_name_the_time_at_which_to_come_again() -> None:
+    then = format_datetime(datetime.now(UTC) + timedelta(minutes=10), usegmt=True)
+    with ApiServer("429", headers={"retry-after-ms": "", "Retry-After": then}) as server:
+        wait_s = busy(server).retry_after_s
+    assert wait_s is not None
+    assert 500 < wait_s <= 600
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "forms"), [("no_schema", ["json_schema", "json_object"]), ("no_format", ["json_schema", "json_object", None])]
+    ("headers", "wait_s"),
+    [
+        ({}, None),
+        ({"retry-after": ""}, None),
+        ({"retry-after": "30"}, 30.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "20", "retry-after": "30"}, 0.02),
+        ({"retry-after-ms": "soon", "retry-after": "30"}, 30.0),
+        ({"retry-after-ms": "-20"}, 0.0),
+        ({"retry-after-ms": "inf"}, None),
+        ({"retry-after-ms": "nan"}, None),
+        ({"retry-after": "1e400"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-3"}, None),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry-after": "Wed, 99 Oct 2015 07:28:00 GMT"}, None),
+    ],
 )
-def test_a_server_without_schemas_gets_it_in_words_from_then_on(behaviour: str, forms: list[str | None]) -> None:
+def test_a_wait_that_means_nothing_is_none(headers: dict[str, str], wait_s: float | None) -> None:
+    assert retry_after_s(headers) == wait_s
+
+
+def test_what_a_server_has_left_comes_with_its_answer() -> None:
+    headers = {
+        "x-ratelimit-limit-requests": "60",
+        "x-ratelimit-remaining-requests": "59",
+        "x-ratelimit-reset-requests": "1s",
+        "x-ratelimit-remaining-tokens": "0",
+        "x-ratelimit-reset-tokens": "6m0.5s",
+    }
+    with ApiServer(headers=headers) as server:
+        engine = OpenAIEngine("tiny-vlm", base_url=server.base_url)
+        assert ask(engine, PLAIN)[0].limits == RateLimits(59, 1.0, 0, 360.5)
+        server.set(headers={"x-ratelimit-remaining-requests": "58"})
+        assert ask(engine, PLAIN)[0].limits == RateLimits(requests_left=58)
+        server.set(headers={"x-ratelimit-remaining-requests": "many"})
+        assert ask(engine, PLAIN)[0].limits is None
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("20ms", 0.02),
+        ("1.5", 1.5),
+        ("8.64s", 8.64),
+        ("1h2m3s", 3723.0),
+        ("-3", 0.0),
+        ("", None),
+        (None, None),
+        ("soon", None),
+        ("3 s", None),
+        ("nan", None),
+        ("inf", None),
+    ],
+)
+def test_a_reset_is_a_number_of_seconds_or_nothing(text: str | None, seconds: float | None) -> None:
+    assert seconds_in(text) == seconds
+
+
+# ---------------------------------------------------------------- servers that know less
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "asked"), [("no_schema", ["json_schema", "json_object"]), ("no_format", ["json_schema", "json_object", None])]
+)
+def test_a_server_without_schemas_gets_it_in_words_from_then_on(behaviour: str, asked: list[str | None]) -> None:
     with ApiServer(behaviour) as server:
         replies = ask(OpenAIEngine("tiny-vlm", base_url=server.base_url), STRUCTURED, STRUCTURED)
     assert [Famous.model_validate_json(reply.text).mood for reply in replies] == ["calm", "calm"]
-    asked = [chat.body.get("response_format", {}).get("type") for chat in server.chats]
-    assert asked == [*forms, forms[-1]]
+    assert forms(server) == [*asked, asked[-1]]
     assert "additionalProperties" in server.chats[-1].text
 
 
 def test_a_request_rejected_in_every_form_is_an_engine_error() -> None:
     with ApiServer("400") as server:
         assert type(failure(server, STRUCTURED)) is EngineError
-    assert len(server.chats) == 3
+    assert forms(server) == ["json_schema", "json_object", None]
+
+
+def test_a_server_that_wants_max_completion_tokens_gets_them_from_then_on() -> None:
+    with ApiServer("max_tokens_unknown") as server:
+        engine = OpenAIEngine("tiny-vlm", base_url=server.base_url)
+        replies = ask(engine, PLAIN, STRUCTURED)
+    assert [reply.text for reply in replies][0] == CAPTION
+    asked = [{name: chat.body[name] for name in chat.body if name.startswith("max_")} for chat in server.chats]
+    assert asked == [{"max_tokens": 100}, {"max_completion_tokens": 100}, {"max_completion_tokens": 100}]
+    assert forms(server) == [None, None, "json_schema"]  # the schema was not what the server disliked
+    assert engine.traits["length"] == "max_completion_tokens"
+
+
+def test_a_server_that_rejects_both_names_of_the_bound_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "'max_tokens'+'max_completion_tokens'")  # which the server quotes in what it rejects
+    with ApiServer("400") as server:
+        assert type(failure(server)) is EngineError
+    assert [sorted(name for name in chat.body if name.startswith("max_")) for chat in server.chats] == [
+        ["max_tokens"],
+        ["max_completion_tokens"],
+    ]
+
+
+def test_what_an_engine_found_out_saves_the_next_one_the_way() -> None:
+    with ApiServer("no_schema") as server:
+        first, second = (OpenAIEngine("tiny-vlm", base_url=server.base_url) for _ in range(2))
+        ask(first, STRUCTURED)
+        second.traits.update(first.traits)
+        ask(second, STRUCTURED)
+    assert forms(server) == ["json_schema", "json_object", "json_object"]
+
+
+def test_a_server_that_only_pretends_to_know_schemas_is_asked_in_simpler_terms() -> None:
+    with ApiServer("not_enforced", "not_enforced", "ok") as server:
+        replies = ask(OpenAIEngine("tiny-vlm", base_url=server.base_url), *[STRUCTURED] * 4)
+    assert [reply.text == CAPTION for reply in replies] == [True, True, False, False]
+    assert forms(server) == ["json_schema", "json_schema", "json_object", "json_object"]
+
+
+def test_a_server_that_pretends_to_know_json_too_is_asked_in_words() -> None:
+    with ApiServer("not_enforced") as server:
+        ask(OpenAIEngine("tiny-vlm", base_url=server.base_url), *[STRUCTURED] * 6)
+    assert forms(server) == ["json_schema", "json_schema", "json_object", "json_object", None, None]
+
+
+def test_a_model_that_slips_after_good_answers_does_not_lose_its_schema() -> None:
+    with ApiServer("ok", "not_enforced") as server:
+        ask(OpenAIEngine("tiny-vlm", base_url=server.base_url), *[STRUCTURED] * 5)
+    assert set(forms(server)) == {"json_schema"}
+
+
+class Pretender(ApiServer):
+    """Answers a schema in prose and all else well; its first answer waits until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let_go = Event()
+
+    def next_behaviour(self, asked: Asked) -> str:
+        if len(self.chats) == 1:
+            self.let_go.wait(30)
+        return "not_enforced" if asked.body["response_format"]["type"] == "json_schema" else "ok"
+
+
+def test_an_answer_from_before_a_simpler_form_was_found_does_not_bring_the_old_one_back() -> None:
+    with Pretender() as server:
+        engine = OpenAIEngine("tiny-vlm", base_url=server.base_url)
+
+        async def go() -> None:
+            try:
+                first = asyncio.create_task(engine.generate(STRUCTURED))
+                while not server.chats:
+                    await asyncio.sleep(0.01)
+                for _ in range(3):
+                    await engine.generate(STRUCTURED)
+                server.let_go.set()
+                assert (await first).text == CAPTION
+                await engine.generate(STRUCTURED)
+            finally:
+                server.let_go.set()
+                await engine.close()
+
+        asyncio.run(go())
+    assert forms(server) == ["json_schema", "json_schema", "json_schema", "json_object", "json_object"]
 
 
 @pytest.mark.parametrize("behaviour", ["fenced", "thinking"])
@@ -301,7 +615,7 @@ def test_user_name_and_password_of_the_address_are_nowhere() -> None:
 @settings(deadline=None)
 @given(before=st.text(max_size=20), key=st.from_regex(r"[A-Za-z0-9_.-]{12,60}", fullmatch=True), after=st.text(max_size=400))
 def test_redaction_leaves_no_key_in_any_text(before: str, key: str, after: str) -> None:
-    server = Server("http://localhost/v1", "m", key, 3, 1.0)
+    server = Server("http://localhost/v1", "m", key, 1.0)
     assert key not in server.redacted(f"{before}{key}{after}{key}")
 
 
@@ -327,7 +641,7 @@ def test_every_exception_of_the_library_is_translated(kind: type[Exception]) -> 
     assert kind.__name__ in TRANSLATIONS, f"openai {openai.__version__} raises {kind.__name__}: give it a row in TRANSLATIONS"
     exc = kind.__new__(kind, f"it broke with {KEY}")
     exc.args = (f"it broke with {KEY}",)
-    error = translated(exc, Server("http://localhost/v1", "tiny-vlm", KEY, 3, 120))
+    error = translated(exc, Server("http://localhost/v1", "tiny-vlm", KEY, 120))
     assert isinstance(error, EngineError | ReplyError)
     assert str(error).endswith((".", "?", '"')), error
     assert KEY not in f"{error} {exc}"

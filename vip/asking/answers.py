@@ -12,7 +12,7 @@ import os
 import sqlite3
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import SimpleQueue
@@ -82,7 +82,7 @@ class Answers:
     async def keep(self, question: bytes, engine: str, reply: Reply) -> None:
         """Write an answer; it is on the disk when this returns."""
         loop = asyncio.get_running_loop()
-        row = _Row(question, engine, reply, loop, loop.create_future())
+        row = _Row(question, engine, readable(reply), loop, loop.create_future())
         self._queue.put(row)
         await row.written
 
@@ -134,13 +134,19 @@ class Answers:
                 self._writer.execute("begin immediate")
                 self._writer.executemany("insert or replace into answers values (?, ?, ?, ?, ?, ?, ?)", values)
                 self._writer.execute("commit")
-        except StoreError as exc:
+        except Exception as exc:  # also a bug must not leave anybody waiting
             failed = exc
             with suppress(sqlite3.Error):
                 self._writer.execute("rollback")
         for row in rows:
             with suppress(RuntimeError):  # its loop has ended: nobody waits any more
                 row.loop.call_soon_threadsafe(_settle, row.written, failed)
+
+
+def readable(reply: Reply) -> Reply:
+    """The answer, with a mark in the place of what no file takes: half an emoji, where a model was cut off."""
+    text, model = (part.encode("utf-8", "replace").decode() for part in (reply.text, reply.model))
+    return reply if (text, model) == (reply.text, reply.model) else replace(reply, text=text, model=model)
 
 
 def _settle(written: asyncio.Future[None], failed: Exception | None) -> None:

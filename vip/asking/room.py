@@ -21,11 +21,11 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from vip.asking.answers import Answers
+from vip.asking.answers import Answers, readable
 from vip.asking.pace import Pace
 from vip.asking.prices import Price, request_tokens, text_tokens
 from vip.asking.spending import Ledger
-from vip.errors import BusyError, EngineError, ReplyError
+from vip.errors import BudgetError, BusyError, EngineError, ReplyError
 from vip.prompts import Prompt
 from vip.protocols import Engine, Reply, Request
 from vip.records import Call
@@ -33,7 +33,9 @@ from vip.records import Call
 TRIES_BEFORE_AN_ANSWER = 4  # of a server that never answered: 3.5 s
 TRIES = 8  # of one that did: a minute, which a restart may take
 TRIES_OF_REPLY: dict[str, int] = {"refusal": 2, "length": 2, "schema": 3, "empty": 3, "broken": 3}
+NOT_TAKEN = frozenset({"picture", "too_large"})  # what the server refused before it worked on it
 GIVEN_UP_IN_A_ROW = 3  # requests, before nothing more is asked
+USELESS_FROM_THE_START = 20  # questions without one answer that could be used: the model cannot do what is asked
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 60.0
 LONGEST_HOLD_S = 3600.0
 EXPECTED_OUT = 300  # tokens, for the tokens a minute
@@ -58,9 +60,16 @@ class Breaker:
 
     answered: bool = False
     given_up: int = 0
+    usable: bool = False
+    useless: int = 0
 
-    def well(self) -> None:
+    def well(self, *, usable: bool = False) -> None:
         self.answered, self.given_up = True, 0
+        self.usable |= usable
+
+    @property
+    def hopeless(self) -> bool:
+        return not self.usable and self.useless >= USELESS_FROM_THE_START
 
     @property
     def open(self) -> bool:
@@ -194,10 +203,12 @@ class _Asking:
                 asked = self._asked_again(asked, exc)
             except BusyError as exc:
                 await self._wait_for(exc)
+            except BudgetError:
+                raise
             except EngineError as exc:
                 await self._tried(exc, TRIES_BEFORE_AN_ANSWER if self.room.breaker.answered else 1)
             else:
-                self.room.breaker.well()
+                self.room.breaker.well(usable=True)
                 if keep is not None:
                     await self.room.keep(keep, reply)
                 return Answer(value, tuple(self.calls))
@@ -211,7 +222,7 @@ class _Asking:
         try:
             async with room.pace.turn(tokens_in + EXPECTED_OUT) as turn:
                 try:
-                    reply = await engine.generate(request)
+                    reply = readable(await engine.generate(request))
                 except BusyError as exc:
                     if exc.kind != "connection":
                         room.pace.overloaded(turn)
@@ -222,6 +233,8 @@ class _Asking:
                     room.pace.answered(turn, None)
                     if exc.tokens_in is not None:
                         room.ledger.paid(room.price, exc.tokens_in, exc.tokens_out or 0)
+                    elif exc.kind not in NOT_TAKEN:
+                        room.ledger.lost(room.price, tokens_in, most_out)
                     raise
                 latency_s = room.pace.clock() - turn.started_s
                 used_in = reply.tokens_in if reply.tokens_in is not None else tokens_in
@@ -261,13 +274,15 @@ class _Asking:
     # ------------------------------------------------------------ another try
 
     def _outside_schema(self, reply: Reply) -> ReplyError:
+        if self.prompt.record is None:
+            return ReplyError(f"{self.room.engine.name} sent an empty answer.", kind="empty")
+        problem = "it is empty"
         try:
-            (self.prompt.record or BaseModel).model_validate_json(reply.text)
-            problem = "it is empty"
+            self.prompt.record.model_validate_json(reply.text)
         except ValidationError as exc:
             problem = _problem(exc)
         times = self.tries["schema"] + 1
-        name = self.prompt.record.__name__ if self.prompt.record else "text"
+        name = self.prompt.record.__name__
         return ReplyError(
             f"{self.room.engine.name} answered {times} time{'s' * (times > 1)} outside the schema of {name} ({problem}).", kind="schema"
         )
@@ -277,10 +292,17 @@ class _Asking:
 
         Raises:
             ReplyError: another try would not help.
+            EngineError: nor did it for any of the questions before.
         """
         kind = exc.kind or "broken"
         self.tries[kind] += 1
         if self.tries[kind] >= TRIES_OF_REPLY.get(kind, 1):
+            self.room.breaker.useless += 1
+            if self.room.breaker.hopeless:
+                text = (
+                    f"Of the first {self.room.breaker.useless} questions {self.room.engine.name} answered none in a way that can be used."
+                )
+                raise EngineError(f"{text} Choose another model. The last one: {exc}") from exc
             raise exc
         if kind == "length":
             return replace(asked, max_tokens=2 * asked.max_tokens)

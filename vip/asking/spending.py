@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 
 from vip.asking.prices import Price
-from vip.errors import EngineError
+from vip.errors import BudgetError
 
 DEFAULT_MAX_USD = 5.0  # a key in the environment is no permission to spend
 
@@ -76,7 +76,7 @@ class Ledger:
         """Put aside what a request may cost at most; waits while what is on its way may still leave room for it.
 
         Raises:
-            EngineError: it would pass the ceiling.
+            BudgetError: it would pass the ceiling.
         """
         if price is None or self.max_usd is None:
             return 0.0
@@ -103,9 +103,9 @@ class Ledger:
         """Nothing is on its way any more."""
         self.free(self._held_usd)
 
-    def used_up(self, most: float) -> EngineError:
+    def used_up(self, most: float) -> BudgetError:
         what = f"--max-usd {self.max_usd:g}" if self.given else f"The ceiling of {self.max_usd:g} dollars for runs that are given none"
-        return EngineError(
+        return BudgetError(
             f"{what} leaves no room for another request: {dollars(self.spent.usd + self.spent.unsure_usd)} is spent, "
             f"and the next may cost up to {dollars(most)}. Run the same command with a higher --max-usd: what is done stays done."
         )

@@ -17,7 +17,7 @@ from vip.asking.pace import Pace
 from vip.asking.prices import Price, load_prices, price_of
 from vip.asking.room import Room
 from vip.asking.spending import DEFAULT_MAX_USD, Ledger
-from vip.captioning.recipes import Describer, Manner
+from vip.captioning.recipes import RECIPES, Describer, Manner
 from vip.config import CaptionSettings
 from vip.errors import BackendError, UsageError
 from vip.prompts import load_prompts
@@ -146,6 +146,10 @@ def _check(describer: Describer) -> None:
     seeing, manner = describer.describe_room.engine, describer.manner
     if not getattr(seeing, "sees", True):
         raise BackendError(f"{seeing.name} takes no pictures. Name a model that does with --describe-engine.")
+    for name in RECIPES[manner.recipe]:
+        engine = describer.room_for(name).engine
+        if name != "caption" and getattr(engine, "captions_only", False):
+            raise BackendError(f"{engine.name} writes captions only. Add --recipe paper --structure-engine, with a model that reads text.")
     for room in describer.rooms:
         languages = getattr(room.engine, "languages", None)
         if languages and manner.language not in languages:

@@ -61,13 +61,14 @@ class TransformersEngine:
             raise BackendError("The engine transformers needs a model: --engine transformers:HuggingFaceTB/SmolVLM-Instruct.")
         _refuse_missing_packages()
         hub.quiet_unless_terminal()
-        from vip.models.transformers_chat import read_talker
+        from vip.models.transformers_chat import Captioner, read_talker
         from vip.models.transformers_json import Grammars
 
         self._talker: Talker = read_talker(detail, device, precision)
         hardware = self._talker.hardware
         self.name, self.model, self.device = f"transformers:{detail}", detail, str(hardware)
         self.sees = self._talker.sees
+        self.captions_only = isinstance(self._talker, Captioner)
         self.in_flight = IN_FLIGHT[hardware.device.partition(":")[0]]
         self.parameters = {"decoding": "greedy", "precision": hardware.precision, "weights": self._talker.state}
         self._grammars = Grammars(detail, self._talker.tokenizer, self._talker.vocabulary, self._talker.ends)

@@ -9,9 +9,9 @@ from collections import Counter
 
 from vip.records import Check, Description, Verification
 from vip.report.markup import Html, join, tag
-from vip.report.words import is_undetermined, plural
+from vip.report.words import is_undetermined
 
-VERDICTS = {"supported": "find support in the frame", "unsupported": "find none", "unchecked": "could not be judged"}
+VERDICTS = {"supported": "supported by the frame", "unsupported": "not", "unchecked": "left open"}
 
 
 def famous(description: Description) -> Html:
@@ -28,14 +28,14 @@ def famous(description: Description) -> Html:
 
 
 def summary(verification: Verification | None) -> Html:
-    """`Checked: 7 claims find support in the frame, 1 finds none; 1 was corrected`; nothing where nobody checked."""
+    """`Claims: 7 supported by the frame, 1 not, 2 left open; 1 corrected by a second look`; nothing where nobody checked."""
     if verification is None or not verification.checks:
         return Html("")
     counts: Counter[str] = Counter(check.verdict for check in verification.checks)
     told = ", ".join(f"{counts[verdict]} {words}" for verdict, words in VERDICTS.items() if counts[verdict])
     changed = sum(check.after is not None and check.after != check.claim for check in verification.checks)
-    corrected = f"; {plural(changed, 'claim')} corrected by a second look" if changed else ""
-    return tag("p", f"Of {plural(len(verification.checks), 'claim')} {told}{corrected}.", class_="checked")
+    corrected = f"; {changed} corrected by a second look" if changed else ""
+    return tag("p", f"Claims: {told}{corrected}.", class_="checked")
 
 
 def _value(field: str, text: str, description: Description) -> Html:
