@@ -20,6 +20,7 @@ from vip.records import Image
 from vip.store import KeyframePicture
 
 JPEG_QUALITY = 90
+MOST_BYTES = 250_000  # a larger JPEG is encoded anew: it is of a quality that no model sees, and files of batches are counted in bytes
 JPEG_START, JPEG_END = b"\xff\xd8\xff", b"\xff\xd9"
 EXIF = b"Exif\x00"  # may turn the picture, and tell where it was taken
 
@@ -44,7 +45,7 @@ def encoded(item: KeyframePicture, longest_side_px: int) -> Picture:
             data = item.path.read_bytes()
         except OSError as exc:
             raise InputError(f"{item.path} cannot be read: {exc.strerror}.") from exc
-        if data.startswith(JPEG_START) and data.endswith(JPEG_END) and EXIF not in data:
+        if len(data) <= MOST_BYTES and data.startswith(JPEG_START) and data.endswith(JPEG_END) and EXIF not in data:
             return Picture(data, "image/jpeg")
     return jpeg(item.image, longest_side_px)
 

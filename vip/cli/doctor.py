@@ -120,7 +120,36 @@ def _engines() -> list[Row]:
         detail = "set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own"
     else:
         detail = f"key {_masked(key)}, server {_without_login(address) or 'api.openai.com'}; not asked anything now"
-    return [Row("engine", "offline", True, "embedded: describes what it measures"), Row("engine", "openai", ready, detail)]
+    local = find_spec("transformers") is not None and find_spec("llguidance") is not None
+    return [
+        Row("engine", "offline", True, "embedded: describes what it measures"),
+        Row("engine", "openai", ready, detail),
+        Row(
+            "engine",
+            "transformers",
+            local,
+            "models in this process" if local else "not installed: pip install 'vip-keyframes[transformers]'",
+        ),
+        _answers(),
+    ]
+
+
+def _answers() -> Row:
+    """Where answers are kept."""
+    from vip.asking.answers import Answers, default_path
+    from vip.errors import VipError
+
+    path = default_path()
+    if not path.exists():
+        return Row("answers", "kept in", True, f"{path}, not made yet")
+    try:
+        answers = Answers(path)
+    except VipError as exc:
+        return Row("answers", "kept in", False, str(exc))
+    try:
+        return Row("answers", "kept in", True, f"{path}: {answers.count():,} answers, {path.stat().st_size / 1e6:.1f} MB")
+    finally:
+        answers.close()
 
 
 def _masked(key: str) -> str:

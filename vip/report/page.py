@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
 
+from vip.captioning.tokens import tokens_in
 from vip.records import Candidate, Embeddings, Keyframe
 from vip.report.axes import Span, evenly, span_of
 from vip.report.cards import Card, article, failures_by_keyframe
@@ -184,8 +185,10 @@ def _captions(report: Report) -> Html:
     done, wanted = len(report.run.descriptions), len(report.run.keyframes)
     if not done:
         return _fact("none yet", "vip caption writes them")
-    engines = tag("bdi", ", ".join(dict.fromkeys(row.engine for row in report.run.descriptions)))
-    return join([engines, tag("small", f"{done} of {wanted}") if done < wanted else ""])
+    rows = report.run.descriptions
+    engines = tag("bdi", ", ".join(dict.fromkeys(row.engine for row in rows)))
+    length = f"{sum(tokens_in(row.dense_caption) for row in rows) / done:.0f} tokens on average"
+    return join([engines, tag("small", f"{done} of {wanted}, {length}" if done < wanted else length)])
 
 
 def _failures(report: Report) -> Html:

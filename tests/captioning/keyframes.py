@@ -1,0 +1,188 @@
+"""Keyframes on the disk, engines whose answers a test writes, and what the captioning stage told about them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.asking.clockwork import Clockwork
+from vip import store
+from vip.asking.pace import Pace
+from vip.asking.room import Room
+from vip.asking.spending import Ledger, Spent
+from vip.captioning.describe import Lane, Step, Work
+from vip.captioning.recipes import Describer, Manner
+from vip.models.fake import FakeEngine
+from vip.prompts import load_prompts
+from vip.protocols import Engine, Reply, Request
+from vip.records import Description, Detection, Failure, Image, Keyframe, Manifest, Quality, VideoInfo
+from vip.store import KeyframePicture
+
+PROMPTS = load_prompts()
+FAMOUS = {"focus": "a test", "action": "not determined", "mood": "calm", "objects": ["a box"], "setting": "a room"}
+DIRECT = {"dense_caption": "A dense caption.", **FAMOUS}
+PERSON = Detection(label="person", score=0.9, box_xyxy=(0, 0, 0.3, 1), source="test")
+
+
+def noise(number: int, size: tuple[int, int] = (48, 64)) -> Image:
+    """(height, width, 3) that looks like no other."""
+    return np.random.default_rng(number).integers(0, 256, (*size, 3), np.uint8)
+
+
+def keyframe(
+    folder: Path, number: int, *, size: tuple[int, int] = (48, 64), suffix: str = "jpg", video: str = "v", **changed: Any
+) -> KeyframePicture:
+    """With its picture."""
+    (folder / "keyframes").mkdir(parents=True, exist_ok=True)
+    name = f"keyframes/{number:04d}.{suffix}"
+    store.write_picture(folder / name, noise(number + sum(video.encode()) * 1000, size))
+    about = {
+        **{"id": f"{video}:{number:04d}", "video_id": video, "time_s": number * 1.5, "pts": number, "image_path": name},
+        **{"width_px": size[1], "height_px": size[0], "quality": Quality(sharpness=100, brightness=0.5, contrast=0.2)},
+        **{"detections": (PERSON,), "candidate": number},
+    }
+    return KeyframePicture(Keyframe(**{**about, **changed}), folder)
+
+
+def keyframes(folder: Path, count: int, **changed: Any) -> list[KeyframePicture]:
+    return [keyframe(folder, number, **changed) for number in range(count)]
+
+
+def run_folder(path: Path, count: int, **changed: Any) -> Path:
+    """A finished extraction whose keyframes are not described yet."""
+    items = keyframes(path, count, **{"video": path.name.partition(".")[0], **changed})
+    store.write_rows(path / store.KEYFRAMES, [item.record for item in items])
+    store.write_json(path / store.MANIFEST, manifest())
+    return path
+
+
+def manifest() -> Manifest:
+    about: dict[str, Any] = {"sha256": None, "size_bytes": 1, "modified_ns": 0, "container": "mp4", "codec": "h264"}
+    more: dict[str, Any] = {"pixel_format": "yuv420p", "width_px": 64, "height_px": 48, "rotation_deg": 0, "start_time_s": 0.0}
+    video = VideoInfo(
+        path="v.mp4",
+        pixel_aspect_ratio=Fraction(1),
+        frame_rate=Fraction(25),
+        duration_s_from_header=9.0,
+        end_time_s=9.0,
+        frames=1,
+        sync_frames=1,
+        **about,
+        **more,
+    )
+    return Manifest(
+        command="vip extract v.mp4",
+        settings={},
+        backends={"detector": "test"},
+        versions={},
+        device="cpu",
+        video_id="v",
+        video=video,
+        seconds={"extract": 1.0},
+        created_utc="2026-01-01T00:00:00+00:00",
+    )
+
+
+def marker(item: KeyframePicture) -> str:
+    """How the test server names the picture, where it gets the file as it lies."""
+    return f"picture {sha256(item.path.read_bytes()).hexdigest()[:12]}"
+
+
+# ---------------------------------------------------------------- engines
+
+
+class Scripted(FakeEngine):
+    """An engine that sees, whose answers a test writes; a JSON object where one is asked for."""
+
+    def __init__(self, answer: Callable[[Request, int], Any] = lambda request, number: DIRECT, **about: Any) -> None:
+        super().__init__(None)
+        self.answer = answer
+        for name, value in about.items():
+            setattr(self, name, value)
+
+    async def generate(self, request: Request) -> Reply:
+        await super().generate(request)
+        text = self.answer(request, len(self.requests))
+        return Reply(text if isinstance(text, str) else json.dumps(text), model=f"{self.name}-model", tokens_in=11, tokens_out=7)
+
+
+def paper(request: Request, number: int) -> Any:
+    """What a model says to each of the three questions, and to that about the topic."""
+    said = {"caption": "AN OVERALL CAPTION", "describe": "A DENSE CAPTION", "topic": {"objects": ["surfboard", " wave ", "", "wave"]}}
+    return said.get(request.stage, FAMOUS)
+
+
+def describer(engine: Engine, structure: Engine | None = None, *, clock: Callable[[], float] | None = None, **manner: Any) -> Describer:
+    pace = {"clock": clock} if clock else {}
+    rooms = [Room(one, Ledger(None), Pace(**pace)) for one in (engine, structure) if one is not None]
+    return Describer(rooms[0], rooms[-1], PROMPTS, Manner(**manner))
+
+
+# ---------------------------------------------------------------- the stage
+
+
+@dataclass
+class Told:
+    """What the stage reported."""
+
+    descriptions: list[Description] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    over: int = 0
+
+    @property
+    def described(self) -> list[str]:
+        return sorted(row.keyframe_id for row in self.descriptions)
+
+    def steps(self, items: Sequence[KeyframePicture], known: dict[str, Description]) -> Iterator[Step]:
+        previous = None
+
+        async def over() -> None:
+            self.over += 1
+
+        for number, item in enumerate(items, 1):
+            callbacks = (self.descriptions.append, self.failures.append, lambda: None, over)
+            yield Step(item, previous, number, len(items), "test", *callbacks, Spent(), known.get(item.id))
+            previous = item
+
+
+def describe(
+    items: Sequence[KeyframePicture],
+    engine: Engine,
+    told: Told | None = None,
+    *,
+    known: dict[str, Description] | None = None,
+    structure: Engine | None = None,
+    **manner: Any,
+) -> Told:
+    """Describe them in made-up time: those with a context in a row, all others side by side."""
+    told = told or Told()
+    steps = told.steps(items, known or {})
+
+    def lanes() -> Iterator[Lane]:
+        yield from [steps] if manner.get("context") else ([step] for step in steps if step.known is None)
+
+    with Clockwork() as clock:
+
+        async def go() -> None:
+            work = describer(engine, structure, clock=clock, **manner)
+            try:
+                await Work(work).run(lanes())
+            finally:
+                await engine.close()
+
+        clock.run(go())
+    return told
+
+
+async def settle() -> None:
+    """Until everybody who can go on has gone on."""
+    for _ in range(10):
+        await asyncio.sleep(0)
