@@ -298,9 +298,9 @@ def _folder(run: One, settings: CaptionSettings, made: Made, observer: Observer)
     if not store.exists(home / store.MANIFEST) and store.is_folder(home):
         _look_at_pictures(home, settings, observer, failures)
     manifest = store.load_run(home).manifest
-    describer = made.describer
-    key = (describer.engine, describer.manner.recipe, describer.manner.language)
-    return Folder(home, key, detector=manifest.backends["detector"] if manifest else settings.detector, failures=tuple(failures))
+    return Folder(
+        home, made.describer.how, detector=manifest.backends["detector"] if manifest else settings.detector, failures=tuple(failures)
+    )
 
 
 def _look_at_pictures(home: Path, settings: CaptionSettings, observer: Observer, failures: list[Failure]) -> None:

@@ -346,6 +346,9 @@ class Description(Record):
     recipe: Literal["direct", "paper"] = "paper"
     """One question or three, see `vip.captioning.recipes`."""
     language: str = "English"
+    context: int = 0
+    """So many captions before it went into the question."""
+    topic: str | None = None
     grounding: tuple[str, ...]
     """What was detected, or is to be expected from the topic, or was measured, and given to the engine as ground to stand on."""
     caption: str | None = None

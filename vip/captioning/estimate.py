@@ -53,7 +53,8 @@ def estimate(describer: Describer, sample: Sequence[tuple[KeyframePicture, str |
         requests, tokens_in, tokens_out = requests + times, tokens_in + times * each_in, tokens_out + times * each_out
         cost = room.price.usd(round(times * each_in), times * each_out, batch=batch) if room.price else None
         usd = None if usd is None or cost is None else usd + cost
-    priced = {room.price.model: f"{room.price.model}, price of {room.price.as_of}" for room in describer.rooms if room.price}
+    prices = [room.price for room in describer.rooms if room.price]
+    priced = {price.model: f"{price.model}, price of {price.as_of or 'no date'}" for price in prices}
     return Estimate(todo, round(requests), round(tokens_in), round(tokens_out), usd, tuple(priced.values()))
 
 

@@ -16,30 +16,25 @@ from typing import Any
 from vip import store
 from vip.asking.spending import Spent
 from vip.captioning.describe import Step
+from vip.captioning.recipes import How, how_of
 from vip.errors import UsageError
 from vip.records import Description, Failure, Keyframe, Manifest, Record
 from vip.store import KeyframePicture
 
 FIRST_FAILURES = 3  # kept for the message; the others are in failures.jsonl
 
-Made = tuple[str, str, str]  # engine, recipe, language
-
-
-def made_of(row: Description) -> Made:
-    return row.engine, row.recipe, row.language
-
 
 class Folder:
     """A folder whose keyframes are being described. Open it, take its `steps`, finish it.
 
     Args:
-        made: who describes now, and how; descriptions made otherwise do not count as done.
+        how: the descriptions are made now; those that were made otherwise do not count as done.
         detector: who looked for objects; None when nobody did.
         failures: pictures that could not even be listed.
     """
 
-    def __init__(self, path: Path, made: Made, *, detector: str | None, failures: tuple[Failure, ...] = ()) -> None:
-        self.path, self.made, self.detector = path, made, detector
+    def __init__(self, path: Path, how: How, *, detector: str | None, failures: tuple[Failure, ...] = ()) -> None:
+        self.path, self.how, self.detector = path, how, detector
         self.early = failures
         self.manifest: Manifest | None = store.load_run(path).manifest
         self.keyframes = sum(1 for _ in store.read_rows(path / store.KEYFRAMES, Keyframe))
@@ -65,7 +60,7 @@ class Folder:
                 yield from store.read_rows(path, Description, torn_end=name == store.JOURNAL)
 
     def _done(self) -> set[str]:
-        return {row.keyframe_id for row in self._rows() if made_of(row) == self.made}
+        return {row.keyframe_id for row in self._rows() if how_of(row) == self.how}
 
     def check(self, overwrite: bool) -> None:
         """Refuse to mix descriptions of two kinds.
@@ -73,9 +68,9 @@ class Folder:
         Raises:
             UsageError: some were made otherwise, and they are not to be overwritten.
         """
-        others = sorted({made_of(row) for row in self._rows()} - {self.made})
+        others = sorted({how_of(row) for row in self._rows()} - {self.how}, key=str)
         if others and not overwrite:
-            was, now = (_told(made, (others[0], self.made)) for made in (others[0], self.made))
+            was, now = _told(others[0], self.how), _told(self.how, others[0])
             raise UsageError(f"{self.path} is described by {was}, and now {now} is asked. Add --overwrite to describe it again.")
 
     # ------------------------------------------------------------ while it is described
@@ -122,7 +117,7 @@ class Folder:
         Args:
             with_known: also what is done, for the captions before a keyframe.
         """
-        known = {row.keyframe_id: row for row in self._rows() if made_of(row) == self.made} if with_known else {}
+        known = {row.keyframe_id: row for row in self._rows() if how_of(row) == self.how} if with_known else {}
         done = set(known) if with_known else self._done()
         previous = None
         for number, row in enumerate(store.read_rows(self.path / store.KEYFRAMES, Keyframe), 1):
@@ -197,8 +192,10 @@ class Folder:
         )
 
 
-def _told(made: Made, both: tuple[Made, Made]) -> str:
-    """The engine; recipe and language where these are what differs."""
-    engine, recipe, language = made
-    more = [f"recipe {recipe}"] * (both[0][1] != both[1][1]) + [language] * (both[0][2] != both[1][2])
-    return f"{engine} ({', '.join(more)})" if more else engine
+def _told(how: How, other: How) -> str:
+    """The engine, and of the rest what differs."""
+    differs = {name for name in How._fields if getattr(how, name) != getattr(other, name)}
+    topic = f"topic {how.topic!r}" if how.topic else "no topic"
+    told = {"recipe": f"recipe {how.recipe}", "language": how.language, "context": f"context {how.context}", "topic": topic}
+    more = [words for name, words in told.items() if name in differs] + ["other prompts"] * (differs == {"prompts"})
+    return f"{how.engine} ({', '.join(more)})" if more else how.engine

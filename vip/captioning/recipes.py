@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel
 
@@ -46,6 +46,25 @@ class Manner:
     topic: str | None = None
 
 
+class How(NamedTuple):
+    """What two descriptions of one keyframe have in common where one need not be made when the other is there."""
+
+    engine: str
+    recipe: str
+    language: str
+    context: int
+    topic: str | None
+    prompts: tuple[str, ...]
+    """SHA-256 of the recipe's prompts."""
+
+
+def how_of(row: Description) -> How:
+    """How a description was made."""
+    asked = {call.prompt: call.prompt_sha256 for call in row.calls}
+    prompts = tuple(asked.get(name, "") for name in RECIPES[row.recipe])
+    return How(row.engine, row.recipe, row.language, row.context, row.topic, prompts)
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a keyframe stands in its video."""
@@ -74,6 +93,12 @@ class Describer:
         if self.manner.recipe == "paper":
             names.append(self.structure_room.engine.name)
         return " + ".join(dict.fromkeys(names))
+
+    @property
+    def how(self) -> How:
+        manner, reads = self.manner, not self.measures
+        prompts = tuple(self.prompts[name].sha256 for name in RECIPES[manner.recipe])
+        return How(self.engine, manner.recipe, manner.language, manner.context * reads, manner.topic if reads else None, prompts)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -129,6 +154,8 @@ class Describer:
             engine=self.engine,
             recipe=self.manner.recipe,
             language=self.manner.language,
+            context=self.how.context,
+            topic=self.how.topic,
             grounding=self._grounding(item, look, place, expected),
             caption=text,
             dense_caption=dense_caption,

@@ -137,12 +137,12 @@ class OpenAIEngine:
             ReplyError: refused, cut off, filtered, empty, or broken on the way.
         """
         form = self.traits["form"] if request.schema is not None else "text"
-        length = self.traits["length"]
+        length = first = self.traits["length"]
         while True:
             try:  # not chat.completions.create: checking and copying 100 kB of picture there costs as much as sending it
                 completion = await self._client.post("/chat/completions", cast_to=object, body=self.question(request, form, length))
             except openai.OpenAIError as exc:
-                if length != (other := _other_length(exc, length)):
+                if length == first and length != (other := _other_length(exc, length)):  # once: it may dislike both
                     length = other
                 elif is_rejection(exc) and form != FORMS[-1]:
                     form = FORMS[FORMS.index(form) + 1]
@@ -159,17 +159,21 @@ class OpenAIEngine:
     def _learn(self, request: Request, form: str, length: str, reply: Reply) -> None:
         """What this server understands."""
         self.traits["length"] = length
-        if request.schema is None or form == FORMS[-1]:
-            self.traits["form"] = form if request.schema is not None else self.traits["form"]
-            return
-        self.traits["form"] = form
+        if request.schema is None or FORMS.index(form) < FORMS.index(self.traits["form"]):
+            return  # nothing to learn, or it was on its way when a simpler form was found to be needed
+        if form != self.traits["form"]:
+            self._ask_in(form)
         if _has_keys(reply.text, request.schema):
             self._fitting += 1
             return
         self._useless += 1
-        if not self._fitting and self._useless >= NOT_ENFORCED:
-            self.traits["form"] = FORMS[FORMS.index(form) + 1]
-            self._useless = 0
+        if form != FORMS[-1] and not self._fitting and self._useless >= NOT_ENFORCED:
+            self._ask_in(FORMS[FORMS.index(form) + 1])
+
+    def _ask_in(self, form: str) -> None:
+        """From now on; what was counted was of another form."""
+        self.traits["form"] = form
+        self._fitting = self._useless = 0
 
     def batches(self) -> OpenAIBatches:
         """The server's Batch API: the same questions, answered later for less."""

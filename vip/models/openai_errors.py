@@ -182,9 +182,11 @@ def _busy(message: str, exc: Exception, kind: BusyKind) -> BusyError:
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Seconds that the server asks to wait (Retry-After: seconds or a date; retry-after-ms); None where it does not say."""
+    with suppress(ValueError):
+        milliseconds = float(headers.get("retry-after-ms") or "nan")
+        if isfinite(milliseconds):
+            return max(0.0, milliseconds / 1000)
     try:
-        if text := headers.get("retry-after-ms"):
-            return max(0.0, float(text) / 1000)
         text = headers.get("retry-after") or ""
         seconds = float(text) if not text or text[0].isdigit() else (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
         return max(0.0, seconds) if isfinite(seconds) else None

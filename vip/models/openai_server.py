@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 
 from vip.errors import EngineError, UsageError
@@ -51,7 +52,9 @@ def _key_in(file: Path) -> str:
         mode = file.stat().st_mode
         if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
             raise UsageError(f"{file} may be read by others (mode {stat.S_IMODE(mode):03o}). Run `chmod 600 {file}`, or make a new key.")
-        return file.read_text(encoding="utf-8").strip()
+        if key := file.read_text(encoding="utf-8").strip():
+            return key
+        raise UsageError(f"{file} holds no key: it is empty.")
     except OSError as exc:
         raise UsageError(f"The key in {file} cannot be read: {exc.strerror}.") from exc
     except UnicodeDecodeError as exc:
@@ -74,7 +77,7 @@ def seconds_in(text: str | None) -> float | None:
     if not text:
         return None
     try:
-        return max(0.0, float(text))
+        return max(0.0, float(text)) if isfinite(float(text)) else None
     except ValueError:
         parts = _SPAN.findall(text)
         whole = "".join(number + unit for number, unit in parts) == text
