@@ -313,23 +313,31 @@ def _look_at_pictures(home: Path, settings: CaptionSettings, observer: Observer,
         return
     detector = detector_for(settings)
     store.make_folder(home)
-    with observer.track("Looking at pictures", len(new)) as advance:
-        looked = keyframes_of(new, detector, on_failure=failures.append, advance=advance)
-        rows = {row.id: row.model_copy(update={"detector": who}) for row in looked}
-    found = [known.get(path.name) or rows.get(path.name) for path in pictures]
-    if not any(found):
+    looked = home / f"{store.KEYFRAMES}.looked{store.PARTIAL_SUFFIX}"
+
+    def rows() -> Iterator[Keyframe]:
+        with observer.track("Looking at pictures", len(new)) as advance:
+            for row in keyframes_of(new, detector, on_failure=failures.append, advance=advance):
+                known.add(row.id)
+                yield row.model_copy(update={"detector": who})
+
+    store.write_rows(looked, rows())
+    if not known:
+        looked.unlink()
         raise InputError(f"None of the {len(pictures)} pictures in {home} can be read: {failures[0].message}")
-    store.write_rows(home / store.KEYFRAMES, filter(None, found))
+    order = (path.name for path in pictures if path.name in known)
+    store.merge_rows(home / store.KEYFRAMES, [home / store.KEYFRAMES, looked], Keyframe, key=lambda row: row.id, order=order)
+    looked.unlink()
 
 
-def _known_pictures(home: Path, detector: str) -> dict[str, Keyframe]:
-    """What an earlier run saw in the pictures of a folder, where these have not changed since."""
+def _known_pictures(home: Path, detector: str) -> set[str]:
+    """Names of the pictures that an earlier run has looked at, and that have not changed since."""
     path = home / store.KEYFRAMES
     if not store.exists(path):
-        return {}
+        return set()
     seen_ns = path.stat().st_mtime_ns
     rows = (row for row in store.read_rows(path, Keyframe) if row.detector == detector)
-    return {row.id: row for row in rows if _changed_ns(home / row.image_path) < seen_ns}
+    return {row.id for row in rows if _changed_ns(home / row.image_path) < seen_ns}
 
 
 def _changed_ns(path: Path) -> float:

@@ -490,7 +490,7 @@ def test_a_server_that_wants_max_completion_tokens_gets_them_from_then_on() -> N
     with ApiServer("max_tokens_unknown") as server:
         engine = OpenAIEngine("tiny-vlm", base_url=server.base_url)
         replies = ask(engine, PLAIN, STRUCTURED)
-    assert [reply.text for reply in replies][0] == CAPTION
+    assert replies[0].text == CAPTION
     asked = [{name: chat.body[name] for name in chat.body if name.startswith("max_")} for chat in server.chats]
     assert asked == [{"max_tokens": 100}, {"max_completion_tokens": 100}, {"max_completion_tokens": 100}]
     assert forms(server) == [None, None, "json_schema"]  # the schema was not what the server disliked

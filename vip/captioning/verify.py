@@ -49,7 +49,13 @@ class Verifier:
                 continue
             found = await asyncio.to_thread(self._checked, chunk, folder.detector)
             todo = [(item, row, one) for (item, row), one in zip(chunk, found, strict=True) if row.verification is None]
-            await asyncio.gather(*(self._settle(folder, *one) for one in todo))
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for one in todo:
+                        group.create_task(self._settle(folder, *one))
+            except ExceptionGroup as several:
+                first = several.exceptions[0]
+                raise first from first.__cause__
 
     def _checked(self, chunk: Sequence[Row], detector: str | None) -> list[Verification]:
         descriptions = [row for _, row in chunk]

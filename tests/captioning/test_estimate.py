@@ -1,0 +1,114 @@
+"""What the descriptions will cost, reckoned with the real questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.captioning.keyframes import DIRECT, FAMOUS, Scripted, describe, describer, keyframes
+from vip.asking.prices import Price, request_tokens
+from vip.captioning.estimate import ANSWER_TOKENS, Estimate, estimate
+from vip.captioning.recipes import RECIPES, Describer
+from vip.protocols import Request
+from vip.store import KeyframePicture
+
+PRICE = Price("m", usd_in=1.0, usd_out=10.0, batch=0.5, thinking=0, as_of="2026-01-01", picture=None)
+DEAR = Price("n", usd_in=100.0, usd_out=1000.0, batch=0.5, thinking=500, as_of="2026-02-02", picture=None)
+
+
+def priced(price: Price | None = PRICE, structure: Price | None = None, **manner: Any) -> Describer:
+    made = describer(Scripted(name="a"), Scripted(name="b") if structure else None, **manner)
+    made.describe_room.price = price
+    if structure:
+        made.structure_room.price = structure
+    return made
+
+
+def sample(folder: Path, count: int = 3, **changed: Any) -> list[tuple[KeyframePicture, str | None]]:
+    return [(item, "test") for item in keyframes(folder, count, **changed)]
+
+
+@pytest.mark.parametrize(
+    ("manner", "requests"),
+    [({}, 1000), ({"recipe": "paper"}, 3000), ({"topic": "Surfing"}, 1001), ({"recipe": "paper", "topic": "Surfing"}, 3001)],
+)
+def test_every_request_is_counted(manner: dict[str, Any], requests: int, tmp_path: Path) -> None:
+    found = estimate(priced(**manner), sample(tmp_path), 1000)
+    assert (found.keyframes, found.requests) == (1000, requests)
+    names = RECIPES[manner.get("recipe", "direct")]
+    assert found.tokens_out == 1000 * sum(ANSWER_TOKENS[name] for name in names) + ANSWER_TOKENS["topic"] * ("topic" in manner)
+
+
+@pytest.mark.parametrize("manner", [{}, {"recipe": "paper"}, {"topic": "A dog learns to surf"}, {"language": "German"}])
+def test_tokens_are_those_of_the_questions_that_are_asked(manner: dict[str, Any], tmp_path: Path) -> None:
+    """Of the answers, which are part of the next questions, only the length is guessed."""
+    items = keyframes(tmp_path, 3)
+    said = {"caption": "word " * 40, "describe": "word " * 85, "topic": {"objects": ["surfboard"]}}
+
+    def answer(request: Request, number: int) -> Any:
+        if request.stage == "structure":
+            return FAMOUS
+        return DIRECT if request.schema and request.stage == "describe" else said[request.stage]
+
+    engine = Scripted(answer)
+    describe(items, engine, **manner)
+    real = sum(request_tokens(request, PRICE, "high") for request in engine.requests)
+    found = estimate(priced(**manner), [(item, "test") for item in items], 3)
+    assert found.requests == len(engine.requests)
+    assert found.tokens_in == pytest.approx(real, rel=0.1)
+
+
+def test_dollars_are_tokens_times_the_price(tmp_path: Path) -> None:
+    found = estimate(priced(), sample(tmp_path), 1000)
+    assert found.usd == pytest.approx((found.tokens_in * 1 + found.tokens_out * 10) / 1e6, rel=1e-3)
+    batch = estimate(priced(), sample(tmp_path), 1000, batch=True)
+    assert found.usd is not None
+    assert batch.usd == pytest.approx(found.usd / 2)
+
+
+def test_each_engine_has_its_own_price_and_its_thoughts_cost(tmp_path: Path) -> None:
+    found = estimate(priced(PRICE, DEAR, recipe="paper"), sample(tmp_path), 100)
+    assert found.tokens_out == 100 * (ANSWER_TOKENS["caption"] + ANSWER_TOKENS["describe"] + ANSWER_TOKENS["structure"] + 2 * 500)
+    assert found.usd is not None
+    assert found.usd > 100 * 1000 * 1000 / 1e6, "the thoughts of the dear one alone"
+    assert found.priced == ("m, price of 2026-01-01", "n, price of 2026-02-02")
+
+
+@pytest.mark.parametrize(("price", "structure"), [(None, None), (None, DEAR)])
+def test_where_a_price_is_unknown_there_are_tokens_only(price: Price | None, structure: Price | None, tmp_path: Path) -> None:
+    found = estimate(priced(price, structure, recipe="paper"), sample(tmp_path), 10)
+    assert found.usd is None
+    assert found.tokens_in > 0
+    assert "$" not in str(found)
+
+
+def test_large_pictures_cost_what_they_cost_once_they_are_made_smaller(tmp_path: Path) -> None:
+    large = sample(tmp_path, 1, size=(2000, 4000))
+    small, same = (estimate(priced(longest_side_px=side), large, 10).tokens_in for side in (256, 1024))
+    assert small < same
+    whole = estimate(priced(longest_side_px=1024), sample(tmp_path, 1, size=(512, 1024)), 10).tokens_in
+    assert same == whole
+
+
+def test_a_context_makes_questions_longer(tmp_path: Path) -> None:
+    none, three = (estimate(priced(context=count), sample(tmp_path), 10).tokens_in for count in (0, 3))
+    assert none + 10 * 3 * 80 < three < none + 10 * 3 * 120
+
+
+def test_where_nothing_is_left_nothing_is_expected(tmp_path: Path) -> None:
+    found = estimate(priced(), [], 0)
+    assert (found.keyframes, found.requests, found.tokens_in, found.tokens_out, found.usd) == (0, 0, 0, 0, 0.0)
+
+
+def test_it_is_told_in_one_line() -> None:
+    told = str(Estimate(12, 1200, 21_600, 2_640, 0.0107, ("gpt-5-mini, price of 2025-08-07",)))
+    assert told == "about 1,200 requests, 21,600 tokens in, 2,640 out, $0.0107 (gpt-5-mini, price of 2025-08-07)"
+    assert str(Estimate(12, 12, 5, 6, None, ("a, price of x",))) == "about 12 requests, 5 tokens in, 6 out"
+
+
+def test_nothing_is_asked_to_find_it_out(tmp_path: Path) -> None:
+    made = priced(recipe="paper", topic="Surfing")
+    estimate(made, sample(tmp_path), 5)
+    assert made.describe_room.engine.requests == []  # type: ignore[attr-defined]

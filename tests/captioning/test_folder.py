@@ -1,0 +1,277 @@
+"""A folder while it is described: what is left, what is written, and that nothing of it is lost or mixed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.captioning.keyframes import PERSON, run_folder
+from vip import store
+from vip.captioning.describe import Step
+from vip.captioning.folder import Folder
+from vip.captioning.recipes import RECIPES, How
+from vip.errors import StoreError, UsageError
+from vip.records import Description, Failure, Famous
+
+HOW = How("e", "direct", "English", 0, None, ("p1",))
+
+
+def how(**changed: Any) -> How:
+    return HOW._replace(**changed)
+
+
+def row(number: int, text: str = "A caption.", how: How = HOW) -> Description:
+    names = RECIPES[how.recipe]  # type: ignore[index]
+    return Description.model_validate(
+        {
+            "keyframe_id": f"a:{number:04d}",
+            "time_s": 1.5 * number,
+            **{name: getattr(how, name) for name in ("engine", "recipe", "language", "context", "topic")},
+            "grounding": (),
+            "dense_caption": text,
+            "famous": Famous(focus="f", action="a", mood="m", objects=(), setting="s"),
+            "calls": [call(name, sha256) for name, sha256 in zip(names, how.prompts, strict=True)],
+        }
+    )
+
+
+def call(prompt: str, sha256: str) -> dict[str, Any]:
+    spent = {"tokens_in": 1, "tokens_out": 1, "usd": None, "latency_s": 0, "created_utc": "2026-01-01T00:00:00+00:00"}
+    return {"engine": "e", "model": "m", "prompt": prompt, "prompt_version": "1", "prompt_sha256": sha256, "parameters": {}, **spent}
+
+
+def failure(number: int) -> Failure:
+    return Failure(item=f"a:{number:04d}", kind="refusal", message="No.", exit_code=6)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return run_folder(tmp_path / "a.vip", 5)
+
+
+def folder(path: Path, how: How = HOW) -> Folder:
+    return Folder(path, how, detector="test")
+
+
+def steps(one: Folder, *, with_known: bool = False) -> Iterator[Step]:
+    async def over() -> None: ...
+
+    return one.steps(lambda: None, over, with_known=with_known)
+
+
+def described(path: Path, *numbers: int, how: How = HOW, end: bool = True) -> None:
+    """By an earlier run, which came to its end or not."""
+    one = folder(path, how)
+    one.open()
+    for step in steps(one):
+        if int(step.item.id[2:]) in numbers:
+            step.on_description(row(int(step.item.id[2:]), how=how))
+    one.finish() if end else one.close()
+
+
+def ids(path: Path) -> list[str]:
+    return [one.keyframe_id[2:] for one in store.load_run(path).descriptions]
+
+
+def test_every_keyframe_is_to_be_done_in_their_order(path: Path) -> None:
+    one = folder(path)
+    assert one.todo == one.keyframes == 5
+    found = list(steps(one))
+    assert [(step.item.id, step.number, step.of, step.detector) for step in found] == [
+        (f"a:{number:04d}", number + 1, 5, "test") for number in range(5)
+    ]
+    assert [step.previous.id if step.previous else None for step in found] == [None, *(f"a:{number:04d}" for number in range(4))]
+    assert found[0].item.record.detections == (PERSON,)
+
+
+@pytest.mark.parametrize("end", [True, False], ids=["finished", "killed"])
+def test_what_is_described_is_left_out_but_is_still_the_one_before(end: bool, path: Path) -> None:
+    described(path, 0, 2, end=end)
+    one = folder(path)
+    assert one.todo == 3
+    assert [(step.item.id[2:], step.previous and step.previous.id[2:], step.number) for step in steps(one)] == [
+        ("0001", "0000", 2),
+        ("0003", "0002", 4),
+        ("0004", "0003", 5),
+    ]
+
+
+def test_for_a_context_what_is_described_comes_along(path: Path) -> None:
+    described(path, 0, 2)
+    assert [step.known.keyframe_id[2:] if step.known else None for step in steps(folder(path), with_known=True)] == [
+        *("0000", None, "0002", None, None),
+    ]
+
+
+def test_rows_come_in_any_order_and_end_in_that_of_the_keyframes(path: Path) -> None:
+    one = folder(path)
+    one.open()
+    for step in reversed(list(steps(one))):
+        step.on_description(row(int(step.item.id[2:])))
+    assert one.is_over
+    one.finish()
+    assert ids(path) == ["0000", "0001", "0002", "0003", "0004"]
+    assert not (path / store.JOURNAL).exists()
+
+
+def test_each_row_is_in_the_journal_at_once(path: Path) -> None:
+    one = folder(path)
+    one.open()
+    for count, step in enumerate(steps(one), 1):
+        step.on_description(row(int(step.item.id[2:])))
+        assert len(ids(path)) == count
+    one.close()
+
+
+def test_half_a_row_of_a_killed_run_is_no_row(path: Path) -> None:
+    described(path, 0, 1, end=False)
+    journal = path / store.JOURNAL
+    journal.write_bytes(journal.read_bytes()[:-30])
+    assert folder(path).todo == 4
+    described(path, 1, 2, 3, 4)
+    assert ids(path) == ["0000", "0001", "0002", "0003", "0004"]
+    assert len((path / store.DESCRIPTIONS).read_bytes().splitlines()) == 5
+
+
+def test_a_later_row_of_a_keyframe_counts(path: Path) -> None:
+    described(path, 0)
+    one = folder(path)
+    one.open()
+    one.append(row(0, "Corrected."))
+    one.append(row(0, "Corrected again."))
+    one.finish()
+    assert [found.dense_caption for found in store.load_run(path).descriptions] == ["Corrected again."]
+
+
+def test_rows_of_keyframes_that_are_no_more_go(path: Path) -> None:
+    described(path, 0, 4)
+    rows = [one.record for one in store.load_run(path).keyframes]
+    store.write_rows(path / store.KEYFRAMES, rows[:4])
+    one = folder(path)
+    one.open()
+    one.append(row(1))
+    one.finish()
+    assert ids(path) == ["0000", "0001"]
+
+
+def test_keyframes_with_their_rows_come_one_by_one(path: Path) -> None:
+    described(path, 1, 3)
+    assert [(item.id, one.keyframe_id) for item, one in folder(path).rows_in_order()] == [("a:0001", "a:0001"), ("a:0003", "a:0003")]
+
+
+# ---------------------------------------------------------------- failures
+
+
+def test_failures_are_written_at_once_and_those_of_the_run_before_are_gone(path: Path) -> None:
+    store.write_rows(path / store.FAILURES, [failure(9)])
+    one = folder(path)
+    one.open()
+    list(steps(one))[1].on_failure(failure(1))
+    assert [found.item for found in store.load_run(path).failures] == ["a:0001"]
+    one.close()
+    assert (one.failed, [found.item for found in one.failures]) == (1, ["a:0001"])
+
+
+def test_without_failures_no_file_is_left(path: Path) -> None:
+    store.write_rows(path / store.FAILURES, [failure(9)])
+    one = folder(path)
+    one.open()
+    one.close()
+    assert not (path / store.FAILURES).exists()
+    assert not (path / store.JOURNAL).exists()
+
+
+def test_it_is_over_when_everything_was_tried(path: Path) -> None:
+    one = Folder(path, HOW, detector=None, failures=(failure(7),))
+    one.open()
+    found = list(steps(one))
+    for step in found[:3]:
+        step.on_description(row(int(step.item.id[2:])))
+    assert not one.is_over
+    found[3].on_failure(failure(3))
+    assert not one.is_over
+    found[4].on_postponed()
+    assert one.is_over
+    assert one.failed == 2
+    one.close()
+
+
+def test_many_failures_are_not_all_held(path: Path) -> None:
+    one = folder(path)
+    one.open()
+    for _ in range(50):
+        one._fail(failure(1))
+    one.close()
+    assert (one.failed, len(one.failures)) == (50, 3)
+    assert len(store.load_run(path).failures) == 50
+
+
+# ---------------------------------------------------------------- others' descriptions
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (how(engine="f"), "described by f, and now e is asked"),
+        (how(recipe="paper", prompts=("1", "2", "3")), r"described by e \(recipe paper\), and now e \(recipe direct\) is asked"),
+        (how(language="German"), r"described by e \(German\), and now e \(English\) is asked"),
+        (how(context=2), r"described by e \(context 2\), and now e \(context 0\) is asked"),
+        (how(topic="Surfing"), r"described by e \(topic 'Surfing'\), and now e \(no topic\) is asked"),
+        (how(prompts=("p2",)), r"described by e \(other prompts\), and now e \(other prompts\) is asked"),
+    ],
+)
+def test_descriptions_of_two_kinds_are_not_mixed(other: How, words: str, path: Path) -> None:
+    described(path, 0, 1, how=other)
+    one = folder(path)
+    with pytest.raises(UsageError, match=f"{words}.*--overwrite"):
+        one.check(overwrite=False)
+    one.check(overwrite=True)
+    assert one.todo == 5
+
+
+def test_to_overwrite_replaces_each_as_it_comes_and_keeps_the_same_kind(path: Path) -> None:
+    described(path, 0, 1, 2, how=how(engine="f"))
+    described(path, 1)
+    assert folder(path).todo == 4
+    assert [one.engine for one in store.load_run(path).descriptions] == ["f", "e", "f"]
+
+
+# ---------------------------------------------------------------- what it cost
+
+
+def noted(path: Path) -> dict[str, float]:
+    """Put what the folder spent into its manifest, as `vip.describing` does."""
+    one = folder(path)
+    one.spent.requests, one.spent.usd, one.spent.tokens_in = 3, 0.1, 100
+    manifest = store.load_run(path).manifest
+    assert manifest is not None
+    spent = dict(one.spent_in_all)
+    store.write_json(path / store.MANIFEST, manifest.model_copy(update={"captioning": {"spent": spent}}))
+    return spent
+
+
+def test_what_was_spent_adds_up_over_runs(path: Path) -> None:
+    described(path, 0)
+    assert noted(path)["usd"] == pytest.approx(0.1)
+    assert noted(path)["usd"] == pytest.approx(0.2)
+    assert noted(path)["requests"] == 9
+    assert json.loads((path / store.MANIFEST).read_text())["captioning"]["spent"]["tokens_in"] == 300
+
+
+def test_what_others_spent_on_what_was_replaced_does_not_count(path: Path) -> None:
+    described(path, 0, how=how(engine="f"))
+    noted(path)
+    assert noted(path)["requests"] == 3
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 1)
+    one = folder(path)
+    (path / store.JOURNAL).mkdir()
+    with pytest.raises(StoreError, match="cannot be written"):
+        one.open()
+    one.close()

@@ -1,0 +1,278 @@
+"""Descriptions held against their frames in whole folders, with a made-up space of pictures and texts."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.captioning.keyframes import DIRECT, PERSON, Scripted, describer, run_folder
+from vip import store
+from vip.captioning.describe import Work
+from vip.captioning.folder import Folder
+from vip.captioning.recipes import Describer
+from vip.captioning.verify import AT_ONCE, Verifier
+from vip.errors import EngineError, ReplyError
+from vip.protocols import Reply, Request
+from vip.records import Description, Image, Vectors
+
+COUNT = 8
+
+
+def unit(vectors: Any) -> Vectors:
+    array = np.asarray(vectors, np.float32)
+    return np.asarray(array / np.linalg.norm(array, axis=-1, keepdims=True), np.float32)
+
+
+class Numbers:
+    """A joint space in which picture n and every text about `thing n` point the same way. Pictures are noise of a seed."""
+
+    name, dim, joint_space = "numbers", 256, True
+
+    def __init__(self, folder: Path) -> None:
+        items = store.load_run(folder).keyframes
+        self.seen = {item.image.tobytes(): number for number, item in enumerate(items) if item.path.exists()}
+        self.largest = 0
+        self._ways = unit(np.random.default_rng(1).normal(size=(100, self.dim)))
+
+    def embed_images(self, images: Sequence[Image]) -> Vectors:
+        self.largest = max(self.largest, len(images))
+        return self._ways[[self.seen.get(image.tobytes(), 99) for image in images]]
+
+    def embed_texts(self, texts: Sequence[str]) -> Vectors:
+        numbers = [int(found[1]) if (found := re.search(r"thing ?(\d+)", text)) else 98 for text in texts]
+        return self._ways[numbers]
+
+
+def said(number: int, of: int | None = None) -> dict[str, Any]:
+    """What a model says about picture `number`; about something else where `of` names it."""
+    of = number if of is None else of
+    return {
+        **{
+            "dense_caption": f"Caption {number}.",
+            "focus": f"thing {of}",
+            "action": f"thing {number} moves",
+            "mood": f"mood of thing {number}",
+        },
+        **{"objects": [f"thing{number}"], "setting": f"place of thing {number}"},
+    }
+
+
+def number_in(request: Request) -> int:
+    """Time stamps are 1.5 s apart."""
+    found = re.search(r"(\d+\.\d) s", request.prompt)
+    assert found
+    return round(float(found[1]) / 1.5)
+
+
+class Talking(Scripted):
+    """Describes each picture, is wrong about the focus of number 3, and looks a second time as it is told."""
+
+    def __init__(self, second_look: Any = None, **about: Any) -> None:
+        super().__init__(**about)
+        self.answer = self.say
+        self.second_look = second_look
+        self.second: list[Request] = []
+
+    def say(self, request: Request, number: int) -> Any:
+        if request.stage == "verify":
+            self.second.append(request)
+            return self.second_look(request) if callable(self.second_look) else {"claims": self.second_look or []}
+        at = number_in(request)
+        return said(at, 77 if at == 3 else None)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return run_folder(tmp_path / "a.vip", COUNT)
+
+
+def verified(path: Path, engine: Scripted, embedder: Any = None) -> list[Description]:
+    """Describe the folder, then check it."""
+    made = describer(engine)
+    folder = described(path, made)
+
+    async def go() -> None:
+        try:
+            await Verifier(made, embedder).verify(folder)
+        finally:
+            folder.close()
+        folder.finish()
+
+    asyncio.run(go())
+    return store.load_run(path).descriptions
+
+
+def described(path: Path, made: Describer) -> Folder:
+    async def over() -> None: ...
+
+    folder = Folder(path, made.how, detector="test")
+    folder.open()
+    asyncio.run(Work(made).run([step] for step in folder.steps(lambda: None, over, with_known=False)))
+    return folder
+
+
+def verdicts(row: Description) -> dict[str, str]:
+    assert row.verification is not None
+    return {check.field: check.verdict for check in row.verification.checks}
+
+
+def test_what_fits_its_frame_is_supported_and_what_does_not_is_marked(path: Path) -> None:
+    rows = verified(path, Talking(), Numbers(path))
+    assert len(rows) == COUNT
+    for number, row in enumerate(rows):
+        marked = [field for field, verdict in verdicts(row).items() if verdict == "unsupported"]
+        assert marked == (["focus"] if number == 3 else [])
+    assert verdicts(rows[0])["action"] == "supported"
+
+
+def test_the_second_look_asks_about_what_is_marked_alone_with_the_picture(path: Path) -> None:
+    engine = Talking()
+    verified(path, engine, Numbers(path))
+    (request,) = engine.second
+    assert "1. focus: thing 77" in request.prompt
+    assert "2." not in request.prompt
+    assert "4.5 s" in request.prompt
+    (picture,) = request.pictures
+    assert picture.data == (path / "keyframes" / "0003.jpg").read_bytes()
+
+
+def test_what_it_corrects_is_corrected_and_the_words_before_are_kept(path: Path) -> None:
+    row = verified(path, Talking([{"number": 1, "seen": False, "text": " thing 3 "}]), Numbers(path))[3]
+    assert row.verification is not None
+    assert row.famous.focus == "thing 3"
+    assert row.verification.before is not None
+    assert row.verification.before.focus == "thing 77"
+    assert row.verification.before.action == row.famous.action
+    assert [check.after for check in row.verification.checks if check.field == "focus"] == ["thing 3"]
+    assert [call.prompt for call in row.calls] == ["direct", "verify"]
+    assert row.dense_caption == "Caption 3."
+
+
+def test_what_it_sees_stays_and_what_is_not_there_goes(path: Path) -> None:
+    seen = verified(path, Talking([{"number": 1, "seen": True, "text": "other words"}]), Numbers(path))[3]
+    assert seen.verification is not None
+    assert (seen.famous.focus, seen.verification.before) == ("thing 77", None)
+    assert [check.after for check in seen.verification.checks if check.field == "focus"] == ["thing 77"]
+
+
+def test_a_text_that_is_not_there_becomes_not_determined(path: Path) -> None:
+    row = verified(path, Talking([{"number": 1, "seen": False, "text": ""}]), Numbers(path))[3]
+    assert row.famous.focus == "not determined"
+
+
+@pytest.mark.parametrize("claims", [[], [{"number": 7, "seen": False, "text": "x"}], [{"number": 0, "seen": False, "text": "x"}]])
+def test_an_answer_about_other_claims_changes_nothing(claims: list[Any], path: Path) -> None:
+    row = verified(path, Talking(claims), Numbers(path))[3]
+    assert row.famous.focus == "thing 77"
+    assert row.verification is not None
+    assert verdicts(row)["focus"] == "unsupported"
+
+
+def test_a_second_look_that_fails_leaves_the_marks(path: Path) -> None:
+    def refuse(request: Request) -> Any:
+        raise ReplyError("I refuse.", kind="refusal")
+
+    row = verified(path, Talking(refuse), Numbers(path))[3]
+    assert row.famous.focus == "thing 77"
+    assert verdicts(row)["focus"] == "unsupported"
+
+
+def test_an_engine_that_cannot_be_asked_ends_it_and_what_is_checked_stays(path: Path) -> None:
+    def gone(request: Request) -> Any:
+        raise EngineError("The server is gone.")
+
+    engine = Talking(gone)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("vip.asking.room.TRIES_BEFORE_AN_ANSWER", 1)
+        patch.setattr("vip.asking.room.GIVEN_UP_IN_A_ROW", 1)
+        with pytest.raises(EngineError, match="The server is gone"):
+            verified(path, engine, Numbers(path))
+    assert sum(row.verification is not None for row in store.load_run(path).descriptions) == COUNT - 1
+
+
+def test_after_the_first_error_nothing_more_is_asked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three are wrong here; one error ends it all, and no question goes on in the background."""
+
+    class Wrong(Talking):
+        def say(self, request: Request, number: int) -> Any:
+            if request.stage == "verify":
+                raise EngineError("The money is spent.")
+            at = number_in(request)
+            return said(at, 50 + at if at in {1, 3, 5} else at)
+
+        async def generate(self, request: Request) -> Reply:
+            if request.stage == "verify" and number_in(request) > 1:
+                await asyncio.Event().wait()
+            return await super().generate(request)
+
+    monkeypatch.setattr("vip.asking.room.TRIES_BEFORE_AN_ANSWER", 1)
+    monkeypatch.setattr("vip.asking.room.GIVEN_UP_IN_A_ROW", 1)
+    made = describer(Wrong())
+    folder = described(path, made)
+
+    async def go() -> None:
+        with pytest.raises(EngineError, match="The money is spent"):
+            await Verifier(made, Numbers(path)).verify(folder)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(go())
+    folder.close()
+
+
+def test_an_engine_that_measures_is_not_asked_twice(path: Path) -> None:
+    engine = Talking(measures=True)
+    verified(path, engine, Numbers(path))
+    assert engine.second == []
+
+
+def test_without_an_embedder_the_detector_alone_has_a_say(path: Path) -> None:
+    class Saying(Talking):
+        def say(self, request: Request, number: int) -> Any:
+            return {**DIRECT, "objects": ["person", "box"]}
+
+    rows = verified(path, Saying())
+    assert PERSON.score >= 0.5
+    for row in rows:
+        assert row.verification is not None
+        found = {check.claim: (check.verdict, check.by) for check in row.verification.checks if check.field == "objects"}
+        assert found == {"person": ("supported", ("test",)), "box": ("unchecked", ())}
+
+
+def test_what_was_checked_is_not_checked_again(path: Path) -> None:
+    engine = Talking()
+    first = verified(path, engine, Numbers(path))
+    again = verified(path, engine, Numbers(path))
+    assert len(engine.second) == 1
+    assert again == first
+
+
+def test_pictures_go_to_the_embedder_in_parts_and_one_that_is_gone_looks_like_nothing(tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "b.vip", 40)
+    numbers = Numbers(path)
+    made = describer(Talking())
+    folder = described(path, made)
+    (path / "keyframes" / "0020.jpg").unlink()
+
+    async def go() -> None:
+        await Verifier(made, numbers).verify(folder)
+        folder.finish()
+
+    asyncio.run(go())
+    rows = store.load_run(path).descriptions
+    assert len(rows) == 40
+    assert 1 < numbers.largest <= 32 < AT_ONCE
+    assert verdicts(rows[20])["focus"] != "supported"
+    assert verdicts(rows[21])["focus"] == "supported"
+
+
+def test_many_keyframes_are_compared_in_chunks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.captioning.verify.AT_ONCE", 3)
+    rows = verified(path, Talking(), Numbers(path))
+    assert all(row.verification for row in rows)
+    assert [row.keyframe_id for row in rows] == [f"a:{number:04d}" for number in range(COUNT)]
