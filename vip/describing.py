@@ -38,6 +38,7 @@ from vip.protocols import Observer, Silent
 from vip.records import Failure, Keyframe
 from vip.store import Run
 
+KNOWN_FROM = 5  # requests
 SAMPLE = 20  # keyframes on which the cost is reckoned
 One = Run | str | Path
 ResultT = TypeVar("ResultT")
@@ -178,13 +179,18 @@ class _Job:
         spent, expected = self.made.ledger.spent, self.expected
         if expected is None:
             return ""
+        known = spent.requests >= KNOWN_FROM  # from then on what was used tells more than what was reckoned
+        times = max(1.0, expected.requests / spent.requests) if known else 0.0
         if expected.usd is None:
-            return f"{spent.tokens_in + spent.tokens_out:,} of about {expected.tokens_in + expected.tokens_out:,} tokens"
-        return f"{dollars(spent.usd)} of about {dollars(max(expected.usd, spent.usd))}"
+            used = spent.tokens_in + spent.tokens_out
+            return f"{used:,} of about {round(used * times) if known else expected.tokens_in + expected.tokens_out:,} tokens"
+        return f"{dollars(spent.usd)} of about {dollars(spent.usd * times if known else max(expected.usd, spent.usd))}"
 
     def tell_spent(self) -> None:
         """What this call used; of a ledger that others use too, the difference."""
         spent = self.made.ledger.spent - self.before
+        if self.batch:
+            spent.cached = 0  # the answers of the batches are found where all answers are
         if spent.tokens_in or spent.tokens_out or spent.cached:
             self.observer.note(f"Used {spent}.")
 

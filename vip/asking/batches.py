@@ -93,12 +93,12 @@ class Batches:
     # ------------------------------------------------------------ jobs
 
     async def run(
-        self, on_answer: OnAnswer, *, poll_s: float = FIRST_POLL_S, on_status: Callable[[Sequence[Job]], None] = lambda jobs: None
+        self, on_answer: OnAnswer, *, poll_s: float | None = None, on_status: Callable[[Sequence[Job]], None] = lambda jobs: None
     ) -> set[str]:
         """Hand in what is written, wait for all jobs, collect their answers.
 
         Args:
-            poll_s: the first wait for news; the next ones are longer.
+            poll_s: the first wait for news, by default a second; the next ones are longer.
             on_answer: gets each answer, or what was wrong with it. It may get one a second time where the process before
                 died in the middle of them.
             on_status: told of all jobs whenever one of them has changed.
@@ -110,7 +110,7 @@ class Batches:
             EngineError: the server took a whole file for wrong, was out of reach for too long, or somebody cancelled the job.
         """
         left: set[str] = set()
-        wait_s = poll_s
+        wait_s = first_s = FIRST_POLL_S if poll_s is None else poll_s
         while True:
             self.close()
             failing = False
@@ -126,7 +126,7 @@ class Batches:
             now = tuple(self.jobs.values())
             if now != before:
                 on_status(now)
-                wait_s = poll_s
+                wait_s = first_s
             if self._writing is None and not any(job.is_open for job in now):
                 return left
             if failing or self._full or (self._writing is None and all(job.job for job in now if job.is_open)):
