@@ -81,13 +81,13 @@ def test_under_a_ceiling_as_many_go_at_once_as_it_allows_whatever_they_cost(phot
     with ApiServer(usage=(900, 200)) as server:
         run = described(photos, server, prices=tmp_path / "prices.toml", max_usd=2.5 * most)
     assert len(run.descriptions) == 5
-    assert [job.rows for job in batch.jobs_in(photos)][0] == 2
+    assert batch.jobs_in(photos)[0].rows == 2
     assert sum(job.rows for job in batch.jobs_in(photos)) == 5
 
 
 def test_a_ceiling_that_takes_none_ends_the_run(photos: Path, tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text(PRICES)
-    with ApiServer() as server, pytest.raises(EngineError, match="--max-usd 0.1 leaves no room"):
+    with ApiServer() as server, pytest.raises(EngineError, match=r"--max-usd 0\.1 leaves no room"):
         described(photos, server, prices=tmp_path / "prices.toml", max_usd=0.1)
     assert server_was_not_asked(photos)
 
