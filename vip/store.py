@@ -113,6 +113,13 @@ class Run:
                 rows.update((row.keyframe_id, row) for row in read_rows(path, Description, torn_end=name == JOURNAL))
         return [rows[keyframe.id] for keyframe in self.keyframes if keyframe.id in rows]
 
+    def each_description(self) -> Iterator[Description]:
+        """As `descriptions`, one by one: of a finished run none but the current one is in memory."""
+        if (self.folder / JOURNAL).exists():
+            yield from self.descriptions
+        elif (self.folder / DESCRIPTIONS).exists():
+            yield from read_rows(self.folder / DESCRIPTIONS, Description)
+
     @property
     def failures(self) -> list[Failure]:
         path = self.folder / FAILURES

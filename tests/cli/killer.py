@@ -56,8 +56,8 @@ def kill_in_write(number: int, folder: str | None = None) -> None:
 
 def kill_in_row(number: int) -> None:
     @contextmanager
-    def appending(path: Path) -> Iterator[Callable[[Record], None]]:
-        with _appending(path) as append:
+    def appending(path: Path, *, durable: bool = True) -> Iterator[Callable[[Record], None]]:
+        with _appending(path, durable=durable) as append:
             rows = 0
 
             def append_some(row: Record) -> None:

@@ -6,7 +6,10 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
+from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from threading import Event
 from typing import IO, Any
@@ -40,9 +43,17 @@ class Done:
         assert all(line.startswith("vip: ") for line in lines), self.err
         return lines[-1].removeprefix("vip: ")
 
+    @property
+    def notes(self) -> list[str]:
+        """The lines on stderr before the last one."""
+        return [line.removeprefix("vip: ") for line in self.err.splitlines()[:-1]]
+
 
 def environment(**given: str) -> dict[str, str]:
-    """The environment of this process without what would steer vip, and with what is given."""
+    """The environment of this process without what would steer vip, and with what is given.
+
+    The test's own folder for answers (XDG_CACHE_HOME, see tests/conftest.py) is kept.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "VIP_", "_VIP")) and name not in UNSET}
     return {**kept, **given}
 
@@ -72,17 +83,18 @@ def vip(folder: Path, *arguments: str | Path, module: str = "vip", **variables: 
 
 
 class HoldingServer(ApiServer):
-    """Answers so many chats and lets the others wait, so that a run can be stopped in its middle."""
+    """Answers so many chats, whichever come first, and lets the others wait, so that a run can be stopped in its middle."""
 
     def __init__(self, *behaviours: str, answers: int) -> None:
         super().__init__(*behaviours)
         self.answers = answers
+        self.numbers = count(1)
         self.holding = Event()
         self.released = Event()
 
     def next_behaviour(self, asked: Asked) -> str:
         behaviour = super().next_behaviour(asked)
-        if asked.path.endswith("/chat/completions") and len(self.chats) > self.answers:
+        if next(self.numbers) > self.answers:
             self.holding.set()
             self.released.wait(PATIENCE_S)
         return behaviour
@@ -90,6 +102,32 @@ class HoldingServer(ApiServer):
     def __exit__(self, *exc: object) -> None:
         self.released.set()
         super().__exit__(*exc)
+
+
+class RefusingServer(ApiServer):
+    """Refuses every question about the first picture that it is shown, and answers all others."""
+
+    def next_behaviour(self, asked: Asked) -> str:
+        return "refusal" if _picture_in(asked) == _picture_in(self.chats[0]) else "ok"
+
+
+def _picture_in(asked: Asked) -> str:
+    return next(part["image_url"]["url"] for part in asked.body["messages"][0]["content"] if part["type"] == "image_url")
+
+
+def said_of(picture: Path) -> str:
+    """The dense caption that the server answers in one question, about a picture that is sent as it lies on the disk."""
+    return f"dense_caption of picture {sha256(picture.read_bytes()).hexdigest()[:12]}"
+
+
+def wait_for_rows(path: Path, number: int) -> list[bytes]:
+    """The rows of a journal, when there are so many."""
+    for _ in range(20 * PATIENCE_S):
+        rows = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        if len(rows) >= number and rows[-1].endswith(b"\n"):
+            return rows
+        time.sleep(0.05)
+    raise AssertionError(f"{path} does not come to {number} rows")
 
 
 def secrets_in(folder: Path, secret: str = SECRET) -> list[Path]:

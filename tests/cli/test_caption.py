@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import socket
 from pathlib import Path
 
 import pytest
 
 from tests.api_server import CAPTION, ApiServer
-from tests.cli.terminal import SECRET, Done, secrets_in, vip
+from tests.cli.terminal import SECRET, Done, RefusingServer, said_of, secrets_in, vip
 from tests.clips import picture, stamps
 from vip.store import load_run
 
 OFFLINE = ("--engine", "offline")
+COST = r"about 4 requests, [0-9,]+ tokens in, [0-9,]+ out; the price of openai:[\w-]+ is unknown, so no ceiling in dollars can be kept\."
 
 
 def caption(folder: Path, *arguments: str | Path, **variables: str) -> Done:
     return vip(folder, "caption", *arguments, **variables)
+
+
+def told(done: Done, *more: str) -> None:
+    """On stderr stand what is to be expected, `more`, and the sentence; nothing else."""
+    assert "Traceback" not in done.err
+    assert re.fullmatch(COST, done.notes[0]), done.err
+    assert done.notes[1:] == list(more)
 
 
 # ---------------------------------------------------------------- what can be described
@@ -130,26 +140,72 @@ def test_old_descriptions_stay_when_the_new_engine_fails(behaviour: str, code: i
 def test_what_is_described_is_not_asked_for_again(extracted: Path, tmp_path: Path) -> None:
     with ApiServer() as server:
         first, second = (caption(tmp_path, "sample.vip", "--base-url", server.base_url) for _ in range(2))
-        assert len(server.chats) == 2 * 4
+        assert len(server.chats) == 4
     assert first.out == second.out
+    assert second.err == "vip: auto engine: openai:tiny-vlm, because --base-url is set (to a server at " + (
+        f"{server.base_url.removeprefix('http://').removesuffix('/v1')})\n"
+    )
+
+
+def test_the_same_pictures_are_not_asked_for_again_wherever_they_lie(extracted: Path, tmp_path: Path) -> None:
+    shutil.copytree(extracted, tmp_path / "copy.vip")
+    with ApiServer() as server:
+        command = ("--engine", "openai:tiny-vlm", "--base-url", server.base_url)
+        assert caption(tmp_path, "sample.vip", *command).code == 0
+        done = caption(tmp_path, "copy.vip", *command)
+        assert done.code == 0
+        assert len(server.chats) == 4
+        assert caption(tmp_path, "copy.vip", *command, "--overwrite", "--language", "de").code == 0
+        assert caption(tmp_path, "sample.vip", *command, "--overwrite", "--language", "de", "--cache", "mine.sqlite").code == 0
+        assert len(server.chats) == 12
+    assert "Used 4 answers of earlier requests." in done.err
+    assert (tmp_path / "mine.sqlite").exists()
+
+
+def test_the_paper_asks_three_questions_and_each_description_is_of_its_own_picture(extracted: Path, tmp_path: Path) -> None:
+    with ApiServer(marks=True) as server:
+        done = caption(tmp_path, "sample.vip", "--engine", "openai:tiny-vlm", "--base-url", server.base_url, "--recipe", "paper")
+        assert done.code == 0, done.err
+        assert len(server.chats) == 3 * 4
+    run = load_run(extracted)
+    for keyframe, row in zip(run.keyframes, run.descriptions, strict=True):
+        marker = said_of(keyframe.path).rpartition(" ")[2]
+        assert row.caption == row.dense_caption == f"{CAPTION} It shows picture {marker}."
+        assert row.famous.mood == f"mood of picture {marker}"
+        assert [call.prompt for call in row.calls] == ["caption", "describe", "structure"]
 
 
 # ---------------------------------------------------------------- servers that fail
 
 
-def test_a_server_that_goes_away_costs_only_the_rest(extracted: Path, tmp_path: Path) -> None:
-    with ApiServer(*["ok"] * 6, "drop") as server:
-        gone = caption(tmp_path, "sample.vip", "--engine", "openai:tiny-vlm", "--base-url", server.base_url)
-    kept = load_run(extracted).descriptions
-    assert gone.code == 5
-    assert "cannot be reached" in gone.sentence
-    assert 1 <= len(kept) <= 3
-    with ApiServer() as server:
-        assert caption(tmp_path, "sample.vip", "--engine", "openai:tiny-vlm", "--base-url", server.base_url).code == 0
-        assert len(server.chats) == 2 * (4 - len(kept))
-    rows = load_run(extracted).descriptions
-    assert len(rows) == 4
-    assert [row for row in rows if row in kept] == kept
+def test_a_server_that_fails_from_then_on_costs_only_the_rest(extracted: Path, tmp_path: Path) -> None:
+    with ApiServer("ok", "500") as server:
+        command = ("sample.vip", "--engine", "openai:tiny-vlm", "--base-url", server.base_url)
+        gone = caption(tmp_path, *command)
+        kept = load_run(extracted).descriptions
+        assert gone.code == 5
+        assert "fails with HTTP 500" in gone.sentence
+        assert "Tried 8 times; what is done stays done." in gone.sentence
+        assert len(kept) == 1
+        server.set(behaviours=["ok"])
+        before = len(server.chats)
+        assert caption(tmp_path, *command).code == 0
+        assert len(server.chats) - before == 3
+    run = load_run(extracted)
+    assert [row.dense_caption for row in run.descriptions] == [said_of(keyframe.path) for keyframe in run.keyframes]
+    assert [row for row in run.descriptions if row in kept] == kept
+    assert run.failures == []
+
+
+def test_a_server_that_fails_now_and_then_costs_nothing(extracted: Path, tmp_path: Path) -> None:
+    with ApiServer("429", "500", "ok", "503", "ok") as server:
+        done = caption(tmp_path, "sample.vip", "--engine", "openai:x", "--base-url", server.base_url)
+        assert len(server.chats) == 7
+        assert server.stats().most_answered == 1
+    assert done.code == 0
+    told(done)
+    assert done.sentence == "Used 4 requests, 44 tokens in, 28 out."
+    assert len(load_run(extracted).descriptions) == 4
 
 
 def test_a_server_that_is_not_there_is_said_in_one_sentence(extracted: Path, tmp_path: Path) -> None:
@@ -158,49 +214,69 @@ def test_a_server_that_is_not_there_is_said_in_one_sentence(extracted: Path, tmp
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
     done = caption(tmp_path, "sample.vip", "--engine", "openai:x", "--base-url", address)
     assert done.code == 5
-    assert done.err.splitlines() == [f"vip: {done.sentence}"]
+    told(done)
     assert f"{address} cannot be reached" in done.sentence
+    assert "Tried 4 times" in done.sentence
     assert not (extracted / "descriptions.partial.jsonl").exists()
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "words"),
+    ("behaviour", "words", "tries"),
     [
-        ("401", "does not accept the API key"),
-        ("404", 'has no model "x", but has tiny-vlm, big-vlm'),
-        ("429", "limits the rate"),
-        ("page", "not like an OpenAI-compatible server"),
+        ("401", "does not accept the API key", 1),
+        ("403", 'does not allow the model "x"', 1),
+        ("404", 'has no model "x", but has tiny-vlm, big-vlm', 1),
+        ("quota", "quota of this API key", 1),
+        ("400", "rejects the request", 3),  # once for each form of asking for a schema
+        ("429", "limits the rate", 8),
+        ("page", "not like an OpenAI-compatible server", 4),
     ],
 )
-def test_an_engine_that_cannot_be_asked_exits_5_without_the_key(behaviour: str, words: str, extracted: Path, tmp_path: Path) -> None:
+def test_an_engine_that_cannot_be_asked_exits_5_without_the_key(
+    behaviour: str, words: str, tries: int, extracted: Path, tmp_path: Path
+) -> None:
     with ApiServer(behaviour) as server:
         done = caption(tmp_path, "sample.vip", "--engine", "openai:x", "--base-url", server.base_url, OPENAI_API_KEY=SECRET)
+        assert server.stats().most_asked <= tries
     assert done.code == 5
-    assert done.err.splitlines() == [f"vip: {done.sentence}"]
+    told(done)
     assert words in done.sentence
     assert SECRET not in done.out + done.err
     assert secrets_in(tmp_path) == []
 
 
-@pytest.mark.parametrize("behaviour", ["refusal", "wrong_schema", "half_json"])
-def test_answers_that_cannot_be_used_exit_6_and_are_listed(behaviour: str, extracted: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("behaviour", "kind", "used"),
+    [
+        ("refusal", "refusal", ["Used 8 requests, 88 tokens in, 56 out."]),
+        ("length", "length", ["Used 8 requests, 88 tokens in, 56 out."]),
+        ("wrong_schema", "schema", ["Used 12 requests, 132 tokens in, 84 out."]),
+        ("content_filter", "content_filter", ["Used 4 requests, 44 tokens in, 28 out."]),
+        ("filtered_picture", "picture", []),
+        ("half_json", "broken", []),
+    ],
+)
+def test_answers_that_cannot_be_used_exit_6_and_are_listed(
+    behaviour: str, kind: str, used: list[str], extracted: Path, tmp_path: Path
+) -> None:
     with ApiServer(behaviour) as server:
         done = caption(tmp_path, "sample.vip", "--engine", "openai:x", "--base-url", server.base_url)
     assert done.code == 6
-    assert done.err.splitlines() == [f"vip: {done.sentence}"]
+    told(done, *used)
     rows = load_run(extracted).failures
     assert sorted(row.item for row in rows) == [keyframe.id for keyframe in load_run(extracted).keyframes]
-    assert {(row.kind, row.exit_code) for row in rows} == {("ReplyError", 6)}
+    assert {(row.kind, row.exit_code) for row in rows} == {(kind, 6)}
 
 
 def test_the_rest_is_described_when_some_answers_cannot_be_used(extracted: Path, tmp_path: Path) -> None:
-    with ApiServer("refusal", "ok") as server:
+    with RefusingServer() as server:
         done = caption(tmp_path, "sample.vip", "--engine", "openai:x", "--base-url", server.base_url, "--json")
     assert done.code == 8
     assert done.rows == [{"error": done.sentence, "exit_code": 8}]
     run = load_run(extracted)
     assert len(run.descriptions) == 3
-    assert {row.dense_caption for row in run.descriptions} == {CAPTION}
+    assert {row.dense_caption for row in run.descriptions} < {said_of(keyframe.path) for keyframe in run.keyframes}
+    assert [row.kind for row in run.failures] == ["refusal"]
     assert {row.item for row in run.failures} == {keyframe.id for keyframe in run.keyframes} - {row.keyframe_id for row in run.descriptions}
 
 

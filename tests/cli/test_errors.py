@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -159,11 +159,11 @@ TABLE = [
 ]
 
 
-def failed(done: Done, code: int, words: list[str]) -> None:
-    """One line on stderr that says it, and nothing else."""
+def failed(done: Done, code: int, words: list[str], notes: Sequence[str] = ()) -> None:
+    """One line on stderr that says it, and nothing else but the notes."""
     assert "Traceback" not in done.err
     assert (done.code, done.out) == (code, "")
-    assert done.err == f"vip: {done.sentence}\n"
+    assert done.err == "".join(f"vip: {line}\n" for line in (*notes, done.sentence))
     assert done.sentence.endswith((".", "?", "`"))
     assert [word for word in words if word not in done.sentence] == [], done.sentence
 
@@ -230,12 +230,13 @@ def test_with_json_the_sentence_stands_on_stdout_too(command: str, folder: Path)
     assert done.err == f"vip: {done.sentence}\n"
 
 
-@pytest.mark.parametrize("engine", ["fake:refuse", "fake:badjson"])
-def test_replies_that_cannot_be_used_are_listed_in_failures(engine: str, folder: Path) -> None:
+@pytest.mark.parametrize(("engine", "kind"), [("fake:refuse", "refusal"), ("fake:badjson", "schema")])
+def test_replies_that_cannot_be_used_are_listed_in_failures(engine: str, kind: str, folder: Path) -> None:
     done = vip(folder, "caption", "video.vip", "--engine", engine)
-    failed(done, 6, ["None of 2 keyframes could be described", "video.vip/failures.jsonl says why"])
+    assert [note.partition(",")[0] for note in done.notes] == ["Used 6 requests"] * (kind == "schema")
+    failed(done, 6, ["None of 2 keyframes could be described", "video.vip/failures.jsonl says why"], done.notes)
     rows = [json.loads(line) for line in (folder / "video.vip" / "failures.jsonl").read_text().splitlines()]
-    assert [(row["item"], row["kind"], row["exit_code"]) for row in rows] == [(f"video:000{n}", "ReplyError", 6) for n in (1, 2)]
+    assert [(row["item"], row["kind"], row["exit_code"]) for row in rows] == [(f"video:000{n}", kind, 6) for n in (1, 2)]
 
 
 def test_a_file_that_is_named_badly_is_still_one_line(folder: Path) -> None:

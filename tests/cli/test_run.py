@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.api_server import CAPTION, ApiServer
-from tests.cli.terminal import SECRET, HoldingServer, end, secrets_in, start, vip
+from tests.api_server import ApiServer
+from tests.cli.terminal import SECRET, HoldingServer, RefusingServer, end, said_of, secrets_in, start, vip
 from tests.clips import SAMPLE, result, stamps
 from vip.store import load_run
 
@@ -120,7 +121,7 @@ def test_settings_come_from_options_then_variables_then_the_file_then_defaults(
 # ---------------------------------------------------------------- with an API
 
 
-def test_the_engine_is_named_before_the_first_call(extracted: Path, tmp_path: Path) -> None:
+def test_the_engine_and_the_cost_are_told_before_the_first_call(extracted: Path, tmp_path: Path) -> None:
     with HoldingServer(answers=0) as server:
         process = start(tmp_path, *RUN, OPENAI_BASE_URL=server.base_url)
         assert process.stderr is not None
@@ -130,7 +131,24 @@ def test_the_engine_is_named_before_the_first_call(extracted: Path, tmp_path: Pa
         server.released.set()
         assert end(process).code == 0
     address = server.base_url.removeprefix("http://").removesuffix("/v1")
-    assert told.splitlines()[-1] == f"vip: auto engine: openai:tiny-vlm, because OPENAI_BASE_URL is set (to a server at {address})"
+    engine, cost = told.splitlines()[-2:]
+    assert engine == f"vip: auto engine: openai:tiny-vlm, because OPENAI_BASE_URL is set (to a server at {address})"
+    assert re.fullmatch(r"vip: about 4 requests, [0-9,]+ tokens in, [0-9,]+ out; the price of openai:tiny-vlm is unknown, .*", cost)
+
+
+def test_the_ceiling_is_told_before_the_first_call_and_what_was_used_at_the_end(tmp_path: Path) -> None:
+    (tmp_path / "prices.toml").write_text('[[price]]\nmodels = ["big-vlm"]\nusd_in = 100.0\nusd_out = 1000.0\n')
+    with ApiServer() as server:
+        options = ("--engine", "openai:big-vlm", "--base-url", server.base_url, "--prices", "prices.toml")
+        done = vip(tmp_path, *RUN, *options)
+        assert done.code == 0, done.err
+        assert re.search(r"about 4 requests, .*, \$\d+\.\d\d \(big-vlm, .*; at most 5 dollars, since no --max-usd is given\.$", done.notes[-1])
+        assert done.sentence == "Used 4 requests, 44 tokens in, 28 out, $0.0324."
+        poor = vip(tmp_path, *RUN, *options, "--max-usd", "0.01", "-o", "poor", "--language", "de")
+        assert poor.code == 5
+        assert "--max-usd 0.01 leaves no room for another request" in poor.sentence
+        assert len(server.chats) == 4
+    assert json.loads((tmp_path / "sample.vip" / "manifest.json").read_text())["captioning"]["spent"]["usd"] == pytest.approx(0.0324)
 
 
 def test_nothing_is_paid_for_twice(tmp_path: Path) -> None:
@@ -139,10 +157,10 @@ def test_nothing_is_paid_for_twice(tmp_path: Path) -> None:
         chats = len(server.chats)
         second = vip(tmp_path, *RUN, "--base-url", server.base_url)
         assert (first.code, second.code) == (0, 0)
-        assert chats == len(server.chats) == 8
+        assert chats == len(server.chats) == 4
     assert second.out == first.out
-    assert second.out.count(CAPTION) == 4
-    assert "8 calls, 88 tokens in, 56 out" in second.out
+    assert [second.out.count(said_of(keyframe.path)) for keyframe in load_run(tmp_path / "sample.vip").keyframes] == [1] * 4
+    assert "4 calls, 44 tokens in, 28 out" in second.out
 
 
 def test_a_wrong_key_ends_the_run_but_not_the_keyframes_and_is_shown_nowhere(tmp_path: Path) -> None:
@@ -161,17 +179,18 @@ def test_a_wrong_key_ends_the_run_but_not_the_keyframes_and_is_shown_nowhere(tmp
 
 
 def test_refused_keyframes_are_listed_and_the_page_is_written(tmp_path: Path) -> None:
-    with ApiServer("refusal", "ok") as server:
+    with RefusingServer() as server:
         done = vip(tmp_path, *RUN, OPENAI_BASE_URL=server.base_url)
         assert done.code == 8
         assert "1 of 4 keyframes could not be described; sample.vip/failures.jsonl says why" in done.sentence
         (failure,) = load_run(tmp_path / "sample.vip").failures
-        assert (failure.kind, failure.exit_code) == ("ReplyError", 6)
+        assert (failure.kind, failure.exit_code) == ("refusal", 6)
         assert "refused to answer" in failure.message
         assert "refused to answer" in (tmp_path / "sample.vip" / "report.html").read_text()
-        chats = len(server.chats)
-        assert vip(tmp_path, *RUN, OPENAI_BASE_URL=server.base_url).code == 0
-        assert len(server.chats) - chats == 2
+    with ApiServer() as server:
+        variables = {"OPENAI_BASE_URL": server.base_url}
+        assert vip(tmp_path, *RUN, **variables).code == 0
+        assert len(server.chats) == 1
     assert not (tmp_path / "sample.vip" / "failures.jsonl").exists()
 
 
@@ -190,9 +209,11 @@ def test_the_manifest_tells_how_the_captions_were_made(tmp_path: Path) -> None:
         vip(tmp_path, *RUN, "--base-url", server.base_url, "--engine", "openai:big-vlm")
     manifest = json.loads((tmp_path / "sample.vip" / "manifest.json").read_text())
     assert manifest["captioning"]["engine"] == "openai:big-vlm"
+    assert (manifest["captioning"]["recipe"], manifest["captioning"]["language"]) == ("direct", "English")
+    assert set(manifest["captioning"]["prompts"]) == {"direct"}
+    assert (manifest["captioning"]["spent"]["requests"], manifest["captioning"]["spent"]["tokens_in"]) == (4, 44)
     assert set(manifest["seconds"]) == {"choose", "write", "caption"}
     (row, *_) = (json.loads(line) for line in (tmp_path / "sample.vip" / "descriptions.jsonl").read_text().splitlines())
     assert [(call["prompt"], call["model"], call["tokens_in"]) for call in row["calls"]] == [
-        ("describe", "big-vlm-0001", 11),
-        ("structure", "big-vlm-0001", 11),
+        ("direct", "big-vlm-0001", 11),
     ]

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vip.cli import options
-from vip.cli.console import AsJson, Console, Quiet, Verbose, keyframes, print_json
+from vip.cli.console import AsJson, Console, Quiet, Verbose, keyframes, print_json, print_json_rows
 from vip.clock import clock
 
 if TYPE_CHECKING:
     from vip.config import CaptionSettings
-    from vip.records import Description
     from vip.store import Run
 
 PAPER_TOKENS = 114  # Table 1 of the paper: mean length of a caption
+MOST_SHOWN = 100  # keyframes of a run
 EXAMPLES = """[bold]Examples[/bold]
 vip caption video.vip/                                      with what works here: an API if a key is set, else offline
 vip caption photos/ --engine offline                        any folder of pictures, nothing sent anywhere
@@ -118,27 +119,30 @@ def show_status(runs: Sequence[Path], batch: bool, settings: CaptionSettings, co
 
 
 def show(run: Run, console: Console) -> None:
-    """The descriptions for people, or as JSON."""
-    rows = run.descriptions
+    """The descriptions for people, or as JSON; of many only the first for people."""
     if console.as_json:
-        print_json({"run": str(run.folder), "descriptions": [row.model_dump(mode="json") for row in rows]})
+        print_json_rows({"run": str(run.folder)}, "descriptions", (row.model_dump(mode="json") for row in run.each_description()))
         return
-    engines = ", ".join(sorted({row.engine for row in rows}))
-    console.say(f"{keyframes(len(rows))} described by {engines} in {run.folder}/descriptions.jsonl")
-    for row in rows:
+    count, engines, summary = _summed_up(run)
+    console.say(f"{keyframes(count)} described by {', '.join(engines)} in {run.folder}/descriptions.jsonl")
+    for row in islice(run.each_description(), MOST_SHOWN):
         console.item(row.keyframe_id if row.time_s is None else clock(row.time_s), row.dense_caption)
-    if lengths := lengths_of(rows):
-        console.say(lengths)
+    if count > MOST_SHOWN:
+        console.item("…", f"and {count - MOST_SHOWN:,} more")
+    console.say(summary)
 
 
-def lengths_of(rows: Sequence[Description]) -> str:
-    """How long the dense captions are, and what was checked; empty where there are none."""
+def _summed_up(run: Run) -> tuple[int, list[str], str]:
+    """How many there are, by whom, how long the dense captions are, and what the checks say."""
     from vip.captioning.tokens import tokens_in
 
-    if not rows:
-        return ""
-    mean = sum(tokens_in(row.dense_caption) for row in rows) / len(rows)
-    checks = [check for row in rows if row.verification for check in row.verification.checks]
-    marked = sum(check.verdict == "unsupported" for check in checks)
-    verified = f"; {marked} of {len(checks)} claims found no support in their frame" if checks else ""
-    return f"Dense captions have {mean:.0f} tokens on average (the paper's {PAPER_TOKENS}){verified}"
+    count = tokens = claims = marked = 0
+    engines: set[str] = set()
+    for row in run.each_description():
+        count, tokens = count + 1, tokens + tokens_in(row.dense_caption)
+        engines.add(row.engine)
+        checks = row.verification.checks if row.verification else ()
+        claims, marked = claims + len(checks), marked + sum(check.verdict == "unsupported" for check in checks)
+    verified = f"; {marked} of {claims} claims found no support in their frame" if claims else ""
+    mean = f"{tokens / count:.0f}" if count else "no"
+    return count, sorted(engines), f"Dense captions have {mean} tokens on average (the paper's {PAPER_TOKENS}){verified}"

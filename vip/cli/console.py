@@ -6,16 +6,13 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, Annotated, Any
 
 import typer
 
 from vip.errors import StoreError
-
-if TYPE_CHECKING:
-    from vip.records import Call
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, one object a line, and nothing else on stdout.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more: seconds of each stage.")]
@@ -74,14 +71,14 @@ class Console:
             yield lambda: progress.update(task, advance=1, extra=told())
 
 
-def out(text: str) -> None:
-    """One line on stdout. A reader that has seen enough (`vip … | head -1`) does not stop the work.
+def out(text: str, *, end: str = "\n") -> None:
+    """One line on stdout, or a piece of one. A reader that has seen enough (`vip … | head -1`) does not stop the work.
 
     Raises:
         StoreError: the disk is full.
     """
     try:
-        print(text, flush=True)
+        print(text, end=end, flush=end == "\n")
     except OSError as exc:
         silence(sys.stdout)
         if not isinstance(exc, BrokenPipeError):
@@ -113,7 +110,11 @@ def print_json(record: dict[str, Any]) -> None:
     out(json.dumps(record, ensure_ascii=False))
 
 
-def cost_of(calls: list[Call]) -> str:
-    """`24 calls, 31,200 tokens in, 4,100 out`; empty where no tokens were counted."""
-    tokens_in, tokens_out = sum(call.tokens_in or 0 for call in calls), sum(call.tokens_out or 0 for call in calls)
-    return f"{len(calls)} calls, {tokens_in:,} tokens in, {tokens_out:,} out" if tokens_in or tokens_out else ""
+def print_json_rows(record: dict[str, Any], name: str, rows: Iterable[dict[str, Any]]) -> None:
+    """One line of JSON on stdout, the record with `rows` as its last entry; they are never all in memory."""
+    import json
+
+    out(json.dumps({**record, name: []}, ensure_ascii=False).removesuffix("]}"), end="")
+    for number, row in enumerate(rows):
+        out(f"{', ' if number else ''}{json.dumps(row, ensure_ascii=False)}", end="")
+    out("]}")

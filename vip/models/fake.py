@@ -34,7 +34,7 @@ class FakeEngine:
         if self.detail == "auth":
             raise EngineError("The fake engine does not accept its key. Use --engine fake to make it answer.")
         if self.detail == "refuse":
-            raise ReplyError("The fake engine refused to answer. Use --engine fake to make it answer.")
+            raise ReplyError("The fake engine refused to answer. Use --engine fake to make it answer.", kind="refusal")
         text = f"Made up by the fake engine for {'a picture' if request.pictures else 'a text'}."
         if request.schema is not None:
             text = json.dumps({key: _made_up(kind, text) for key, kind in request.schema.get("properties", {}).items()})

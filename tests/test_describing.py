@@ -1,0 +1,550 @@
+"""Whole runs of `vip.describing.caption`, through the real openai library, against a server that fails in every way."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api_server import ApiServer
+from tests.captioning.keyframes import DIRECT, Scripted, marker, noise, run_folder
+from tests.captioning.talking import Numbers, Talking
+from tests.cli.terminal import environment
+from vip import registry, store
+from vip.asking.answers import Answers
+from vip.captioning.describe import AHEAD
+from vip.config import CaptionSettings
+from vip.describing import caption, expected_cost, runs_in
+from vip.errors import EngineError, ReplyError, SomeFailedError, UsageError
+from vip.protocols import Picture, Reply, Request, Silent
+from vip.store import KeyframePicture, Run, load_run
+
+WAYS = ("429", "500", "drop", "reset", "half_json", "wrong_schema", "outside_schema", "refusal", "length", "nonsense", "late")
+MIX = {**dict.fromkeys(WAYS, 0.15 / len(WAYS)), "content_filter": 0.05}  # together one answer in five
+KINDS = {"rate_limit", "server", "timeout", "dropped", "connection", "broken", "schema", "refusal", "length", "content_filter", "empty"}
+PRICES = '[[price]]\nmodels = ["tiny-vlm"]\nusd_in = 1.0\nusd_out = 10.0\naddress = "127.0.0.1"\nas_of = 2026-01-01\n'
+KILLS, AT_ONCE = 20, 4
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    with ApiServer() as server:
+        yield server
+
+
+class Notes(Silent):
+    """What the user is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.told.append(text)
+
+
+def options(server: ApiServer, tmp_path: Path, **more: Any) -> dict[str, Any]:
+    return {"engine": "openai:tiny-vlm", "base_url": server.base_url, "cache": tmp_path / "answers.sqlite", **more}
+
+
+def prices(tmp_path: Path) -> Path:
+    path = tmp_path / "prices.toml"
+    path.write_text(PRICES)
+    return path
+
+
+def described(path: Path) -> dict[str, str]:
+    return {row.keyframe_id: row.dense_caption for row in load_run(path).descriptions}
+
+
+def spent(path: Path) -> dict[str, Any]:
+    return dict(json.loads((path / store.MANIFEST).read_text())["captioning"]["spent"])
+
+
+def check_that_each_is_its_own(run: Run) -> None:
+    """The server names the picture that it was shown, in every field."""
+    markers = {item.id: marker(item) for item in run.keyframes}
+    for row in run.descriptions:
+        said = (row.dense_caption, row.famous.focus, row.famous.action, row.famous.mood, row.famous.setting, *row.famous.objects)
+        assert all(text.endswith(markers[row.keyframe_id]) for text in said)
+
+
+# ---------------------------------------------------------------- nothing lost, nothing twice, nothing invented
+
+
+@pytest.mark.parametrize("recipe", ["direct", "paper"])
+def test_with_a_fifth_of_the_answers_failing_each_keyframe_ends_described_or_listed(recipe: str, tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 120)
+    with ApiServer(mix=MIX, late_s=20, seed=3, marks=True) as server:
+        about = options(server, tmp_path, recipe=recipe, request_timeout=2.0)
+        with pytest.raises(SomeFailedError) as caught:
+            caption(path, **about)
+        first, run = server.stats(), load_run(path)
+        failed = {row.item: row for row in run.failures}
+        done = [row.keyframe_id for row in run.descriptions]
+
+        assert len(set(first.behaviours) - {"ok"}) >= 10, "all ways to fail came"
+        assert sorted([*done, *failed]) == [item.id for item in run.keyframes], "none lost, none twice"
+        assert 0 < len(failed) < 40
+        assert f"{len(failed)} of 120 keyframes could not be described" in str(caught.value)
+        assert {row.kind for row in failed.values()} <= KINDS
+        assert all(row.message and row.exit_code == 6 for row in failed.values())
+        assert len((path / store.DESCRIPTIONS).read_bytes().splitlines()) == len(done)
+        assert first.most_usable == 1, "no answer that can be used was asked for twice"
+        check_that_each_is_its_own(run)
+
+        server.set(mix={})
+        before = (path / store.DESCRIPTIONS).read_bytes().splitlines()
+        caption(path, **about)
+        second, after = server.stats(), load_run(path)
+    questions = {"direct": 1, "paper": 3}[recipe]
+    assert 0 < second.chats - first.chats <= questions * len(failed), "only those that failed, and of them what is missing"
+    assert recipe == "paper" or second.chats - first.chats == len(failed)
+    assert [row.keyframe_id for row in after.descriptions] == [item.id for item in run.keyframes]
+    assert after.failures == []
+    assert set(before) < set((path / store.DESCRIPTIONS).read_bytes().splitlines()), "the others stay as they were"
+    check_that_each_is_its_own(after)
+
+
+def start(path: Path, server: ApiServer, cache: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "vip", "caption", str(path), "--engine", "openai:tiny-vlm", "--base-url", server.base_url]
+    command += ["--cache", str(cache), "--concurrency", str(AT_ONCE), "--quiet"]
+    return subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def end(process: subprocess.Popen[str]) -> tuple[int, str]:
+    _, err = process.communicate(timeout=60)
+    return process.returncode, err
+
+
+def test_killed_twenty_times_the_union_is_complete_and_only_what_was_in_flight_is_asked_again(tmp_path: Path) -> None:
+    path, cache = run_folder(tmp_path / "a.vip", 200), tmp_path / "answers.sqlite"
+    lost = 0
+    with ApiServer(delay_s=0.02) as server:
+        for kill in range(KILLS):
+            wanted = server.stats().chats + 1 + 7 * kill % 13
+            process = start(path, server, cache)
+            while server.stats().chats < wanted and process.poll() is None:
+                time.sleep(0.002)
+            process.send_signal(signal.SIGKILL)
+            code, err = end(process)
+            assert code == -signal.SIGKILL, err
+            answers = Answers(cache)
+            lost, lost_before = server.stats().chats - answers.count(), lost
+            rows = len(load_run(path).descriptions)
+            assert rows <= answers.count(), "no description without its answer on the disk"
+            answers.close()
+            assert lost - lost_before <= AT_ONCE
+        code, err = end(start(path, server, cache))
+        assert code == 0, err
+        stats = server.stats()
+    run = load_run(path)
+    assert [row.keyframe_id for row in run.descriptions] == [item.id for item in run.keyframes]
+    assert run.failures == []
+    check_that_each_is_its_own(run)
+    assert stats.questions == 200
+    assert stats.chats == 200 + lost <= 200 + AT_ONCE * KILLS
+    assert not (path / store.JOURNAL).exists()
+
+
+def test_a_second_run_asks_nothing_and_writes_nothing(server: ApiServer, tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 5)
+    caption(path, **options(server, tmp_path))
+    before, chats = {file: file.stat().st_mtime_ns for file in path.iterdir() if file.is_file()}, server.stats().chats
+    caption(path, **options(server, tmp_path))
+    assert server.stats().chats == chats == 5
+    assert {file: file.stat().st_mtime_ns for file in path.iterdir() if file.is_file()} == before
+
+
+def test_with_everything_described_the_topic_is_not_asked_again_either(server: ApiServer, tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 3)
+    caption(path, **options(server, tmp_path, topic="Surfing"))
+    caption(path, **options(server, tmp_path, topic="Surfing", cache=tmp_path / "another.sqlite"))
+    assert server.stats().chats == 4
+
+
+def test_the_same_pictures_in_another_folder_cost_nothing(server: ApiServer, tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 5)
+    shutil.copytree(path, tmp_path / "b.vip")
+    caption(path, **options(server, tmp_path))
+    run = caption(tmp_path / "b.vip", **options(server, tmp_path))
+    assert server.stats().chats == 5
+    assert [call.cached for row in run.descriptions for call in row.calls] == [True] * 5
+    assert spent(tmp_path / "b.vip") == {**spent(tmp_path / "b.vip"), "requests": 0, "cached": 5, "usd": 0.0}
+
+
+def test_a_server_that_goes_away_costs_only_the_rest(tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 12)
+    with ApiServer(*["ok"] * 5, "401") as server:
+        with pytest.raises(EngineError, match="API key"):
+            caption(path, **options(server, tmp_path, concurrency=2))
+        assert len(described(path)) == 5
+        server.set(behaviours=["ok"])
+        caption(path, **options(server, tmp_path))
+        assert server.stats().usable == 12
+        assert server.stats().most_usable == 1
+    assert len(described(path)) == 12
+
+
+# ---------------------------------------------------------------- several folders
+
+
+def test_several_folders_go_in_one_call_and_each_gets_its_own(server: ApiServer, tmp_path: Path) -> None:
+    paths = [run_folder(tmp_path / "runs" / f"{name}.vip", count) for name, count in (("a", 4), ("b", 1), ("c", 3))]
+    runs = caption(paths, **options(server, tmp_path))
+    assert [run.folder for run in runs] == paths
+    assert [len(run.descriptions) for run in runs] == [4, 1, 3]
+    for run in runs:
+        check_that_each_is_its_own(run)
+    assert [spent(path)["requests"] for path in paths] == [4, 1, 3]
+    assert [spent(path)["tokens_in"] for path in paths] == [44, 11, 33]
+
+
+def test_failures_of_several_folders_are_told_with_the_first_and_listed_in_each(tmp_path: Path) -> None:
+    paths = [run_folder(tmp_path / f"{name}.vip", 3) for name in "abc"]
+    (paths[0] / "keyframes" / "0001.jpg").unlink()
+    (paths[2] / "keyframes" / "0002.jpg").unlink()
+    with ApiServer() as server, pytest.raises(SomeFailedError, match=r"2 of 9 .*a\.vip.failures\.jsonl and that of 1 more folders say why"):
+        caption(paths, **options(server, tmp_path))
+    assert [[row.item for row in load_run(path).failures] for path in paths] == [["a:0001"], [], ["c:0002"]]
+    assert [len(described(path)) for path in paths] == [2, 3, 2]
+
+
+def test_a_folder_that_is_done_is_finished_before_the_others_are(tmp_path: Path) -> None:
+    """So that a run of a thousand videos that is stopped leaves whole folders."""
+    paths = [run_folder(tmp_path / f"{name}.vip", 20) for name in "ab"]
+    with ApiServer(*["ok"] * 30, "401") as server, pytest.raises(EngineError):
+        caption(paths, **options(server, tmp_path, concurrency=1))
+    assert (paths[0] / store.DESCRIPTIONS).exists()
+    assert not (paths[0] / store.JOURNAL).exists()
+    assert (paths[1] / store.JOURNAL).exists()
+
+
+def test_a_folder_of_runs_stands_for_its_runs(tmp_path: Path) -> None:
+    paths = [run_folder(tmp_path / "runs" / f"{name}.vip", 1) for name in ("b", "a")]
+    (tmp_path / "runs" / "notes").mkdir()
+    pictures = tmp_path / "photos"
+    pictures.mkdir()
+    assert runs_in([tmp_path / "runs"]) == sorted(paths)
+    assert runs_in([paths[0], pictures, tmp_path / "runs"]) == [paths[0], pictures, paths[1]]
+    assert runs_in([paths[0] / "keyframes"]) == [paths[0]]
+    assert runs_in([tmp_path / "missing"]) == [tmp_path / "missing"]
+
+
+def test_many_folders_that_are_done_do_not_use_up_the_files_a_process_may_open(server: ApiServer, tmp_path: Path) -> None:
+    first = run_folder(tmp_path / "0000.vip", 1)
+    caption(first, **options(server, tmp_path))
+    paths = [Path(shutil.copytree(first, tmp_path / f"{number:04d}.vip")) for number in range(1, 120)]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    open_now = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_now + 60, hard))
+    try:
+        assert len(caption([first, *paths], **options(server, tmp_path))) == 120
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert server.stats().chats == 1
+
+
+def test_a_folder_of_plain_pictures_is_described_and_one_that_is_none_listed(server: ApiServer, tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for number in range(3):
+        store.write_picture(photos / f"{number}.jpg", noise(number, (90, 120)))
+    (photos / "9.jpg").write_bytes(b"no picture")
+    for _ in range(2):
+        with pytest.raises(SomeFailedError, match="1 of 4"):
+            caption(photos, **options(server, tmp_path))
+        assert list(described(photos)) == ["0.jpg", "1.jpg", "2.jpg"]
+        assert [row.item for row in load_run(photos).failures] == ["9.jpg"]
+    assert server.stats().chats == 3
+
+
+# ---------------------------------------------------------------- context, topic, language, recipe
+
+
+def test_with_a_context_each_is_told_what_was_before_in_its_own_video(tmp_path: Path) -> None:
+    paths = [run_folder(tmp_path / f"{name}.vip", 4) for name in "ab"]
+    with ApiServer(delay_s=0.01) as server:
+        runs = caption(paths, **options(server, tmp_path, context=2))
+        asked = [chat.text for chat in server.chats]
+    for run in runs:
+        captions = [row.dense_caption for row in run.descriptions]
+        for number, row in enumerate(run.descriptions):
+            (text,) = (
+                text
+                for text in asked
+                if f"{row.time_s:.1f} s" in text
+                and all(f"- {one}" in text for one in captions[max(0, number - 2) : number])
+                and told(text) == captions[max(0, number - 2) : number]
+            )
+            assert f"keyframe {number + 1} of 4" in text
+
+
+def told(text: str) -> list[str]:
+    """The captions of the keyframes before that stand in a question."""
+    return [line.removeprefix("- ") for line in text.splitlines() if line.startswith("- dense_caption of picture")]
+
+
+def test_a_run_that_was_stopped_goes_on_with_the_captions_before(tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 6)
+    with ApiServer("ok", "ok", "ok", "content_filter", "ok", "401") as server:
+        with pytest.raises(EngineError):
+            caption(path, **options(server, tmp_path, context=1))
+        assert [name[2:] for name in described(path)] == ["0000", "0001", "0002", "0004"]
+        server.set(behaviours=["ok"])
+        before = len(server.chats)
+        caption(path, **options(server, tmp_path, context=1))
+        asked = server.chats[before:]
+    captions = list(described(path).values())
+    assert [told(chat.text) for chat in asked] == [[captions[2]], [captions[4]]]
+
+
+def test_the_topic_is_asked_once_for_all_folders_and_never_again(tmp_path: Path) -> None:
+    paths = [run_folder(tmp_path / f"{name}.vip", 3) for name in "ab"]
+    with ApiServer() as server:
+        runs = caption(paths, **options(server, tmp_path, topic="A dog learns to surf"))
+        assert sum("A dog learns to surf" in chat.text for chat in server.chats) == 1
+        caption(run_folder(tmp_path / "c.vip", 2), **options(server, tmp_path, topic="A dog learns to surf"))
+        assert sum("A dog learns to surf" in chat.text for chat in server.chats) == 1
+        assert server.stats().chats == 1 + 6 + 2
+    assert all(row.grounding[-1].startswith("expected from the topic: ") for run in runs for row in run.descriptions)
+
+
+def test_the_language_goes_into_the_question_and_the_record(server: ApiServer, tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 1)
+    run = caption(path, **options(server, tmp_path, language="de"))
+    assert "German" in server.chats[0].text
+    assert run.descriptions[0].language == "German"
+    with pytest.raises(UsageError, match=r"\(German\).*\(English\).*--overwrite"):
+        caption(path, **options(server, tmp_path))
+
+
+def test_the_three_questions_of_the_paper_go_to_two_servers_models(server: ApiServer, tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 3)
+    about = {"recipe": "paper", "describe_engine": "openai:tiny-vlm", "structure_engine": "openai:big-vlm"}
+    run = caption(path, **options(server, tmp_path, **about))
+    asked = Counter((chat.body["model"], isinstance(chat.body["messages"][0]["content"], list)) for chat in server.chats)
+    assert asked == {("tiny-vlm", True): 3, ("big-vlm", False): 6}
+    for row in run.descriptions:
+        assert row.engine == "openai:tiny-vlm + openai:big-vlm"
+        assert [(call.prompt, call.engine) for call in row.calls] == [
+            *(("caption", "openai:tiny-vlm"), ("describe", "openai:big-vlm"), ("structure", "openai:big-vlm")),
+        ]
+
+
+def test_another_engine_is_refused_before_anything_is_asked(server: ApiServer, tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 2)
+    caption(path, **options(server, tmp_path))
+    with pytest.raises(UsageError, match=r"described by openai:tiny-vlm, and now openai:big-vlm is asked. Add --overwrite"):
+        caption(path, **options(server, tmp_path, engine="openai:big-vlm"))
+    assert server.stats().chats == 2
+    caption(path, overwrite=True, **options(server, tmp_path, engine="openai:big-vlm"))
+    assert {row.engine for row in load_run(path).descriptions} == {"openai:big-vlm"}
+
+
+# ---------------------------------------------------------------- money
+
+
+def test_the_run_ends_before_it_passes_the_ceiling_and_goes_on_with_a_higher_one(tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 60)
+    each_usd = (1000 * 1.0 + 300 * 10.0) / 1e6
+    with ApiServer(usage=(1000, 300), delay_s=0.01) as server:
+        about = options(server, tmp_path, prices=prices(tmp_path))
+        with pytest.raises(EngineError, match=r"--max-usd 0\.1 leaves no room for another request: \$0\.0\d+ is spent"):
+            caption(path, **about, max_usd=0.1)
+        billed = server.stats().statuses["200"] * each_usd
+        assert 0.1 - 0.03 < billed <= 0.1
+        assert load_run(path).failures == [], "no keyframe is at fault"
+        assert len(described(path)) == server.stats().chats
+        caption(path, **about, max_usd=1.0)
+        assert server.stats().chats == 60
+        assert server.stats().most_answered == 1
+    assert spent(path)["usd"] == pytest.approx(60 * each_usd), "of both runs"
+    assert spent(path)["requests"] == 60
+
+
+def test_useless_answers_count_towards_the_ceiling(tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 60)
+    with ApiServer("refusal", usage=(1000, 300)) as server:
+        with pytest.raises(EngineError, match="leaves no room"):
+            caption(path, **options(server, tmp_path, prices=prices(tmp_path), max_usd=0.1))
+        assert server.stats().statuses["200"] * 0.004 <= 0.1
+
+
+def test_a_run_without_a_ceiling_is_told_that_it_has_one(server: ApiServer, tmp_path: Path) -> None:
+    path, notes = run_folder(tmp_path / "a.vip", 2), Notes()
+    caption(path, observer=notes, **options(server, tmp_path, prices=prices(tmp_path)))
+    expected, used = notes.told
+    assert "about 2 requests" in expected
+    assert "(tiny-vlm, price of 2026-01-01)" in expected
+    assert expected.endswith("at most 5 dollars, since no --max-usd is given.")
+    assert used == "Used 2 requests, 22 tokens in, 14 out, $0.0002."
+
+
+def test_where_no_price_is_known_that_is_told_and_a_ceiling_refused(server: ApiServer, tmp_path: Path) -> None:
+    path, notes = run_folder(tmp_path / "a.vip", 2), Notes()
+    caption(path, observer=notes, **options(server, tmp_path))
+    assert "the price of openai:tiny-vlm is unknown, so no ceiling in dollars can be kept" in notes.told[0]
+    assert "$" not in "".join(notes.told)
+    with pytest.raises(UsageError, match="--max-usd cannot be kept: the price of openai:tiny-vlm is unknown"):
+        caption(path, **options(server, tmp_path, max_usd=1.0))
+
+
+def test_what_is_expected_is_told_without_asking(server: ApiServer, tmp_path: Path) -> None:
+    paths = [run_folder(tmp_path / f"{name}.vip", 30) for name in "ab"]
+    about = options(server, tmp_path, prices=prices(tmp_path), recipe="paper")
+    expected = expected_cost(paths, **about)
+    assert (expected.keyframes, expected.requests) == (60, 180)
+    assert expected.usd is not None
+    assert 0.1 < expected.usd < 1
+    assert server.requests == []
+    caption(paths[0], **about)
+    assert expected_cost(paths, **about).keyframes == 30
+
+
+def test_what_was_spent_adds_up_over_runs_and_useless_answers_are_in_it(tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 8)
+    with ApiServer("refusal", "refusal", "wrong_schema", "ok") as server:
+        about = options(server, tmp_path, prices=prices(tmp_path), concurrency=1)
+        with pytest.raises(SomeFailedError):
+            caption(path, **about)
+        first = spent(path)
+        caption(path, **about)
+        chats = server.stats().chats
+    assert chats == 2 + 1 + 7 + 1
+    assert first["requests"] == 10
+    assert (spent(path)["requests"], spent(path)["tokens_in"], spent(path)["tokens_out"]) == (chats, 11 * chats, 7 * chats)
+    assert spent(path)["usd"] == pytest.approx(chats * 81e-6)
+
+
+def test_the_question_about_the_topic_is_in_what_was_spent(server: ApiServer, tmp_path: Path) -> None:
+    paths = [run_folder(tmp_path / f"{name}.vip", 2) for name in "ab"]
+    caption(paths, **options(server, tmp_path, topic="Surfing"))
+    assert sum(spent(path)["requests"] for path in paths) == server.stats().chats == 5
+
+
+# ---------------------------------------------------------------- checked against the frames
+
+
+@pytest.fixture
+def numbers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder of eight keyframes, an embedder that knows them, and an engine that is wrong about one of them."""
+    path = run_folder(tmp_path / "a.vip", 8)
+    monkeypatch.setattr(registry, "auto_embedder", lambda name: ("numbers", "which is made up"))
+    monkeypatch.setattr(registry, "embedder", lambda name, **settings: Numbers(path))
+    monkeypatch.setitem(registry.BUILT_IN["engine"], "talking", "tests.test_describing:Correcting")
+    return path
+
+
+class Correcting(Talking):
+    def __init__(self, detail: str | None, **settings: Any) -> None:
+        super().__init__([{"number": 1, "seen": False, "text": "thing 3"}])
+
+
+def test_what_finds_no_support_is_looked_at_again_and_before_and_after_are_kept(numbers: Path, tmp_path: Path) -> None:
+    run = caption(numbers, engine="talking", verify=True, cache=tmp_path / "answers.sqlite")
+    assert [row.famous.focus for row in run.descriptions] == [f"thing {number}" for number in range(8)]
+    before = [row.verification.before if row.verification else None for row in run.descriptions]
+    assert [one.focus if one else None for one in before] == [None, None, None, "thing 77", None, None, None, None]
+    assert [call.prompt for call in run.descriptions[3].calls] == ["direct", "verify"]
+
+
+def test_a_run_that_is_described_can_be_checked_later_and_the_second_look_is_paid_by_its_folder(numbers: Path, tmp_path: Path) -> None:
+    about = {"engine": "talking", "cache": tmp_path / "answers.sqlite"}
+    caption(numbers, **about)
+    assert spent(numbers)["requests"] == 8
+    run = caption(numbers, **about, verify=True)
+    assert all(row.verification for row in run.descriptions)
+    assert spent(numbers)["requests"] == 9
+    assert run.manifest is not None
+    assert run.manifest.captioning is not None
+    assert run.manifest.captioning["verify"] is True
+
+
+def test_without_a_joint_space_the_user_is_told_that_only_the_detector_has_a_say(numbers: Path, tmp_path: Path) -> None:
+    notes = Notes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Numbers, "joint_space", False)
+        caption(numbers, engine="talking", verify=True, cache=tmp_path / "answers.sqlite", observer=notes)
+    assert "only the detector has a say, since the embedder is numbers" in "".join(notes.told)
+
+
+# ---------------------------------------------------------------- memory, notebooks, what is said
+
+
+class Watching(Scripted):
+    """Notes how many pictures and keyframes there are in memory while it is asked."""
+
+    most: dict[str, int] = {}  # noqa: RUF012 - the registry makes the engine, the test reads it
+
+    def __init__(self, detail: str | None, **settings: Any) -> None:
+        super().__init__(in_flight=16)
+        self.count = 0
+
+    async def generate(self, request: Request) -> Reply:
+        self.requests.clear()
+        self.count += 1
+        if self.count % 100 == 0:
+            alive = Counter(type(one) for one in gc.get_objects() if type(one) in {Picture, KeyframePicture, Request})
+            for kind, count in alive.items():
+                self.most[kind.__name__] = max(count, self.most.get(kind.__name__, 0))
+        await asyncio.sleep(0.001)
+        return Reply(json.dumps(DIRECT), "m")
+
+
+def test_keyframes_and_pictures_are_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.BUILT_IN["engine"], "watching", "tests.test_describing:Watching")
+    path = run_folder(tmp_path / "a.vip", 10)
+    rows = [item.record for item in load_run(path).keyframes]
+    many = [row.model_copy(update={"id": f"{time}:{row.id}"}) for time in range(60) for row in rows]
+    store.write_rows(path / store.KEYFRAMES, many)
+    Watching.most.clear()
+    caption(path, engine="watching", cache=tmp_path / "answers.sqlite")
+    assert len(described(path)) == 600
+    assert 0 < Watching.most["Picture"] <= 16 + AHEAD + 4
+    assert Watching.most["KeyframePicture"] <= 2 * (16 + AHEAD + 4)
+
+
+def test_it_runs_where_a_loop_runs_already(server: ApiServer, tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 2)
+
+    async def notebook() -> Run:
+        return caption(path, **options(server, tmp_path))
+
+    assert len(asyncio.run(notebook()).descriptions) == 2
+
+
+def test_where_nothing_could_be_described_the_first_reason_is_told(tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 3)
+    with (
+        ApiServer("content_filter") as server,
+        pytest.raises(ReplyError, match="None of 3 keyframes could be described: The content filter"),
+    ):
+        caption(path, **options(server, tmp_path))
+    assert [row.kind for row in load_run(path).failures] == ["content_filter"] * 3
+
+
+def test_settings_that_do_not_go_together_leave_nothing_open(server: ApiServer, tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 1)
+    settings = CaptionSettings(**options(server, tmp_path), structure_engine="openai:big-vlm")
+    with pytest.raises(UsageError, match="--structure-engine has nothing to do in the recipe direct"):
+        caption(path, settings=settings)
+    assert server.requests == []
