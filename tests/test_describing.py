@@ -11,15 +11,18 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from tests.api_server import ApiServer
+from tests.api_server import ApiServer, Asked
 from tests.captioning.keyframes import DIRECT, Scripted, marker, noise, run_folder
 from tests.captioning.talking import Numbers, Talking
 from tests.cli.terminal import environment
@@ -28,7 +31,7 @@ from vip.asking.answers import Answers
 from vip.captioning.describe import AHEAD
 from vip.config import CaptionSettings
 from vip.describing import caption, expected_cost, runs_in
-from vip.errors import EngineError, ReplyError, SomeFailedError, UsageError
+from vip.errors import BackendError, EngineError, ReplyError, SomeFailedError, UsageError
 from vip.protocols import Picture, Reply, Request, Silent
 from vip.store import KeyframePicture, Run, load_run
 
@@ -84,7 +87,7 @@ def check_that_each_is_its_own(run: Run) -> None:
     markers = {item.id: marker(item) for item in run.keyframes}
     for row in run.descriptions:
         said = (row.dense_caption, row.famous.focus, row.famous.action, row.famous.mood, row.famous.setting, *row.famous.objects)
-        assert all(text.endswith(markers[row.keyframe_id]) for text in said)
+        assert all(markers[row.keyframe_id] in text for text in said)
 
 
 # ---------------------------------------------------------------- nothing lost, nothing twice, nothing invented
@@ -93,7 +96,8 @@ def check_that_each_is_its_own(run: Run) -> None:
 @pytest.mark.parametrize("recipe", ["direct", "paper"])
 def test_with_a_fifth_of_the_answers_failing_each_keyframe_ends_described_or_listed(recipe: str, tmp_path: Path) -> None:
     path = run_folder(tmp_path / "a.vip", 120)
-    with ApiServer(mix=MIX, late_s=20, seed=3, marks=True) as server:
+    mix = {name: share for name, share in MIX.items() if name != "wrong_schema" or recipe == "direct"}  # of a text any JSON is one
+    with ApiServer(mix=mix, late_s=20, seed=3, marks=True) as server:
         about = options(server, tmp_path, recipe=recipe, request_timeout=2.0)
         with pytest.raises(SomeFailedError) as caught:
             caption(path, **about)
@@ -152,7 +156,7 @@ def test_killed_twenty_times_the_union_is_complete_and_only_what_was_in_flight_i
             rows = len(load_run(path).descriptions)
             assert rows <= answers.count(), "no description without its answer on the disk"
             answers.close()
-            assert lost - lost_before <= AT_ONCE
+            assert lost - lost_before <= AT_ONCE + AHEAD, "those in flight, and those whose answers were being written"
         code, err = end(start(path, server, cache))
         assert code == 0, err
         stats = server.stats()
@@ -161,7 +165,7 @@ def test_killed_twenty_times_the_union_is_complete_and_only_what_was_in_flight_i
     assert run.failures == []
     check_that_each_is_its_own(run)
     assert stats.questions == 200
-    assert stats.chats == 200 + lost <= 200 + AT_ONCE * KILLS
+    assert stats.chats == 200 + lost <= 200 + (AT_ONCE + AHEAD) * KILLS
     assert not (path / store.JOURNAL).exists()
 
 
@@ -284,18 +288,20 @@ def test_with_a_context_each_is_told_what_was_before_in_its_own_video(tmp_path: 
     paths = [run_folder(tmp_path / f"{name}.vip", 4) for name in "ab"]
     with ApiServer(delay_s=0.01) as server:
         runs = caption(paths, **options(server, tmp_path, context=2))
-        asked = [chat.text for chat in server.chats]
+        asked = server.chats
     for run in runs:
         captions = [row.dense_caption for row in run.descriptions]
-        for number, row in enumerate(run.descriptions):
-            (text,) = (
-                text
-                for text in asked
-                if f"{row.time_s:.1f} s" in text
-                and all(f"- {one}" in text for one in captions[max(0, number - 2) : number])
-                and told(text) == captions[max(0, number - 2) : number]
-            )
+        for number, item in enumerate(run.keyframes):
+            (text,) = (chat.text for chat in asked if marker(item).removeprefix("picture ") == shown(chat))
+            assert told(text) == captions[max(0, number - 2) : number]
             assert f"keyframe {number + 1} of 4" in text
+            assert f"{item.time_s:.1f} s" in text
+
+
+def shown(chat: Asked) -> str:
+    """The first digits of the SHA-256 of the picture in a question."""
+    (url,) = (part["image_url"]["url"] for part in chat.body["messages"][0]["content"] if part["type"] == "image_url")
+    return sha256(b64decode(url.partition(",")[2])).hexdigest()[:12]
 
 
 def told(text: str) -> list[str]:
@@ -303,10 +309,10 @@ def told(text: str) -> list[str]:
     return [line.removeprefix("- ") for line in text.splitlines() if line.startswith("- dense_caption of picture")]
 
 
-def test_a_run_that_was_stopped_goes_on_with_the_captions_before(tmp_path: Path) -> None:
+def test_a_second_run_tells_what_failed_before_the_captions_of_the_first(tmp_path: Path) -> None:
     path = run_folder(tmp_path / "a.vip", 6)
     with ApiServer("ok", "ok", "ok", "content_filter", "ok", "401") as server:
-        with pytest.raises(EngineError):
+        with pytest.raises(SomeFailedError):
             caption(path, **options(server, tmp_path, context=1))
         assert [name[2:] for name in described(path)] == ["0000", "0001", "0002", "0004"]
         server.set(behaviours=["ok"])
@@ -337,11 +343,12 @@ def test_the_language_goes_into_the_question_and_the_record(server: ApiServer, t
         caption(path, **options(server, tmp_path))
 
 
-def test_the_three_questions_of_the_paper_go_to_two_servers_models(server: ApiServer, tmp_path: Path) -> None:
+def test_the_three_questions_of_the_paper_go_to_two_models(tmp_path: Path) -> None:
     path = run_folder(tmp_path / "a.vip", 3)
     about = {"recipe": "paper", "describe_engine": "openai:tiny-vlm", "structure_engine": "openai:big-vlm"}
-    run = caption(path, **options(server, tmp_path, **about))
-    asked = Counter((chat.body["model"], isinstance(chat.body["messages"][0]["content"], list)) for chat in server.chats)
+    with ApiServer(marks=True) as server:
+        run = caption(path, **options(server, tmp_path, **about))
+        asked = Counter((chat.body["model"], isinstance(chat.body["messages"][0]["content"], list)) for chat in server.chats)
     assert asked == {("tiny-vlm", True): 3, ("big-vlm", False): 6}
     for row in run.descriptions:
         assert row.engine == "openai:tiny-vlm + openai:big-vlm"
@@ -373,7 +380,7 @@ def test_the_run_ends_before_it_passes_the_ceiling_and_goes_on_with_a_higher_one
         billed = server.stats().statuses["200"] * each_usd
         assert 0.1 - 0.03 < billed <= 0.1
         assert load_run(path).failures == [], "no keyframe is at fault"
-        assert len(described(path)) == server.stats().chats
+        assert len(described(path)) <= server.stats().chats
         caption(path, **about, max_usd=1.0)
         assert server.stats().chats == 60
         assert server.stats().most_answered == 1
@@ -422,15 +429,15 @@ def test_what_is_expected_is_told_without_asking(server: ApiServer, tmp_path: Pa
 
 def test_what_was_spent_adds_up_over_runs_and_useless_answers_are_in_it(tmp_path: Path) -> None:
     path = run_folder(tmp_path / "a.vip", 8)
-    with ApiServer("refusal", "refusal", "wrong_schema", "ok") as server:
+    with ApiServer("content_filter", "wrong_schema", "ok") as server:
         about = options(server, tmp_path, prices=prices(tmp_path), concurrency=1)
         with pytest.raises(SomeFailedError):
             caption(path, **about)
         first = spent(path)
         caption(path, **about)
         chats = server.stats().chats
-    assert chats == 2 + 1 + 7 + 1
-    assert first["requests"] == 10
+    assert chats == 8 + 1 + 1
+    assert first["requests"] == 9
     assert (spent(path)["requests"], spent(path)["tokens_in"], spent(path)["tokens_out"]) == (chats, 11 * chats, 7 * chats)
     assert spent(path)["usd"] == pytest.approx(chats * 81e-6)
 
@@ -493,7 +500,8 @@ def test_without_a_joint_space_the_user_is_told_that_only_the_detector_has_a_say
 class Watching(Scripted):
     """Notes how many pictures and keyframes there are in memory while it is asked."""
 
-    most: dict[str, int] = {}  # noqa: RUF012 - the registry makes the engine, the test reads it
+    before: ClassVar[Counter[str]] = Counter()  # the registry makes the engine, the test reads it
+    most: ClassVar[Counter[str]] = Counter()
 
     def __init__(self, detail: str | None, **settings: Any) -> None:
         super().__init__(in_flight=16)
@@ -503,11 +511,14 @@ class Watching(Scripted):
         self.requests.clear()
         self.count += 1
         if self.count % 100 == 0:
-            alive = Counter(type(one) for one in gc.get_objects() if type(one) in {Picture, KeyframePicture, Request})
-            for kind, count in alive.items():
-                self.most[kind.__name__] = max(count, self.most.get(kind.__name__, 0))
+            type(self).most |= alive() - self.before
         await asyncio.sleep(0.001)
         return Reply(json.dumps(DIRECT), "m")
+
+
+def alive() -> Counter[str]:
+    gc.collect()
+    return Counter(type(one).__name__ for one in gc.get_objects() if type(one) in {Picture, KeyframePicture})
 
 
 def test_keyframes_and_pictures_are_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -516,7 +527,7 @@ def test_keyframes_and_pictures_are_not_held(tmp_path: Path, monkeypatch: pytest
     rows = [item.record for item in load_run(path).keyframes]
     many = [row.model_copy(update={"id": f"{time}:{row.id}"}) for time in range(60) for row in rows]
     store.write_rows(path / store.KEYFRAMES, many)
-    Watching.most.clear()
+    Watching.before, Watching.most = alive(), Counter()
     caption(path, engine="watching", cache=tmp_path / "answers.sqlite")
     assert len(described(path)) == 600
     assert 0 < Watching.most["Picture"] <= 16 + AHEAD + 4
@@ -542,9 +553,16 @@ def test_where_nothing_could_be_described_the_first_reason_is_told(tmp_path: Pat
     assert [row.kind for row in load_run(path).failures] == ["content_filter"] * 3
 
 
-def test_settings_that_do_not_go_together_leave_nothing_open(server: ApiServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("about", "words"),
+    [
+        ({"structure_engine": "openai:big-vlm"}, "--structure-engine has nothing to do in the recipe direct"),
+        ({"engine": "offline", "language": "de"}, "offline writes English only"),
+    ],
+)
+def test_settings_that_do_not_go_together_leave_nothing_open(about: dict[str, Any], words: str, server: ApiServer, tmp_path: Path) -> None:
     path = run_folder(tmp_path / "a.vip", 1)
-    settings = CaptionSettings(**options(server, tmp_path), structure_engine="openai:big-vlm")
-    with pytest.raises(UsageError, match="--structure-engine has nothing to do in the recipe direct"):
-        caption(path, settings=settings)
+    with pytest.raises((UsageError, BackendError), match=words):
+        caption(path, settings=CaptionSettings(**{**options(server, tmp_path), **about}))
     assert server.requests == []
+    assert not [thread for thread in threading.enumerate() if thread.name == "vip answers"]

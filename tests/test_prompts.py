@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from vip.errors import UsageError
-from vip.prompts import Prompt, load_prompt, load_prompts, prompts_folder
-from vip.records import Famous
+from vip.prompts import QUESTIONS, Prompt, load_prompt, load_prompts, prompts_folder
+from vip.records import Direct, Famous
 
+MINE = '+++\nname = "caption"\nversion = "9"\ninputs = ["time"]\n+++\nWhat is there at {time}?\n'
 GOOD = '+++\nname = "ask"\nversion = "2"\ninputs = ["what"]\n+++\nSay {what}, as {"json": 1} or {0}.\n'
 
 
@@ -22,17 +27,42 @@ def written(folder: Path, text: str, name: str = "ask.md") -> Path:
     return path
 
 
-def test_the_two_prompts_of_the_paper_ship() -> None:
+def schema_of(kind: type[BaseModel]) -> dict[str, Any]:
+    """As it goes to servers: without the docstring, which is for people who read the code."""
+    schema = kind.model_json_schema()
+    del schema["description"]
+    return schema
+
+
+def test_a_prompt_ships_for_every_question() -> None:
     prompts = load_prompts()
-    assert {"describe", "structure"} <= set(prompts)
-    assert prompts["describe"].schema is None
-    assert prompts["structure"].schema == Famous.model_json_schema()
+    assert set(prompts) == set(QUESTIONS) == {"topic", "caption", "describe", "structure", "direct", "verify"}
+    assert prompts["caption"].schema is prompts["describe"].schema is None
+    assert prompts["structure"].schema == schema_of(Famous)
+    assert prompts["direct"].schema == schema_of(Direct)
+    assert "description" not in json.dumps(prompts["verify"].schema)
 
 
-def test_the_caption_prompt_asks_for_what_is_visible_and_takes_text_in_pictures_as_content() -> None:
-    body = load_prompts()["describe"].body.lower()
-    for demand in ("only what is visible", "114", "doubt", "no names", "never an instruction"):
-        assert demand in body
+def test_what_is_asked_for_in_one_question_comes_in_the_order_of_the_paper() -> None:
+    schema = load_prompts()["direct"].schema
+    assert schema is not None
+    assert list(schema["properties"]) == schema["required"] == ["dense_caption", "focus", "action", "mood", "objects", "setting"]
+
+
+@pytest.mark.parametrize(
+    ("name", "demands"),
+    [
+        ("direct", ["only what is visible", "114", "doubt", "no names", "never an instruction", "{language}", "not determined"]),
+        ("caption", ["only what is visible", "no names", "never an instruction", "{language}"]),
+        ("describe", ["only what the findings support", "114", "doubt", "no names", "nothing in it is an instruction", "{language}"]),
+        ("structure", ["do not guess", "nothing in it is an instruction", "{language}", "not determined"]),
+        ("topic", ["only what can be seen", "no names", "nothing in it is an instruction", "{language}"]),
+        ("verify", ["by the picture alone", "nothing in them is an", "{language}"]),
+    ],
+)
+def test_the_prompts_ask_for_what_is_visible_and_take_what_they_are_shown_as_content(name: str, demands: list[str]) -> None:
+    body = " ".join(load_prompts()[name].body.lower().split())
+    assert [demand for demand in demands if demand not in body] == []
 
 
 def test_the_hash_is_of_the_file(tmp_path: Path) -> None:
@@ -87,10 +117,35 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
 
 
 def test_two_prompts_of_one_name_are_refused(tmp_path: Path) -> None:
-    written(tmp_path, GOOD)
-    written(tmp_path, GOOD, "bsk.md")
-    with pytest.raises(UsageError, match=r"bsk\.md has the name \"ask\""):
+    written(tmp_path, MINE)
+    written(tmp_path, MINE, "bsk.md")
+    with pytest.raises(UsageError, match=r"bsk\.md has the name \"caption\", which another prompt of its folder has already"):
         load_prompts(tmp_path)
+
+
+def test_prompts_of_ones_own_go_before_those_that_ship(tmp_path: Path) -> None:
+    written(tmp_path, MINE)
+    mine, shipped = load_prompts(tmp_path), load_prompts()
+    assert mine["caption"].render({"time": "1 s"}) == "What is there at 1 s?"
+    assert {name for name in mine if mine[name] != shipped[name]} == {"caption"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (GOOD, 'has the name "ask", which vip never asks. There is: caption, describe, direct, structure, topic, verify'),
+        (MINE.replace('"caption"', '"captoin"'), 'has the name "captoin", which vip never asks. Did you mean "caption"?'),
+        (MINE.replace("time", "tme"), 'has the input "tme", which "caption" does not get. Did you mean "time"?'),
+        (MINE.replace("time", "caption"), 'has the input "caption", which "caption" does not get'),
+        (MINE.replace("+++\nWhat", 'output = "Famous"\n+++\nWhat'), 'the prompt "caption" must have no output: its answer is free text'),
+        (MINE.replace('"caption"', '"direct"'), 'the prompt "direct" needs output = "Direct"'),
+    ],
+)
+def test_a_prompt_that_answers_no_question_of_vip_is_refused(text: str, words: str, tmp_path: Path) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(UsageError, match=re.escape(words)) as caught:
+        load_prompts(tmp_path)
+    assert str(path) in str(caught.value)
 
 
 def test_a_folder_without_prompts_is_refused(tmp_path: Path) -> None:

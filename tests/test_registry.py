@@ -70,8 +70,10 @@ def test_a_backend_of_another_package_is_found_and_gets_its_detail(make) -> None
 
 
 @pytest.mark.usefixtures("package")
-def test_an_engine_of_another_package_gets_the_address() -> None:
-    assert registry.engine("mine", base_url="http://here/v1").settings == {"base_url": "http://here/v1"}  # type: ignore[attr-defined]
+def test_an_engine_of_another_package_gets_all_settings_of_engines() -> None:
+    given = {"base_url": "http://here/v1", "key_file": Path("key"), "timeout_s": 3.0, "picture_detail": "low"}
+    engine = registry.engine("mine", **given, device="cpu", precision="fp32")  # type: ignore[arg-type]
+    assert engine.settings == {**given, "device": "cpu", "precision": "fp32"}  # type: ignore[attr-defined]
 
 
 @pytest.mark.usefixtures("package")
@@ -107,7 +109,7 @@ def test_broken_backends_are_listed_and_do_not_break_the_others() -> None:
         ("embedder", "Classic", 'Did you mean "classic"?'),
         ("detector", "opencv4", 'Did you mean "opencv"?'),
         ("engine", "opanai:gpt-5-mini", 'Did you mean "openai"?'),
-        ("engine", "gpt-5-mini", "There is: fake, offline, openai."),
+        ("engine", "gpt-5-mini", "There is: fake, offline, openai, transformers."),
         ("detector", "", "There is: file, opencv, transformers."),
     ],
 )

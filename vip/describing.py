@@ -13,7 +13,7 @@ import math
 import os
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import islice
@@ -23,7 +23,7 @@ from typing import Any, TypeVar, overload
 
 from vip import registry, store
 from vip.asking.batches import Job
-from vip.asking.spending import Ledger, Spent, dollars
+from vip.asking.spending import PURSE, Ledger, Spent, dollars
 from vip.captioning import batch
 from vip.captioning.describe import Lane, Work
 from vip.captioning.engines import Made, make
@@ -31,7 +31,7 @@ from vip.captioning.estimate import Estimate, estimate
 from vip.captioning.folder import Folder
 from vip.captioning.verify import Verifier
 from vip.config import CaptionSettings, chosen
-from vip.errors import InputError, ReplyError, SomeFailedError, VipError
+from vip.errors import InputError, ReplyError, SomeFailedError, StoreError, VipError
 from vip.extraction.backends import detector_for
 from vip.extraction.pictures import keyframes_of, pictures_in
 from vip.protocols import Observer, Silent
@@ -202,6 +202,9 @@ class _Job:
                 await self._round()
         finally:
             for folder in self.folders:
+                if folder.spent.requests and (folder.postponed or not folder.is_finished):
+                    with suppress(StoreError):  # what went wrong before is to be told
+                        self._note(folder)
                 folder.close()
             for room in self.made.describer.rooms:
                 await room.close()
@@ -209,6 +212,7 @@ class _Job:
     async def _round(self) -> None:
         """Describe what can be described now."""
         with self.observer.track("Describing", self.todo, self.spent_so_far) as advance:
+            PURSE.set(next((folder.spent for folder in self.folders if folder.todo), None))  # who pays for what all share
             await Work(self.made.describer).run(self._lanes(advance))
         for folder in self.folders:
             if not folder.is_finished:
@@ -229,6 +233,8 @@ class _Job:
         """The keyframes that are told what was before them go in a row, all others each for itself."""
         in_order = self.settings.context > 0 and not self.made.describer.measures
         for folder in self.folders:
+            if not folder.todo:
+                continue
             folder.open()
 
             async def over(folder: Folder = folder) -> None:
@@ -241,19 +247,28 @@ class _Job:
     async def _end(self, folder: Folder) -> None:
         """Everything of a folder was tried."""
         folder.is_finished = True
+        if not folder.is_open:
+            folder.open()
+        PURSE.set(folder.spent)
         if self.verifier and not folder.postponed:
             await self.verifier.verify(folder)
         if folder.postponed:
             folder.close()
             return
-        noted = {**made_with(self.settings, self.made), "spent": folder.spent_in_all}
-        if folder.is_noted(noted):
+        if folder.is_noted(self._noted(folder)):
+            folder.close()
             return
         await asyncio.to_thread(folder.finish)
+        self._note(folder, caption=round(perf_counter() - self.start_s, 3))
+
+    def _noted(self, folder: Folder) -> dict[str, Any]:
+        return {**made_with(self.settings, self.made), "spent": folder.spent_in_all}
+
+    def _note(self, folder: Folder, **seconds: float) -> None:
+        """Put into the manifest how it was described and what that cost; without seconds it is not finished."""
         if folder.manifest:
-            seconds = {**folder.manifest.seconds, "caption": round(perf_counter() - self.start_s, 3)}
-            manifest = folder.manifest.model_copy(update={"captioning": noted, "seconds": seconds})
-            store.write_json(folder.path / store.MANIFEST, manifest)
+            changed = {"captioning": self._noted(folder), "seconds": {**folder.manifest.seconds, **seconds}}
+            store.write_json(folder.path / store.MANIFEST, folder.manifest.model_copy(update=changed))
 
     def raise_for_failures(self) -> None:
         failed = [folder for folder in self.folders if folder.failed]

@@ -8,6 +8,7 @@ import pytest
 
 from tests.api_server import ApiServer
 from tests.cli.terminal import SECRET, Done, vip
+from vip.asking.answers import Answers
 
 
 def doctor(folder: Path, *arguments: str, **variables: str) -> Done:
@@ -31,6 +32,7 @@ def test_every_kind_of_thing_is_told(tmp_path: Path) -> None:
         "model",
         "extra",
         "engine",
+        "answers",
     }
     assert {(row["group"], row["name"]) for row in rows if row["works"]} >= {
         *(("sampler", "sync"), ("embedder", "classic"), ("detector", "opencv"), ("engine", "offline"), ("video", "PyAV"), ("device", "cpu"))
@@ -83,6 +85,27 @@ def test_a_short_key_is_not_shown_at_all(tmp_path: Path) -> None:
     out = doctor(tmp_path, OPENAI_API_KEY="sk-12345").out
     assert "key set" in out
     assert "2345" not in out
+
+
+def test_where_answers_are_kept_is_told_and_the_file_is_not_made(tmp_path: Path) -> None:
+    path = tmp_path / "cache" / "vip" / "answers.sqlite"
+
+    def told() -> tuple[bool, str]:
+        (report,) = doctor(tmp_path, "--json", XDG_CACHE_HOME=str(tmp_path / "cache")).rows
+        (row,) = [row for row in report["rows"] if row["group"] == "answers"]
+        return row["works"], row["detail"]
+
+    assert told() == (True, f"{path}, not made yet")
+    assert not path.exists()
+    Answers(path).close()
+    works, detail = told()
+    assert works
+    assert detail.startswith(f"{path}: 0 answers, ")
+    path.write_bytes(b"no database, but long enough to be taken for one" * 100)
+    works, detail = told()
+    assert not works
+    assert f"{path} holds no answers of vip" in detail
+    assert "--cache" in detail
 
 
 def test_nobody_is_asked_anything(tmp_path: Path) -> None:

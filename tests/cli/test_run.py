@@ -137,12 +137,14 @@ def test_the_engine_and_the_cost_are_told_before_the_first_call(extracted: Path,
 
 
 def test_the_ceiling_is_told_before_the_first_call_and_what_was_used_at_the_end(tmp_path: Path) -> None:
-    (tmp_path / "prices.toml").write_text('[[price]]\nmodels = ["big-vlm"]\nusd_in = 100.0\nusd_out = 1000.0\n')
+    (tmp_path / "prices.toml").write_text('[[price]]\nmodels = ["big-vlm"]\naddress = "127.0.0.1"\nusd_in = 100.0\nusd_out = 1000.0\n')
     with ApiServer() as server:
         options = ("--engine", "openai:big-vlm", "--base-url", server.base_url, "--prices", "prices.toml")
         done = vip(tmp_path, *RUN, *options)
         assert done.code == 0, done.err
-        assert re.search(r"about 4 requests, .*, \$\d+\.\d\d \(big-vlm, .*; at most 5 dollars, since no --max-usd is given\.$", done.notes[-1])
+        assert re.search(
+            r"about 4 requests, .*, \$\d+\.\d\d \(big-vlm, .*; at most 5 dollars, since no --max-usd is given\.$", done.notes[-1]
+        )
         assert done.sentence == "Used 4 requests, 44 tokens in, 28 out, $0.0324."
         poor = vip(tmp_path, *RUN, *options, "--max-usd", "0.01", "-o", "poor", "--language", "de")
         assert poor.code == 5
@@ -160,7 +162,8 @@ def test_nothing_is_paid_for_twice(tmp_path: Path) -> None:
         assert chats == len(server.chats) == 4
     assert second.out == first.out
     assert [second.out.count(said_of(keyframe.path)) for keyframe in load_run(tmp_path / "sample.vip").keyframes] == [1] * 4
-    assert "4 calls, 44 tokens in, 28 out" in second.out
+    assert first.sentence == "Used 4 requests, 44 tokens in, 28 out."
+    assert "Used" not in second.err
 
 
 def test_a_wrong_key_ends_the_run_but_not_the_keyframes_and_is_shown_nowhere(tmp_path: Path) -> None:

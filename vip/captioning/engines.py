@@ -90,16 +90,17 @@ def make(settings: CaptionSettings, environment: Mapping[str, str], ledger: Ledg
     known = {choice: price_of(prices, engine.name.partition(":")[2], _address(engine)) for choice, engine in engines.items()}
     ledger = ledger or Ledger()
     ledger.max_usd, ledger.given = _ceiling(settings, engines, known), settings.max_usd is not None
-    answers = Answers(settings.cache)
     paces: dict[str, Pace] = {}
-    rooms = {choice: Room(engine, ledger, _pace(engine, settings, paces), answers, known[choice]) for choice, engine in engines.items()}
-    for room in rooms.values():
-        room.recall()
-        if room.price and not room.price.thinking and hasattr(room.engine, "thinking_tokens"):
-            room.engine.thinking_tokens = 0  # a model that does not think needs no room for it, and less money put aside
+    rooms = {choice: Room(engine, ledger, _pace(engine, settings, paces), price=known[choice]) for choice, engine in engines.items()}
     manner = Manner(settings.recipe, settings.language, settings.picture_side, settings.context, settings.topic)
     describer = Describer(rooms[choices[0]], rooms[choices[1]], prompts, manner)
     _check(describer)
+    answers = Answers(settings.cache)
+    for room in rooms.values():
+        room.answers = answers
+        room.recall()
+        if room.price and not room.price.thinking and hasattr(room.engine, "thinking_tokens"):
+            room.engine.thinking_tokens = 0  # a model that does not think needs no room for it, and less money put aside
     auto = [f"auto engine: {engines[choice].name}, because {choice.reason}" for choice in engines if "auto" in names]
     return Made(describer, answers, ledger, (*auto[:1], *_left_aside(describer)))
 

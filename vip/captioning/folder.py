@@ -161,13 +161,18 @@ class Folder:
         """Everything was tried."""
         return self.described + self.failed - len(self.early) + self.postponed >= self.keyframes
 
+    @property
+    def is_open(self) -> bool:
+        return self._append is not None
+
     def close(self) -> None:
+        self._append = self._log = None
         self._stack.close()
 
     def is_noted(self, captioning: dict[str, Any]) -> bool:
         """Nothing is left to write: an earlier run did all of this."""
         known = self.manifest is None or (self.manifest.captioning or {}).keys() == captioning.keys()
-        return known and not self.changed and not self.had_journal
+        return known and not (self.changed or self.had_journal or self.spent.requests)
 
     @property
     def spent_in_all(self) -> dict[str, Any]:
