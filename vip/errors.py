@@ -73,6 +73,10 @@ class BudgetError(EngineError):
     """What the user allowed to spend is spent; neither waiting nor another item helps."""
 
 
+class RejectedError(EngineError):
+    """The server does not like the request, which may be the fault of this one or of all."""
+
+
 ReplyKind = Literal["refusal", "length", "content_filter", "schema", "empty", "broken", "picture", "too_large", "rejected"]
 
 

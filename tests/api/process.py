@@ -188,6 +188,7 @@ async def serve(folder: Path) -> None:
             result = {"error": str(exc)}
         if not quiet:
             say(result)
+    loop.set_exception_handler(lambda *_: None)  # answers that nobody waits for any more are no news
 
 
 if __name__ == "__main__":

@@ -283,7 +283,8 @@ def test_a_job_whose_creation_was_answered_by_silence_is_not_created_twice(tmp_p
     assert (stats.rows, stats.most_answered) == (20, 1)
 
 
-def test_a_server_that_stays_away_ends_the_run_and_the_next_goes_on(tmp_path: Path) -> None:
+def test_a_server_that_stays_away_ends_the_run_and_the_next_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.asking.batches.LONGEST_POLL_S", 0.05)
     with ApiServer(batch_s=0.5) as server:
 
         def leave(jobs: list[Job]) -> None:

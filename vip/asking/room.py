@@ -25,13 +25,14 @@ from vip.asking.answers import Answers, readable
 from vip.asking.pace import Pace
 from vip.asking.prices import Price, request_tokens, text_tokens
 from vip.asking.spending import Ledger
-from vip.errors import BudgetError, BusyError, EngineError, ReplyError
+from vip.errors import BudgetError, BusyError, EngineError, RejectedError, ReplyError
 from vip.prompts import Prompt
 from vip.protocols import Engine, Reply, Request
 from vip.records import Call
 
 TRIES_BEFORE_AN_ANSWER = 4  # of a server that never answered: 3.5 s
 TRIES = 8  # of one that did: a minute, which a restart may take
+TRIES_WHEN_TOLD = 50  # where it says how long to wait, which may be a second each time
 TRIES_OF_REPLY: dict[str, int] = {"refusal": 2, "length": 2, "schema": 3, "empty": 3, "broken": 3}
 NOT_TAKEN = frozenset({"picture", "too_large"})  # what the server refused before it worked on it
 GIVEN_UP_IN_A_ROW = 3  # requests, before nothing more is asked
@@ -193,11 +194,7 @@ class _Asking:
         asked = self.request
         while True:
             try:
-                reply, call = await self._once(asked)
-                self.calls.append(call)
-                value = self.read(reply)
-                if value is None:
-                    raise self._outside_schema(reply)
+                value = await self._once(asked, keep)
             except ReplyError as exc:
                 self.room.breaker.well()
                 asked = self._asked_again(asked, exc)
@@ -209,13 +206,12 @@ class _Asking:
                 await self._tried(exc, TRIES_BEFORE_AN_ANSWER if self.room.breaker.answered else 1)
             else:
                 self.room.breaker.well(usable=True)
-                if keep is not None:
-                    await self.room.keep(keep, reply)
                 return Answer(value, tuple(self.calls))
 
     # ------------------------------------------------------------ one try
 
-    async def _once(self, request: Request) -> tuple[Reply, Call]:
+    async def _once(self, request: Request, keep: bytes | None) -> BaseModel | str:
+        """One answer that can be used, and is kept before its turn is over: so no more can be lost than are in flight."""
         room, engine = self.room, self.room.engine
         tokens_in, most_out = room.most_tokens(request)
         held = await room.ledger.hold(room.price, round(tokens_in * MARGIN), most_out)
@@ -241,7 +237,13 @@ class _Asking:
                 used_out = reply.tokens_out if reply.tokens_out is not None else text_tokens(reply.text) if room.price else 0
                 room.pace.answered(turn, used_in + used_out)
                 room.pace.told(reply.limits)
-                return reply, self.call(reply, room.ledger.paid(room.price, used_in, used_out), latency_s)
+                self.calls.append(self.call(reply, room.ledger.paid(room.price, used_in, used_out), latency_s))
+                value = self.read(reply)
+                if value is None:
+                    raise self._outside_schema(reply)
+                if keep is not None:
+                    await room.keep(keep, reply)
+                return value
         finally:
             room.ledger.free(held)
 
@@ -317,8 +319,8 @@ class _Asking:
         if exc.retry_after_s is not None and exc.retry_after_s > LONGEST_HOLD_S:
             raise EngineError(f"{exc} It asks to wait {exc.retry_after_s / 3600:.1f} hours; what is done stays done.") from exc
         answered = self.room.breaker.answered or exc.kind == "rate_limit"
-        slow = exc.kind == "timeout" and not answered
-        await self._tried(exc, 2 if slow else TRIES if answered else TRIES_BEFORE_AN_ANSWER, exc.retry_after_s)
+        most = TRIES if answered else 2 if exc.kind == "timeout" else TRIES_BEFORE_AN_ANSWER
+        await self._tried(exc, TRIES_WHEN_TOLD if answered and exc.retry_after_s is not None else most, exc.retry_after_s)
 
     async def _tried(self, exc: EngineError, most: int, retry_after_s: float | None = None) -> None:
         """Wait before the next try, longer each time.
@@ -332,7 +334,7 @@ class _Asking:
         if number >= most:
             self.room.breaker.given_up += 1
             tried = f"{exc} Tried {number} times; what is done stays done." if number > 1 else str(exc)
-            if self.room.breaker.open:
+            if self.room.breaker.open or not isinstance(exc, BusyError | RejectedError):
                 raise EngineError(tried) from exc
             raise ReplyError(tried, kind=exc.kind if isinstance(exc, BusyError) else "rejected") from exc
         if retry_after_s is not None:

@@ -70,7 +70,7 @@ class Folder:
         """
         others = sorted({how_of(row) for row in self._rows()} - {self.how}, key=str)
         if others and not overwrite:
-            was, now = _told(others[0], self.how), _told(self.how, others[0])
+            was, now = _told(others[0], self.how, "other prompts"), _told(self.how, others[0], "these prompts")
             raise UsageError(f"{self.path} is described by {was}, and now {now} is asked. Add --overwrite to describe it again.")
 
     # ------------------------------------------------------------ while it is described
@@ -197,10 +197,10 @@ class Folder:
         )
 
 
-def _told(how: How, other: How) -> str:
+def _told(how: How, other: How, prompts: str) -> str:
     """The engine, and of the rest what differs."""
     differs = {name for name in How._fields if getattr(how, name) != getattr(other, name)}
     topic = f"topic {how.topic!r}" if how.topic else "no topic"
     told = {"recipe": f"recipe {how.recipe}", "language": how.language, "context": f"context {how.context}", "topic": topic}
-    more = [words for name, words in told.items() if name in differs] + ["other prompts"] * (differs == {"prompts"})
+    more = [words for name, words in told.items() if name in differs] + [prompts] * (differs == {"prompts"})
     return f"{how.engine} ({', '.join(more)})" if more else how.engine

@@ -18,7 +18,7 @@ from email.utils import parsedate_to_datetime
 from math import isfinite
 from urllib.parse import urlsplit
 
-from vip.errors import BusyError, BusyKind, EngineError, ReplyError, UsageError
+from vip.errors import BusyError, BusyKind, EngineError, RejectedError, ReplyError, UsageError
 
 OFFICIAL_HOST = "api.openai.com"
 REDACTED = "[redacted]"
@@ -197,7 +197,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 def _rejected(exc: Exception, server: Server) -> EngineError | ReplyError:
     if _about_item(exc):
         return ReplyError(f"{server.model} at {server.address} does not take this picture{server.said(exc)}.", kind="picture")
-    return EngineError(
+    return RejectedError(
         f"{server.address} rejects the request{server.said(exc)}. "
         f'Does the model "{server.model}" take pictures? Choose another with --engine openai:MODEL.'
     )
@@ -220,7 +220,7 @@ def _other_status(exc: Exception, server: Server) -> EngineError | ReplyError:
         return ReplyError(f"{server.address} finds this request too large{server.said(exc)}.", kind="too_large")
     if status == 408:
         return _server_fails(exc, server)
-    return EngineError(f"{server.address} answers HTTP {status}{server.said(exc)}. Check the address and the account.")
+    return RejectedError(f"{server.address} answers HTTP {status}{server.said(exc)}. Check the address and the account.")
 
 
 def _timed_out(exc: Exception, server: Server) -> EngineError:
