@@ -311,7 +311,7 @@ def told(text: str) -> list[str]:
 
 def test_a_second_run_tells_what_failed_before_the_captions_of_the_first(tmp_path: Path) -> None:
     path = run_folder(tmp_path / "a.vip", 6)
-    with ApiServer("ok", "ok", "ok", "content_filter", "ok", "401") as server:
+    with ApiServer("ok", "ok", "ok", "content_filter", "ok", "413") as server:
         with pytest.raises(SomeFailedError):
             caption(path, **options(server, tmp_path, context=1))
         assert [name[2:] for name in described(path)] == ["0000", "0001", "0002", "0004"]
@@ -321,6 +321,14 @@ def test_a_second_run_tells_what_failed_before_the_captions_of_the_first(tmp_pat
         asked = server.chats[before:]
     captions = list(described(path).values())
     assert [told(chat.text) for chat in asked] == [[captions[2]], [captions[4]]]
+
+
+def test_a_key_that_stops_being_good_ends_the_run_and_says_so(tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 6)
+    with ApiServer("ok", "ok", "401") as server, pytest.raises(EngineError, match=r"API key.*Tried 4 times"):
+        caption(path, **options(server, tmp_path, concurrency=1))
+    assert len(described(path)) == 2
+    assert not (path / "failures.jsonl").exists()
 
 
 def test_the_topic_is_asked_once_for_all_folders_and_never_again(tmp_path: Path) -> None:

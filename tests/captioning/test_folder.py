@@ -221,7 +221,7 @@ def test_many_failures_are_not_all_held(path: Path) -> None:
         (how(language="German"), r"described by e \(German\), and now e \(English\) is asked"),
         (how(context=2), r"described by e \(context 2\), and now e \(context 0\) is asked"),
         (how(topic="Surfing"), r"described by e \(topic 'Surfing'\), and now e \(no topic\) is asked"),
-        (how(prompts=("p2",)), r"described by e \(other prompts\), and now e \(other prompts\) is asked"),
+        (how(prompts=("p2",)), r"described by e \(other prompts\), and now e \(these prompts\) is asked"),
     ],
 )
 def test_descriptions_of_two_kinds_are_not_mixed(other: How, words: str, path: Path) -> None:

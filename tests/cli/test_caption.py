@@ -13,6 +13,7 @@ import pytest
 from tests.api_server import CAPTION, ApiServer
 from tests.cli.terminal import SECRET, Done, RefusingServer, said_of, secrets_in, vip
 from tests.clips import picture, stamps
+from vip.asking.room import TRIES_BEFORE_AN_ANSWER, TRIES_WHEN_TOLD
 from vip.store import load_run
 
 OFFLINE = ("--engine", "offline")
@@ -185,7 +186,7 @@ def test_a_server_that_fails_from_then_on_costs_only_the_rest(extracted: Path, t
         kept = load_run(extracted).descriptions
         assert gone.code == 5
         assert "fails with HTTP 500" in gone.sentence
-        assert "Tried 8 times; what is done stays done." in gone.sentence
+        assert f"Tried {TRIES_WHEN_TOLD} times; what is done stays done." in gone.sentence
         assert len(kept) == 1
         server.set(behaviours=["ok"])
         before = len(server.chats)
@@ -216,7 +217,7 @@ def test_a_server_that_is_not_there_is_said_in_one_sentence(extracted: Path, tmp
     assert done.code == 5
     told(done)
     assert f"{address} cannot be reached" in done.sentence
-    assert "Tried 4 times" in done.sentence
+    assert f"Tried {TRIES_BEFORE_AN_ANSWER} times" in done.sentence
     assert not (extracted / "descriptions.partial.jsonl").exists()
 
 
@@ -228,8 +229,8 @@ def test_a_server_that_is_not_there_is_said_in_one_sentence(extracted: Path, tmp
         ("404", 'has no model "x", but has tiny-vlm, big-vlm', 1),
         ("quota", "quota of this API key", 1),
         ("400", "rejects the request", 3),  # once for each form of asking for a schema
-        ("429", "limits the rate", 8),
-        ("page", "not like an OpenAI-compatible server", 4),
+        ("429", "limits the rate", TRIES_WHEN_TOLD),  # it asks to wait a millisecond each time
+        ("page", "not like an OpenAI-compatible server", TRIES_BEFORE_AN_ANSWER),
     ],
 )
 def test_an_engine_that_cannot_be_asked_exits_5_without_the_key(

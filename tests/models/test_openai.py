@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.api_server import CAPTION, ApiServer, Asked
-from vip.errors import BusyError, EngineError, ReplyError, UsageError, VipError
+from vip.errors import BusyError, EngineError, RejectedError, ReplyError, UsageError, VipError
 from vip.models import openai_errors
 from vip.models.openai import DEFAULT_MODEL, OpenAIEngine
 from vip.models.openai_errors import TRANSLATIONS, Server, retry_after_s, translated
@@ -267,20 +267,20 @@ def test_what_may_pass_is_said_in_one_sentence_after_one_try(behaviour: str, kin
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "words"),
+    ("behaviour", "kind", "words"),
     [
-        ("401", "asks for an API key.*Set OPENAI_API_KEY"),
-        ("403", 'does not allow the model "tiny-vlm"'),
-        ("quota", "quota.*spent.*--engine offline"),
-        ("402", "HTTP 402"),
-        ("400", "rejects the request.*takes? pictures"),
-        ("422", "rejects the request"),
+        ("401", EngineError, "asks for an API key.*Set OPENAI_API_KEY"),
+        ("403", EngineError, 'does not allow the model "tiny-vlm"'),
+        ("quota", EngineError, "quota.*spent.*--engine offline"),
+        ("402", RejectedError, "HTTP 402"),
+        ("400", RejectedError, "rejects the request.*takes? pictures"),
+        ("422", RejectedError, "rejects the request"),
     ],
 )
-def test_what_will_not_pass_is_said_in_one_sentence(behaviour: str, words: str) -> None:
+def test_what_will_not_pass_is_said_in_one_sentence(behaviour: str, kind: type[VipError], words: str) -> None:
     with ApiServer(behaviour) as server:
         error = failure(server)
-    assert type(error) is EngineError
+    assert type(error) is kind
     assert re.search(words, str(error)), error
     assert "\n" not in str(error)
     assert len(server.chats) == 1
@@ -482,7 +482,7 @@ def test_a_server_without_schemas_gets_it_in_words_from_then_on(behaviour: str, 
 
 def test_a_request_rejected_in_every_form_is_an_engine_error() -> None:
     with ApiServer("400") as server:
-        assert type(failure(server, STRUCTURED)) is EngineError
+        assert type(failure(server, STRUCTURED)) is RejectedError
     assert forms(server) == ["json_schema", "json_object", None]
 
 
@@ -500,7 +500,7 @@ def test_a_server_that_wants_max_completion_tokens_gets_them_from_then_on() -> N
 def test_a_server_that_rejects_both_names_of_the_bound_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "'max_tokens'+'max_completion_tokens'")  # which the server quotes in what it rejects
     with ApiServer("400") as server:
-        assert type(failure(server)) is EngineError
+        assert type(failure(server)) is RejectedError
     assert [sorted(name for name in chat.body if name.startswith("max_")) for chat in server.chats] == [
         ["max_tokens"],
         ["max_completion_tokens"],

@@ -21,6 +21,7 @@ from vip.errors import InputError, ReplyError, VipError
 from vip.records import Description, Failure
 from vip.store import KeyframePicture
 
+APART_S = 0.004  # between the first requests: what a request takes of a core, so that none waits for the others to be ready
 AHEAD = 4  # lanes beyond those that the servers take: their pictures are read meanwhile
 
 
@@ -66,7 +67,7 @@ class Work:
         Raises:
             EngineError: the engine cannot be asked; keyframes on their way are given up.
         """
-        expected: tuple[str, ...] | None = None
+        started, expected = 0, None
         looks = Looks(self.describer.manner.longest_side_px) if self.describer.measures else None
         try:
             async with asyncio.TaskGroup() as group:
@@ -78,6 +79,8 @@ class Work:
                         await self._over.wait()
                     self._under_way += 1
                     group.create_task(self._walk(lane, expected, looks))
+                    if looks is None and (started := started + 1) < self.width:
+                        await asyncio.sleep(APART_S)
         except ExceptionGroup as several:
             first = several.exceptions[0]
             raise first from first.__cause__
