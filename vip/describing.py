@@ -39,7 +39,7 @@ from vip.records import Failure, Keyframe
 from vip.store import Run
 
 KNOWN_FROM = 5  # requests
-SAMPLE = 20  # keyframes on which the cost is reckoned
+SAMPLE = 8  # keyframes on which the cost is reckoned
 One = Run | str | Path
 ResultT = TypeVar("ResultT")
 
@@ -307,6 +307,8 @@ def _opened(
             folder.check(overwrite)
         for note in made.notes:
             observer.note(note)
+        for room in made.describer.rooms:
+            room.pace.tell = observer.note
         verifier = _verifier(settings, made, observer) if settings.verify else None
         yield _Job(made, folders, settings, observer, verifier, in_batches, copy(made.ledger.spent))
     finally:

@@ -403,3 +403,17 @@ def test_it_waits_where_the_server_says_that_nothing_is_left(limits: RateLimits 
             return clock.now_s
 
     assert clock.run(go()) == pytest.approx(seconds)
+
+
+def test_a_long_wait_is_told_once() -> None:
+    now, told = [0.0], list[str]()
+    pace = Pace(clock=lambda: now[0], tell=told.append)
+    for seconds in (1.0, 600.0, 600.0, 590.0):
+        pace.hold(seconds)
+    assert told == ["The server asks to wait: nothing goes out for 600 s."]
+
+
+def test_a_limit_that_is_reset_in_days_holds_for_an_hour() -> None:
+    pace = Pace(clock=lambda: 0.0)
+    pace.told(RateLimits(requests_left=0, requests_reset_s=86400.0))
+    assert pace.held_until_s == 3600.0

@@ -272,7 +272,7 @@ def test_what_may_pass_is_said_in_one_sentence_after_one_try(behaviour: str, kin
         ("401", EngineError, "asks for an API key.*Set OPENAI_API_KEY"),
         ("403", EngineError, 'does not allow the model "tiny-vlm"'),
         ("quota", EngineError, "quota.*spent.*--engine offline"),
-        ("402", RejectedError, "HTTP 402"),
+        ("402", EngineError, "wants to be paid first"),
         ("400", RejectedError, "rejects the request.*takes? pictures"),
         ("422", RejectedError, "rejects the request"),
     ],

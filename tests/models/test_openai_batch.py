@@ -13,7 +13,7 @@ import openai
 import pytest
 
 from tests.api_server import CAPTION, ApiServer
-from vip.errors import BusyError, EngineError, ReplyError, VipError
+from vip.errors import BusyError, EngineError, RejectedError, ReplyError, VipError
 from vip.models.openai import OpenAIEngine
 from vip.models.openai_batch import OpenAIBatches
 from vip.models.openai_errors import Server
@@ -114,7 +114,7 @@ def test_json_is_found_between_fences_though_the_request_is_forgotten(tmp_path: 
         ("503", BusyError, "server"),
         ("500", BusyError, "server"),
         ("quota", EngineError, None),
-        ("400", EngineError, None),
+        ("400", RejectedError, None),
         ("404", EngineError, None),
     ],
 )

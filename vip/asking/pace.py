@@ -18,6 +18,7 @@ from vip.protocols import RateLimits
 
 FIRST, MOST = 8, 128  # in flight, where the user names no number; MOST pictures of 100 kB on their way are about 60 MB
 SLOWER = 2.0  # times the best latency: from there on more requests only wait in the server's queue
+LONG_S, LONGEST_S = 30.0, 3600.0  # waits that the user is told of; the longest one by a header of a good answer
 BURST_S = 1.0  # how much of a minute's requests may go out at once
 
 
@@ -65,6 +66,8 @@ class Pace:
     rpm: int | None = None
     tpm: int | None = None
     clock: Callable[[], float] = time.monotonic
+    tell: Callable[[str], None] = lambda text: None
+    """Who is told of long waits."""
     limit: float = field(init=False)
     in_flight: int = field(init=False, default=0)
     held_until_s: float = field(init=False, default=float("-inf"))
@@ -164,6 +167,8 @@ class Pace:
 
     def hold(self, seconds: float) -> None:
         """Nothing goes out for so long."""
+        if seconds >= LONG_S and self.clock() + seconds > self.held_until_s + LONG_S:
+            self.tell(f"The server asks to wait: nothing goes out for {seconds:.0f} s.")
         self.held_until_s = max(self.held_until_s, self.clock() + seconds)
 
     def told(self, limits: RateLimits | None) -> None:
@@ -172,4 +177,4 @@ class Pace:
             return
         for left, reset_s in ((limits.requests_left, limits.requests_reset_s), (limits.tokens_left, limits.tokens_reset_s)):
             if left is not None and reset_s is not None and left <= 0:
-                self.hold(reset_s)
+                self.hold(min(reset_s, LONGEST_S))

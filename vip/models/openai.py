@@ -31,14 +31,14 @@ from vip.models.openai_errors import (
     scrub,
     translated,
 )
-from vip.models.openai_server import address_in, key_for, limits_in
+from vip.models.openai_server import KEY, address_in, key_for, limits_in
 from vip.protocols import Picture, RateLimits, Reply, Request
 
 OFFICIAL = "https://api.openai.com/v1"
 DEFAULT_MODEL = "gpt-5.4-mini-2026-03-17"  # as of November 2026: takes pictures and strict JSON schemas; a snapshot, so it stays the same
 TIMEOUT_S, CONNECT_TIMEOUT_S = 120.0, 10.0
 REASONING_TOKENS = 8192  # reasoning counts against max_completion_tokens before the first word of the answer
-CLIENTS = 8
+CLIENTS = 16
 NO_KEY = "no-key"  # what servers that want none are sent: the library insists on one
 FORMS = ("json_schema", "json_object", "text")  # how a schema is asked for, from the strictest on
 LENGTHS = ("max_tokens", "max_completion_tokens")  # what servers call the bound of the answer
@@ -83,9 +83,10 @@ class OpenAIEngine:
             "max_retries": 0,
             "timeout": openai.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)),
         }
-        self._server = Server(address, model, key, timeout_s)
+        source = str(key_file) if key_file else KEY
+        self._server = Server(address, model, key, timeout_s, source)
         model = model or (DEFAULT_MODEL if is_official(address) else self._first_model())
-        self._server = Server(address, model, key, timeout_s)
+        self._server = Server(address, model, key, timeout_s, source)
         self.picture_detail = picture_detail
         self.parameters = {"detail": picture_detail}
         self.thinking_tokens = REASONING_TOKENS if self._server.official else 0

@@ -54,6 +54,8 @@ class Server:
     model: str
     key: str | None
     timeout_s: float
+    key_name: str = "OPENAI_API_KEY"
+    """Where the key comes from."""
 
     @property
     def official(self) -> bool:
@@ -140,13 +142,13 @@ def scrub(exc: BaseException, server: Server) -> None:
 def _wrong_key(exc: Exception, server: Server) -> EngineError:
     if not server.key:
         return EngineError(f"{server.address} asks for an API key{server.said(exc)}. Set OPENAI_API_KEY.")
-    return EngineError(f"{server.address} does not accept the API key{server.said(exc)}. Check OPENAI_API_KEY.")
+    return EngineError(f"{server.address} does not accept the API key{server.said(exc)}. Check {server.key_name}.")
 
 
 def _forbidden(exc: Exception, server: Server) -> EngineError:
     return EngineError(
         f'{server.address} does not allow the model "{server.model}" with this API key{server.said(exc)}. '
-        "Check the rights of OPENAI_API_KEY, or choose another model with --engine openai:MODEL."
+        f"Check the rights of the key in {server.key_name}, or choose another model with --engine openai:MODEL."
     )
 
 
@@ -218,6 +220,8 @@ def _other_status(exc: Exception, server: Server) -> EngineError | ReplyError:
     status = getattr(exc, "status_code", "an error")
     if status == 413:
         return ReplyError(f"{server.address} finds this request too large{server.said(exc)}.", kind="too_large")
+    if status == 402:
+        return EngineError(f"{server.address} wants to be paid first{server.said(exc)}. Add credit, or use --engine offline.")
     if status == 408:
         return _server_fails(exc, server)
     return RejectedError(f"{server.address} answers HTTP {status}{server.said(exc)}. Check the address and the account.")
@@ -251,7 +255,7 @@ def not_a_reply(server: Server) -> BusyError:
 
 def broken_json(server: Server) -> ReplyError:
     """For an answer of HTTP 200 whose JSON does not end."""
-    text = f"{server.address} sent an answer that is not whole JSON. Run the same command again for this picture."
+    text = f"{server.address} sent an answer that is not whole JSON."
     return ReplyError(text, kind="broken")
 
 
