@@ -172,7 +172,8 @@ class _Job:
             ceiling = f"at most {dollars(ledger.max_usd or 0.0)}"
         else:
             ceiling = f"at most {ledger.max_usd:g} dollars, since no --max-usd is given"
-        self.observer.note(f"{self.expected}; {ceiling}.")
+        more = "; second looks of --verify come on top" if self.verifier else ""
+        self.observer.note(f"{self.expected}{more}; {ceiling}.")
 
     def spent_so_far(self) -> str:
         """`$0.12 of about $0.40`, or tokens where no price is known."""

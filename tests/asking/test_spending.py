@@ -174,3 +174,15 @@ def test_it_is_told_in_one_line_without_dollars_where_no_price_is_known(spent: S
 @pytest.mark.parametrize(("usd", "words"), [(0, "$0.00"), (0.00421, "$0.0042"), (1.234, "$1.23"), (0.1, "$0.10"), (12345.6, "$12345.60")])
 def test_dollars_have_digits_that_say_something(usd: float, words: str) -> None:
     assert dollars(usd) == words
+
+
+def test_a_question_that_batches_leave_no_room_for_is_refused_instead_of_waited_with() -> None:
+    ledger = Ledger(max_usd=1.0, given=True)
+    price = Price("m", 1e6, 1e6, batch=0.5, thinking=0, as_of=None, picture=None)
+    assert ledger.book(price, 1, 0)
+    assert not ledger.book(price, 2, 0)
+    with Clockwork() as clock:
+        with pytest.raises(BudgetError, match="leaves no room"):
+            clock.run(ledger.hold(price, 1, 0))
+        ledger.batches_over()
+        assert clock.run(ledger.hold(price, 1, 0)) == 1.0

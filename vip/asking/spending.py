@@ -70,6 +70,9 @@ class Ledger:
     given: bool = False
     spent: Spent = field(default_factory=Spent)
     _held_usd: float = field(init=False, default=0.0)
+    """For requests on their way."""
+    _booked_usd: float = field(init=False, default=0.0)
+    """For requests in batches, which nobody waits for before the round ends."""
     _change: asyncio.Event = field(init=False, default_factory=asyncio.Event)
 
     async def hold(self, price: Price | None, tokens_in: int, tokens_out: int, *, batch: bool = False) -> float:
@@ -81,7 +84,7 @@ class Ledger:
         if price is None or self.max_usd is None:
             return 0.0
         most = price.usd(tokens_in, tokens_out, batch=batch)
-        while self.spent.usd + self.spent.unsure_usd + self._held_usd + most > self.max_usd:
+        while self._gone_usd + most > self.max_usd:
             if self._held_usd <= 1e-12:
                 raise self.used_up(most)
             self._change.clear()
@@ -94,14 +97,19 @@ class Ledger:
         if price is None or self.max_usd is None:
             return True
         most = price.usd(tokens_in, tokens_out, batch=True)
-        if self.spent.usd + self.spent.unsure_usd + self._held_usd + most > self.max_usd:
+        if self._gone_usd + most > self.max_usd:
             return False
-        self._held_usd += most
+        self._booked_usd += most
         return True
 
-    def free_all(self) -> None:
-        """Nothing is on its way any more."""
-        self.free(self._held_usd)
+    def batches_over(self) -> None:
+        """What they cost is known."""
+        self._booked_usd = 0.0
+
+    @property
+    def _gone_usd(self) -> float:
+        """Spent, maybe spent, or put aside."""
+        return self.spent.usd + self.spent.unsure_usd + self._held_usd + self._booked_usd
 
     def used_up(self, most: float) -> BudgetError:
         what = f"--max-usd {self.max_usd:g}" if self.given else f"The ceiling of {self.max_usd:g} dollars for runs that are given none"

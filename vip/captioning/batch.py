@@ -83,12 +83,13 @@ class Rounds:
         Raises:
             EngineError: the server took a file for wrong, or the money is spent.
         """
+        ledger, refused = self.several[0].room.ledger, max(one.refused for one in self.several)
+        if refused and not any(len(one.batches) for one in self.several):
+            raise ledger.used_up(refused)
         for one in self.several:
-            if not len(one.batches) and one.refused:
-                raise one.room.ledger.used_up(one.refused)
             one.direct |= await one.batches.run(one.answered, on_status=self._tell)
-            one.room.ledger.free_all()
             one.refused = 0.0
+        ledger.batches_over()
 
     def _tell(self, jobs: Sequence[Job]) -> None:
         open_jobs = [job for job in jobs if job.is_open]

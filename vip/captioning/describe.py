@@ -21,7 +21,7 @@ from vip.errors import InputError, ReplyError, VipError
 from vip.records import Description, Failure
 from vip.store import KeyframePicture
 
-APART_S = 0.002  # between the first requests: what a request takes of a core, so that none waits for the others to be ready
+APART_S = 0.002  # between the first requests, so that the first one does not wait until all others are ready to go
 AHEAD = 4  # lanes beyond those that the servers take: their pictures are read meanwhile
 
 

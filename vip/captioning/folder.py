@@ -102,13 +102,14 @@ class Folder:
         return (KeyframePicture(row, self.path) for row in store.read_rows(self.path / store.KEYFRAMES, Keyframe))
 
     def rows_in_order(self) -> Iterator[tuple[KeyframePicture, Description]]:
-        """The keyframes with their descriptions, one by one."""
+        """The keyframes with the descriptions that are made as now, one by one."""
         self._merge()
         rows = store.read_rows(self.path / store.DESCRIPTIONS, Description)
         row = next(rows, None)
         for item in self.items():
             if row is not None and row.keyframe_id == item.id:
-                yield item, row
+                if how_of(row) == self.how:
+                    yield item, row
                 row = next(rows, None)
 
     def steps(self, advance: Callable[[], None], over: Callable[[], Awaitable[None]], *, with_known: bool) -> Iterator[Step]:
