@@ -12,7 +12,7 @@ import pytest
 
 import vip.video.opened
 import vip.video.reader
-from tests.media import Clips, SpyDecoder
+from tests.media import Clips, SpyDecoder, usual_priority
 
 # Nothing in the tests, nor in the commands that they start, asks a model hub; what it would answer depends on the network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -38,6 +38,13 @@ def _caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Iterator[Path]
 def _own_cache(_caches: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache folder for this test and the commands that it starts: no answer comes from another test, or from the user's runs."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(next(_caches)))
+
+
+@pytest.fixture(autouse=True)
+def _own_priority() -> Iterator[None]:
+    """What writes AV1, as the benchmarks' mixes do too, leaves the tests after it their priority."""
+    with usual_priority():
+        yield
 
 
 @pytest.fixture(scope="session")
