@@ -141,7 +141,6 @@ def test_rows_that_were_paid_for_survive_a_kill(extracted: Path, tmp_path: Path)
         assert vip(tmp_path, "caption", "sample.vip", **variables).code == 0
         assert len(server.chats) - before <= 1  # what was on its way; the answer of the third row was kept before the row was written
         assert server.stats().answered == 4
-        assert server.stats().most_answered == 1
         chats = len(server.chats)
         shutil.copytree(extracted, tmp_path / "copy.vip")
         assert vip(tmp_path, "caption", "copy.vip", XDG_CACHE_HOME=str(tmp_path / "another"), **variables).code == 0

@@ -37,7 +37,7 @@ class Folder:
         self.path, self.how, self.detector = path, how, detector
         self.early = failures
         self.manifest: Manifest | None = store.load_run(path).manifest
-        self.keyframes = sum(1 for _ in store.read_rows(path / store.KEYFRAMES, Keyframe))
+        self.keyframes = store.count_rows(path / store.KEYFRAMES)
         self.described = self.had = len(self._done())
         self.had_journal = (path / store.JOURNAL).exists()
         self.changed = False

@@ -11,6 +11,7 @@ import base64
 import importlib
 import json
 import re
+import ssl
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -119,7 +120,7 @@ class OpenAIEngine:
         """One of several in turn: each looks through all its connections at every request."""
         self._asked += 1
         if len(self._clients) < min(CLIENTS, self._asked):
-            http = openai.DefaultAsyncHttpxClient(event_hooks={"response": [self._note_limits]}, verify=_certificates())
+            http = openai.DefaultAsyncHttpxClient(event_hooks={"response": [self._note_limits]}, verify=_trusted(self._server.base_url))
             self._clients.append(openai.AsyncOpenAI(**self._settings, http_client=http))
         return self._clients[self._asked % len(self._clients)]
 
@@ -271,6 +272,11 @@ class OpenAIEngine:
 
 
 _NAME_IT = "Name one with --engine openai:MODEL, and check the address: it usually ends in /v1."
+
+
+def _trusted(address: str) -> ssl.SSLContext:
+    """Whose certificates are believed: nobody's where none is needed, so that an address without TLS leads to none with it."""
+    return _certificates() if address.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 @cache
