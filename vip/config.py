@@ -64,6 +64,12 @@ def _sentence(value: str) -> str:
     return value
 
 
+def _topic(value: str) -> str:
+    if not value.strip():
+        raise ValueError("it is empty; write what the video is about, or leave it out")
+    return value
+
+
 def _language(value: str) -> str:
     name = LANGUAGES.get(value.strip().lower(), value.strip())
     if not name or len(name) > 40 or not all(letter.isalpha() or letter in " -()" for letter in name):
@@ -150,7 +156,9 @@ class CaptionSettings(ModelSettings):
     base_url: str | None = Field(default=None, description="Address of an OpenAI-compatible server.")
     key_file: Path | None = Field(default=None, description="File with the API key that only its owner may read.")
     recipe: Literal["direct", "paper"] = Field(default="direct", description="One question a keyframe, or the three of the paper.")
-    topic: Sentence | None = Field(default=None, description="What the video is about; what it lets one expect goes into the questions.")
+    topic: Annotated[str, AfterValidator(_topic)] | None = Field(
+        default=None, description="What the video is about; what it lets one expect goes into the questions."
+    )
     prompts: Path | None = Field(default=None, description="Folder with prompts of your own.")
     context: int = Field(default=0, ge=0, le=100, description="How many captions of the keyframes before go into the question.")
     language: Language = Field(default="English", description="Language of the descriptions: a name or a code, such as German or de.")

@@ -36,12 +36,6 @@ PLAIN = Request("describe", "Describe it.", FACTS, (PICTURE,), max_tokens=100)
 STRUCTURED = Request("structure", "Structure it.", FACTS, schema=Famous.model_json_schema(), max_tokens=100)
 
 
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def official(monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
     """A server that passes for api.openai.com."""
