@@ -12,6 +12,8 @@ the current folder; its tables are named like the commands:
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -176,7 +178,61 @@ class CaptionSettings(ModelSettings):
     request_timeout: Time = Field(default=120.0, gt=0, exclude=True, description="Give a request up after this time: seconds or hh:mm:ss.")
 
 
-COMMANDS: dict[str, type[Settings]] = {"extract": ExtractSettings, "caption": CaptionSettings}
+def _bytes(value: Any) -> Any:
+    """Bytes from `50GB`, `800M` (thousands, as disks are sold) or a number."""
+    if not isinstance(value, str):
+        return value
+    given = SIZE.fullmatch(value)
+    if not given:
+        raise ValueError("write bytes such as 50GB or 800M")
+    return round(float(given[1]) * 1000 ** " kmgt".index(given[2].lower() or " "))
+
+
+def _words(value: Any) -> Any:
+    return shlex.split(value) if isinstance(value, str) else value
+
+
+SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", re.IGNORECASE)
+Bytes = Annotated[int, BeforeValidator(_bytes), Field(gt=0)]
+
+
+class BatchSettings(Settings):
+    """What becomes of a list of videos, beside how each is extracted and described."""
+
+    caption: bool = Field(default=False, description="Describe the keyframes too.")
+    shards: Literal["parquet", "webdataset"] = Field(default="parquet", description="Format of the shards.")
+    shard_size: Bytes = Field(default=256_000_000, exclude=True, description="Size of a shard, about: 256MB.")
+    weights: Path | None = Field(default=None, description="TOML file with a weight for each vertical, instead of vip's own.")
+    vocabulary: Path | None = Field(
+        default=None, description="vocabulary.csv of YouTube-8M: names, verticals and descriptions of its labels."
+    )
+    sample: Annotated[int, Field(ge=1)] | None = Field(default=None, description="Take so many of the videos, by weight.")
+    seed: int = Field(default=0, description="Of the choice by weight.")
+    min_length: Time | None = Field(default=None, gt=0, description="Leave shorter videos out: seconds or hh:mm:ss.")
+    max_length: Time | None = Field(default=None, gt=0, description="Leave longer videos out: seconds or hh:mm:ss.")
+    audio: bool = Field(default=False, description="Fetch the sound too.")
+    public_only: bool = Field(default=False, description="Refuse local paths, and addresses of the private network.")
+
+    runner: Literal["local", "ray"] = Field(default="local", exclude=True, description="Processes of this machine, or a Ray cluster.")
+    ray_address: str | None = Field(default=None, exclude=True, description="Address of a Ray cluster; without it one is started here.")
+    workers: Annotated[int, Field(ge=1, le=10_000)] | None = Field(default=None, exclude=True, description="Videos worked on at once.")
+    per_host: Annotated[int, Field(ge=1)] = Field(default=2, exclude=True, description="Downloads at once from one host.")
+    download_timeout: Time = Field(default=1800.0, gt=0, exclude=True, description="Give a download up: seconds or hh:mm:ss.")
+    retry_wait: Time = Field(default=30.0, gt=0, exclude=True, description="Before the second try of what failed; longer each time.")
+    sleep: Time = Field(default=1.0, ge=0, exclude=True, description="Seconds between two requests of one download slot to a host.")
+    rate_limit: Bytes | None = Field(default=None, exclude=True, description="Bytes a second of one download, such as 4M.")
+    cookies: Path | None = Field(default=None, exclude=True, description="File with cookies in Netscape's format.")
+    proxy: str | None = Field(default=None, exclude=True, description="Proxy for downloads: http://… or socks5://….")
+    ytdlp_opts: Annotated[tuple[str, ...], BeforeValidator(_words)] = Field(
+        default=(), exclude=True, description="More options for yt-dlp, as on its command line."
+    )
+    keep_videos: Path | None = Field(default=None, exclude=True, description="Keep what was downloaded in this folder.")
+    disk_budget: Bytes = Field(default=20_000_000_000, exclude=True, description="Downloaded videos that lie around on a machine: 50GB.")
+    youtube8m_base_url: str = Field(default="http://data.yt8m.org/2/j/i", exclude=True, description="Where YouTube-8M's ids are looked up.")
+    video_base_url: str = Field(default="https://www.youtube.com", exclude=True, description="Where YouTube ids are watched.")
+
+
+COMMANDS: dict[str, type[Settings]] = {"extract": ExtractSettings, "caption": CaptionSettings, "batch": BatchSettings}
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
 

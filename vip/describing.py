@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -155,16 +155,20 @@ class _Job:
     def todo(self) -> int:
         return sum(folder.todo for folder in self.folders)
 
-    def cost(self) -> Estimate:
+    def cost(self, keyframes: int | None = None) -> Estimate:
         sample = [(item, folder.detector) for folder in self.folders for item in islice(folder.items(), SAMPLE)]
-        return estimate(self.made.describer, sample[:: max(1, len(sample) // SAMPLE)], self.todo, batch=self.batch)
+        return estimate(self.made.describer, sample[:: max(1, len(sample) // SAMPLE)], keyframes or self.todo, batch=self.batch)
 
-    def tell_cost(self) -> None:
-        """What is to be expected, and the ceiling; nothing where nothing is paid for."""
+    def tell_cost(self, keyframes: int | None = None) -> None:
+        """What is to be expected, and the ceiling; nothing where nothing is paid for.
+
+        Args:
+            keyframes: how many there will be; None for those that are here.
+        """
         paid = [room for room in self.made.describer.rooms if getattr(room.engine, "address", None)]
         if not self.todo or not paid:
             return
-        self.expected, ledger = self.cost(), self.made.ledger
+        self.expected, ledger = self.cost(keyframes), self.made.ledger
         unknown = [room.engine.name for room in paid if room.price is None]
         if unknown:
             ceiling = f"the price of {unknown[0]} is unknown, so no ceiling in dollars can be kept"
@@ -196,6 +200,14 @@ class _Job:
             self.observer.note(f"Used {spent}.")
 
     async def describe(self) -> None:
+        """Describe all there is, and leave."""
+        try:
+            await self.work()
+        finally:
+            for room in self.made.describer.rooms:
+                await room.close()
+
+    async def work(self) -> None:
         try:
             if self.batch:
                 await self._in_rounds()
@@ -207,8 +219,6 @@ class _Job:
                     with suppress(StoreError):  # what went wrong before is to be told
                         self._note(folder)
                 folder.close()
-            for room in self.made.describer.rooms:
-                await room.close()
 
     async def _round(self) -> None:
         """Describe what can be described now."""
@@ -281,6 +291,72 @@ class _Job:
         if count >= of:
             raise ReplyError(f"None of {of} keyframes could be described: {failed[0].failures[0].message} {where}")
         raise SomeFailedError(f"{count} of {of} keyframes could not be described; {where}")
+
+
+class Captioner:
+    """Describes run folders as they come, many at once: all through the same engines, within their limits and one ceiling.
+
+    Args:
+        ledger: what was spent before counts towards the ceiling.
+
+    Raises:
+        UsageError, BackendError, EngineError, StoreError: as for `caption`.
+    """
+
+    def __init__(self, settings: CaptionSettings, observer: Observer, ledger: Ledger) -> None:
+        self._settings, self._observer = settings, observer
+        self._made = make(settings, os.environ, ledger)
+        for note in self._made.notes:
+            observer.note(note)
+        for room in self._made.describer.rooms:
+            room.pace.tell = observer.note
+        self._verifier = _verifier(settings, self._made, observer) if settings.verify else None
+
+    @property
+    def width(self) -> int:
+        """How many keyframes find something to do at once."""
+        return Work(self._made.describer).width
+
+    def cost(self, folder: Path, keyframes: int) -> str:
+        """What so many keyframes like those of a folder will cost, and the ceiling, in words; "" where nothing is paid for."""
+        told: list[str] = []
+        job = self._job(folder, None, _Notes(told))
+        job.tell_cost(keyframes)
+        return "".join(told)
+
+    async def caption(self, folder: Path, topic: str | None) -> Spent:
+        """Describe a run folder; its failures.jsonl names what could not be described.
+
+        Returns:
+            What that took.
+
+        Raises:
+            EngineError: the engine cannot be asked, or the money is spent.
+        """
+        job = self._job(folder, topic, Silent())
+        await job.work()
+        return job.folders[0].spent
+
+    def _job(self, folder: Path, topic: str | None, observer: Observer) -> _Job:
+        describer = self._made.describer
+        settings = self._settings.model_copy(update={"topic": topic or self._settings.topic})
+        made = replace(self._made, describer=replace(describer, manner=replace(describer.manner, topic=settings.topic)))
+        return _Job(made, [_folder(Run(folder), settings, made, observer)], settings, observer, self._verifier)
+
+    async def close(self) -> None:
+        for room in self._made.describer.rooms:
+            await room.close()
+        self._made.close()
+
+
+class _Notes(Silent):
+    """Keeps the notes."""
+
+    def __init__(self, told: list[str]) -> None:
+        self._told = told
+
+    def note(self, text: str) -> None:
+        self._told.append(text)
 
 
 def made_with(settings: CaptionSettings, made: Made) -> dict[str, Any]:

@@ -3,6 +3,7 @@
     VipError
     ├── UsageError        2  a bad option, a misspelt setting, a run folder of other settings
     ├── InputError        3  a file that is missing, unreadable, or shows nothing
+    │   └── GivenUpError     one that FFmpeg crashed on, or that took too long
     ├── BackendError      4  a backend that is unknown, not installed, or lacks weights or device
     ├── EngineError       5  the model's server: authentication, rate limit, time-out, gone; a budget that is spent
     │   ├── BusyError        one try that failed for a reason that may pass
@@ -38,6 +39,21 @@ class InputError(VipError):
     """The video or the folder of pictures is missing, unreadable, or holds no usable frame."""
 
     exit_code = 3
+
+
+class GivenUpError(InputError):
+    """A video on which FFmpeg crashed or hung, or whose time was over.
+
+    Args:
+        kind: `timeout`: the time limit was reached; `stalled`: one call did not come back; `crash`: its process ended without a word.
+    """
+
+    def __init__(self, message: str, kind: Literal["timeout", "stalled", "crash"]) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (str(self), self.kind)
 
 
 class BackendError(VipError):

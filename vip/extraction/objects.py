@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -10,6 +9,7 @@ from dataclasses import replace
 import cv2
 import numpy as np
 
+from vip.cores import cores
 from vip.extraction.scan import Look
 from vip.protocols import Detector, Where
 from vip.records import Detection, Image
@@ -34,7 +34,7 @@ def seek(looks: Sequence[Look], wanted: Collection[int], detector: Detector, *, 
         return [None if rows is None else tuple(rows) for rows in found]
 
     batches = [todo[start : start + size] for start in range(0, len(todo), size)]
-    threads = 1 if hasattr(detector, "device") else os.cpu_count() or 1  # a model has threads of its own
+    threads = 1 if hasattr(detector, "device") else cores()  # a model has threads of its own
     with ThreadPoolExecutor(threads) as pool:
         found = [rows for batch in pool.map(searched, batches) for rows in batch]
     rows_of = dict(zip(todo, found, strict=True))

@@ -6,7 +6,6 @@ works on what they have done; the result does not depend on how many there are, 
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +20,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from vip.cores import cores as core_count
+from vip.cores import limited
 from vip.extraction.calm import Calm
 from vip.extraction.quality import WORKING_SIDE_PX, Measured, measure, shows_nothing
 from vip.protocols import Detector, Embedder, PictureKeeper
@@ -162,7 +163,7 @@ def scan(
 
 def _beside(frames: Iterator[Frame], looker: Looker) -> Iterator[Look]:
     """The looks at the frames, made in threads of their own while the next frames are decoded."""
-    cores = os.cpu_count() or 1
+    cores = core_count()
     with ThreadPoolExecutor(cores) as pool:
         pending: deque[Future[Look]] = deque()
         for frame in frames:
@@ -187,7 +188,7 @@ def in_parallel(
     does not grow with their number. With fewer GOPs than cores the decoder itself works with threads.
     """
     groups = video.groups(pts) if not video.index.by_decoding else [list(pts)]
-    cores = os.cpu_count() or 1
+    cores = core_count()
     workers = min(cores, len(groups) or 1)
     stop = Event()
     readers: SimpleQueue[Reader | None] = SimpleQueue()
@@ -197,7 +198,7 @@ def in_parallel(
     def run(batch: Sequence[int], results: Queue[ResultT | None]) -> None:
         reader = readers.get()
         try:
-            reader = reader or video.reopen(threads=1 if many else 0)
+            reader = reader or video.reopen(threads=1 if many else cores if limited() else 0)
             for result in work(reader, batch):
                 if not _put(results, result, stop):
                     break

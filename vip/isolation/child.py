@@ -91,7 +91,7 @@ def run(work: Work, subject: object, parent: int, pipe: IO[bytes]) -> NoReturn:
     """
     code = NOT_TOLD
     try:
-        _die_with(parent)
+        die_with(parent)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
         signal.signal(signal.SIGTERM, _interrupt)
         if hasattr(signal, "pthread_sigmask"):
@@ -157,7 +157,7 @@ def _beat(messenger: Messenger) -> None:
             os._exit(NOT_TOLD)
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """On Linux at once; elsewhere the next beat finds nobody who listens. Where memory runs out, this process goes first."""
     if sys.platform != "linux":
         return

@@ -25,7 +25,7 @@ from typing import IO, Any, Protocol, cast
 
 import cv2
 
-from vip.errors import InputError
+from vip.errors import GivenUpError
 from vip.isolation import child
 from vip.isolation.child import BEAT_S, Work
 from vip.protocols import Observer
@@ -57,7 +57,7 @@ def apart(work: Work, subject: object, observer: Observer, *, timeout_s: float |
         fork: fork where that is safe. What was changed in this process (by tests, by plugins) then holds in the child too.
 
     Raises:
-        InputError: the time was over, FFmpeg hung or crashed, or memory ran out.
+        GivenUpError: the time was over, FFmpeg hung or crashed, or memory ran out.
         Exception: what the work raised.
     """
     deadline = time.monotonic() + timeout_s if timeout_s is not None else None
@@ -68,14 +68,15 @@ def apart(work: Work, subject: object, observer: Observer, *, timeout_s: float |
     if how == "failed":
         raise why[0]
     if how == "late":
-        raise InputError(
+        raise GivenUpError(
             f"{subject}: not finished within its time limit of {timeout_s:g} s. Run the same command again with a longer --timeout;"
-            " what is written by now is used."
+            " what is written by now is used.",
+            "timeout",
         )
     if how == "stalled":
-        raise InputError(f"{subject}: FFmpeg was given up after {why[0]:g} s in which it did not come back. {_repaired(subject)}")
+        raise GivenUpError(f"{subject}: FFmpeg was given up after {why[0]:g} s in which it did not come back. {_repaired(subject)}", how)
     if how == "ended":
-        raise InputError(f"{subject}: {_death(process.poll(), subject)}")
+        raise GivenUpError(f"{subject}: {_death(process.poll(), subject)}", "crash")
 
 
 def _death(code: int | None, subject: object) -> str:

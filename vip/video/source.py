@@ -38,9 +38,10 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class FileSource:
-    """A local file."""
+    """A local file. `called`: what its run folder and keyframes are named after, where that is not its name."""
 
     path: Path
+    called: str | None = None
 
     @property
     def name(self) -> str:
@@ -49,7 +50,7 @@ class FileSource:
     @property
     def stem(self) -> str:
         """What the run folder and the ids of keyframes are named after."""
-        return self.path.stem
+        return self.called or self.path.stem
 
     @property
     def location(self) -> str:

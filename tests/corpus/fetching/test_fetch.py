@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.corpus.fetching.conftest import Fetch
+from tests.corpus.video_host import Answer, VideoHost
+from vip.config import BatchSettings
+from vip.corpus.fetching import fetch
+from vip.corpus.fetching.ytdlp import held
+from vip.corpus.items import Item, ItemError
+
+Refused = Callable[..., ItemError]
+VTT = b"WEBVTT\n\n00:00.000 --> 00:01.000\nHello\n"
+
+
+def page(*bodies: str, title: str = "A page") -> str:
+    return f"<!DOCTYPE html><html><head><title>{title}</title></head><body>{''.join(bodies)}</body></html>"
+
+
+def video(source: str) -> str:
+    return f'<video src="{source}"></video>'
+
+
+# ---------------------------------------------------------------- what comes
+
+
+def test_an_address_of_a_file_is_fetched_as_it_is(host: VideoHost, fetched: Fetch, folder: Path, mp4: bytes) -> None:
+    got = fetched(host.put("/good.mp4", mp4, "video/mp4"))
+    assert got.path == folder / "KEY.mp4"
+    assert got.path.read_bytes() == mp4
+    assert got.is_ours
+    assert got.youtube_id is None
+    assert sorted(folder.iterdir()) == [got.path]
+
+
+def test_webm_stays_webm(host: VideoHost, fetched: Fetch, webm: bytes) -> None:
+    got = fetched(host.put("/good.webm", webm, "video/webm"))
+    assert (got.path.name, got.path.read_bytes()) == ("KEY.webm", webm)
+
+
+def test_a_file_that_says_it_is_bytes_is_fetched_too(host: VideoHost, fetched: Fetch, mp4: bytes) -> None:
+    assert fetched(host.put("/download?id=7", mp4, "application/octet-stream")).path.read_bytes() == mp4
+
+
+def test_the_video_of_a_page_is_found(host: VideoHost, fetched: Fetch, mp4: bytes) -> None:
+    host.put("/v.mp4", mp4, "video/mp4")
+    got = fetched(host.put("/page", page(video("/v.mp4"), title="Frisbee")))
+    assert (got.path.read_bytes(), got.title) == (mp4, "Frisbee (1)")
+    assert got.info["webpage_url"] == f"{host.address}/page"
+
+
+def test_a_youtube_id_is_watched_at_the_base_address(host: VideoHost, fetched: Fetch, mp4: bytes) -> None:
+    host.put("/watch?v=dQw4w9WgXcQ", mp4, "video/mp4")
+    got = fetched("dQw4w9WgXcQ", "youtube")
+    assert (got.youtube_id, got.path.read_bytes()) == ("dQw4w9WgXcQ", mp4)
+
+
+def test_an_id_of_youtube_8m_is_looked_up_and_watched(host: VideoHost, fetched: Fetch, mp4: bytes) -> None:
+    host.put("/2/j/i/AB/ABCD.js", 'i("ABCD","dQw4w9WgXcQ");', "application/javascript")
+    host.put("/watch?v=dQw4w9WgXcQ", mp4, "video/mp4")
+    assert fetched("ABCD", "youtube8m").youtube_id == "dQw4w9WgXcQ"
+
+
+def test_of_several_sizes_the_largest_up_to_720_lines_without_sound_is_taken(host: VideoHost, fetched: Fetch, mp4: bytes) -> None:
+    ways = [("360", "avc1,mp4a"), ("720", "avc1,mp4a"), ("720", "avc1"), ("1080", "avc1"), ("2160", "avc1")]
+    lines = [
+        f'#EXT-X-STREAM-INF:BANDWIDTH={height}000,RESOLUTION={int(height) * 16 // 9}x{height},CODECS="{codecs}"\n/{number}.m3u8'
+        for number, (height, codecs) in enumerate(ways)
+    ]
+    for number in range(len(ways)):
+        host.put(f"/{number}.m3u8", f"#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\n/{number}.ts\n#EXT-X-ENDLIST\n", "application/x-mpegurl")
+        host.put(f"/{number}.ts", b"G" + bytes([number]) * 2000, "video/mp2t")
+    got = fetched(host.put("/all.m3u8", "#EXTM3U\n" + "\n".join(lines), "application/x-mpegurl"))
+    assert got.path.read_bytes()[1] == 2
+
+
+def test_subtitles_of_the_language_and_in_english_are_kept(host: VideoHost, fetched: Fetch, folder: Path) -> None:
+    tracks = [f'#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="s",NAME="{name}",LANGUAGE="{name}",URI="/{name}.m3u8"' for name in ("de", "en", "fr")]
+    host.put("/v.m3u8", "#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\n/v.ts\n#EXT-X-ENDLIST\n", "application/x-mpegurl")
+    host.put("/v.ts", b"G" + bytes(2000), "video/mp2t")
+    for name in ("de", "en", "fr"):
+        host.put(f"/{name}.m3u8", f"#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\n/{name}.vtt\n#EXT-X-ENDLIST\n", "application/x-mpegurl")
+        host.put(f"/{name}.vtt", VTT, "text/vtt")
+    whole = "\n".join(["#EXTM3U", *tracks, '#EXT-X-STREAM-INF:BANDWIDTH=1,SUBTITLES="s",RESOLUTION=160x90', "/v.m3u8"])
+    got = fetched(host.put("/all.m3u8", whole, "application/x-mpegurl"))
+    assert got.subtitles == {"en": folder / "KEY.en.vtt"}
+    assert b"Hello" in got.subtitles["en"].read_bytes()
+
+
+def test_subtitles_that_cannot_be_had_cost_no_video(host: VideoHost, fetched: Fetch, mp4: bytes) -> None:
+    host.put("/v.mp4", mp4, "video/mp4")
+    host.put("/en.vtt", "<html>gone", status=429)
+    body = '<video><source src="/v.mp4" type="video/mp4"><track kind="subtitles" srclang="en" src="/en.vtt"></video>'
+    got = fetched(host.put("/page", page(body)))
+    assert (got.path.read_bytes(), got.subtitles) == (mp4, {})
+    assert "/en.vtt" in host.asked
+
+
+def test_a_local_file_stays_where_it_is(fetched: Fetch, folder: Path, tmp_path: Path, mp4: bytes) -> None:
+    mine = tmp_path / "mine.mp4"
+    mine.write_bytes(mp4)
+    got = fetched(str(mine), "file")
+    assert (got.path, got.is_ours) == (mine, False)
+    assert not list(folder.iterdir())
+
+
+def test_nothing_is_printed_or_logged(host: VideoHost, fetched: Fetch, refused: Refused, mp4: bytes, capfd: Any, caplog: Any) -> None:
+    caplog.set_level(logging.WARNING)
+    fetched(host.put("/download", mp4, "application/octet-stream"))
+    refused(host.put("/gone.mp4", status=500))
+    refused(host.put("/page", page("nothing")))
+    assert capfd.readouterr() == ("", "")
+    assert not caplog.records
+
+
+def test_many_fetches_share_one_yt_dlp(host: VideoHost, fetched: Fetch, folder: Path, mp4: bytes) -> None:
+    address = host.put("/good.mp4", mp4, "video/mp4")
+    fetched(address)
+    settings = BatchSettings(sleep=0)
+    one = held(settings)
+    for _ in range(3):
+        fetch(Item("KEY", "address", address, ""), settings, folder, room_bytes=10**8)
+    assert held(BatchSettings(sleep=0)) is one
+    assert held(BatchSettings(sleep=1)) is not one
+
+
+# ---------------------------------------------------------------- what does not
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(401, "private"), (403, "private"), (404, "missing"), (410, "deleted"), (429, "rate_limit"), (451, "geo"), (500, "network"), (503, "network")],
+)
+def test_what_a_status_says(host: VideoHost, refused: Refused, status: int, kind: str) -> None:
+    assert refused(host.put("/v.mp4", "no", status=status)).kind == kind
+
+
+def test_a_server_that_names_a_time_is_waited_for(host: VideoHost, refused: Refused) -> None:
+    busy = refused(host.put("/v.mp4", "later", status=429, headers={"Retry-After": "120"}))
+    assert (busy.kind, busy.retry_after_s) == ("rate_limit", 120.0)
+    down = refused(host.put("/w.mp4", "later", status=503, headers={"Retry-After": "7"}))
+    assert (down.kind, down.retry_after_s) == ("rate_limit", 7.0)
+
+
+@pytest.mark.parametrize("way", ["reset", "short", "hang", "mute"])
+def test_a_connection_that_is_lost_may_work_later(host: VideoHost, refused: Refused, mp4: bytes, way: Any) -> None:
+    assert refused(host.put("/v.mp4", mp4, "video/mp4", way=way)).kind == "network"
+
+
+def test_a_connection_that_is_lost_once_is_taken_up_again(host: VideoHost, fetched: Fetch, mp4: bytes) -> None:
+    good, cut = Answer(mp4, "video/mp4"), Answer(mp4, "video/mp4", way="reset")
+    host.answers["/v.mp4"] = [good, cut, good]
+    assert fetched(f"{host.address}/v.mp4").path.read_bytes() == mp4
+
+
+def test_a_server_that_is_not_there_may_be_there_later(refused: Refused) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    assert refused(f"http://127.0.0.1:{port}/v.mp4").kind == "network"
+
+
+def test_a_name_that_is_not_found_may_be_found_later(refused: Refused) -> None:
+    assert refused("http://no-such-host.invalid/v.mp4").kind == "network"
+
+
+def test_a_video_that_never_ends_is_stopped_where_the_room_ends(host: VideoHost, refused: Refused, mp4: bytes) -> None:
+    endless = refused(host.put("/v.mp4", mp4, "video/mp4", way="endless"), room_bytes=3_000_000)
+    assert endless.kind == "too_large"
+    assert "room for 3 MB" in str(endless)
+
+
+def test_a_video_that_says_it_is_too_large_is_not_loaded(host: VideoHost, refused: Refused) -> None:
+    assert refused(host.put("/v.mp4", bytes(20_000_000), "video/mp4"), room_bytes=1_000_000).kind == "too_large"
+    assert host.sent_bytes < 15_000_000
+
+
+def test_a_page_that_never_ends_is_not_held_in_memory(host: VideoHost, refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.corpus.fetching.ytdlp.PAGE_BYTES", 2**20)
+    assert refused(host.put("/page", page(), way="endless")).kind == "network"
+    assert host.sent_bytes < 50 * 2**20
+
+
+def test_a_page_in_the_place_of_a_video_is_no_video(host: VideoHost, refused: Refused) -> None:
+    assert refused(host.put("/v.mp4", page("It was deleted."))).kind == "no_video"
+    assert refused(host.put("/w.mp4", page("It was deleted."), "video/mp4")).kind == "no_video"
+
+
+def test_a_playlist_of_local_files_is_no_video(host: VideoHost, refused: Refused) -> None:
+    assert refused(host.put("/v.mp4", "#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n", "video/mp4")).kind == "no_video"
+    assert refused(host.put("/v.m3u8", "#EXTM3U\n#EXTINF:1,\nfile:///etc/hostname\n#EXT-X-ENDLIST\n", "application/x-mpegurl")).kind == "no_video"
+
+
+def test_a_page_with_several_videos_is_no_video(host: VideoHost, refused: Refused) -> None:
+    several = refused(host.put("/page", page(video("/a.mp4"), video("/b.mp4"))))
+    assert several.kind == "no_video"
+    assert "list of videos" in str(several)
+
+
+def test_sound_alone_is_no_video(host: VideoHost, refused: Refused) -> None:
+    assert refused(host.put("/a.mp3", b"ID3" + bytes(3000), "audio/mpeg")).kind == "no_video"
+
+
+def test_a_live_stream_is_no_video(host: VideoHost, refused: Refused) -> None:
+    live = "#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXT-X-MEDIA-SEQUENCE:7\n#EXTINF:6,\n/7.ts\n"
+    assert refused(host.put("/live.m3u8", live, "application/x-mpegurl")).kind == "no_video"
+
+
+@pytest.mark.parametrize("target", ["file:///etc/passwd", "/v.mp4"])
+def test_a_redirect_to_a_file_or_in_a_circle_is_not_followed(host: VideoHost, refused: Refused, target: str) -> None:
+    assert refused(host.put("/v.mp4", status=302, headers={"Location": target})).kind == "no_video"
+
+
+def test_a_file_that_a_page_names_is_not_read(host: VideoHost, refused: Refused) -> None:
+    named = refused(host.put("/page", page(video("file:///etc/passwd"))))
+    assert named.kind == "no_video"
+    assert "--enable-file-urls" not in str(named)
+
+
+@pytest.mark.parametrize("source", ["file:///etc/passwd", "ytsearch:cats", "-o evil", "../../x", "http://", "http://[", "data:text/html,x"])
+def test_what_is_no_address_of_the_web_is_a_bad_row(refused: Refused, source: str) -> None:
+    assert refused(source).kind == "bad_row"
+
+
+def test_names_that_climb_out_stay_in_the_folder(host: VideoHost, fetched: Fetch, folder: Path, mp4: bytes) -> None:
+    host.put("/..%2f..%2fv.sh", mp4, "video/mp4", headers={"Content-Disposition": 'attachment; filename="../../evil.mp4"'})
+    title = "../../../etc/x\n\n\x1b[31mred"
+    got = fetched(host.put("/page", page(video("/..%2f..%2fv.sh"), title=title)))
+    assert got.path.parent == folder
+    assert sorted(folder.iterdir()) == [got.path]
+    assert got.title is not None
+    assert "\n" not in got.title
+
+
+def test_lengths_are_judged_before_the_download(host: VideoHost, refused: Refused, fetched: Fetch, mp4: bytes) -> None:
+    host.put("/v.mp4", mp4, "video/mp4")
+    seconds = '<script type="application/ld+json">{"@context":"https://schema.org","@type":"VideoObject","name":"x","contentUrl":"%s/v.mp4","duration":"PT10M"}</script>'
+    address = host.put("/page", page(seconds % host.address))
+    assert refused(address, max_length=60).kind == "too_long"
+    assert refused(address, min_length=3600).kind == "too_short"
+    assert host.asked.count("/v.mp4") == 2  # a look at what it is, each time
+    assert fetched(address, min_length=60, max_length=3600).duration_s == 600
+
+
+def test_a_disk_that_is_full_is_no_fault_of_the_video(host: VideoHost, refused: Refused, mp4: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    assert refused(host.put("/v.mp4", mp4, "video/mp4")).kind == "disk"
+
+
+def test_a_local_file_that_is_missing_or_none(refused: Refused, tmp_path: Path) -> None:
+    assert refused(str(tmp_path / "none.mp4"), "file").kind == "missing"
+    assert refused(str(tmp_path), "file").kind == "unreadable"

@@ -1,0 +1,71 @@
+"""READ FIRST: a batch from its list to its shards.
+
+    read the lists ▸ choose ▸ state                                                          reading, choosing, state
+    state ▸ queue ▸ crew: fetch ▸ extract ▸ part ▸ (captions) ▸ packer: shard ▸ sidecar      queue, crew, captions, packer
+
+This process decides and writes the state, and does no work itself: a video's work is done in a crew (here, or many in a Ray cluster),
+questions are asked in one process for all, shards are written in another. Any of them may be killed at any moment. What is in the
+state is on the disk: a part before its item counts as done, a shard and then its sidecar before its items count as in a shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from vip import store
+from vip.corpus.beginning import begin
+from vip.corpus.choices import Choices
+from vip.corpus.crew import Hands, crew_here
+from vip.corpus.driver import Driver
+from vip.corpus.home import home_of, locked
+from vip.corpus.state import State
+from vip.corpus.status import Status
+from vip.protocols import Observer, Silent
+
+
+def batch(
+    lists: Sequence[str],
+    out: str,
+    choices: Choices | None = None,
+    *,
+    retry: str | None = None,
+    observer: Observer | None = None,
+    hands: Callable[[Choices, Path, bool], Hands] | None = None,
+) -> Status:
+    """Turn lists of videos into a data set; started again, it goes on where it was.
+
+    Args:
+        lists: see `vip.corpus.reading`; none to go on with what the batch has.
+        out: a folder, or an address such as `s3://bucket/corpus`.
+        retry: try again what failed: "all", or one type of failure.
+        hands: who does the work; by default as the settings say.
+
+    Returns:
+        What became of it all.
+
+    Raises:
+        UsageError: settings that do not go together, or other ones than those it was begun with.
+        InputError: a list cannot be read.
+        BackendError, EngineError, StoreError: nothing more can be done; what is done stays.
+    """
+    choices, observer, home = choices or Choices(), observer or Silent(), home_of(out)
+    with ExitStack() as stack:
+        stack.enter_context(store.leaving_no_empty(home))
+        stack.enter_context(locked(home, out))
+        state = stack.enter_context(closing(State(home)))
+        begin(state, out, lists, choices, retry, observer)
+        make = hands or hands_for
+        driver = Driver(state, out, choices, observer, lambda fetch: make(choices, home, fetch))
+        stack.callback(driver.close)
+        return driver.run()
+
+
+def hands_for(choices: Choices, home: Path, fetch: bool) -> Hands:
+    """Who does the work, as the settings say."""
+    if choices.batch.runner == "ray":
+        from vip.corpus.ray_crews import RayCrews
+
+        return RayCrews(choices, home, fetch=fetch)
+    return crew_here(choices, home, fetch=fetch)

@@ -1,0 +1,105 @@
+"""What comes before the work: the lists are read, items chosen, and what lies in the output already is taken into account.
+
+In: lists and settings. Out: a state in which what is to be done waits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from vip.corpus.choices import Choices
+from vip.corpus.choosing import Tally, draw, is_kept, load_weights
+from vip.corpus.items import BadRow
+from vip.corpus.reading import read_items
+from vip.corpus.rows import shown
+from vip.corpus.shards import read_shards
+from vip.corpus.state import Drawn, State
+from vip.corpus.storage import join, write_whole
+from vip.corpus.vocabulary import load_vocabulary
+from vip.errors import InputError, UsageError
+from vip.protocols import Observer
+
+DISTRIBUTION = "distribution.json"
+TOLD_FROM = 100_000  # rows
+
+
+def begin(state: State, out: str, lists: Sequence[str], choices: Choices, retry: str | None, observer: Observer) -> None:
+    """Bring the state to where the work begins.
+
+    Raises:
+        UsageError: the batch was begun with other settings, or there is nothing to do.
+        InputError: a list cannot be read.
+    """
+    _same_settings(state, out, choices)
+    if lists:
+        _read(state, lists, choices, observer)
+        _choose(state, out, choices, observer)
+    elif not state.counts():
+        raise InputError(f"{shown(out)} holds no batch yet. Give a list of videos: `vip batch ids.txt -o {shown(out)}`.")
+    _take_over(state, out, observer)
+    if retry is not None:
+        count = state.retry(None if retry == "all" else retry)
+        observer.note(f"{count:,} videos that failed{'' if retry == 'all' else f' ({retry})'} are tried again.")
+    state.put("began", time.time())
+    state.commit()
+
+
+def _same_settings(state: State, out: str, choices: Choices) -> None:
+    """Refuse to mix videos that were done in two ways."""
+    wanted = settings_of(choices)
+    had = state.get("settings")
+    if had is None:
+        state.put("settings", wanted)
+        return
+    other = [f"{name} {had.get(name)}, now {value}" for name, value in wanted.items() if had.get(name) != value]
+    if other:
+        raise UsageError(f"{shown(out)} holds a batch with other settings ({'; '.join(other)}). Give the same ones, or choose another -o.")
+
+
+def settings_of(choices: Choices) -> dict[str, Any]:
+    """What the rows of the data set depend on."""
+    found = {**choices.extraction.model_dump(mode="json"), **choices.batch.model_dump(mode="json", exclude={"sample", "seed", "weights"})}
+    if choices.batch.caption:
+        found |= choices.captioning.model_dump(mode="json", exclude={"key_file", "base_url", "topic"})
+    return found
+
+
+def _read(state: State, lists: Sequence[str], choices: Choices, observer: Observer) -> None:
+    vocabulary = load_vocabulary(choices.batch.vocabulary) if choices.batch.vocabulary else None
+    weights, seed = load_weights(choices.batch.weights), choices.batch.seed
+
+    def drawn() -> Iterator[Drawn | BadRow]:
+        for row in read_items(lists, public_only=choices.batch.public_only, vocabulary=vocabulary):
+            yield row if isinstance(row, BadRow) else Drawn(row, draw(row, weights, seed), is_kept(row, weights, seed))
+
+    for count in state.add(drawn()):
+        if count >= TOLD_FROM:
+            observer.note(f"{count:,} rows are read.")
+    state.commit()
+
+
+def _choose(state: State, out: str, choices: Choices, observer: Observer) -> None:
+    tally = Tally(load_weights(choices.batch.weights))
+    state.choose(choices.batch.sample)
+    for item, is_chosen in state.each_choice():
+        tally.add(item)
+        if is_chosen:
+            tally.choose(item)
+    distribution = tally.distribution()
+    write_whole(join(out, DISTRIBUTION), (distribution.model_dump_json(indent=2) + "\n").encode())
+    observer.note(f"{distribution.chosen:,} of {distribution.videos:,} videos are chosen.")
+    if len(distribution.shares) > 1:
+        for line in distribution.lines():
+            observer.note(f"  {line}")
+
+
+def _take_over(state: State, out: str, observer: Observer) -> None:
+    """Shards that lie in the output and that this state does not know: it was lost, or began on another machine."""
+    known = state.shard_numbers()
+    for info in read_shards(out, observer.note):
+        if info.number not in known:
+            rows = [(video.key, video.counts.keyframes if video.counts else 0, video.youtube_id, video.duration_s) for video in info.videos]
+            state.take_over(info.number, rows, size_bytes=info.bytes, rows=info.rows)
+    state.commit()

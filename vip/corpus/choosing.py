@@ -1,0 +1,228 @@
+"""Which videos of a list are taken (section 3 of the paper, Figure 2): by a weight for each vertical and topic.
+
+In: items with their verticals and labels, weights.toml, `--sample` and `--seed`. Out: for each item a number to sort by, or
+whether it is kept. Both follow from the seed and the item's key alone: neither the order of the list, nor how it is split, nor
+what else is in it changes the lot of a video.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from vip.corpus.items import Item
+from vip.errors import UsageError, did_you_mean
+from vip.records import Part
+
+BUILT_IN = Path(__file__).with_name("weights.toml")
+UNKNOWN = "(Unknown)"  # YouTube-8M's own name for it; a video without a vertical counts there
+MOST = 1000.0
+VERTICALS = (
+    *(UNKNOWN, "Arts & Entertainment", "Autos & Vehicles", "Beauty & Fitness", "Books & Literature", "Business & Industrial"),
+    *("Computers & Electronics", "Finance", "Food & Drink", "Games", "Health", "Hobbies & Leisure", "Home & Garden"),
+    *("Internet & Telecom", "Jobs & Education", "Law & Government", "News", "People & Society", "Pets & Animals", "Real Estate"),
+    *("Reference", "Science", "Shopping", "Sports", "Travel"),
+)
+DEFAULT = "default"
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("write a number")
+    return value
+
+
+Weight = Annotated[float, BeforeValidator(_number), Field(ge=0, le=MOST, allow_inf_nan=False)]
+
+
+class Weights(Part):
+    """How much more or less often videos are taken.
+
+    A video counts in each of its verticals: its weight is the mean of theirs. A topic says how a video is made: a slide show of
+    football is a slide show. So the smallest weight of its topics that are named is multiplied in.
+    """
+
+    verticals: dict[str, Weight] = Field(default_factory=dict)
+    topics: dict[str, Weight] = Field(default_factory=dict)
+    """By the names of labels; upper and lower case are the same, here and in `verticals`."""
+    default_vertical: Weight = 1.0
+    default_topic: Weight = 1.0
+    """For a video none of whose topics is named."""
+
+    @model_validator(mode="after")
+    def _takes_something(self) -> Self:
+        if self.largest == 0:
+            raise ValueError("all weights are 0, so no video would be taken; give one that is larger")
+        return self
+
+    @cached_property
+    def largest(self) -> float:
+        """No video has a larger weight."""
+        vertical = max([self.verticals.get(name.casefold(), self.default_vertical) for name in VERTICALS] + [self.default_vertical])
+        return vertical * max([*self.topics.values(), self.default_topic])
+
+    def of(self, item: Item) -> float:
+        """The weight of one video."""
+        verticals = [self.verticals.get(name.casefold(), self.default_vertical) for name in item.verticals or (UNKNOWN,)]
+        topics = [weight for name in item.labels if (weight := self.topics.get(name.casefold())) is not None]
+        return sum(verticals) / len(verticals) * min(topics, default=self.default_topic)
+
+
+def load_weights(path: Path | None = None) -> Weights:
+    """The weights of a file; without one those that come with vip, which thin out what hardly moves.
+
+    Raises:
+        UsageError: it cannot be read, or says what makes no sense; named with file and key.
+    """
+    path = path or BUILT_IN
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+        raise UsageError(f"{path} is not valid TOML: {exc}.") from exc
+    except OSError as exc:
+        raise UsageError(f"{path} cannot be read: {exc.strerror}.") from exc
+    for name, table in tables.items():
+        if name not in ("verticals", "topics"):
+            raise UsageError(f'{path} has an unknown entry "{name}".{did_you_mean(name, ("verticals", "topics"))}')
+        if not isinstance(table, dict):
+            raise UsageError(f'In {path}, "{name}" must be a table: write [{name}] on a line of its own.')
+    known = {name.casefold() for name in (*VERTICALS, DEFAULT)}
+    for name in tables.get("verticals", {}):
+        if name.casefold() not in known:
+            raise UsageError(f'{path}, [verticals] has an unknown key "{name}".{did_you_mean(name, (*VERTICALS, DEFAULT))}')
+    return _checked(path, tables)
+
+
+def _checked(path: Path, tables: Mapping[str, Mapping[str, Any]]) -> Weights:
+    given: dict[str, Any] = {}
+    for table, default in (("verticals", "default_vertical"), ("topics", "default_topic")):
+        given[table] = {name.casefold(): weight for name, weight in tables.get(table, {}).items()}
+        if DEFAULT in given[table]:
+            given[default] = given[table].pop(DEFAULT)
+    try:
+        return Weights(**given)
+    except ValidationError as exc:
+        problem = exc.errors()[0]
+        message = problem["msg"].removeprefix("Value error, ")
+        if not problem["loc"]:
+            raise UsageError(f"{path}: {message}.") from exc
+        defaults: dict[str, tuple[str, ...]] = {"default_vertical": ("verticals", DEFAULT), "default_topic": ("topics", DEFAULT)}
+        table, key = defaults.get(str(problem["loc"][0]), tuple(map(str, problem["loc"][:2])))
+        raise UsageError(f"{path}, [{table}] {key} = {problem['input']!r}: {message}.") from exc
+
+
+# ---------------------------------------------------------------- the lot
+
+
+def draw(item: Item, weights: Weights, seed: int) -> float:
+    """What a sample is sorted by: the N items with the largest numbers are a sample by weight without replacement.
+
+    Efraimidis and Spirakis take u ** (1 / w) of a uniform u for each item; this is its logarithm, which does not run out of
+    digits where w is small. Of N + 1 items taken, N are those of a sample of N. -inf for a weight of 0: never taken.
+    """
+    weight = weights.of(item)
+    return math.log(_uniform(item.key, seed)) / weight if weight > 0 else -math.inf
+
+
+def is_kept(item: Item, weights: Weights, seed: int) -> bool:
+    """Whether a video stays where no number is asked for: with the probability of its weight over the largest."""
+    return 1 - _uniform(item.key, seed) < weights.of(item) / weights.largest
+
+
+def _uniform(key: str, seed: int) -> float:
+    """A number between 0 and 1, both excluded, that looks random and is the same wherever it is computed."""
+    digest = blake2b(f"{seed}:{key}".encode(), digest_size=8).digest()
+    return ((int.from_bytes(digest, "big") >> 11) + 0.5) / 2**53
+
+
+# ---------------------------------------------------------------- what came of it
+
+
+class Share(Part):
+    """One vertical in a list and in what was taken of it."""
+
+    vertical: str
+    videos: int
+    """Of the list; a video in several verticals counts in each."""
+    chosen: int
+    asked_share: float = Field(ge=0, le=1)
+    """Of the sum of the weights of all videos, counted so."""
+    chosen_share: float = Field(ge=0, le=1)
+
+
+class Distribution(Part):
+    """What was asked for, and what was taken: Figure 2 of the paper. Largest share asked for first."""
+
+    videos: int
+    chosen: int
+    shares: tuple[Share, ...]
+
+    def lines(self) -> list[str]:
+        """For people: `Sports  asked 12.3 %  chosen 12.1 %  412 of 3390`."""
+        width = max((len(one.vertical) for one in self.shares), default=0)
+        return [
+            f"{one.vertical:{width}}  asked {_percent(one.asked_share)}  chosen {_percent(one.chosen_share)}  {one.chosen} of {one.videos}"
+            for one in self.shares
+        ]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:5.1f} %"
+
+
+@dataclass(slots=True)
+class _Counted:
+    videos: int = 0
+    chosen: int = 0
+    weight: float = 0.0
+
+
+class Tally:
+    """Counts the videos of a list for their Distribution; its size is that of the verticals, not of the list."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._weights = weights
+        self._verticals: defaultdict[str, _Counted] = defaultdict(_Counted)
+        self._videos = 0
+        self._chosen = 0
+
+    def add(self, item: Item) -> None:
+        """A video of the list."""
+        weight = self._weights.of(item)
+        self._videos += 1
+        for name in item.verticals or (UNKNOWN,):
+            counted = self._verticals[name]
+            counted.videos += 1
+            counted.weight += weight
+
+    def choose(self, item: Item) -> None:
+        """A video of the list that is taken; `add` it as well."""
+        self._chosen += 1
+        for name in item.verticals or (UNKNOWN,):
+            self._verticals[name].chosen += 1
+
+    def distribution(self) -> Distribution:
+        """The shares so far; all 0 where nothing has weight."""
+        weight = math.fsum(counted.weight for counted in self._verticals.values()) or 1.0
+        chosen = sum(counted.chosen for counted in self._verticals.values()) or 1
+        shares = [
+            Share(
+                vertical=name,
+                videos=counted.videos,
+                chosen=counted.chosen,
+                asked_share=min(counted.weight / weight, 1.0),
+                chosen_share=counted.chosen / chosen,
+            )
+            for name, counted in self._verticals.items()
+        ]
+        shares.sort(key=lambda share: (-share.asked_share, share.vertical))
+        return Distribution(videos=self._videos, chosen=self._chosen, shares=tuple(shares))

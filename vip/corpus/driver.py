@@ -1,0 +1,236 @@
+"""The loop of a batch: hand items out, take up what became of them, and write that down.
+
+In: a state in which items wait. Out: the same with nothing left that waits, and shards in the output.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vip import store
+from vip.corpus.captions import Captions, Wanted
+from vip.corpus.choices import Choices
+from vip.corpus.crew import Came, Done, Event, Failed, Hands
+from vip.corpus.failures import FailuresFile
+from vip.corpus.hand import Job, part_path
+from vip.corpus.packer import Packer
+from vip.corpus.queue import Queue
+from vip.corpus.retries import Retries
+from vip.corpus.state import Entry, State
+from vip.corpus.status import Status, status_of
+from vip.protocols import Observer
+
+if TYPE_CHECKING:
+    from vip.corpus.vocabulary import Vocabulary
+
+TICK_S = 0.1  # between looks at what else has happened
+COMMIT_S = 0.5  # a killed driver forgets so much at most, and does it again
+LOSSES = 5  # of its machine, before an item counts as the cause
+UNDESCRIBED = 200  # videos that wait for captions before no more are extracted
+
+
+@dataclass(slots=True)
+class Driver:
+    """One run of a batch.
+
+    Args:
+        start: makes those who do the work, when there is some; told whether something is to be fetched.
+    """
+
+    state: State
+    out: str
+    choices: Choices
+    observer: Observer
+    start: Callable[[bool], Hands]
+    _queue: Queue = field(init=False)
+    _retries: Retries = field(init=False)
+    _packer: Packer = field(init=False)
+    _failures: FailuresFile = field(init=False)
+    _hands: Hands | None = field(init=False, default=None)
+    _captions: Captions | None = field(init=False, default=None)
+    _topics: Vocabulary | None = field(init=False, default=None)
+    _at_work: dict[int, Entry] = field(init=False, default_factory=dict)
+    _fetching: set[int] = field(init=False, default_factory=set)
+    """Items whose download takes a slot of their host."""
+    _describing: dict[int, Entry] = field(init=False, default_factory=dict)
+    _committed: float = field(init=False, default=0.0)
+    _done: int = field(init=False, default=0)
+    _failed: int = field(init=False, default=0)
+    _usd: float = field(init=False, default=0.0)
+    _advance: Callable[[], None] = field(init=False, default=lambda: None)
+
+    def __post_init__(self) -> None:
+        settings = self.choices.batch
+        self._queue = Queue(self.state, settings.per_host)
+        self._retries = Retries(self.state, self._queue, settings.retry_wait, self.observer)
+        self._packer = Packer(self.state, self.out, settings.shards, settings.shard_size)
+        self._failures = FailuresFile(self.state, self.out)
+        if settings.caption and settings.vocabulary:
+            from vip.corpus.vocabulary import load_vocabulary
+
+            self._topics = load_vocabulary(settings.vocabulary)
+
+    # ------------------------------------------------------------ the loop
+
+    def run(self) -> Status:
+        """Until nothing waits any more.
+
+        Raises:
+            VipError: nothing more can be done; the state is whole.
+        """
+        try:
+            waiting = status_of(self.state, self.out, None).waiting
+            with self.observer.track("Videos", waiting, self._told) as self._advance:
+                self._take_up()
+                while self._goes_on():
+                    self._step()
+            self.state.commit()
+            while self._packer.step(TICK_S, last=True):
+                pass
+        finally:
+            self.state.commit()
+            self._failures.write()
+        return status_of(self.state, self.out, None)
+
+    def _step(self) -> None:
+        self._hand_out()
+        for event in self._wait():
+            self._happened(event)
+        self._take_captions()
+        self._packer.step()
+        self._keep()
+
+    def _goes_on(self) -> bool:
+        return bool(self._at_work or self._describing) or self._queue.has_more() or self.state.next_due() is not None
+
+    def _wait(self) -> list[Event]:
+        if self._hands is not None and self._at_work:
+            return self._hands.events(TICK_S)
+        time.sleep(TICK_S)
+        return []
+
+    def _keep(self) -> None:
+        if time.monotonic() > self._committed + COMMIT_S:
+            self.state.commit()
+            self._committed = time.monotonic()
+            self._failures.keep()
+
+    def _told(self) -> str:
+        """What stands behind the progress bar."""
+        failed = f"{self._failed:,} failed" if self._failed else ""
+        spent = f"${self._usd:.2f}" if self._usd else ""
+        waits = "waiting for another try" if not (self._at_work or self._describing) and self._done + self._failed else ""
+        return ", ".join(filter(None, (failed, spent, waits)))
+
+    def close(self) -> None:
+        """End everything at once; what is not written down is done again."""
+        for each in (self._hands, self._captions, self._packer):
+            if each is not None:
+                each.close()
+
+    # ------------------------------------------------------------ handing out
+
+    def _hand_out(self) -> None:
+        """Give work to whoever has time for it, as long as what is done flows off."""
+        if len(self._describing) >= UNDESCRIBED or self._packer.is_full:
+            return
+        while entry := self._queue.next(self._takes):
+            self._at_work[entry.id] = entry
+            if entry.item.host:
+                self._fetching.add(entry.id)
+            if self._hands is None:
+                self._hands = self.start(self.state.has_hosts())
+            self._hands.give(Job(entry.id, entry.item, self._topic(entry)))
+
+    def _takes(self, fetch: bool) -> bool:
+        return self._hands is None or self._hands.takes(fetch=fetch)
+
+    def _topic(self, entry: Entry) -> str | None:
+        return entry.item.topic or (self._topics.topic_of(entry.item.labels) if self._topics else None)
+
+    # ------------------------------------------------------------ what has happened
+
+    def _happened(self, event: Event) -> None:
+        entry = self._at_work[event.id]
+        if entry.id in self._fetching:
+            self._fetching.remove(entry.id)
+            self._queue.fetched(entry)
+        if isinstance(event, Came):
+            return
+        del self._at_work[entry.id]
+        if isinstance(event, Done):
+            self._queue.over(entry)
+            self._retries.well(entry.item.host)
+            self._extracted(entry, event)
+        elif isinstance(event, Failed):
+            self._queue.over(entry)
+            self._tried(self._retries.failed(entry, event.kind, event.message, event.retry_after_s))
+        elif self.state.lost(entry.id) < LOSSES:
+            self._queue.back(entry)
+        else:
+            self.state.failed(entry.id, "crash", f"The machines that worked on it were lost {LOSSES} times.")
+            self._tried(True)
+
+    def _extracted(self, entry: Entry, event: Done) -> None:
+        facts, part = event.facts, part_path(self.state.home, entry.item.key)
+        if isinstance(event.part, bytes):
+            with store.replacing(part, durable=True) as file:
+                file.write(event.part)
+        if facts.youtube_id and (twin := self.state.twin(entry.id, facts.youtube_id)):
+            part.unlink()
+            self.state.failed(entry.id, "duplicate", f"{facts.youtube_id} is the same video as {twin}.")
+            self._tried(True)
+            return
+        asked = self.choices.asked is not None
+        self.state.extracted(
+            entry.id, rows=facts.rows, size_bytes=facts.size_bytes, length_s=facts.length_s, youtube_id=facts.youtube_id, ready=not asked
+        )
+        self.state.undescribed(entry.id, facts.undescribed)
+        if asked:
+            self._ask_for_captions(entry)
+        else:
+            self._finished(facts.size_bytes)
+
+    def _finished(self, size_bytes: int) -> None:
+        self._packer.ready(size_bytes)
+        self._done += 1
+        self._advance()
+
+    def _tried(self, for_good: bool) -> None:
+        if for_good:
+            self._failed += 1
+            self._advance()
+
+    # ------------------------------------------------------------ captions
+
+    def _take_up(self) -> None:
+        """Parts that waited for their captions when an earlier run ended."""
+        for entry in self.state.to_describe():
+            self._ask_for_captions(entry)
+
+    def _ask_for_captions(self, entry: Entry) -> None:
+        if self._captions is None:
+            settings, totals = self.choices.asked, self.state.totals()
+            assert settings is not None
+            count = self.choices.extraction.keyframes
+            keyframes = status_of(self.state, self.out, None).waiting * (count if count != "auto" else 12)
+            self._captions = Captions(settings, self.state.home, totals["usd"], keyframes, self.observer.note)
+        self._describing[entry.id] = entry
+        self._captions.give(Wanted(entry.id, part_path(self.state.home, entry.item.key), self._topic(entry)))
+
+    def _take_captions(self) -> None:
+        for event in self._captions.events() if self._captions else ():
+            entry = self._describing.pop(event.id)
+            self._usd += event.usd
+            if event.failure is not None:
+                self.state.paid(entry.id, usd=event.usd, tokens=event.tokens)
+                self.state.failed(entry.id, "caption", event.failure)
+                part_path(self.state.home, entry.item.key).unlink(missing_ok=True)
+                self._tried(True)
+                continue
+            self.state.described(entry.id, usd=event.usd, tokens=event.tokens, size_bytes=event.size_bytes)
+            self.state.undescribed(entry.id, event.undescribed)
+            self._finished(event.size_bytes)

@@ -1,0 +1,26 @@
+"""`--to jsonl`: one line a keyframe. In: clips. Out: OUT/keyframes.jsonl, and the pictures it names in OUT/pictures/VIDEO/."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+from vip.corpus import storage
+from vip.corpus.clip import Clip
+from vip.corpus.table import rows_of
+
+OLD = ""
+
+
+def write(clips: Iterator[Clip], out: str, note: Callable[[str], None]) -> int:
+    files = 1
+    with storage.writing(storage.join(out, "keyframes.jsonl")) as file:
+        for clip in clips:
+            for row in rows_of(clip):
+                place = ("pictures", row["video_id"], row["picture"]["path"])
+                storage.write_whole(storage.join(out, *place), row["picture"]["bytes"])
+                vector = None if row["embedding"] is None else [float(str(value)) for value in row["embedding"]]
+                line = {**row, "picture": "/".join(place), "embedding": vector}
+                file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+                files += 1
+    return files

@@ -1,0 +1,92 @@
+"""What is exported: data sets of `vip batch`, under any address, and run folders.
+
+In: what the user named. Out: clips, one after another, each key once.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from vip.corpus import storage
+from vip.corpus.clip import Clip, clip_of, renamed
+from vip.corpus.plain import without_secrets
+from vip.corpus.shards import FOLDER, NAME, clips_in, read_shards
+from vip.describing import runs_in
+from vip.errors import InputError
+from vip.store import Run, load_run
+
+MOST_KEY = 90  # letters, so that a number fits behind
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A data set, or a run folder."""
+
+    address: str
+    run: Run | None = None
+    """None for a data set."""
+
+
+def sources_of(given: Sequence[str]) -> list[Source]:
+    """The data sets and runs, and instead of a folder that holds run folders these.
+
+    Raises:
+        InputError: something is neither, or is not finished.
+    """
+    found: list[Source] = []
+    for address in dict.fromkeys(given):
+        if any(NAME.fullmatch(name) for name in storage.sizes_in(storage.join(address, FOLDER))):
+            found.append(Source(address))
+        elif path := storage.local_path(address):
+            found += [Source(str(folder), load_run(folder)) for folder in runs_in([path])]
+        else:
+            raise InputError(f"{without_secrets(address)} holds no shards. Give the folder that `vip batch -o` wrote.")
+    return found
+
+
+def clips_of_all(sources: Sequence[Source], note: Callable[[str], None], advance: Callable[[], None] = lambda: None) -> Iterator[Clip]:
+    """The clips in order; `advance` is called behind each shard and each run. A key that was there before gets a number.
+
+    Raises:
+        StoreError: something is damaged.
+    """
+    with closing(sqlite3.connect("")) as seen:  # a file of its own that is deleted at the end: there may be millions of keys
+        seen.execute("CREATE TABLE keys (key TEXT PRIMARY KEY) WITHOUT ROWID")
+        for source in sources:
+            for clips in _pieces(source, note):
+                for clip in clips:
+                    yield _with_new_key(clip, seen)
+                advance()
+
+
+def _pieces(source: Source, note: Callable[[str], None]) -> Iterator[Iterator[Clip]]:
+    if source.run:
+        yield iter([clip_of(source.run)])
+        return
+    for info in read_shards(source.address, note):
+        yield clips_in(source.address, info)
+
+
+def _with_new_key(clip: Clip, seen: sqlite3.Connection) -> Clip:
+    names = (f"{clip.video.key[:MOST_KEY]}-{number}" for number in count(2))
+    name = clip.video.key
+    while not seen.execute("INSERT OR IGNORE INTO keys VALUES (?)", (name,)).rowcount:
+        name = next(names)
+    return clip if name == clip.video.key else renamed(clip, name)
+
+
+def pieces(sources: Sequence[Source]) -> int:
+    """How often `advance` will be called; shards that are not whole count too."""
+    shards = (len(storage.sizes_in(storage.join(source.address, FOLDER))) // 2 for source in sources if not source.run)
+    return sum(shards) + sum(source.run is not None for source in sources)
+
+
+def default_name(given: Sequence[str], format: str) -> str:  # noqa: A002
+    """`corpus-hf` for `s3://bucket/corpus/`, in the current folder."""
+    last = Path(without_secrets(given[0]).partition("://")[2] or given[0]).absolute().name if len(given) == 1 else ""
+    return f"{last.removesuffix('.vip') or 'export'}-{format}"

@@ -1,0 +1,158 @@
+"""`export`: keyframes in the format that other programs read.
+
+In: data sets and run folders, a format, and where to. Out: files there, and `export.json`, which says what was exported. Clips flow
+through one after another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import chain
+from typing import Literal, Protocol
+
+from pydantic import ValidationError
+
+from vip import store
+from vip.corpus import storage
+from vip.corpus.clip import Clip
+from vip.corpus.export.sources import Source, clips_of_all, default_name, pieces, sources_of
+from vip.corpus.plain import without_secrets
+from vip.corpus.shards import FOLDER
+from vip.errors import InputError, UsageError, did_you_mean
+from vip.protocols import Observer, Silent
+from vip.records import Record
+
+Target = Literal["parquet", "webdataset", "hf", "jsonl", "coco", "vtt"]
+TARGETS: tuple[Target, ...] = ("parquet", "webdataset", "hf", "jsonl", "coco", "vtt")
+MARK = "export.json"
+
+
+class Exported(Record):
+    """export.json."""
+
+    format: str
+    sources: tuple[str, ...]
+    out: str
+    videos: int = 0
+    keyframes: int = 0
+    described: int = 0
+    files: int = 0
+    is_finished: bool = False
+
+
+class Format(Protocol):
+    """What the module of a format has."""
+
+    OLD: str
+    """Pattern of the names of files, relative to the folder, that would be taken for a part of the new export; "" if there are none."""
+
+    def write(self, clips: Iterator[Clip], out: str, note: Callable[[str], None]) -> int:
+        """Write the clips, at least one, and return how many files that made."""
+        ...
+
+
+@dataclass
+class _Counted:
+    """How many went by."""
+
+    videos: int = 0
+    keyframes: int = 0
+    described: int = 0
+
+    def through(self, clips: Iterator[Clip]) -> Iterator[Clip]:
+        for clip in clips:
+            self.videos += 1
+            self.keyframes += len(clip.frames)
+            self.described += sum(frame.description is not None for frame in clip.frames)
+            yield clip
+
+
+def export(
+    sources: Sequence[str], to: str, *, out: str | None = None, overwrite: bool = False, observer: Observer | None = None
+) -> Exported:
+    """Write the keyframes of data sets and runs to `out`, a folder under any address.
+
+    Raises:
+        UsageError: there is no such format, or the folder is not empty.
+        InputError: a source is missing or not finished, or lacks what the format shows.
+        BackendError: a library is missing.
+        StoreError: a source is damaged, or the folder cannot be written.
+    """
+    if to not in TARGETS:
+        raise UsageError(f'There is no format "{to}".{did_you_mean(to, TARGETS)}')
+    observer = observer or Silent()
+    out = out or default_name(sources, to)
+    given = sources_of(sources)
+    format_: Format = import_module(f"vip.corpus.export.{to}")
+    mark = Exported(format=to, sources=tuple(without_secrets(source.address) for source in given), out=without_secrets(out))
+    _check(out, given, mark, overwrite)
+    counted = _Counted()
+    with observer.track("Exporting", pieces(given), lambda: f"{counted.videos:,} videos") as advance:
+        clips = counted.through(clips_of_all(given, observer.note, advance))
+        if (first := next(clips, None)) is None:
+            raise InputError(f"{without_secrets(sources[0])} holds no whole shard. Run the same `vip batch` again to finish it.")
+        _begin(out, mark, format_)
+        try:
+            files = format_.write(chain([first], clips), out, observer.note)
+        except InputError:  # nothing of it can be shown in this format
+            _unmark(out)
+            raise
+    return _mark(out, mark.model_copy(update={**vars(counted), "files": files, "is_finished": True}))
+
+
+def _check(out: str, sources: Sequence[Source], mark: Exported, overwrite: bool) -> None:
+    if any(_same(out, source.address) for source in sources):
+        raise UsageError(f"{without_secrets(out)} is what is to be exported. Choose another folder with -o.")
+    if storage.is_empty(out):
+        return
+    if MARK in storage.sizes_in(out):
+        if overwrite or _read_mark(out) == mark:  # killed on the way
+            return
+    elif storage.sizes_in(storage.join(out, FOLDER)):
+        raise UsageError(f"{without_secrets(out)} holds a data set of `vip batch`. Choose another folder with -o.")
+    if not overwrite:
+        raise UsageError(f"{without_secrets(out)} is not empty. Choose another folder with -o, or add --overwrite.")
+
+
+def _read_mark(out: str) -> Exported | None:
+    with storage.reading(storage.join(out, MARK)) as file:
+        text = file.read()
+    try:
+        return Exported.model_validate_json(text)
+    except ValidationError:
+        return None
+
+
+def _same(one: str, other: str) -> bool:
+    first, second = storage.local_path(one), storage.local_path(other)
+    if first and second:
+        return first.resolve() == second.resolve()
+    return one.rstrip("/") == other.rstrip("/")
+
+
+def _begin(out: str, mark: Exported, format_: Format) -> None:
+    """Mark the folder, so that a killed export is known as one; what would be taken for a part of this one goes."""
+    if path := storage.local_path(out):
+        store.make_folder(path)
+    _mark(out, mark)
+    folder, _, pattern = format_.OLD.rpartition("/")
+    place = storage.join(out, folder) if folder else out
+    for name in storage.sizes_in(place):
+        if pattern and re.fullmatch(pattern, name):
+            storage.remove(storage.join(place, name))
+
+
+def _mark(out: str, mark: Exported) -> Exported:
+    storage.write_whole(storage.join(out, MARK), mark.model_dump_json(indent=1).encode() + b"\n")
+    return mark
+
+
+def _unmark(out: str) -> None:
+    storage.remove(storage.join(out, MARK))
+    if path := storage.local_path(out):
+        with suppress(OSError):  # something else is in it
+            path.rmdir()

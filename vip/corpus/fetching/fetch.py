@@ -1,0 +1,166 @@
+"""One video of the list onto this machine: looked up where it has an id of YouTube-8M, downloaded, and moved to its place.
+
+Everything is written into a folder that goes away when the fetch fails. What a server says names no path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from vip.config import BatchSettings
+from vip.corpus.fetching.lookup import youtube_id
+from vip.corpus.fetching.public import guarding
+from vip.corpus.fetching.typed import typed
+from vip.corpus.fetching.ytdlp import Downloader, held
+from vip.corpus.items import Fetched, Item, ItemError
+
+YOUTUBE = "https://www.youtube.com"
+YOUTUBE_ID = re.compile(r"[A-Za-z0-9_-]{11}")
+LANGUAGE = re.compile(r"[A-Za-z0-9-]{2,20}")
+SUFFIX = re.compile(r"\.[a-z0-9]{2,5}")
+TOLD = ("uploader", "upload_date", "license", "webpage_url", "language", "categories", "tags")
+LONGEST = 500  # letters of a title, of each thing told
+MOST_TAGS = 100
+CONTROL = frozenset(range(32)) - frozenset(b"\t\n\v\f\r\x1b")
+
+
+def fetch(item: Item, settings: BatchSettings, folder: Path, *, room_bytes: int) -> Fetched:
+    """The video of the item, in `folder` as `KEY.mp4` or what it is; a local file stays where it is.
+
+    Args:
+        room_bytes: the video and its subtitles may have so many bytes.
+
+    Raises:
+        ItemError: it cannot be had; nothing of it is left in `folder` then.
+        UsageError, BackendError: none can be had, as `preflight` says too.
+    """
+    if item.kind == "file":
+        return _local(Path(item.source), settings)
+    downloader = held(settings)
+    with guarding(settings.public_only, downloader.proxies) as guard:
+        try:
+            with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as scratch:
+                return _fetch(item, settings, downloader, Path(scratch), folder, room_bytes)
+        except ItemError:
+            raise
+        except Exception as exc:  # whatever one of 1,800 extractors stumbles over costs this video only
+            raise guard.refusal or typed(exc, downloader.log.lines) from exc
+        finally:
+            downloader.hang_up()
+
+
+def _local(path: Path, settings: BatchSettings) -> Fetched:
+    if settings.public_only:
+        raise ItemError(f"{path} is a file of this machine, which --public-only refuses.", "not_public")
+    try:
+        with path.open("rb"):
+            return Fetched(path, is_ours=False)
+    except FileNotFoundError as exc:
+        raise ItemError(f"There is no file {path}.", "missing") from exc
+    except OSError as exc:
+        raise ItemError(f"{path} cannot be read: {exc.strerror}.", "unreadable") from exc
+
+
+def _fetch(item: Item, settings: BatchSettings, downloader: Downloader, scratch: Path, folder: Path, room_bytes: int) -> Fetched:
+    known = None
+    if item.kind == "youtube8m":
+        known = youtube_id(item.source, settings.youtube8m_base_url, downloader.read)
+    elif item.kind == "youtube":
+        known = item.source
+    address, extractor = _address(item.source, known, settings)
+    info = downloader.load(address, scratch, room_bytes=room_bytes, extractor=extractor)
+    video = Path(info["requested_downloads"][0]["filepath"])
+    if _is_text(video):
+        raise ItemError("What the server gives for the video is a text, such as a page that says why there is none.", "no_video")
+    subtitles = dict(_subtitles(info, downloader, scratch))
+    suffix = video.suffix.lower() if SUFFIX.fullmatch(video.suffix.lower()) else ".video"
+    return Fetched(
+        path=_moved(video, folder / f"{item.key}{suffix}"),
+        youtube_id=known or (str(info["id"]) if info.get("extractor_key") == "Youtube" else None),
+        title=_text(info.get("title")),
+        duration_s=float(info["duration"]) if info.get("duration") else None,
+        info={name: told for name in TOLD if (told := _told(name, info.get(name))) is not None},
+        subtitles={language: _moved(path, folder / f"{item.key}.{language}.vtt") for language, path in subtitles.items()},
+    )
+
+
+def _address(source: str, known: str | None, settings: BatchSettings) -> tuple[str, str | None]:
+    """Where the video is watched, and yt-dlp's name of the site where that is known."""
+    if known is not None:
+        if not YOUTUBE_ID.fullmatch(known):
+            raise ItemError(f"{known[:40]!r} is no YouTube id, which has 11 letters, digits, - and _.", "bad_row")
+        base = settings.video_base_url.rstrip("/")
+        return f"{base}/watch?v={known}", "Youtube" if base == YOUTUBE else None
+    try:
+        parts = urlsplit(source)
+        good = parts.scheme.lower() in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        good = False
+    if not good:
+        raise ItemError("Only addresses that begin with http:// or https:// are fetched.", "bad_row")
+    return source, None
+
+
+def _is_text(path: Path) -> bool:
+    """True for a page or a playlist: every container of videos has control characters at its beginning."""
+    with path.open("rb") as file:
+        return CONTROL.isdisjoint(file.read(1024))
+
+
+def _subtitles(info: dict[str, Any], downloader: Downloader, scratch: Path) -> Iterator[tuple[str, Path]]:
+    """WebVTT in the video's own language and in English, else in the first there is. One that cannot be had is left out.
+
+    Automatic ones are fetched where `--ytdlp-opts --write-auto-subs` asks for them: sites limit those requests most tightly.
+    """
+    there: dict[str, list[dict[str, Any]]] = info.get("subtitles") or {}
+    if downloader.automatic_subtitles:
+        there = {**(info.get("automatic_captions") or {}), **there}
+    for language in _languages(there, info.get("language")):
+        choice = next((one for one in there[language] if one.get("ext") == "vtt"), None)
+        path = scratch / f"{language}.vtt"
+        if choice is None:
+            continue
+        try:
+            downloader.load_subtitles(info, choice, path)
+            with path.open("rb") as file:
+                whole = file.read(16).removeprefix(b"\xef\xbb\xbf").startswith(b"WEBVTT")
+        except Exception:  # as for the video; the video is there, and is worth more
+            whole = False
+        if whole:
+            yield language, path
+
+
+def _languages(there: Iterable[str], own: object) -> list[str]:
+    names = [name for name in there if LANGUAGE.fullmatch(name)]
+    wanted = {str(own or "en").split("-")[0], "en"}
+    chosen: dict[str, str] = {}
+    for name in sorted(names, key=len):  # "en" before "en-GB", and one of them
+        if (language := name.split("-")[0]) in wanted:
+            chosen.setdefault(language, name)
+    return list(chosen.values()) or names[:1]
+
+
+def _moved(path: Path, target: Path) -> Path:
+    os.replace(path, target)  # noqa: PTH105 - Path.replace, under the name that says it
+    return target
+
+
+def _text(value: object) -> str | None:
+    return " ".join(value.split())[:LONGEST] or None if isinstance(value, str) else None
+
+
+def _told(name: str, value: object) -> Any:
+    """A text or a list of texts; an address without the password in it."""
+    if isinstance(value, list | tuple):
+        return [text for one in value[:MOST_TAGS] if (text := _text(one))] or None
+    text = _text(value)
+    if text and name == "webpage_url":
+        parts = urlsplit(text)
+        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    return text

@@ -1,0 +1,216 @@
+"""yt-dlp, held for many fetches: it writes into one folder, says nothing, keeps within limits, and answers with a file or an error.
+
+Importing yt-dlp and compiling the patterns of its 1,800 sites takes about 0.8 s of a processor; a fetch after the first takes 0.03 s.
+So `held` keeps it, with the player code of YouTube that it has read, for as long as the settings are the same.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from vip.clock import clock
+from vip.config import BatchSettings
+from vip.corpus.fetching.options import NEEDED, parameters
+from vip.corpus.items import ItemError
+from vip.errors import BackendError
+
+PAGE_BYTES = 50 * 2**20  # the longest page or manifest that is read into memory
+KEPT_LINES = 20
+EXTENSIONS = set("mp4 m4v mov 3gp webm mkv ogv ogg avi flv wmv mpg mpeg ts gif".split())
+PYTHON_ONLY = {"Urllib", "Requests", "Websockets"}  # whose connections `public` sees; curl_cffi connects in C
+
+
+class Log:
+    """Stands where yt-dlp wants a logger: keeps the last warnings and errors, prints nothing."""
+
+    def __init__(self) -> None:
+        self.lines: deque[str] = deque(maxlen=KEPT_LINES)
+
+    def debug(self, message: str) -> None:
+        pass
+
+    info = debug
+
+    def warning(self, message: str) -> None:
+        self.lines.append(str(message)[:2000])
+
+    error = warning
+
+
+class Limits:
+    """What a video must keep within; why it does not is kept in `refusal`."""
+
+    def __init__(self, settings: BatchSettings) -> None:
+        self.settings = settings
+        self.room_bytes = 0
+        self.refusal: ItemError | None = None
+        self._loaded: dict[str, int] = {}
+
+    def begin(self, room_bytes: int) -> None:
+        self.room_bytes, self.refusal, self._loaded = room_bytes, None, {}
+
+    def judge(self, info: dict[str, Any], *, incomplete: bool = False) -> str | None:
+        """yt-dlp's `match_filter`: None for a video that may be fetched."""
+        self.refusal = self._refusal(info)
+        return str(self.refusal) if self.refusal else None
+
+    def _refusal(self, info: dict[str, Any]) -> ItemError | None:
+        if "playlist_count" in info and "formats" not in info:
+            return ItemError("The address is a list of videos. Name each video in a row of its own.", "no_video")
+        if info.get("is_live") or info.get("live_status") in {"is_live", "is_upcoming"}:
+            return ItemError("The address is a live stream, which has no end.", "no_video")
+        length, shortest, longest = info.get("duration"), self.settings.min_length, self.settings.max_length
+        if longest is not None and length is not None and length > longest:
+            return ItemError(f"The video lasts {clock(length)}, more than --max-length {clock(longest)}.", "too_long")
+        if shortest is not None and length is not None and length < shortest:
+            return ItemError(f"The video lasts {clock(length)}, less than --min-length {clock(shortest)}.", "too_short")
+        parts = info.get("requested_formats") or [info]
+        return self._too_large(sum(part.get("filesize") or 0 for part in parts), merged=len(parts) > 1)
+
+    def progress(self, state: dict[str, Any]) -> None:
+        """yt-dlp's progress hook, called for every block that is written."""
+        from yt_dlp.utils import DownloadCancelled
+
+        self._loaded[str(state.get("filename"))] = max(state.get("downloaded_bytes") or 0, state.get("total_bytes") or 0)
+        self.refusal = self._too_large(sum(self._loaded.values()), merged=bool(state.get("info_dict", {}).get("requested_formats")))
+        if self.refusal:
+            raise DownloadCancelled(str(self.refusal))
+
+    def _too_large(self, size: int, *, merged: bool) -> ItemError | None:
+        if size * (2 if merged else 1) <= self.room_bytes:  # the parts lie there until they are merged
+            return None
+        return ItemError(f"The video has {size / 1e6:,.0f} MB or more, and there is room for {self.room_bytes / 1e6:,.0f} MB.", "too_large")
+
+
+class Downloader:
+    """One `yt_dlp.YoutubeDL` with vip's limits."""
+
+    def __init__(self, settings: BatchSettings) -> None:
+        self.log, self.limits = Log(), Limits(settings)
+        given = parameters(settings)
+        given |= {"logger": self.log, "match_filter": self.limits.judge, "progress_hooks": [self.limits.progress]}
+        self._yt: Any = _class()(given, public_only=settings.public_only)
+
+    @property
+    def proxies(self) -> Iterable[str]:
+        return [value for name, value in self._yt.proxies.items() if name != "no" and value]
+
+    def load(self, address: str, folder: Path, *, room_bytes: int, extractor: str | None = None) -> dict[str, Any]:
+        """Download the video at the address into the folder, and return what yt-dlp knows of it.
+
+        Args:
+            extractor: yt-dlp's name of the site, where that is known.
+
+        Raises:
+            ItemError: it is not to be had within the limits.
+            Exception: whatever else yt-dlp raises.
+        """
+        self.log.lines.clear()
+        self.limits.begin(room_bytes)
+        self._yt.folder = folder
+        try:
+            info = self._yt.extract_info(address, ie_key=extractor)
+        except Exception:
+            if self.limits.refusal:
+                raise self.limits.refusal from None
+            raise
+        if self.limits.refusal:
+            raise self.limits.refusal
+        if not info or not info.get("requested_downloads"):
+            raise ItemError("There is no video at the address.", "no_video")
+        return dict(info)
+
+    def load_subtitles(self, info: dict[str, Any], subtitles: dict[str, Any], path: Path) -> None:
+        """Write one file of subtitles, of those that yt-dlp names in `info`."""
+        if subtitles.get("data") is not None:
+            path.write_text(subtitles["data"], encoding="utf-8")
+        else:
+            self._yt.dl(str(path), {"http_headers": info.get("http_headers"), **subtitles}, subtitle=True)
+
+    @property
+    def automatic_subtitles(self) -> bool:
+        return bool(self._yt.params.get("writeautomaticsub"))
+
+    def read(self, address: str) -> str | None:
+        """The text at an address; None where there is none (HTTP 403, 404 or 410)."""
+        from yt_dlp.networking.exceptions import HTTPError
+
+        try:
+            with self._yt.urlopen(address) as response:
+                return str(response.read(4096).decode("utf-8", "replace"))
+        except HTTPError as exc:
+            exc.close()
+            if exc.status in {403, 404, 410}:
+                return None
+            raise
+
+    def hang_up(self) -> None:
+        """Close the connections; the next fetch makes new ones."""
+        self._yt.hang_up()
+
+
+@functools.cache
+def _class() -> Any:
+    """`YoutubeDL` that writes into `folder` alone, and reads no page without end."""
+    try:
+        from yt_dlp import YoutubeDL
+        from yt_dlp.networking.exceptions import TransportError
+    except ImportError as exc:
+        raise BackendError(NEEDED) from exc
+
+    def bounded(read: Callable[[int | None], bytes], amount: int | None = None) -> bytes:
+        data = read(PAGE_BYTES + 1 if amount is None else amount)
+        if amount is None and len(data) > PAGE_BYTES:
+            raise TransportError(f"the page has more than {PAGE_BYTES >> 20} MB")
+        return data
+
+    class Contained(YoutubeDL):  # type: ignore[misc,unused-ignore]
+        folder: Path
+
+        def __init__(self, given: dict[str, Any], *, public_only: bool) -> None:
+            self._public_only = public_only
+            self._answers: list[Any] = []
+            super().__init__(given)
+
+        def get_output_path(self, dir_type: str = "", filename: str | None = None) -> str:
+            return str(self.folder / Path(filename or "").name)
+
+        def build_request_director(self, handlers: Iterable[Any], preferences: Any = None) -> Any:
+            kept = [one for one in handlers if not self._public_only or one.RH_KEY in PYTHON_ONLY]
+            return super().build_request_director(kept, preferences)
+
+        def urlopen(self, req: Any) -> Any:
+            answer = super().urlopen(req)
+            answer.read = functools.partial(bounded, answer.read)
+            self._answers.append(answer)
+            return answer
+
+        def process_info(self, info_dict: dict[str, Any]) -> Any:
+            if info_dict.get("ext") not in EXTENSIONS:  # of an address such as get.php; yt-dlp refuses what could be a program
+                info_dict["ext"] = "unknown_video"
+            return super().process_info(info_dict)
+
+        def hang_up(self) -> None:
+            for answer in self._answers:
+                answer.close()
+            self._answers.clear()
+            if "_request_director" in self.__dict__:
+                self._request_director.close()
+                del self._request_director
+
+    return Contained
+
+
+_held: tuple[BatchSettings, Downloader] | None = None
+
+
+def held(settings: BatchSettings) -> Downloader:
+    """The downloader of these settings, the one of the last call where they are the same."""
+    global _held
+    if _held is None or _held[0] != settings:
+        _held = settings, Downloader(settings)
+    return _held[1]

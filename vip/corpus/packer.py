@@ -1,0 +1,113 @@
+"""The process that puts parts into shards, and these where they belong, while the work goes on."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vip.corpus.hand import part_path
+from vip.corpus.process import Child, at_the_other_end
+from vip.corpus.state import State
+from vip.errors import VipError
+
+WAITING = 4  # times the size of a shard
+
+
+@dataclass(slots=True)
+class Packer:
+    """The driver's side: one shard at a time. The process starts with the first.
+
+    Args:
+        size_bytes: of a shard, about.
+    """
+
+    state: State
+    out: str
+    shards: str
+    size_bytes: int
+    _at_work: int | None = None
+    _child: Child | None = None
+    _loose_bytes: int = field(init=False)
+    _unwritten: deque[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._loose_bytes = self.state.loose()[1]
+        self._unwritten = deque(self.state.unwritten())  # begun by a run that was killed
+
+    @property
+    def is_full(self) -> bool:
+        """So much waits that no more should come."""
+        return self._loose_bytes > WAITING * self.size_bytes
+
+    def ready(self, size_bytes: int) -> None:
+        """Another part may go into a shard."""
+        self._loose_bytes += size_bytes
+
+    def step(self, timeout_s: float = 0.0, *, last: bool = False) -> bool:
+        """Take up a shard that is in place, and begin the next when there is enough for it, or with `last` anything.
+
+        Returns:
+            Whether one is at work.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        if self._at_work is not None and self._child is not None and self._child.pipe.poll(timeout_s):
+            self._wrote(self._child)
+        if self._at_work is None and (number := self._next(last)) is not None:
+            self._begin(number)
+        return self._at_work is not None
+
+    def _next(self, last: bool) -> int | None:
+        if self._unwritten:
+            return self._unwritten.popleft()
+        if last or self._loose_bytes >= self.size_bytes:
+            number = self.state.begin_shard(self.size_bytes)
+            self._loose_bytes = self.state.loose()[1]
+            return number
+        return None
+
+    def _begin(self, number: int) -> None:
+        if self._child is None:
+            self._child = Child("vip.corpus.packer")
+            self._child.send((self.out, self.shards))
+        self._at_work = number
+        self._child.send((number, self._parts(number)))
+
+    def _parts(self, number: int) -> list[Path]:
+        return [part_path(self.state.home, entry.item.key) for entry in self.state.in_shard(number)]
+
+    def _wrote(self, child: Child) -> None:
+        try:
+            message = child.pipe.recv()
+        except (EOFError, OSError):
+            self._child = None
+            raise RuntimeError(f"the process that writes shards ended without a word (exit code {child.kill()})") from None
+        if isinstance(message, VipError):
+            raise message
+        number, size_bytes, rows = message
+        self.state.wrote(number, size_bytes=size_bytes, rows=rows)
+        for part in self._parts(number):
+            part.unlink(missing_ok=True)
+        self._at_work = None
+
+    def close(self) -> None:
+        if self._child is not None:
+            self._child.kill()
+            self._child = None
+
+
+def main(fd: str) -> None:
+    """In a new interpreter: output and format, then shards, come over this pipe."""
+    from vip.corpus.shards import write_shard
+
+    with at_the_other_end(fd) as pipe:
+        out, shards = pipe.recv()
+        while True:
+            number, parts = pipe.recv()
+            try:
+                info = write_shard(out, number, parts, shards)
+                pipe.send((info.number, info.bytes, info.rows))
+            except VipError as exc:
+                pipe.send(exc)

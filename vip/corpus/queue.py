@@ -1,0 +1,105 @@
+"""Which item is handed out next: in the order of the list, but so that no host takes all downloads, and a host that asks for rest has it.
+
+In: the state. Out: entries. Only a few hundred items of each host are in memory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from vip.corpus.state import Entry, State
+
+AHEAD = 256  # items of a host in memory
+LOOK_S = 0.5  # between looks for what is due again
+
+
+@dataclass(slots=True)
+class Queue:
+    """What waits.
+
+    Args:
+        per_host: downloads at once from one host.
+    """
+
+    state: State
+    per_host: int
+    clock: Callable[[], float] = time.time
+    active: Counter[str] = field(default_factory=Counter)
+    """Downloads that each host is at work on."""
+    resting: dict[str, float] = field(default_factory=dict)
+    """Until when nothing is asked of a host."""
+    _lines: dict[str, deque[Entry]] = field(default_factory=dict)
+    _behind: dict[str, int] = field(default_factory=dict)
+    _order: deque[str] = field(default_factory=deque)
+    _out: set[int] = field(default_factory=set)
+    """Items that were due again and are handed out."""
+    _looked: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._order.extend(self.state.hosts())
+
+    def next(self, takes: Callable[[bool], bool]) -> Entry | None:
+        """The next item, if one may be handed out now.
+
+        Args:
+            takes: whether there is somebody for another item; True for one that has to be fetched.
+        """
+        self._look()
+        for _ in range(len(self._order)):
+            host = self._order[0]
+            self._order.rotate(-1)
+            if host and (self.active[host] >= self.per_host or self.resting.get(host, 0.0) > self.clock()):
+                continue
+            if not takes(bool(host)):
+                continue
+            if entry := self._first(host):
+                self.active[host] += bool(host)
+                return entry
+        return None
+
+    def has_more(self) -> bool:
+        """Whether something can be handed out, now or when somebody takes it."""
+        return bool(self._order)
+
+    def _first(self, host: str) -> Entry | None:
+        line = self._lines.setdefault(host, deque())
+        if not line:
+            line.extend(self.state.waiting(host, self._behind.get(host, 0), AHEAD))
+            if not line:
+                self._order.remove(host)
+                return None
+            self._behind[host] = line[-1].id
+        return line.popleft()
+
+    def _look(self) -> None:
+        """Take up what is due again."""
+        if (now := self.clock()) < self._looked + LOOK_S:
+            return
+        self._looked = now
+        for entry in self.state.due(now, AHEAD):
+            if entry.id not in self._out:
+                self._out.add(entry.id)
+                self.back(entry)
+
+    def back(self, entry: Entry) -> None:
+        """An item that is to be handed out again, before the others."""
+        host = entry.item.host
+        self._lines.setdefault(host, deque()).appendleft(entry)
+        if host not in self._order:
+            self._order.append(host)
+
+    def fetched(self, entry: Entry) -> None:
+        """The host's slot is free."""
+        if host := entry.item.host:
+            self.active[host] -= 1
+
+    def over(self, entry: Entry) -> None:
+        """The item is in the state again, as it is now."""
+        self._out.discard(entry.id)
+
+    def rest(self, host: str, seconds: float) -> None:
+        """Ask nothing of a host for a while."""
+        self.resting[host] = max(self.resting.get(host, 0.0), self.clock() + seconds)

@@ -1,0 +1,59 @@
+"""What becomes of an item that failed: tried again later, or not; and how long its host is left alone."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from vip.corpus.items import RULES, FailureKind
+from vip.corpus.queue import Queue
+from vip.corpus.state import Entry, State
+from vip.corpus.status import duration
+from vip.protocols import Observer
+
+TRIES = {"later": 4, "back_off": 10}
+LONGEST_REST_S = 3600.0
+HINTS: dict[FailureKind, str] = {"bot_check": " --cookies FILE with those of a browser that is signed in helps."}
+
+
+@dataclass(slots=True)
+class Retries:
+    """Decides by the type of the failure (`items.RULES`).
+
+    Args:
+        wait_s: before the second try; four times as long before each further one.
+    """
+
+    state: State
+    queue: Queue
+    wait_s: float
+    observer: Observer
+    _rests: Counter[str] = field(default_factory=Counter)
+
+    def well(self, host: str) -> None:
+        """The host answers."""
+        self._rests.pop(host, None)
+
+    def failed(self, entry: Entry, kind: FailureKind, message: str, retry_after_s: float | None = None) -> bool:
+        """Note a failure. Returns whether it is for good."""
+        rule, tries = RULES.get(kind, "never"), entry.tries + 1
+        wait_s = self.wait_s * 4.0 ** (tries - 1)
+        if rule == "back_off":
+            wait_s = self._rest(entry.item.host, kind, message, retry_after_s)
+        if rule == "never" or tries >= TRIES[rule]:
+            self.state.failed(entry.id, kind, message)
+            return True
+        self.state.again(entry.id, kind, message, time.time() + wait_s)
+        return False
+
+    def _rest(self, host: str, kind: FailureKind, message: str, retry_after_s: float | None) -> float:
+        """Leave a host alone, each time twice as long. Returns for how many seconds."""
+        left = self.queue.resting.get(host, 0.0) - time.time()
+        if left > 0:
+            return left  # it was under way when others were refused
+        self._rests[host] += 1
+        wait_s = retry_after_s or min(LONGEST_REST_S, self.wait_s * 2.0 ** self._rests[host])
+        self.queue.rest(host, wait_s)
+        self.observer.note(f"{host}: {message} Nothing more is asked of it for {duration(wait_s)}.{HINTS.get(kind, '')}")
+        return wait_s

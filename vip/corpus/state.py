@@ -1,0 +1,397 @@
+"""What has become of every item, in one SQLite file: so that a batch may be killed at any moment and goes on where it was.
+
+    unchosen ▸ waiting ▸ (described) ▸ ready ▸ sharded            an item is in one state, and in one shard at most
+                  ▲  ╲      ╲
+               later   failed                                     later: tried, and due again at a time
+
+Only the driver writes. What is being worked on counts as waiting, so whatever dies is simply done again. Changes come together
+in one transaction (`commit`); parts and shards are on the disk before the state says so.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vip.corpus.items import BadRow, FailureKind, Item
+from vip.errors import StoreError
+
+NAME = "state.sqlite"
+VERSION = 1
+TOGETHER = 10_000  # rows of a list in one statement
+UNCHOSEN, WAITING, LATER, EXTRACTED, READY, SHARDED, FAILED = range(7)
+
+SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE items (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, source TEXT NOT NULL, place TEXT NOT NULL, host TEXT NOT NULL,
+    labels TEXT, verticals TEXT, topic TEXT, duration_s REAL, draw REAL NOT NULL, kept INTEGER NOT NULL,
+    state INTEGER NOT NULL, tries INTEGER NOT NULL DEFAULT 0, lost INTEGER NOT NULL DEFAULT 0, due REAL,
+    failure TEXT, message TEXT, youtube_id TEXT, shard INTEGER, rows INTEGER, bytes INTEGER, usd REAL NOT NULL DEFAULT 0,
+    tokens INTEGER NOT NULL DEFAULT 0, length_s REAL, ended REAL);
+CREATE INDEX by_host ON items (host, id) WHERE state = 1;
+CREATE INDEX by_due ON items (due) WHERE state = 2;
+CREATE INDEX by_end ON items (ended) WHERE state IN (4, 5);
+CREATE INDEX on_the_way ON items (state, shard) WHERE state IN (3, 4);
+CREATE INDEX failed ON items (failure) WHERE state = 6;
+CREATE INDEX by_youtube_id ON items (youtube_id) WHERE youtube_id IS NOT NULL;
+CREATE TABLE bad_rows (place TEXT NOT NULL, text TEXT NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL, PRIMARY KEY (place, text));
+CREATE TABLE keyframes (item INTEGER NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL, PRIMARY KEY (item, key));
+CREATE TABLE shards (number INTEGER PRIMARY KEY, written REAL, bytes INTEGER, rows INTEGER);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An item in the state, as it is handed out."""
+
+    id: int
+    item: Item
+    tries: int
+
+
+class Drawn(NamedTuple):
+    """An item of the list.
+
+    Args:
+        draw: of a sample those with the highest are taken.
+        kept: whether it is taken where no number is asked for.
+    """
+
+    item: Item
+    draw: float
+    kept: bool
+
+
+class State:
+    """The state of one batch. Changes are on the disk after `commit`."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        path = home / NAME
+        try:
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._db.execute("PRAGMA cache_size = -65536")
+            if self._db.execute("PRAGMA user_version").fetchone()[0] == 0:
+                self._db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+        except sqlite3.Error as exc:
+            raise _unusable(path, exc) from exc
+        if (version := self._db.execute("PRAGMA user_version").fetchone()[0]) != VERSION:
+            raise StoreError(f"{path}: written by another vip (state {version}, this one knows {VERSION}). Use that one, or another -o.")
+
+    def close(self) -> None:
+        self.commit()
+        self._db.close()
+
+    def commit(self) -> None:
+        """Put all changes since the last time onto the disk."""
+        if self._db.in_transaction:
+            with _translated(self.home):
+                self._db.execute("COMMIT")
+
+    def _write(self, sql: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+        with _translated(self.home):
+            if not self._db.in_transaction:
+                self._db.execute("BEGIN IMMEDIATE")
+            return self._db.execute(sql, values)
+
+    def _all(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        with _translated(self.home):
+            return self._db.execute(sql, values).fetchall()
+
+    # ------------------------------------------------------------ what holds for the whole batch
+
+    def get(self, name: str) -> Any:
+        """A value by its name; None where there is none."""
+        rows = self._all("SELECT value FROM meta WHERE name = ?", (name,))
+        return json.loads(rows[0][0]) if rows else None
+
+    def put(self, name: str, value: Any) -> None:
+        self._write("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(value)))
+
+    # ------------------------------------------------------------ the list
+
+    def add(self, rows: Iterable[Drawn | BadRow]) -> Iterator[int]:
+        """Take up items and bad rows; what is known already stays as it is. Yields how many rows were read so far."""
+        items: list[tuple[Any, ...]] = []
+        count = 0
+        for row in rows:
+            count += 1
+            if isinstance(row, BadRow):
+                self._write("INSERT OR IGNORE INTO bad_rows VALUES (?, ?, ?, ?)", (row.where, row.text, row.kind, row.message))
+                continue
+            items.append(_values(*row))
+            if len(items) == TOGETHER:
+                self._insert(items)
+                yield count
+        self._insert(items)
+        yield count
+
+    def _insert(self, items: list[tuple[Any, ...]]) -> None:
+        with _translated(self.home):
+            if not self._db.in_transaction:
+                self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(
+                "INSERT OR IGNORE INTO items (key, kind, source, place, host, labels, verticals, topic, duration_s, draw, kept, state)"
+                f" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, {UNCHOSEN})",
+                items,
+            )
+        items.clear()
+
+    def choose(self, sample: int | None) -> int:
+        """Choose among the items: those with the highest draw, or all that are kept. Returns how many are chosen now."""
+        if sample is None:
+            self._write(f"UPDATE items SET state = {WAITING} WHERE state = {UNCHOSEN} AND kept")
+        else:
+            self._write(
+                f"UPDATE items SET state = {WAITING} WHERE id IN"
+                f" (SELECT id FROM items WHERE state = {UNCHOSEN} AND draw > ? ORDER BY draw DESC LIMIT ?)",
+                (-math.inf, max(0, sample - self._chosen())),
+            )
+        self.commit()
+        return self._chosen()
+
+    def _chosen(self) -> int:
+        return int(self._all(f"SELECT count(*) FROM items WHERE state != {UNCHOSEN}")[0][0])
+
+    def each_choice(self) -> Iterator[tuple[Item, bool]]:
+        """Every item, and whether it is chosen."""
+        for row in self._db.execute(f"SELECT {COLUMNS}, state FROM items"):
+            yield _entry(row[:-1]).item, row[-1] != UNCHOSEN
+
+    # ------------------------------------------------------------ handing out
+
+    def hosts(self) -> list[str]:
+        """Those of which something waits; "" stands for files."""
+        found, host = [], self._next_host("")
+        if self._all("SELECT 1 FROM items WHERE state = 1 AND host = '' LIMIT 1"):
+            found.append("")
+        while host is not None:  # a skip scan: as many steps as there are hosts
+            found.append(host)
+            host = self._next_host(host)
+        return found
+
+    def _next_host(self, host: str) -> str | None:
+        value = self._all("SELECT min(host) FROM items WHERE state = 1 AND host > ?", (host,))[0][0]
+        return str(value) if value is not None else None
+
+    def has_hosts(self) -> bool:
+        """Whether something is to be fetched."""
+        return bool(self._all("SELECT 1 FROM items WHERE state IN (1, 2) AND host != '' LIMIT 1"))
+
+    def has_undescribed(self) -> bool:
+        return bool(self._all("SELECT 1 FROM keyframes LIMIT 1"))
+
+    def waiting(self, host: str, behind: int, count: int) -> list[Entry]:
+        """Items of a host that wait, behind the one of this number, in the order of the list."""
+        sql = f"SELECT {COLUMNS} FROM items WHERE state = 1 AND host = ? AND id > ? ORDER BY id LIMIT ?"
+        return [_entry(row) for row in self._all(sql, (host, behind, count))]
+
+    def due(self, now: float, count: int) -> list[Entry]:
+        """Items that are to be tried again now."""
+        sql = f"SELECT {COLUMNS} FROM items WHERE state = 2 AND due <= ? ORDER BY due LIMIT ?"
+        return [_entry(row) for row in self._all(sql, (now, count))]
+
+    def next_due(self) -> float | None:
+        """When the first of those that wait for another try is due; None where there is none."""
+        value = self._all("SELECT min(due) FROM items WHERE state = 2")[0][0]
+        return float(value) if value is not None else None
+
+    # ------------------------------------------------------------ what became of an item
+
+    def extracted(self, id: int, *, rows: int, size_bytes: int, length_s: float | None, youtube_id: str | None, ready: bool) -> None:  # noqa: A002
+        """Its part lies here; `ready`: nothing more is to be done but to put it into a shard."""
+        self._write(
+            "UPDATE items SET state = ?, rows = ?, bytes = ?, length_s = ?, youtube_id = ?, ended = ?, failure = NULL, message = NULL,"
+            " due = NULL WHERE id = ?",
+            (READY if ready else EXTRACTED, rows, size_bytes, length_s, youtube_id, time.time() if ready else None, id),
+        )
+
+    def described(self, id: int, *, usd: float, tokens: int, size_bytes: int) -> None:  # noqa: A002
+        """Its part has the descriptions now."""
+        self._write(
+            f"UPDATE items SET state = {READY}, usd = usd + ?, tokens = tokens + ?, bytes = ?, ended = ? WHERE id = ?",
+            (usd, tokens, size_bytes, time.time(), id),
+        )
+
+    def undescribed(self, id: int, failures: Iterable[tuple[str, str, str]]) -> None:  # noqa: A002
+        """Keyframes of it that have no description: id, type, message."""
+        self._write("DELETE FROM keyframes WHERE item = ?", (id,))
+        for failure in failures:
+            self._write("INSERT OR REPLACE INTO keyframes VALUES (?, ?, ?, ?)", (id, *failure))
+
+    def paid(self, id: int, *, usd: float, tokens: int) -> None:  # noqa: A002
+        """For descriptions that did not come to an end."""
+        self._write("UPDATE items SET usd = usd + ?, tokens = tokens + ? WHERE id = ?", (usd, tokens, id))
+
+    def failed(self, id: int, kind: FailureKind, message: str) -> None:  # noqa: A002
+        """For good, unless the user asks for another try."""
+        self._write(
+            f"UPDATE items SET state = {FAILED}, tries = tries + 1, failure = ?, message = ?, due = NULL, ended = ? WHERE id = ?",
+            (kind, message, time.time(), id),
+        )
+
+    def again(self, id: int, kind: FailureKind, message: str, due: float) -> None:  # noqa: A002
+        """It failed, and is tried again at a time."""
+        self._write(
+            f"UPDATE items SET state = {LATER}, tries = tries + 1, failure = ?, message = ?, due = ? WHERE id = ?",
+            (kind, message, due, id),
+        )
+
+    def lost(self, id: int) -> int:  # noqa: A002
+        """The machine that worked on it is gone, which says nothing about the item. Returns how often that has happened."""
+        self._write("UPDATE items SET lost = lost + 1 WHERE id = ?", (id,))
+        return int(self._all("SELECT lost FROM items WHERE id = ?", (id,))[0][0])
+
+    def twin(self, id: int, youtube_id: str) -> str | None:  # noqa: A002
+        """The key of another item that turned out to be the same video, or is about to."""
+        rows = self._all(
+            "SELECT key FROM items WHERE id != ? AND ((youtube_id = ? AND state IN (3, 4, 5)) OR (key = ? AND state NOT IN (0, 6)))"
+            " LIMIT 1",
+            (id, youtube_id, youtube_id),
+        )
+        return str(rows[0][0]) if rows else None
+
+    def retry(self, kind: str | None) -> int:
+        """Let items that failed wait again: all, or those of one type. Returns how many."""
+        more, values = (" AND failure = ?", (kind,)) if kind else ("", ())
+        changed = self._write(f"UPDATE items SET state = {WAITING}, tries = 0, lost = 0, ended = NULL WHERE state = {FAILED}{more}", values)
+        self.commit()
+        return changed.rowcount
+
+    # ------------------------------------------------------------ parts and shards
+
+    def to_describe(self) -> list[Entry]:
+        """Parts that wait for their descriptions; never many."""
+        return [_entry(row) for row in self._all(f"SELECT {COLUMNS} FROM items WHERE state = {EXTRACTED} ORDER BY id")]
+
+    def loose(self) -> tuple[int, int]:
+        """How many parts are ready and in no shard, and their bytes."""
+        count, size = self._all(f"SELECT count(*), total(bytes) FROM items WHERE state = {READY} AND shard IS NULL")[0]
+        return count, int(size)
+
+    def begin_shard(self, most_bytes: int) -> int | None:
+        """Assign parts that are ready to a new shard, and note that before anything is written. None where there are none."""
+        number = int(self._all("SELECT coalesce(max(number) + 1, 0) FROM shards")[0][0])
+        ids: list[tuple[int, int]] = []
+        size = 0
+        for id_, part in self._all(f"SELECT id, bytes FROM items WHERE state = {READY} AND shard IS NULL ORDER BY id"):
+            if ids and size + part > most_bytes:
+                break
+            ids.append((number, id_))
+            size += part
+        if not ids:
+            return None
+        self._write("INSERT INTO shards (number) VALUES (?)", (number,))
+        self._db.executemany("UPDATE items SET shard = ? WHERE id = ?", ids)
+        self.commit()
+        return number
+
+    def unwritten(self) -> list[int]:
+        """Shards that were begun and are not in place."""
+        return [row[0] for row in self._all("SELECT number FROM shards WHERE written IS NULL ORDER BY number")]
+
+    def in_shard(self, number: int) -> list[Entry]:
+        return [_entry(row) for row in self._all(f"SELECT {COLUMNS} FROM items WHERE shard = ? AND state IN (4, 5) ORDER BY id", (number,))]
+
+    def wrote(self, number: int, *, size_bytes: int, rows: int) -> None:
+        """The shard is in place: its items are done for good."""
+        self._write("UPDATE shards SET written = ?, bytes = ?, rows = ? WHERE number = ?", (time.time(), size_bytes, rows, number))
+        self._write(f"UPDATE items SET state = {SHARDED} WHERE shard = ? AND state = {READY}", (number,))
+        self.commit()
+
+    def take_over(self, number: int, keys: Iterable[tuple[str, int, str | None, float | None]], *, size_bytes: int, rows: int) -> None:
+        """A shard that lies in the output and that this state does not know, with its items: key, rows, YouTube id, length."""
+        self._write("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?)", (number, time.time(), size_bytes, rows))
+        for key, count, youtube_id, length_s in keys:
+            self._write(
+                f"UPDATE items SET state = {SHARDED}, shard = ?, rows = ?, youtube_id = ?, length_s = ?, ended = ? WHERE key = ?",
+                (number, count, youtube_id, length_s, time.time(), key),
+            )
+
+    # ------------------------------------------------------------ telling
+
+    def counts(self) -> dict[int, int]:
+        """How many items are in each state."""
+        return dict(self._all("SELECT state, count(*) FROM items GROUP BY state"))
+
+    def failures(self) -> dict[str, int]:
+        """Items by what they failed of, bad rows among them; the most frequent first."""
+        rows = self._all(
+            f"SELECT kind, sum(n) AS of FROM (SELECT failure AS kind, count(*) AS n FROM items WHERE state = {FAILED} GROUP BY failure"
+            " UNION ALL SELECT kind, count(*) FROM bad_rows GROUP BY kind) GROUP BY kind ORDER BY of DESC, kind"
+        )
+        return dict(rows)
+
+    def each_failure(self) -> Iterator[tuple[str, str, str, int, str]]:
+        """Row or item, type, message, tries, where it was named; bad rows first."""
+        yield from self._db.execute("SELECT text, kind, message, 0, place FROM bad_rows ORDER BY rowid")
+        yield from self._db.execute(f"SELECT key, failure, message, tries, place FROM items WHERE state = {FAILED} ORDER BY id")
+
+    def each_undescribed(self) -> Iterator[tuple[str, str, str, str]]:
+        """Keyframes of done items that have no description: id, type, message, where the item was named."""
+        yield from self._db.execute(
+            "SELECT keyframes.key, keyframes.kind, keyframes.message, place FROM keyframes JOIN items ON items.id = item"
+            " WHERE state IN (4, 5) ORDER BY item, keyframes.key"
+        )
+
+    def totals(self) -> dict[str, float]:
+        """Sums over what is done: keyframes, bytes, dollars (of all items), tokens, seconds of video, keyframes without description."""
+        names = ("keyframes", "bytes", "usd", "tokens", "video_s")
+        sql = (
+            "SELECT total(rows * done), total(bytes * done), total(usd), total(tokens), total(length_s * done)"
+            " FROM (SELECT *, state IN (4, 5) AS done FROM items WHERE state NOT IN (0, 1))"
+        )
+        undescribed = self._all("SELECT count(*) FROM keyframes JOIN items ON items.id = item WHERE state IN (4, 5)")[0][0]
+        return {**dict(zip(names, self._all(sql)[0], strict=True)), "undescribed": undescribed}
+
+    def shard_numbers(self) -> set[int]:
+        return {row[0] for row in self._all("SELECT number FROM shards")}
+
+    def shards(self) -> int:
+        """How many are in place."""
+        return int(self._all("SELECT count(*) FROM shards WHERE written IS NOT NULL")[0][0])
+
+    def done_since(self, moment: float) -> int:
+        """Items that came to their good end since then (seconds of the epoch)."""
+        return int(self._all("SELECT count(*) FROM items WHERE state IN (4, 5) AND ended >= ?", (moment,))[0][0])
+
+
+COLUMNS = "id, key, kind, source, place, labels, verticals, topic, duration_s, tries"
+
+
+def _values(item: Item, draw: float, kept: bool) -> tuple[Any, ...]:
+    labels = json.dumps(item.labels) if item.labels else None
+    verticals = json.dumps(item.verticals) if item.verticals else None
+    return item.key, item.kind, item.source, item.where, item.host, labels, verticals, item.topic, item.duration_s, draw, kept
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    id_, key, kind, source, place, labels, verticals, topic, duration_s, tries = row
+    item = Item(key, kind, source, place, _names(labels), _names(verticals), topic, duration_s)
+    return Entry(id_, item, tries)
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(json.loads(text)) if text else ()
+
+
+@contextmanager
+def _translated(home: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as exc:
+        raise _unusable(home / NAME, exc) from exc
+
+
+def _unusable(path: Path, exc: sqlite3.Error) -> StoreError:
+    return StoreError(f"{path} cannot be used ({exc}). Make room, or check that it is no other program's; nothing in it is lost.")

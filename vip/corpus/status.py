@@ -1,0 +1,152 @@
+"""How far a batch is: counts, rates, failures by type, dollars, time left; while it runs and after."""
+
+from __future__ import annotations
+
+import time
+
+from vip.corpus.home import existing_home, worker
+from vip.corpus.rows import shown
+from vip.corpus.state import EXTRACTED, FAILED, LATER, READY, SHARDED, UNCHOSEN, WAITING, State
+from vip.records import Record
+
+RATE_OVER_S = 600.0
+
+
+class Status(Record):
+    """What `vip batch --status` tells."""
+
+    out: str
+    process: int | None
+    """That works on it now; None where none does."""
+    chosen: int
+    not_chosen: int
+    bad_rows: int
+    done: int
+    failed: int
+    waiting: int
+    """Those to be tried again among them."""
+    again: int
+    again_in_s: float | None
+    """When the first of them is due."""
+    undescribed_videos: int
+    """Extracted, and waiting for their descriptions; part of `waiting`."""
+    keyframes: int
+    undescribed: int
+    """Keyframes that could not be described."""
+    shards: int
+    not_in_shards: int
+    """Videos that are done and in no shard yet."""
+    bytes: int
+    video_s: float
+    """How long what is done lasts."""
+    failures: dict[str, int]
+    usd: float
+    tokens: int
+    per_minute: float | None
+    """Videos, of the last ten minutes; None where nothing runs."""
+    left_s: float | None
+
+    @property
+    def is_finished(self) -> bool:
+        return self.waiting == 0 and self.not_in_shards == 0
+
+
+def status(out: str) -> Status:
+    """Of the batch with this output.
+
+    Raises:
+        InputError: there is none.
+        StoreError: its state cannot be read.
+    """
+    home = existing_home(out)
+    state = State(home)
+    try:
+        return status_of(state, out, worker(home))
+    finally:
+        state.close()
+
+
+def status_of(state: State, out: str, process: int | None) -> Status:
+    """The same of a state that is open."""
+    counts, totals, failures = state.counts(), state.totals(), state.failures()
+    waiting = sum(counts.get(each, 0) for each in (WAITING, LATER, EXTRACTED))
+    done = counts.get(READY, 0) + counts.get(SHARDED, 0)
+    now, due = time.time(), state.next_due()
+    rate = _rate(state, now) if process else None
+    return Status(
+        out=shown(out),
+        process=process,
+        chosen=done + waiting + counts.get(FAILED, 0),
+        not_chosen=counts.get(UNCHOSEN, 0),
+        bad_rows=sum(failures.values()) - counts.get(FAILED, 0),
+        done=done,
+        failed=counts.get(FAILED, 0),
+        waiting=waiting,
+        again=counts.get(LATER, 0),
+        again_in_s=None if due is None else round(max(0.0, due - now), 1),
+        undescribed_videos=counts.get(EXTRACTED, 0),
+        keyframes=int(totals["keyframes"]),
+        undescribed=int(totals["undescribed"]),
+        shards=state.shards(),
+        not_in_shards=counts.get(READY, 0),
+        bytes=int(totals["bytes"]),
+        video_s=round(totals["video_s"], 3),
+        failures=failures,
+        usd=round(totals["usd"], 6),
+        tokens=int(totals["tokens"]),
+        per_minute=None if rate is None else round(60 * rate, 2),
+        left_s=round(waiting / rate, 1) if rate else None,
+    )
+
+
+def _rate(state: State, now: float) -> float | None:
+    """Videos a second, since this run began or in the last ten minutes."""
+    began = max(state.get("began") or now, now - RATE_OVER_S)
+    return state.done_since(began) / (now - began) if now > began + 1 else None
+
+
+def lines(told: Status) -> list[str]:
+    """The status for people."""
+    share = 100 * (told.done + told.failed) / told.chosen if told.chosen else 100.0
+    running = (
+        f"process {told.process} works on it" if told.process else "finished" if told.is_finished else "stopped; the same command goes on"
+    )
+    found = [
+        f"{told.out}: {running}",
+        f"  videos     {told.done:,} done, {told.failed:,} failed, {told.waiting:,} waiting of {told.chosen:,} ({share:.1f} %)",
+    ]
+    if told.not_chosen or told.bad_rows:
+        found.append(f"  list       {told.not_chosen:,} not chosen, {told.bad_rows:,} bad rows")
+    if told.again:
+        found.append(f"  again      {told.again:,} to be tried again, the first in {duration(told.again_in_s or 0.0)}")
+    found.append(f"  keyframes  {told.keyframes:,} of {duration(told.video_s)} of video, {size(told.bytes)} in {told.shards:,} shards")
+    if told.not_in_shards:
+        found[-1] += f" ({told.not_in_shards:,} videos wait for theirs)"
+    if told.undescribed_videos or told.undescribed or told.tokens:
+        found.append(
+            f"  captions   {told.undescribed_videos:,} videos wait for theirs, {told.undescribed:,} keyframes could not be described, "
+            f"${told.usd:,.2f}, {told.tokens:,} tokens"
+        )
+    if told.per_minute is not None:
+        left = f", {duration(told.left_s)} left" if told.left_s is not None else ""
+        found.append(f"  rate       {told.per_minute:,.1f} videos a minute{left}")
+    found += [f"  failed     {count:>8,}  {kind}" for kind, count in told.failures.items()]
+    return found
+
+
+def duration(seconds: float) -> str:
+    """`45 s`, `12 min`, `3.4 h`, `12.5 days`."""
+    for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 48)):
+        if seconds < most * length:
+            value = seconds / length
+            return f"{value:.0f} {unit}" if value >= 10 or unit == "s" else f"{value:.1f} {unit}"
+    return f"{seconds / 86400:.1f} days"
+
+
+def size(count: float) -> str:
+    """`12.3 MB`."""
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if count < 1000 or unit == "TB":
+            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1000
+    raise AssertionError
