@@ -37,7 +37,9 @@ def _caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Iterator[Path]
 @pytest.fixture(autouse=True)
 def _own_cache(_caches: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache folder for this test and the commands that it starts: no answer comes from another test, or from the user's runs."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(next(_caches)))
+    folder = next(_caches)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -51,6 +53,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
 
 AUTO_EMBEDDER = "vip.models.clip_weights:why_not_auto"
 MODELS = "vip.models.status"
+SERVED, SERVING = "vip.models.served", "vip.models.serving"
 _loaded: dict[tuple[object, ...], Any] = {}
 
 
@@ -116,7 +119,22 @@ def pruner(name: str) -> Pruner:
 
 
 def embedder(name: str, *, device: str = "auto", precision: str = "auto") -> Embedder:
+    """Of the process that VIP_EMBEDDING_SERVER names, where that serves this one; else made here."""
+    if address := os.environ.get("VIP_EMBEDDING_SERVER"):
+        found = importlib.import_module(SERVED).served(address, name, device, precision)
+        if found is not None:
+            return cast(Embedder, found)
     return cast(Embedder, _create("embedder", name, device=device, precision=precision))
+
+
+def serve_embedder(name: str, host: str, *, device: str = "auto", precision: str = "auto") -> tuple[str, Callable[[], None]]:
+    """Let other processes use an embedder of this one: what to set VIP_EMBEDDING_SERVER to there, which is a secret; and what ends it.
+
+    Args:
+        host: the address of this machine that it listens at.
+    """
+    made = _create("embedder", name, device=device, precision=precision)
+    return cast(tuple[str, Callable[[], None]], importlib.import_module(SERVING).serve(made, host))
 
 
 def auto_embedder(name: str) -> tuple[str, str | None]:

@@ -2,4 +2,6 @@
 
 from __future__ import annotations
 
-from tests.corpus.s3 import s3 as s3
+from tests.corpus.s3 import _s3_server, s3
+
+__all__ = ["_s3_server", "s3"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +39,22 @@ def clip(key: str = "abc", count: int = 3, *, size: int | None = None, described
         data = np.random.default_rng(number).bytes(size) if size else JPEG
         vector = np.array([np.cos(number), np.sin(number)], np.float32)
         frames.append(KeyframeRow(keyframe, data, vector, description(keyframe) if described else None))
-    about = {"kind": "file", "source": f"/films/{key}.mp4", "duration_s": 9.0, "file": manifest().video, "backends": {"embedder": "classic"}}
-    made = {"device": "cpu", "created_utc": "2026-01-01T00:00:00+00:00", "seconds": {"choose": 1.0}}
+    about = {
+        "kind": "file",
+        "source": f"/films/{key}.mp4",
+        "duration_s": 9.0,
+        "file": manifest().video,
+        "backends": {"embedder": "classic"},
+    }
+    made = {"backends": {"embedder": "classic"}, "device": "cpu", "created_utc": "2026-01-01T00:00:00+00:00", "seconds": {"choose": 1.0}}
     return Clip(VideoRow(key=key, **{**about, **made, **video}), tuple(frames))
 
 
 def clip_from_run(folder: Path, key: str = "abc", **changed: Any) -> Clip:
     """Of a run folder with candidates, vectors, descriptions."""
     item = Item(key=key, kind="file", source=f"/films/{key}.mp4", where="list.txt, line 3", labels=("Dog", "Surfing"))
-    return clip_of(make_run(folder / f"{key}.vip", **changed), item=item)
+    found = clip_of(make_run(folder / f"{key}.vip", **changed), item=item)
+    return replace(found, video=found.video.model_copy(update={"backends": {"embedder": "classic", "detector": "opencv"}}))
 
 
 # ---------------------------------------------------------------- anything
@@ -111,7 +119,11 @@ def frames(draw: st.DrawFn, key: str, number: int, vector_length: int | None) ->
         verification=draw(st.none() | st.builds(Verification, checks=st.lists(checks, max_size=2).map(tuple), before=st.none() | famous)),
         calls=description(keyframe).calls[: draw(st.integers(0, 1))],
     )
-    vector = None if vector_length is None else np.array(draw(st.lists(st.floats(width=32), min_size=vector_length, max_size=vector_length)), "f4")
+    vector = (
+        None
+        if vector_length is None
+        else np.array(draw(st.lists(st.floats(width=32), min_size=vector_length, max_size=vector_length)), "f4")
+    )
     failure = Failure(item=name, kind=draw(texts), message=draw(texts), exit_code=draw(st.integers(0, 255)))
     given = (row if said == "described" else None, failure if said == "failed" else None)
     return KeyframeRow(keyframe, draw(st.binary(max_size=40)), vector, *given)

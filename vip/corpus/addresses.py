@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 YOUTUBE_ID = re.compile(r"[A-Za-z0-9_-]{11}")
 YOUTUBE_HOSTS = frozenset({"youtube.com", "youtube-nocookie.com", "youtu.be"})
 PRIVATE_NAMES = (".local", ".localhost", ".localdomain", ".internal", ".lan", ".home.arpa", ".intranet", ".corp", ".home")
-NAT64 = IPv6Network("64:ff9b::/96")  # its last 32 bits are an address of IPv4, and Python calls all of it global
+NAT64 = IPv6Network("64:ff9b::/96")  # its last 32 bits are an address of IPv4; Python calls all of it reserved
 
 _IN_PATH = re.compile(rf"/(?:shorts|embed|live|v|e)/({YOUTUBE_ID.pattern})(?![A-Za-z0-9_-])")
 _SHORT = re.compile(rf"/({YOUTUBE_ID.pattern})(?![A-Za-z0-9_-])")

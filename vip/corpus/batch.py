@@ -14,12 +14,11 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from vip import store
 from vip.corpus.beginning import begin
 from vip.corpus.choices import Choices
 from vip.corpus.crew import Hands, crew_here
 from vip.corpus.driver import Driver
-from vip.corpus.home import home_of, locked
+from vip.corpus.home import existing_home, home_of, locked
 from vip.corpus.state import State
 from vip.corpus.status import Status
 from vip.protocols import Observer, Silent
@@ -50,9 +49,9 @@ def batch(
         InputError: a list cannot be read.
         BackendError, EngineError, StoreError: nothing more can be done; what is done stays.
     """
-    choices, observer, home = choices or Choices(), observer or Silent(), home_of(out)
+    choices, observer = choices or Choices(), observer or Silent()
+    home = home_of(out) if lists else existing_home(out)
     with ExitStack() as stack:
-        stack.enter_context(store.leaving_no_empty(home))
         stack.enter_context(locked(home, out))
         state = stack.enter_context(closing(State(home)))
         begin(state, out, lists, choices, retry, observer)

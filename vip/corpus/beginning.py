@@ -18,7 +18,7 @@ from vip.corpus.shards import read_shards
 from vip.corpus.state import Drawn, State
 from vip.corpus.storage import join, write_whole
 from vip.corpus.vocabulary import load_vocabulary
-from vip.errors import InputError, UsageError
+from vip.errors import UsageError
 from vip.protocols import Observer
 
 DISTRIBUTION = "distribution.json"
@@ -29,15 +29,13 @@ def begin(state: State, out: str, lists: Sequence[str], choices: Choices, retry:
     """Bring the state to where the work begins.
 
     Raises:
-        UsageError: the batch was begun with other settings, or there is nothing to do.
+        UsageError: the batch was begun with other settings.
         InputError: a list cannot be read.
     """
     _same_settings(state, out, choices)
     if lists:
         _read(state, lists, choices, observer)
         _choose(state, out, choices, observer)
-    elif not state.counts():
-        raise InputError(f"{shown(out)} holds no batch yet. Give a list of videos: `vip batch ids.txt -o {shown(out)}`.")
     _take_over(state, out, observer)
     if retry is not None:
         count = state.retry(None if retry == "all" else retry)

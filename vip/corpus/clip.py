@@ -99,12 +99,11 @@ class KeyframeRow:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KeyframeRow):
             return NotImplemented
-        same_vector = (self.vector is None) == (other.vector is None) and (
-            self.vector is None or other.vector is None or np.array_equal(self.vector, other.vector)
+        names = ("keyframe", "picture", "description", "failure")
+        same = self.vector is other.vector or (
+            self.vector is not None and other.vector is not None and np.array_equal(self.vector, other.vector, equal_nan=True)
         )
-        return same_vector and all(
-            getattr(self, name) == getattr(other, name) for name in ("keyframe", "picture", "description", "failure")
-        )
+        return same and all(getattr(self, name) == getattr(other, name) for name in names)
 
     def __repr__(self) -> str:
         return f"KeyframeRow({self.keyframe.id!r}, picture={len(self.picture)} bytes)"

@@ -15,7 +15,7 @@ from vip.corpus.captions import Captions, Wanted
 from vip.corpus.choices import Choices
 from vip.corpus.crew import Came, Done, Event, Failed, Hands
 from vip.corpus.failures import FailuresFile
-from vip.corpus.hand import Job, part_path
+from vip.corpus.hand import PARTS, Job, part_path
 from vip.corpus.packer import Packer
 from vip.corpus.queue import Queue
 from vip.corpus.retries import Retries
@@ -64,6 +64,7 @@ class Driver:
 
     def __post_init__(self) -> None:
         settings = self.choices.batch
+        store.make_folder(self.state.home / PARTS)
         self._queue = Queue(self.state, settings.per_host)
         self._retries = Retries(self.state, self._queue, settings.retry_wait, self.observer)
         self._packer = Packer(self.state, self.out, settings.shards, settings.shard_size)
@@ -83,6 +84,8 @@ class Driver:
         """
         try:
             waiting = status_of(self.state, self.out, None).waiting
+            if waiting:
+                self._hands = self.start(self.state.has_hosts())
             with self.observer.track("Videos", waiting, self._told) as self._advance:
                 self._take_up()
                 while self._goes_on():
@@ -107,7 +110,7 @@ class Driver:
         return bool(self._at_work or self._describing) or self._queue.has_more() or self.state.next_due() is not None
 
     def _wait(self) -> list[Event]:
-        if self._hands is not None and self._at_work:
+        if self._hands is not None:
             return self._hands.events(TICK_S)
         time.sleep(TICK_S)
         return []
@@ -135,18 +138,16 @@ class Driver:
 
     def _hand_out(self) -> None:
         """Give work to whoever has time for it, as long as what is done flows off."""
-        if len(self._describing) >= UNDESCRIBED or self._packer.is_full:
+        if self._hands is None or len(self._describing) >= UNDESCRIBED or self._packer.is_full:
             return
         while entry := self._queue.next(self._takes):
             self._at_work[entry.id] = entry
             if entry.item.host:
                 self._fetching.add(entry.id)
-            if self._hands is None:
-                self._hands = self.start(self.state.has_hosts())
             self._hands.give(Job(entry.id, entry.item, self._topic(entry)))
 
     def _takes(self, fetch: bool) -> bool:
-        return self._hands is None or self._hands.takes(fetch=fetch)
+        return self._hands is not None and self._hands.takes(fetch=fetch)
 
     def _topic(self, entry: Entry) -> str | None:
         return entry.item.topic or (self._topics.topic_of(entry.item.labels) if self._topics else None)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from vip.corpus.addresses import YOUTUBE_ID
@@ -78,17 +78,24 @@ def opened(given: Listed) -> Iterator[io.BufferedReader]:
         BackendError: its file system needs a package that is not installed.
     """
     if given.source == "-":
-        yield _standard_input()
+        yield from _standard_input()
         return
     with _fsspec_open(given.source) if REMOTE.match(given.source) else _open(given.source) as file:
         yield file
 
 
-def _standard_input() -> io.BufferedReader:
+def _standard_input() -> Iterator[io.BufferedReader]:
     if sys.stdin is None:
         raise InputError("There is no standard input. Give the list as a file.")
     stream = sys.stdin.buffer
-    return stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stream))
+    if isinstance(stream, io.BufferedReader):
+        yield stream
+        return
+    reader: io.BufferedReader = io.BufferedReader(cast(Any, stream))
+    try:
+        yield reader
+    finally:
+        reader.detach()  # or it would close what is not its own
 
 
 def _suffix(name: str) -> str:

@@ -77,7 +77,7 @@ def unpack(path: Path, folder: Path) -> Run:
 
 def with_descriptions(path: Path, run: Run) -> None:
     """Put the descriptions and failures of the unpacked run into the part."""
-    pack(path, described(read_part(path), run))
+    pack(path, described(read_part(path), Run(run.folder)))  # what the run was when it was opened, it may remember
 
 
 # ---------------------------------------------------------------- files of an archive

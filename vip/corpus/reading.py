@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -31,6 +32,7 @@ from vip.errors import BackendError, InputError
 
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 DELIMITERS = ",;\t"
+NAME = re.compile(r"[A-Za-z_][\w -]*")  # of a column, as far as one can tell
 ROWS_A_BATCH = 2000  # of Parquet, in memory at once
 
 Rows = Iterator[Item | BadRow]
@@ -120,10 +122,14 @@ def _text(lines: Lines, context: _Context) -> Rows:
 
 
 def _delimiter(line: bytes) -> str | None:
-    """What stands between the names of columns in a line; None where it is no header."""
-    text = line[:ROW_BYTES].decode(errors="replace").strip()
-    found = (mark for mark in DELIMITERS if any(_is_source(name) for name in text.split(mark)))
-    return next(found, None)
+    """What stands between the names of columns in a line; None where it is no header.
+
+    A single word is one only where it can hardly be a path: `video` may be a folder, `video_id` is none.
+    """
+    cells = {mark: line[:ROW_BYTES].decode(errors="replace").strip().split(mark) for mark in DELIMITERS}
+    if all(len(one) == 1 for one in cells.values()) and not column_name(cells[","][0]).endswith(("id", "url")):
+        return None
+    return next((mark for mark, one in cells.items() if any(map(_is_source, one))), None)
 
 
 def _is_source(cell: str) -> bool:
@@ -151,8 +157,7 @@ def _header(values: Sequence[str], context: _Context) -> list[str] | None:
     if "KnowledgeGraphId" in values:
         raise InputError(f"{context.name} is the vocabulary of YouTube-8M and no list. Give it with --vocabulary {context.name}.")
     first = values[0].strip()
-    is_row = len(values) == 1 or any(mark in first for mark in "./") or YOUTUBE_ID.fullmatch(first) or YOUTUBE8M_ID.fullmatch(first)
-    if not is_row:
+    if len(values) > 1 and NAME.fullmatch(first) and not YOUTUBE_ID.fullmatch(first) and not YOUTUBE8M_ID.fullmatch(first):
         raise _no_column(context, values)
     return None
 

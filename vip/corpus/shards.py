@@ -65,7 +65,8 @@ class _Measured:
     def write(self, data: Any) -> int:
         with memoryview(data) as view:
             self._digest.update(view)
-            self._file.write(view)
+            if not self._file.closed:  # a writer that is given up still writes its end
+                self._file.write(view)
             self.size += view.nbytes
             return view.nbytes
 
@@ -146,8 +147,8 @@ def read_shards(out: str, report: Callable[[str], None] = lambda text: None) -> 
             yield info
         else:
             size = sizes.get(info.file)
-            has = "is missing" if size is None else f"has {size:,} bytes"
-            report(f"{without_secrets(storage.join(folder, info.file))} {has} instead of {info.bytes:,}, and is left out. {AGAIN}")
+            has = "is missing" if size is None else f"has {size:,} bytes instead of {info.bytes:,}"
+            report(f"{without_secrets(storage.join(folder, info.file))} {has}, and is left out. {AGAIN}")
 
 
 def read_clips(out: str, report: Callable[[str], None] = lambda text: None) -> Iterator[Clip]:

@@ -349,7 +349,7 @@ class State:
         names = ("keyframes", "bytes", "usd", "tokens", "video_s")
         sql = (
             "SELECT total(rows * done), total(bytes * done), total(usd), total(tokens), total(length_s * done)"
-            " FROM (SELECT *, state IN (4, 5) AS done FROM items WHERE state NOT IN (0, 1))"
+            " FROM (SELECT *, state IN (4, 5) AS done FROM items)"
         )
         undescribed = self._all("SELECT count(*) FROM keyframes JOIN items ON items.id = item WHERE state IN (4, 5)")[0][0]
         return {**dict(zip(names, self._all(sql)[0], strict=True)), "undescribed": undescribed}

@@ -1,7 +1,7 @@
 """Files under any address: of this machine without further libraries, of S3 and others through fsspec.
 
 In: an address as a user gives it. A file that is written appears under its name when it is whole, or not at all. Credentials come
-from the usual places of each library; one in the address is used, and never shown.
+from the usual places of each library, and are never shown.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from vip import store
-from vip.corpus.plain import without_secrets
+from vip.corpus.plain import LOGIN, without_secrets
 from vip.errors import BackendError, StoreError, UsageError
 
 BLOCK_BYTES = 16 * 2**20  # of an upload in several requests: S3 takes 10,000 of them, from 5 MB on
 PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
+ENVIRONMENT = {"s3": "AWS_ACCESS_KEY_ID", "s3a": "AWS_ACCESS_KEY_ID", "gs": "GOOGLE_APPLICATION_CREDENTIALS", "gcs": "GOOGLE_APPLICATION_CREDENTIALS"}
 CLIENTS = ("aiobotocore", "aiohttp", "azure", "botocore", "gcsfs", "google", "requests", "s3fs", "urllib3")
 """Libraries whose errors mean that the storage could not do it."""
 
@@ -133,7 +134,7 @@ def remove(address: str) -> None:
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
     """As `store.replacing`, on the disk before it has its name, and for several writers at once, each with a file of its own."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    store.make_folder(path.parent)
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}{store.PARTIAL_SUFFIX}")
     try:
         with part.open("xb") as file:
@@ -184,13 +185,15 @@ def _discard(file: Any) -> None:
 def _system(address: str) -> tuple[Any, str]:
     """fsspec's file system of the address, and the place in it."""
     scheme = address.partition("://")[0]
+    if scheme in ENVIRONMENT and LOGIN.search(address):
+        raise UsageError(f"{without_secrets(address)} came with credentials. Leave them out, and set {ENVIRONMENT[scheme]} instead.")
     try:
         system, place = library("fsspec.core").url_to_fs(address)
     except ImportError as exc:
         needed = PACKAGES.get(scheme)
         raise BackendError(f"{scheme}:// needs {needed}. Install it with pip install {needed}." if needed else f"{exc}.") from exc
     except ValueError as exc:
-        raise UsageError(f"{without_secrets(address)} is no address that data can be written to: {exc}.") from exc
+        raise UsageError(f"{without_secrets(address)} is no address of files. Give a folder, or s3://BUCKET/FOLDER.") from exc
     return system, place
 
 
@@ -207,6 +210,8 @@ def _translated(address: str, done: str) -> Iterator[None]:
 
 
 def _sentence(address: str, done: str, why: str) -> str:
+    if login := LOGIN.search(address):
+        why = why.replace(login[0].removesuffix("@"), "***")
     why = " ".join(without_secrets(why).split()).rstrip(".") or "no reason given"
     advice = "Choose another folder, or make room." if local_path(address) else "Check the address and the credentials, and try again."
     return f"{without_secrets(address)} cannot be {done}: {why}. {advice}"

@@ -179,6 +179,8 @@ def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
 
 
 def _varint(message: memoryview, at: int) -> tuple[int, int]:
+    if at < len(message) and message[at] < 0x80:  # nearly all are, and a file has millions
+        return message[at], at + 1
     value = 0
     for place in range(10):
         if at >= len(message):

@@ -17,7 +17,7 @@ from vip.errors import InputError
 TOPIC_LETTERS = 600
 COLUMNS = ("Index", "Name", "Vertical1", "Vertical2", "Vertical3", "WikiDescription")
 
-_SENTENCE_END = re.compile(r"(?<=\w\w\w[.!?])\s+(?=[A-Z\"“(])")  # not after the initials of U.S. or John F. Kennedy
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)\s+(?=[A-Z\"“(])")  # not after the initials of U.S. or John F. Kennedy
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Vocabulary:
         """What a video with these labels is about, for the captioner: names, and whole sentences of their descriptions.
 
         At most 600 letters: first the opening sentence of each description in the order of the labels, then the second of each,
-        as long as they fit. None where no label is known.
+        as long as they fit; none after one that does not. None where no label is known.
         """
         topics = list(dict.fromkeys(self._known(labels)))
         if not topics:
@@ -65,11 +65,13 @@ class Vocabulary:
             if len(topic.name) + 2 <= room:
                 taken[topic] = []
                 room -= len(topic.name) + 2
+        full: set[Topic] = set()
         for topic, sentence in _in_rounds(list(taken)):
-            if len(sentence) + 2 > room:
-                break
-            taken[topic].append(sentence)
-            room -= len(sentence) + 2
+            if topic in full or len(sentence) + 2 > room:
+                full.add(topic)
+            else:
+                taken[topic].append(sentence)
+                room -= len(sentence) + 2
         return "\n".join(f"{topic.name}: {' '.join(said)}" if said else topic.name for topic, said in taken.items())
 
     def _known(self, labels: Sequence[str]) -> Iterator[Topic]:

@@ -23,7 +23,7 @@ class TarShard:
     """Writes clips into an open file; to be closed at the end."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._archive = tarfile.open(fileobj=file, mode="w|", format=tarfile.PAX_FORMAT)  # noqa: SIM115 - closed by close()
+        self._archive = tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT)  # noqa: SIM115 - closed by close()
 
     def add(self, clip: Clip) -> None:
         for row in rows_of(clip):
@@ -35,6 +35,7 @@ class TarShard:
                 file = BytesIO()
                 np.save(file, vector, allow_pickle=False)
                 add(self._archive, f"{key}.npy", file.getvalue())
+            self._archive.members = []  # type: ignore[attr-defined] # it remembers all
 
     def close(self) -> None:
         self._archive.close()

@@ -45,9 +45,9 @@ def folder(tmp_path: Path) -> Path:
 def fetched(host: VideoHost, folder: Path) -> Fetch:
     """Fetch an address, or an id of `kind`, with settings by name."""
 
-    def get(source: str, kind: Any = "address", *, room_bytes: int = 10**8, opts: str = "--socket-timeout 1 --retries 1", **given: Any) -> Fetched:
+    def get(source: str, kind: Any = "address", *, room_bytes: int = 10**8, **given: Any) -> Fetched:
         bases = {"video_base_url": host.address, "youtube8m_base_url": f"{host.address}/2/j/i"}
-        settings = BatchSettings(**{"sleep": 0, "ytdlp_opts": opts, **bases, **given})
+        settings = BatchSettings(**{"sleep": 0, "ytdlp_opts": "--socket-timeout 1 --retries 1", **bases, **given})
         return fetch(Item("KEY", kind, source, "list.txt, line 1"), settings, folder, room_bytes=room_bytes)
 
     return get

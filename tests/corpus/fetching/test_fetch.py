@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import logging
 import socket
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from vip.corpus.fetching.ytdlp import held
 from vip.corpus.items import Item, ItemError
 
 Refused = Callable[..., ItemError]
+HLS = "application/x-mpegurl"
 VTT = b"WEBVTT\n\n00:00.000 --> 00:01.000\nHello\n"
 
 
@@ -25,6 +27,11 @@ def page(*bodies: str, title: str = "A page") -> str:
 
 def video(source: str) -> str:
     return f'<video src="{source}"></video>'
+
+
+def segments(*addresses: str) -> str:
+    """An HLS playlist."""
+    return "\n".join(["#EXTM3U", "#EXT-X-TARGETDURATION:6", *(f"#EXTINF:6,\n{one}" for one in addresses), "#EXT-X-ENDLIST", ""])
 
 
 # ---------------------------------------------------------------- what comes
@@ -74,21 +81,21 @@ def test_of_several_sizes_the_largest_up_to_720_lines_without_sound_is_taken(hos
         for number, (height, codecs) in enumerate(ways)
     ]
     for number in range(len(ways)):
-        host.put(f"/{number}.m3u8", f"#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\n/{number}.ts\n#EXT-X-ENDLIST\n", "application/x-mpegurl")
+        host.put(f"/{number}.m3u8", segments(f"/{number}.ts"), HLS)
         host.put(f"/{number}.ts", b"G" + bytes([number]) * 2000, "video/mp2t")
-    got = fetched(host.put("/all.m3u8", "#EXTM3U\n" + "\n".join(lines), "application/x-mpegurl"))
+    got = fetched(host.put("/all.m3u8", "#EXTM3U\n" + "\n".join(lines), HLS))
     assert got.path.read_bytes()[1] == 2
 
 
 def test_subtitles_of_the_language_and_in_english_are_kept(host: VideoHost, fetched: Fetch, folder: Path) -> None:
     tracks = [f'#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="s",NAME="{name}",LANGUAGE="{name}",URI="/{name}.m3u8"' for name in ("de", "en", "fr")]
-    host.put("/v.m3u8", "#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\n/v.ts\n#EXT-X-ENDLIST\n", "application/x-mpegurl")
+    host.put("/v.m3u8", segments("/v.ts"), HLS)
     host.put("/v.ts", b"G" + bytes(2000), "video/mp2t")
     for name in ("de", "en", "fr"):
-        host.put(f"/{name}.m3u8", f"#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\n/{name}.vtt\n#EXT-X-ENDLIST\n", "application/x-mpegurl")
+        host.put(f"/{name}.m3u8", segments(f"/{name}.vtt"), HLS)
         host.put(f"/{name}.vtt", VTT, "text/vtt")
     whole = "\n".join(["#EXTM3U", *tracks, '#EXT-X-STREAM-INF:BANDWIDTH=1,SUBTITLES="s",RESOLUTION=160x90', "/v.m3u8"])
-    got = fetched(host.put("/all.m3u8", whole, "application/x-mpegurl"))
+    got = fetched(host.put("/all.m3u8", whole, HLS))
     assert got.subtitles == {"en": folder / "KEY.en.vtt"}
     assert b"Hello" in got.subtitles["en"].read_bytes()
 
@@ -133,10 +140,10 @@ def test_many_fetches_share_one_yt_dlp(host: VideoHost, fetched: Fetch, folder: 
 # ---------------------------------------------------------------- what does not
 
 
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [(401, "private"), (403, "private"), (404, "missing"), (410, "deleted"), (429, "rate_limit"), (451, "geo"), (500, "network"), (503, "network")],
-)
+STATUSES = {401: "private", 403: "private", 404: "missing", 410: "deleted", 429: "rate_limit", 451: "geo", 500: "network", 503: "network"}
+
+
+@pytest.mark.parametrize(("status", "kind"), STATUSES.items())
 def test_what_a_status_says(host: VideoHost, refused: Refused, status: int, kind: str) -> None:
     assert refused(host.put("/v.mp4", "no", status=status)).kind == kind
 
@@ -193,7 +200,7 @@ def test_a_page_in_the_place_of_a_video_is_no_video(host: VideoHost, refused: Re
 
 def test_a_playlist_of_local_files_is_no_video(host: VideoHost, refused: Refused) -> None:
     assert refused(host.put("/v.mp4", "#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n", "video/mp4")).kind == "no_video"
-    assert refused(host.put("/v.m3u8", "#EXTM3U\n#EXTINF:1,\nfile:///etc/hostname\n#EXT-X-ENDLIST\n", "application/x-mpegurl")).kind == "no_video"
+    assert refused(host.put("/v.m3u8", segments("file:///etc/hostname"), HLS)).kind == "no_video"
 
 
 def test_a_page_with_several_videos_is_no_video(host: VideoHost, refused: Refused) -> None:
@@ -208,7 +215,7 @@ def test_sound_alone_is_no_video(host: VideoHost, refused: Refused) -> None:
 
 def test_a_live_stream_is_no_video(host: VideoHost, refused: Refused) -> None:
     live = "#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXT-X-MEDIA-SEQUENCE:7\n#EXTINF:6,\n/7.ts\n"
-    assert refused(host.put("/live.m3u8", live, "application/x-mpegurl")).kind == "no_video"
+    assert refused(host.put("/live.m3u8", live, HLS)).kind == "no_video"
 
 
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "/v.mp4"])
@@ -239,15 +246,17 @@ def test_names_that_climb_out_stay_in_the_folder(host: VideoHost, fetched: Fetch
 
 def test_lengths_are_judged_before_the_download(host: VideoHost, refused: Refused, fetched: Fetch, mp4: bytes) -> None:
     host.put("/v.mp4", mp4, "video/mp4")
-    seconds = '<script type="application/ld+json">{"@context":"https://schema.org","@type":"VideoObject","name":"x","contentUrl":"%s/v.mp4","duration":"PT10M"}</script>'
-    address = host.put("/page", page(seconds % host.address))
+    about = {"@context": "https://schema.org", "@type": "VideoObject", "contentUrl": f"{host.address}/v.mp4", "duration": "PT10M"}
+    address = host.put("/page", page(f'<script type="application/ld+json">{json.dumps(about)}</script>'))
     assert refused(address, max_length=60).kind == "too_long"
     assert refused(address, min_length=3600).kind == "too_short"
     assert host.asked.count("/v.mp4") == 2  # a look at what it is, each time
     assert fetched(address, min_length=60, max_length=3600).duration_s == 600
 
 
-def test_a_disk_that_is_full_is_no_fault_of_the_video(host: VideoHost, refused: Refused, mp4: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_full_is_no_fault_of_the_video(
+    host: VideoHost, refused: Refused, mp4: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from vip.errors import InputError
 OLD = ""
 LAST_S = 5.0  # of the last caption, where the length of the video is not known
 LEAST_MS = 1
+MOST_S = 1000 * 3600.0  # what a host says of a length may be nonsense
 
 
 def write(clips: Iterator[Clip], out: str, note: Callable[[str], None]) -> int:
@@ -35,20 +37,26 @@ def subtitles(clip: Clip) -> str:
     frames = sorted(((frame.keyframe.time_s, frame) for frame in clip.frames if frame.keyframe.time_s is not None), key=lambda one: one[0])
     if not frames:
         return ""
-    starts = [max(0, round(time * 1000)) for time, _ in frames]
-    end = max(round((clip.video.duration_s or 0) * 1000), starts[-1]) or round(LAST_S * 1000)
-    if end == starts[-1]:
-        end += round(LAST_S * 1000)
+    starts = [_milliseconds(time) for time, _ in frames]
+    end = _milliseconds(clip.video.duration_s or 0)
+    if end <= starts[-1]:
+        end = starts[-1] + _milliseconds(LAST_S)
     spans = pairwise([*starts, end])
-    cues = [_cue(start, stop, frame) for (start, stop), (_, frame) in zip(spans, frames, strict=True) if frame.description]
+    cues = [_cue(start, stop, text) for (start, stop), (_, frame) in zip(spans, frames, strict=True) if (text := _text(frame))]
     return "\n".join(("WEBVTT\n", *cues)) if cues else ""
 
 
-def _cue(start_ms: int, end_ms: int, frame: KeyframeRow) -> str:
-    text = frame.description.dense_caption if frame.description else ""
-    for letter, name in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):  # with them goes every -->
-        text = text.replace(letter, name)
-    return f"{_clock(start_ms)} --> {_clock(max(end_ms, start_ms + LEAST_MS))}\n{' '.join(text.split())}\n"
+def _text(frame: KeyframeRow) -> str:
+    """The caption as WebVTT has it, on one line."""
+    return html.escape(" ".join(frame.description.dense_caption.split()), quote=False) if frame.description else ""
+
+
+def _cue(start_ms: int, end_ms: int, text: str) -> str:
+    return f"{_clock(start_ms)} --> {_clock(max(end_ms, start_ms + LEAST_MS))}\n{text}\n"
+
+
+def _milliseconds(time_s: float) -> int:
+    return round(1000 * min(max(time_s, 0.0), MOST_S))
 
 
 def _clock(milliseconds: int) -> str:

@@ -5,9 +5,12 @@ Everything is written into a folder that goes away when the fetch fails. What a 
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import tempfile
+import traceback
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,7 @@ from urllib.parse import urlsplit, urlunsplit
 from vip.config import BatchSettings
 from vip.corpus.fetching.lookup import youtube_id
 from vip.corpus.fetching.public import guarding
-from vip.corpus.fetching.typed import typed
+from vip.corpus.fetching.typed import causes, readable, typed
 from vip.corpus.fetching.ytdlp import Downloader, held
 from vip.corpus.items import Fetched, Item, ItemError
 
@@ -47,12 +50,21 @@ def fetch(item: Item, settings: BatchSettings, folder: Path, *, room_bytes: int)
         try:
             with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as scratch:
                 return _fetch(item, settings, downloader, Path(scratch), folder, room_bytes)
-        except ItemError:
-            raise
         except Exception as exc:  # whatever one of 1,800 extractors stumbles over costs this video only
-            raise guard.refusal or typed(exc, downloader.log.lines) from exc
+            error = exc if isinstance(exc, ItemError) else guard.refusal or typed(exc, downloader.log.lines)
+            _let_go(exc)
+            raise error from None
         finally:
             downloader.hang_up()
+
+
+def _let_go(exc: Exception) -> None:
+    """yt-dlp leaves what it was writing open, and a deleted file that is open takes its room on the disk."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        for one in causes(exc):
+            traceback.clear_frames(one.__traceback__)
+        gc.collect()
 
 
 def _local(path: Path, settings: BatchSettings) -> Fetched:
@@ -152,7 +164,7 @@ def _moved(path: Path, target: Path) -> Path:
 
 
 def _text(value: object) -> str | None:
-    return " ".join(value.split())[:LONGEST] or None if isinstance(value, str) else None
+    return " ".join(readable(value).split())[:LONGEST] or None if isinstance(value, str) else None
 
 
 def _told(name: str, value: object) -> Any:

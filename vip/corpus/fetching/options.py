@@ -17,20 +17,17 @@ from typing import Any
 from vip.config import BatchSettings
 from vip.errors import BackendError, UsageError
 
+_SAME = (
+    *("format", "format_sort", "format_sort_force", "check_formats", "prefer_free_formats", "dynamic_mpd", "hls_use_mpegts"),
+    *("allowed_extractors", "extractor_args", "js_runtimes", "remote_components", "cachedir", "writeautomaticsub"),
+    *("socket_timeout", "source_address", "impersonate", "prefer_insecure", "http_chunk_size", "concurrent_fragment_downloads"),
+    *("retries", "fragment_retries", "extractor_retries", "file_access_retries", "skip_unavailable_fragments", "throttledratelimit"),
+    *("sleep_interval", "max_sleep_interval", "sleep_interval_requests", "sleep_interval_subtitles", "buffersize", "noresizebuffer"),
+    *("username", "password", "twofactor", "videopassword", "usenetrc", "netrc_location", "ap_mso", "ap_username", "ap_password"),
+    *("cookiesfrombrowser", "client_certificate", "client_certificate_key", "client_certificate_password"),
+)
 PASSED_ON = {
-    **{
-        name: name
-        for name in """
-        format format_sort format_sort_force check_formats prefer_free_formats dynamic_mpd allowed_extractors extractor_args
-        socket_timeout source_address impersonate prefer_insecure geo_bypass geo_bypass_country geo_bypass_ip_block
-        retries fragment_retries extractor_retries file_access_retries skip_unavailable_fragments
-        sleep_interval max_sleep_interval sleep_interval_requests sleep_interval_subtitles
-        username password twofactor videopassword usenetrc netrc_location ap_mso ap_username ap_password cookiesfrombrowser
-        client_certificate client_certificate_key client_certificate_password
-        throttledratelimit http_chunk_size concurrent_fragment_downloads buffersize noresizebuffer
-        js_runtimes remote_components cachedir writeautomaticsub hls_use_mpegts
-        """.split()
-    },
+    **{name: name for name in _SAME},
     "headers": "http_headers",
     "retry_sleep": "retry_sleep_functions",
     "legacy_server_connect": "legacyserverconnect",

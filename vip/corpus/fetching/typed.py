@@ -76,7 +76,7 @@ def typed(exc: BaseException, log: Sequence[str] = ()) -> ItemError:
     """
     from yt_dlp.networking.exceptions import HTTPError
 
-    chain = list(_chain(exc))
+    chain = list(causes(exc))
     sentence = sentence_of(chain)
     kind = _kind(chain, sentence)
     if kind == "other":
@@ -85,18 +85,24 @@ def typed(exc: BaseException, log: Sequence[str] = ()) -> ItemError:
     retry_after_s = _seconds(refused.response.headers.get("Retry-After")) if refused is not None else None
     if kind == "network" and retry_after_s is not None:
         kind = "rate_limit"  # a server that names a time is busy, not broken
-    message = f"{sentence.rstrip('.')}. {WHAT_NEXT.get(kind, '')}".strip()
+    lead = "The connection failed: " if kind == "network" else ""
+    message = f"{lead}{sentence.rstrip('.')}. {WHAT_NEXT.get(kind, '')}".strip()
     return ItemError(message, kind, retry_after_s)
 
 
 def sentence_of(chain: Sequence[BaseException]) -> str:
     """What yt-dlp says, without its prefixes, its advice, colours and passwords; at most `LONGEST` characters."""
     said = next((one.orig_msg for one in chain if hasattr(one, "orig_msg")), None) or str(chain[0]) or type(chain[0]).__name__
-    text = " ".join(LOGIN.sub(r"\1", COLOURS.sub(" ", str(said)[:10_000])).split())
+    text = " ".join(LOGIN.sub(r"\1", COLOURS.sub(" ", readable(str(said)[:10_000]))).split())
     while found := PREFIX.match(text):
         text = text[found.end() :]
     text = CUT.sub("", text).strip() or text
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def readable(text: str) -> str:
+    """The text, with a mark in the place of what no file takes: half an emoji."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def kind_of_sentence(text: str) -> FailureKind:
@@ -128,17 +134,19 @@ def _kind(chain: Sequence[BaseException], sentence: str) -> FailureKind:
         if isinstance(one, HTTPError):
             if one.status == 403 and "video data" in sentence:
                 return "other"  # its page was shown, so it is there; addresses of the data expire, and some are refused at random
-            return "no_video" if one.redirect_loop else _of_status(one.status)
+            return _of_status(one.status)
         if isinstance(one, TransportError | ContentTooShortError):
             return "network"
     return kind_of_sentence(sentence)
 
 
 def _of_status(status: int) -> FailureKind:
+    if 300 <= status < 400:
+        return "no_video"  # redirects are followed, so this one goes in a circle, or to what is not followed
     return BY_STATUS.get(status, "network" if status >= 500 else "other")
 
 
-def _chain(exc: BaseException | None) -> Iterator[BaseException]:
+def causes(exc: BaseException | None) -> Iterator[BaseException]:
     """The error and what led to it, by all the ways in which yt-dlp and Python keep that."""
     waiting: list[Any] = [exc]
     seen: set[int] = set()

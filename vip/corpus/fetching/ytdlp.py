@@ -20,7 +20,7 @@ from vip.errors import BackendError
 
 PAGE_BYTES = 50 * 2**20  # the longest page or manifest that is read into memory
 KEPT_LINES = 20
-EXTENSIONS = set("mp4 m4v mov 3gp webm mkv ogv ogg avi flv wmv mpg mpeg ts gif".split())
+EXTENSIONS = {"mp4", "m4v", "mov", "3gp", "webm", "mkv", "ogv", "ogg", "avi", "flv", "wmv", "mpg", "mpeg", "ts", "gif"}
 PYTHON_ONLY = {"Urllib", "Requests", "Websockets"}  # whose connections `public` sees; curl_cffi connects in C
 
 
@@ -140,10 +140,8 @@ class Downloader:
         from yt_dlp.networking.exceptions import HTTPError
 
         try:
-            with self._yt.urlopen(address) as response:
-                return str(response.read(4096).decode("utf-8", "replace"))
+            return str(self._yt.urlopen(address).read(4096).decode("utf-8", "replace"))
         except HTTPError as exc:
-            exc.close()
             if exc.status in {403, 404, 410}:
                 return None
             raise
@@ -158,7 +156,7 @@ def _class() -> Any:
     """`YoutubeDL` that writes into `folder` alone, and reads no page without end."""
     try:
         from yt_dlp import YoutubeDL
-        from yt_dlp.networking.exceptions import TransportError
+        from yt_dlp.networking.exceptions import HTTPError, TransportError
     except ImportError as exc:
         raise BackendError(NEEDED) from exc
 
@@ -184,7 +182,11 @@ def _class() -> Any:
             return super().build_request_director(kept, preferences)
 
         def urlopen(self, req: Any) -> Any:
-            answer = super().urlopen(req)
+            try:
+                answer = super().urlopen(req)
+            except HTTPError as exc:
+                self._answers.append(exc)
+                raise
             answer.read = functools.partial(bounded, answer.read)
             self._answers.append(answer)
             return answer

@@ -1,0 +1,150 @@
+"""A cluster whose workers sleep: downloads and decoding take the time that real ones take, and everything else is real.
+
+The scheduler, Ray, the state, parts, and shards are those of `vip batch`. A part holds one keyframe of 64 x 64 pixels, so that the
+disk suffices.
+"""
+
+from __future__ import annotations
+
+import random
+import resource
+import tempfile
+import time
+from collections import deque
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from vip.config import BatchSettings
+from vip.corpus.batch import batch
+from vip.corpus.choices import Choices
+from vip.corpus.clip import Clip, KeyframeRow, VideoRow
+from vip.corpus.crew import Came, Done, Event, fetchers_for
+from vip.corpus.hand import Facts, Job
+from vip.corpus.parts import pack
+from vip.corpus.ray_crews import RayCrews
+from vip.records import Keyframe, Quality
+
+FETCH_S, EXTRACT_S = 3.0, 2.5  # of a video of YouTube-8M, 230 s in 360p, on average; see docs/scale.md
+SPREAD = 0.6  # of the logarithm of both
+
+
+def lengths(key: str, pace: float) -> tuple[float, float]:
+    """Seconds that a video takes to fetch and to extract; the same each time."""
+    chance = random.Random(key)
+    mean = -SPREAD * SPREAD / 2  # so that the mean of the exponential is 1
+    return FETCH_S / pace * chance.lognormvariate(mean, SPREAD), EXTRACT_S / pace * chance.lognormvariate(mean, SPREAD)
+
+
+class SleepingSeat:
+    """In the place of `vip.corpus.ray_crews.Seat`: as many downloads at once, and one video after the other."""
+
+    def __init__(self, choices: Choices, fetch: bool, cores: int, server: str | None) -> None:
+        self._pace = choices.batch.sleep  # the benchmark's way to say how much quicker than real it goes
+        self._fetchers = fetchers_for(1)
+        self._to_fetch: deque[Job] = deque()
+        self._fetching: list[tuple[float, Job]] = []
+        self._ready: deque[Job] = deque()
+        self._extracting: tuple[float, Job] | None = None
+
+    def turn(self, jobs: Sequence[Job], timeout_s: float) -> list[Event]:
+        self._to_fetch.extend(jobs)
+        deadline, found = time.monotonic() + timeout_s, []
+        while not found:
+            now = time.monotonic()
+            found = self._events(now)
+            ends = [end for end, _ in self._fetching] + ([self._extracting[0]] if self._extracting else [])
+            if found or now >= deadline:
+                break
+            time.sleep(max(0.0, min([deadline, *ends]) - now))
+        return found
+
+    def _events(self, now: float) -> list[Event]:
+        found: list[Event] = []
+        for end, job in list(self._fetching):
+            if end <= now:
+                self._fetching.remove((end, job))
+                self._ready.append(job)
+                found.append(Came(job.id))
+        if self._extracting and self._extracting[0] <= now:
+            end, job = self._extracting
+            data = _part(job.item.key)
+            found.append(Done(job.id, data, Facts(1, len(data), 230.0, None)))
+            self._extracting = None
+        while self._to_fetch and len(self._fetching) < self._fetchers:
+            job = self._to_fetch.popleft()
+            self._fetching.append((now + lengths(job.item.key, self._pace)[0], job))
+        if self._extracting is None and self._ready:
+            job = self._ready.popleft()
+            self._extracting = (now + lengths(job.item.key, self._pace)[1], job)
+        return found
+
+    def leave(self) -> None:
+        pass
+
+
+def _part(key: str) -> bytes:
+    keyframe = Keyframe(
+        id=f"{key}:0001",
+        video_id=key,
+        time_s=1.0,
+        pts=1,
+        image_path="keyframes/0001.jpg",
+        width_px=64,
+        height_px=64,
+        quality=Quality(sharpness=100, brightness=0.5, contrast=0.2),
+        detections=(),
+        candidate=0,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "part.tar"
+        pack(path, Clip(VideoRow(key=key, kind="youtube", source=key), (KeyframeRow(keyframe, _picture(), None),)))
+        return path.read_bytes()
+
+
+@cache
+def _picture() -> bytes:
+    import cv2
+    import numpy as np
+
+    return bytes(cv2.imencode(".jpg", np.zeros((64, 64, 3), np.uint8))[1].tobytes())
+
+
+def simulate(out: Path, items: int, workers: int, *, pace: float = 1.0) -> dict[str, float]:
+    """Run a batch of so many items.
+
+    Returns:
+        work_s: the extraction of all items; wall_s: from the first item to the last; driver_cpu_s.
+    """
+    keys = [f"{number:011d}" for number in range(items)]
+    names = out.with_suffix(".txt")
+    names.write_text("\n".join(keys))
+    spans: list[float] = []
+
+    class Timed(RayCrews):
+        def give(self, job: Job) -> None:
+            if not spans:
+                spans[:] = [time.perf_counter(), 0.0]
+            super().give(job)
+
+        def events(self, timeout_s: float) -> list[Event]:
+            found = super().events(timeout_s)
+            if any(isinstance(event, Done) for event in found):
+                spans[1] = time.perf_counter()
+            return found
+
+    def hands(choices: Choices, home: Path, fetch: bool) -> Any:
+        return Timed(choices, home, fetch=fetch, seat=SleepingSeat)
+
+    settings = BatchSettings(runner="ray", workers=workers, per_host=10 * workers, sleep=pace, shard_size=20_000_000)
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    told = batch([str(names)], str(out), Choices(settings), hands=hands)
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    if told.done != items:
+        raise RuntimeError(f"{told.done} of {items} items are done")
+    return {
+        "work_s": sum(lengths(key, pace)[1] for key in keys),
+        "wall_s": spans[1] - spans[0],
+        "driver_cpu_s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+    }

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yt_dlp
+
+from tests.corpus.fetching.conftest import Fetch
+from tests.corpus.video_host import VideoHost
+from vip.config import BatchSettings
+from vip.corpus.fetching.options import PASSED_ON, cookies, parameters, passed_on
+from vip.errors import UsageError
+
+COOKIES = "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\tsecret\n#HttpOnly_.x.invalid\tTRUE\t/\tTRUE\t0\ta\tb\n"
+
+
+def test_only_what_is_given_is_passed_on() -> None:
+    assert passed_on(()) == {}
+    assert passed_on(["--retries", "10"]) == {"retries": 10}  # yt-dlp's own default, not vip's
+    assert passed_on(["--extractor-args", "youtube:player_client=tv"]) == {"extractor_args": {"youtube": {"player_client": ["tv"]}}}
+    assert list(passed_on(["--add-headers", "X-Y:z"])["http_headers"].values()) == ["z"]
+
+
+@pytest.mark.parametrize("name", sorted(PASSED_ON))
+def test_every_option_on_the_list_is_one_of_yt_dlp(name: str) -> None:
+    assert hasattr(yt_dlp.options.create_parser().get_default_values(), name)
+    assert PASSED_ON[name] in yt_dlp.parse_options([]).ydl_opts
+
+
+REFUSED = """--exec=reboot -oevil --output=/tmp/x --paths=/tmp --config-locations=/tmp/x --batch-file=/tmp/x --yes-playlist --ignore-errors
+ --enable-file-urls --downloader=curl --netrc-cmd=reboot --postprocessor-args=x:-y --write-info-json --download-archive=/tmp/x
+ --load-info-json=/tmp/x --plugin-dirs=/tmp --simulate --live-from-start --verbose --print-traffic --write-pages --print=title
+ --ffmpeg-location=/tmp --compat-options=allow-unsafe-ext --split-chapters --download-sections=*1-2 --wait-for-video=1 --alias
+ --exe=reboot --no-quiet --force-overwrites --update --rm-cache-dir --list-formats --playlist-items=1-9 --xattrs"""
+
+
+@pytest.mark.parametrize("option", REFUSED.split())
+def test_what_would_break_the_batch_is_refused_by_name(option: str, capfd: Any) -> None:
+    words = ["--alias", "x", "-s", "--x"] if option == "--alias" else [option]
+    with pytest.raises(UsageError, match="--ytdlp-opts"):
+        passed_on(words)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--exec", "reboot"], "--exec"),
+        (["--cookies", "x"], "vip's own --cookies"),
+        (["--proxy", "http://x"], "vip's own --proxy"),
+        (["https://x.invalid/v"], "no option"),
+        (["--no-such-thing"], "no such option"),
+        (["--retries"], "requires 1 argument"),
+        (["--retries", "many"], "invalid"),
+        (["--help"], "--help"),
+        (["--version"], "--version"),
+    ],
+)
+def test_the_message_says_which_one(words: list[str], told: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        passed_on(words)
+    assert told in str(caught.value)
+
+
+def test_vips_own_choice_stands_above_the_users() -> None:
+    given = parameters(BatchSettings(ytdlp_opts="--format worst --socket-timeout 3", rate_limit="1M", proxy="http://p:1", sleep=5))
+    assert (given["sleep_interval"], given["sleep_interval_requests"]) == (5, 5)
+    assert (given["format"], given["socket_timeout"], given["ratelimit"], given["proxy"]) == ("worst", 3, 1_000_000, "http://p:1")
+    assert given["playlist_items"] == "0"
+
+
+def test_cookies_are_sent_and_the_file_stays_as_it_is(host: VideoHost, fetched: Fetch, tmp_path: Path, mp4: bytes) -> None:
+    file = tmp_path / "cookies.txt"
+    file.write_text(COOKIES)
+    file.chmod(0o400)
+    fetched(host.put("/v.mp4", mp4, "video/mp4", headers={"Set-Cookie": "session=other"}), cookies=file)
+    assert file.read_text() == COOKIES
+    assert host.cookies == ["session=secret", "session=other"]
+
+
+def test_the_text_of_the_cookies_is_what_yt_dlp_reads(tmp_path: Path) -> None:
+    file = tmp_path / "cookies.txt"
+    file.write_text(COOKIES)
+    text = cookies(file)
+    assert isinstance(text, io.StringIO)
+    with yt_dlp.YoutubeDL({"cookiefile": text, "quiet": True}) as one:
+        assert {cookie.name for cookie in one.cookiejar} == {"session", "a"}
+
+
+@pytest.mark.parametrize("text", ["session=secret", '[{"name": "session"}]', "a b c d e f g", b"\xff\xfe\x00"])
+def test_cookies_of_another_format_are_refused(tmp_path: Path, text: str | bytes) -> None:
+    file = tmp_path / "cookies.txt"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(UsageError, match="Netscape"):
+        cookies(file)

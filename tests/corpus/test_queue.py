@@ -1,0 +1,110 @@
+"""What is handed out next: in order, fair to hosts, patient with those that ask for rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.corpus.test_state import fill, item
+from vip.corpus.items import Item
+from vip.corpus.queue import LOOK_S, Queue
+from vip.corpus.state import Entry, State
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    state = State(tmp_path)
+    yield state
+    state.close()
+
+
+def anything(fetch: bool) -> bool:
+    return True
+
+
+def keys(queue: Queue, count: int) -> list[str]:
+    return [entry.item.key for entry in taken(queue, count)]
+
+
+def taken(queue: Queue, count: int) -> list[Entry]:
+    return [entry for _ in range(count) if (entry := queue.next(anything))]
+
+
+def test_files_are_handed_out_in_the_order_of_the_list_without_limit(state: State) -> None:
+    fill(state, [Item(f"f{number}", "file", f"/f{number}.mp4", "here") for number in range(600)])
+    assert keys(Queue(state, per_host=1), 1000) == [f"f{number}" for number in range(600)]
+
+
+def test_one_host_does_not_take_all_downloads(state: State) -> None:
+    fill(state, [item(number, "big.org") for number in range(500)] + [item(1000, "small.org"), item(1001, "small.org")])
+    queue = Queue(state, per_host=2)
+    assert sorted(keys(queue, 10)) == ["video0", "video1", "video1000", "video1001"]
+    assert queue.next(anything) is None
+
+
+def test_a_slot_that_is_free_again_is_given_to_the_next_of_that_host(state: State) -> None:
+    fill(state, [item(number) for number in range(5)])
+    queue = Queue(state, per_host=2)
+    first, _ = taken(queue, 5)
+    queue.fetched(first)
+    assert keys(queue, 5) == ["video2"]
+
+
+def test_where_nobody_fetches_files_are_still_handed_out(state: State) -> None:
+    fill(state, [item(1), Item("f", "file", "/f.mp4", "here")])
+    queue = Queue(state, per_host=2)
+    assert [entry.item.key for _ in range(3) if (entry := queue.next(lambda fetch: not fetch))] == ["f"]
+    assert queue.has_more()
+
+
+def test_a_host_at_rest_is_asked_nothing_until_its_time_is_over(state: State) -> None:
+    clock = Clock()
+    fill(state, [item(1, "a.org"), item(2, "b.org")])
+    queue = Queue(state, per_host=2, clock=clock)
+    queue.rest("a.org", 60)
+    assert keys(queue, 3) == ["video2"]
+    clock.now += 61
+    assert keys(queue, 3) == ["video1"]
+
+
+def test_what_is_due_again_is_handed_out_once(state: State) -> None:
+    clock = Clock()
+    fill(state, [item(1)])
+    queue = Queue(state, per_host=2, clock=clock)
+    (entry,) = taken(queue, 2)
+    queue.fetched(entry)
+    state.again(entry.id, "network", "gone", due=clock.now + 10)
+    queue.over(entry)
+    assert keys(queue, 2) == []
+    clock.now += 10 + LOOK_S
+    assert keys(queue, 2) == ["video1"]
+    clock.now += LOOK_S
+    assert keys(queue, 2) == []
+
+
+def test_what_a_lost_machine_held_comes_back_first(state: State) -> None:
+    fill(state, [item(number) for number in range(4)])
+    queue = Queue(state, per_host=3)
+    first, second, _ = taken(queue, 4)
+    for entry in (first, second):
+        queue.fetched(entry)
+        queue.back(entry)
+    assert keys(queue, 5) == ["video1", "video0"]
+
+
+def test_it_ends_when_everything_is_handed_out(state: State) -> None:
+    fill(state, [item(1)])
+    queue = Queue(state, per_host=2)
+    assert queue.has_more()
+    assert len(taken(queue, 3)) == 1
+    assert not queue.has_more()

@@ -1,0 +1,107 @@
+"""Each type of failure has its rule: never again, later, or rest for the whole host."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from tests.corpus.test_queue import anything
+from tests.corpus.test_state import fill, item
+from vip.corpus.items import RULES, FailureKind
+from vip.corpus.queue import Queue
+from vip.corpus.retries import TRIES, Retries
+from vip.corpus.state import Entry, State
+from vip.protocols import Silent
+
+
+class Notes(Silent):
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.told.append(text)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    state = State(tmp_path)
+    fill(state, [item(number) for number in range(3)])
+    yield state
+    state.close()
+
+
+def retries(state: State, wait_s: float = 30.0) -> tuple[Retries, Notes, Entry]:
+    queue, notes = Queue(state, per_host=5), Notes()
+    entry = queue.next(anything)
+    assert entry is not None
+    return Retries(state, queue, wait_s, notes), notes, entry
+
+
+def with_tries(entry: Entry, tries: int) -> Entry:
+    return Entry(entry.id, entry.item, tries)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in get_args(FailureKind) if kind not in RULES])
+def test_what_cannot_change_is_tried_once(state: State, kind: FailureKind) -> None:
+    decided, _, entry = retries(state)
+    assert decided.failed(entry, kind, "gone")
+    assert state.failures() == {kind: 1}
+    assert state.next_due() is None
+
+
+@pytest.mark.parametrize("kind", [kind for kind, rule in RULES.items() if rule == "later"])
+def test_what_may_pass_is_tried_again_four_times_as_long_after_each(state: State, kind: FailureKind) -> None:
+    decided, _, entry = retries(state)
+    waits = []
+    for tries in range(TRIES["later"]):
+        before, for_good = time.time(), decided.failed(with_tries(entry, tries), kind, "gone")
+        assert for_good == (tries == TRIES["later"] - 1)
+        if not for_good:
+            waits.append(round((state.next_due() or 0) - before))
+    assert waits == [30, 120, 480]
+    assert state.failures() == {kind: 1}
+
+
+@pytest.mark.parametrize("kind", [kind for kind, rule in RULES.items() if rule == "back_off"])
+def test_a_host_that_refuses_all_is_left_alone_twice_as_long_each_time(state: State, kind: FailureKind) -> None:
+    decided, notes, entry = retries(state)
+    rests = []
+    for tries in range(3):
+        decided.queue.resting.clear()  # the time is over
+        assert not decided.failed(with_tries(entry, tries), kind, "Too many requests.")
+        rests.append(round(decided.queue.resting["example.org"] - time.time()))
+    assert rests == [60, 120, 240]
+    assert notes.told[0].startswith("example.org: Too many requests. Nothing more is asked of it for 60 s.")
+
+
+def test_what_was_under_way_when_the_host_refused_waits_with_it_and_is_not_told_again(state: State) -> None:
+    decided, notes, entry = retries(state)
+    for _ in range(3):
+        decided.failed(entry, "rate_limit", "Too many requests.")
+    assert len(notes.told) == 1
+    assert round((state.next_due() or 0) - time.time()) == 60
+
+
+def test_the_servers_own_word_counts(state: State) -> None:
+    decided, _, entry = retries(state)
+    decided.failed(entry, "rate_limit", "Too many requests.", 7.0)
+    assert round(decided.queue.resting["example.org"] - time.time()) == 7
+
+
+def test_an_answer_ends_the_doubling(state: State) -> None:
+    decided, _, entry = retries(state)
+    decided.failed(entry, "rate_limit", "Too many requests.")
+    decided.queue.resting.clear()
+    decided.well("example.org")
+    decided.failed(entry, "rate_limit", "Too many requests.")
+    assert round(decided.queue.resting["example.org"] - time.time()) == 60
+
+
+def test_a_sign_in_is_explained(state: State) -> None:
+    decided, notes, entry = retries(state)
+    decided.failed(entry, "bot_check", "Sign in to confirm you're not a bot.")
+    assert "--cookies" in notes.told[0]

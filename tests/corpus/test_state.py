@@ -1,0 +1,191 @@
+"""The state of a batch: every item in one place, in one shard at most, whatever is killed when."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vip.corpus.items import BadRow, Item
+from vip.corpus.state import NAME, Drawn, State
+from vip.errors import StoreError
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    state = State(tmp_path)
+    yield state
+    state.close()
+
+
+def item(number: int, host: str = "example.org") -> Item:
+    return Item(f"video{number}", "address", f"http://{host}/{number}.mp4", f"list.txt, line {number + 1}")
+
+
+def fill(state: State, items: Sequence[Item]) -> None:
+    for _ in state.add(Drawn(one, -float(number), True) for number, one in enumerate(items)):
+        pass
+    state.choose(None)
+
+
+def ready(state: State, key: str, size: int = 100) -> None:
+    entry = next(entry for host in [*state.hosts()] for entry in state.waiting(host, 0, 1000) if entry.item.key == key)
+    state.extracted(entry.id, rows=3, size_bytes=size, length_s=10.0, youtube_id=None, ready=True)
+
+
+def test_an_item_comes_back_as_it_went_in(state: State) -> None:
+    one = Item("a", "youtube8m", "nXSc", "x.tfrecord, record 3", ("Game", "Car"), ("Games",), "a race", 12.5)
+    fill(state, [one])
+    assert [entry.item for entry in state.waiting("youtube", 0, 10)] == [one]
+
+
+def test_the_same_item_twice_is_one(state: State) -> None:
+    fill(state, [item(1), item(2), item(1)])
+    fill(state, [item(2), item(3)])
+    assert [entry.item.key for entry in state.waiting("example.org", 0, 10)] == ["video1", "video2", "video3"]
+
+
+def test_bad_rows_are_kept_once_however_often_the_list_is_read(state: State) -> None:
+    for _ in range(2):
+        list(state.add([BadRow("???", "list.txt, line 7", "no video")]))
+    assert list(state.each_failure()) == [("???", "bad_row", "no video", 0, "list.txt, line 7")]
+    assert state.failures() == {"bad_row": 1}
+
+
+def test_a_sample_takes_the_highest_draws_and_never_those_of_no_weight(state: State) -> None:
+    list(state.add([Drawn(item(1), -3.0, True), Drawn(item(2), -1.0, True), Drawn(item(3), -math.inf, False), Drawn(item(4), -2.0, True)]))
+    assert state.choose(2) == 2
+    assert [entry.item.key for entry in state.waiting("example.org", 0, 10)] == ["video2", "video4"]
+    assert state.choose(10) == 3
+
+
+def test_what_was_not_kept_is_not_chosen_where_no_number_is_asked_for(state: State) -> None:
+    list(state.add([Drawn(item(1), -3.0, True), Drawn(item(2), -1.0, False)]))
+    assert state.choose(None) == 1
+
+
+def test_what_is_not_committed_is_forgotten_and_the_rest_is_not(tmp_path: Path) -> None:
+    state = State(tmp_path)
+    fill(state, [item(1), item(2)])
+    ready(state, "video1")
+    state.commit()
+    ready(state, "video2")
+    other = State(tmp_path)
+    assert other.loose() == (1, 100)
+    assert [entry.item.key for entry in other.waiting("example.org", 0, 10)] == ["video2"]
+    state.close()
+    other.close()
+
+
+def test_hosts_are_those_of_which_something_waits_files_first(state: State) -> None:
+    fill(state, [item(1, "b.org"), item(2, "a.org"), Item("f", "file", "/f.mp4", "here"), item(3, "a.org")])
+    assert state.hosts() == ["", "a.org", "b.org"]
+    ready(state, "f")
+    ready(state, "video1")
+    assert state.hosts() == ["a.org"]
+
+
+def test_what_is_tried_again_is_due_at_its_time(state: State) -> None:
+    fill(state, [item(1)])
+    entry = state.waiting("example.org", 0, 1)[0]
+    state.again(entry.id, "network", "gone", due=100.0)
+    assert state.hosts() == []
+    assert state.due(99.0, 10) == []
+    assert [(again.item, again.tries) for again in state.due(100.0, 10)] == [(entry.item, 1)]
+    assert state.next_due() == 100.0
+
+
+def test_retry_lets_failures_of_one_type_wait_again_with_all_their_tries(state: State) -> None:
+    fill(state, [item(1), item(2)])
+    one, two = state.waiting("example.org", 0, 2)
+    state.failed(one.id, "network", "gone")
+    state.failed(two.id, "deleted", "gone for good")
+    assert state.retry("network") == 1
+    assert [(entry.item.key, entry.tries) for entry in state.waiting("example.org", 0, 10)] == [("video1", 0)]
+    assert state.failures() == {"deleted": 1}
+
+
+@given(sizes=st.lists(st.integers(1, 50), min_size=1, max_size=30), most=st.integers(1, 120))
+def test_every_part_is_in_one_shard_and_no_shard_is_larger_than_asked_but_for_a_single_part(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], most: int
+) -> None:
+    state = State(tmp_path_factory.mktemp("state"))
+    fill(state, [item(number) for number in range(len(sizes))])
+    for number, size in enumerate(sizes):
+        ready(state, f"video{number}", size)
+    shards = []
+    while (number := state.begin_shard(most)) is not None:
+        keys = [entry.item.key for entry in state.in_shard(number)]
+        size = sum(sizes[int(key.removeprefix("video"))] for key in keys)
+        assert len(keys) == 1 or size <= most
+        shards.append(keys)
+        state.wrote(number, size_bytes=size, rows=1)
+    assert sorted(key for keys in shards for key in keys) == sorted(f"video{number}" for number in range(len(sizes)))
+    state.close()
+
+
+def test_a_shard_that_was_begun_is_found_again_with_the_same_items(tmp_path: Path) -> None:
+    state = State(tmp_path)
+    fill(state, [item(1), item(2)])
+    ready(state, "video1")
+    number = state.begin_shard(1000)
+    assert number == 0
+    ready(state, "video2")
+    state.commit()
+    other = State(tmp_path)
+    assert other.unwritten() == [0]
+    assert [entry.item.key for entry in other.in_shard(0)] == ["video1"]
+    other.close()
+    state.close()
+
+
+def test_a_shard_of_the_output_that_is_not_known_makes_its_items_done(state: State) -> None:
+    fill(state, [item(1), item(2)])
+    state.take_over(4, [("video1", 3, None, 10.0), ("elsewhere", 3, None, 1.0)], size_bytes=5, rows=6)
+    assert [entry.item.key for entry in state.waiting("example.org", 0, 10)] == ["video2"]
+    ready(state, "video2")
+    assert state.begin_shard(100) == 5
+
+
+def test_a_twin_is_found_whether_it_was_named_by_its_id_or_turned_out_so(state: State) -> None:
+    ids = ("aaaaaaaaaaa", "bbbbbbbbbbb")
+    fill(state, [Item("AAAA", "youtube8m", "AAAA", "1"), Item("BBBB", "youtube8m", "BBBB", "2"), Item(ids[0], "youtube", ids[0], "3")])
+    first, second, third = state.waiting("youtube", 0, 3)
+    assert state.twin(first.id, ids[0]) == ids[0]
+    assert state.twin(first.id, ids[1]) is None
+    state.extracted(second.id, rows=1, size_bytes=1, length_s=None, youtube_id=ids[1], ready=True)
+    assert state.twin(first.id, ids[1]) == "BBBB"
+    state.failed(third.id, "deleted", "gone")
+    assert state.twin(first.id, ids[0]) is None
+
+
+def test_totals_are_of_what_is_done_and_dollars_of_everything(state: State) -> None:
+    fill(state, [item(1), item(2)])
+    one, two = state.waiting("example.org", 0, 2)
+    state.extracted(one.id, rows=12, size_bytes=1000, length_s=60.0, youtube_id=None, ready=False)
+    state.described(one.id, usd=0.25, tokens=100, size_bytes=1200)
+    state.undescribed(one.id, [("video1:0003", "refusal", "no")])
+    state.paid(two.id, usd=0.5, tokens=7)
+    assert state.totals() == {"keyframes": 12, "bytes": 1200, "usd": 0.75, "tokens": 107, "video_s": 60.0, "undescribed": 1}
+    assert list(state.each_undescribed()) == [("video1:0003", "refusal", "no", "list.txt, line 2")]
+
+
+def test_a_file_that_is_no_state_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(b"x" * 5000)
+    with pytest.raises(StoreError, match=r"state\.sqlite cannot be used \(file is not a database\)"):
+        State(tmp_path)
+
+
+def test_a_state_of_a_newer_vip_is_not_touched(tmp_path: Path) -> None:
+    import sqlite3
+
+    State(tmp_path).close()
+    with sqlite3.connect(tmp_path / NAME) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    with pytest.raises(StoreError, match="written by another vip"):
+        State(tmp_path)

@@ -1,0 +1,181 @@
+"""Many crews in a Ray cluster: each is an actor with a crew of one worker, wherever Ray finds a core for it.
+
+In: jobs. Out: events, as of a crew here; parts come back as bytes, so that crews keep nothing and may vanish at any moment. An actor is
+asked for its news again and again, one question at a time; one that does not answer is given up, and what it held is handed out again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vip.corpus.choices import Choices
+from vip.corpus.crew import Came, Crew, Done, Event, Lost, fetchers_for, plan_of
+from vip.corpus.hand import Job
+from vip.corpus.storage import library
+from vip.errors import BackendError, VipError
+
+TURN_S, SHORT_TURN_S = 5.0, 0.5  # how long an actor waits for news: one that has all it takes, and one that might be given more
+SILENT_S = 120.0  # an actor that does not answer for so long is given up
+STARTS = 5  # in a row that may fail, beside one for each actor
+FIRST_S = 300.0  # for the first actor to start, in a cluster that may have to grow for it
+
+
+class Seat:
+    """The actor: a crew of one worker in a folder of its own."""
+
+    def __init__(self, choices: Choices, fetch: bool, cores: int, server: str | None) -> None:
+        if server:
+            os.environ["VIP_EMBEDDING_SERVER"] = server
+        self._home = Path(tempfile.mkdtemp(prefix="vip-"))
+        self._crew = Crew(plan_of(choices, self._home, 1), 1, fetchers_for(1) if fetch else 0, cores)
+
+    def turn(self, jobs: Sequence[Job], timeout_s: float) -> list[Event]:
+        """Take jobs, and tell what has happened; waits for something at most so long."""
+        for job in jobs:
+            self._crew.give(job)
+        return [self._carried(event) for event in self._crew.events(timeout_s)]
+
+    @staticmethod
+    def _carried(event: Event) -> Event:
+        if not isinstance(event, Done) or isinstance(event.part, bytes):
+            return event
+        data = event.part.read_bytes()
+        event.part.unlink()
+        return event._replace(part=data)
+
+    def leave(self) -> None:
+        self._crew.close()
+        shutil.rmtree(self._home, ignore_errors=True)
+
+
+@dataclass(slots=True)
+class _Actor:
+    """An actor as the driver sees it."""
+
+    handle: Any
+    held: dict[int, Job] = field(default_factory=dict)
+    pending: list[Job] = field(default_factory=list)
+    """Of the held ones those that it does not know of yet."""
+    turn: Any = None
+    asked: float = 0.0
+    is_here: bool = False
+
+
+class RayCrews:
+    """The driver's side.
+
+    Args:
+        seat: the class of the actors; another one for simulations.
+
+    Raises:
+        BackendError: Ray is not installed, or the cluster cannot be reached.
+    """
+
+    def __init__(self, choices: Choices, home: Path, *, fetch: bool, seat: type = Seat) -> None:
+        self._ray = library("ray")
+        self._choices, self._fetch = choices, fetch
+        self._start_ray()
+        self._failed_starts = 0
+        self._room = 2 + (fetchers_for(1) if fetch else 0)
+        self._server = self._embedding_server()
+        self._seat = self._ray.remote(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")(seat)
+        self._actors = [self._actor() for _ in range(choices.workers)]
+        self._began = time.monotonic()
+
+    def _start_ray(self) -> None:
+        address = self._choices.batch.ray_address
+        how = {"address": address} if address else {"address": "local", "include_dashboard": False, "num_cpus": self._choices.workers}
+        try:
+            self._ray.init(**how, log_to_driver=False, logging_level=logging.ERROR, ignore_reinit_error=True, namespace="vip")
+        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as exc:
+            where = f"The Ray cluster at {address}" if address else "A Ray cluster on this machine"
+            raise BackendError(f"{where} cannot be used: {str(exc).splitlines()[0]} Check --ray-address, or use --runner local.") from exc
+
+    def _embedding_server(self) -> str | None:
+        return None
+
+    def _actor(self) -> _Actor:
+        return _Actor(self._seat.remote(self._choices, self._fetch, 1, self._server))
+
+    # ------------------------------------------------------------ jobs
+
+    def takes(self, *, fetch: bool) -> bool:
+        return self._freest() is not None
+
+    def _freest(self) -> _Actor | None:
+        free = [actor for actor in self._actors if actor.is_here and len(actor.held) < self._room]
+        return min(free, key=lambda actor: len(actor.held), default=None)
+
+    def give(self, job: Job) -> None:
+        actor = self._freest() or self._actors[0]
+        actor.held[job.id] = job
+        actor.pending.append(job)
+
+    def events(self, timeout_s: float) -> list[Event]:
+        for actor in self._actors:
+            if actor.turn is None:
+                self._ask(actor)
+        turns = {actor.turn: actor for actor in self._actors}
+        ready, _ = self._ray.wait(list(turns), num_returns=len(turns), timeout=0)
+        if not ready:
+            ready, _ = self._ray.wait(list(turns), num_returns=1, timeout=timeout_s)
+        found = [event for turn in ready for event in self._heard(turns[turn])]
+        now = time.monotonic()
+        for actor in [actor for actor in self._actors if actor.is_here and actor.turn is not None and actor.asked < now - SILENT_S]:
+            found += self._lost(actor)
+        self._check_that_some_are_here(now)
+        return found
+
+    def _ask(self, actor: _Actor) -> None:
+        jobs, actor.pending = actor.pending, []
+        timeout_s = TURN_S if len(actor.held) >= self._room else SHORT_TURN_S
+        actor.turn, actor.asked = actor.handle.turn.remote(jobs, timeout_s), time.monotonic()
+
+    def _heard(self, actor: _Actor) -> list[Event]:
+        try:
+            events: list[Event] = self._ray.get(actor.turn)
+        except self._ray.exceptions.RayTaskError as exc:
+            if isinstance(exc.cause, VipError):
+                raise exc.cause from exc
+            raise
+        except self._ray.exceptions.RayError as exc:  # the process, its machine, or the way there is gone
+            return self._lost(actor, exc)
+        actor.turn, actor.is_here, self._failed_starts = None, True, 0
+        for event in events:
+            if not isinstance(event, Came):
+                actor.held.pop(event.id, None)
+        return events
+
+    def _lost(self, actor: _Actor, why: Exception | None = None) -> list[Event]:
+        """Another actor takes its place, where Ray finds one."""
+        self._failed_starts += not actor.is_here
+        if self._failed_starts > STARTS + len(self._actors):
+            hint = "Every machine needs the same vip; look at `ray status`."
+            raise BackendError(f"Ray's workers do not start: {_short(why)} {hint}") from why
+        self._ray.kill(actor.handle)
+        self._actors[self._actors.index(actor)] = self._actor()
+        return [Lost(id_) for id_ in actor.held]
+
+    def _check_that_some_are_here(self, now: float) -> None:
+        if now > self._began + FIRST_S and not any(actor.is_here for actor in self._actors):
+            raise BackendError(f"Ray started no worker within {FIRST_S:.0f} s. Look at `ray status`: each needs one free core.")
+
+    def close(self) -> None:
+        for actor in self._actors:
+            if actor.is_here:
+                actor.handle.leave.remote()
+        self._ray.shutdown()
+
+
+def _short(why: Exception | None) -> str:
+    """The last line of a library's message, as a sentence."""
+    said = str(why or "they do not answer").strip().splitlines()[-1][:300]
+    return said if said.endswith(".") else f"{said}."
