@@ -178,7 +178,7 @@ def test_offline_descriptions_lie_beside_the_keyframes(tmp_path: Path) -> None:
 
 
 def test_nothing_to_go_on_with_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no batch that was begun on this machine. Start one with"):
+    with pytest.raises(InputError, match="holds no batch that was begun on this machine"):
         batch([], str(tmp_path / "corpus"), choices())
     assert not (tmp_path / "corpus").exists()
     with pytest.raises(InputError, match="holds no batch that was begun on this machine"):
@@ -247,9 +247,7 @@ def test_kills_of_driver_and_workers_lose_nothing_and_double_nothing(tmp_path: P
         if process.returncode == 0:
             break
     assert kills["driver"] > 1
-    for _ in range(3):  # a packer that was killed ends its run
-        if started(names, out).wait() == 0:
-            break
+    assert started(names, out).wait() == 0
     told = status(str(out))
     assert (told.done, told.failed, told.waiting, told.not_in_shards) == (count, 0, 0, 0)
     assert Counter(video.video.source for video in clips_in(out)) == Counter(rows)

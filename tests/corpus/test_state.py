@@ -163,13 +163,14 @@ def test_a_twin_is_found_whether_it_was_named_by_its_id_or_turned_out_so(state: 
     assert state.twin(first.id, ids[0]) is None
 
 
-def test_totals_are_of_what_is_done_and_dollars_of_everything(state: State) -> None:
+def test_totals_are_of_what_is_done_but_dollars_of_everything(state: State) -> None:
     fill(state, [item(1), item(2)])
     one, two = state.waiting("example.org", 0, 2)
     state.extracted(one.id, rows=12, size_bytes=1000, length_s=60.0, youtube_id=None, ready=False)
-    state.described(one.id, usd=0.25, tokens=100, size_bytes=1200)
+    state.described(one.id, size_bytes=1200)
     state.undescribed(one.id, [("video1:0003", "refusal", "no")])
-    state.paid(two.id, usd=0.5, tokens=7)
+    state.undescribed(two.id, [("video2:0001", "refusal", "no")])
+    state.put("spent", [0.75, 107])
     assert state.totals() == {"keyframes": 12, "bytes": 1200, "usd": 0.75, "tokens": 107, "video_s": 60.0, "undescribed": 1}
     assert list(state.each_undescribed()) == [("video1:0003", "refusal", "no", "list.txt, line 2")]
 

@@ -60,6 +60,12 @@ def test_the_topic_is_bounded_whatever_the_descriptions(texts: list[tuple[str, s
     assert topic is None or len(topic) <= TOPIC_LETTERS
 
 
+def test_names_alone_are_bounded_too() -> None:
+    topic = Vocabulary(Topic(number, f"{'name ' * 20}{number}", (), "") for number in range(30)).topic_of(list(map(str, range(30))))
+    assert topic is not None
+    assert TOPIC_LETTERS - 120 < len(topic) <= TOPIC_LETTERS
+
+
 def test_a_file_that_is_no_vocabulary_is_refused_in_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "vocabulary.csv"
     path.write_text("label_id,label_name\n0,Game\n")

@@ -15,7 +15,7 @@ import typer
 from typer.exceptions import TyperException
 
 from vip import __version__
-from vip.cli import batch, caption, compare, doctor, extract, report, run_all
+from vip.cli import batch, caption, compare, doctor, export, extract, report, run_all
 from vip.cli.console import err, out, silence
 from vip.errors import StoreError, VipError
 
@@ -35,6 +35,7 @@ app.command("extract", epilog=extract.EXAMPLES)(extract.extract_command)
 app.command("compare", epilog=compare.EXAMPLES)(compare.compare_command)
 app.command("caption", epilog=caption.EXAMPLES)(caption.caption_command)
 app.command("batch", epilog=batch.EXAMPLES)(batch.batch_command)
+app.command("export", epilog=export.EXAMPLES)(export.export_command)
 app.command("report", epilog=report.EXAMPLES)(report.report_command)
 app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor_command)
 

@@ -1,7 +1,7 @@
 """What an address of a list names: a video of YouTube, another host, or nothing that may be asked.
 
-In: text that others wrote. Out: a YouTube id, a host, or why the address is refused. No name is looked up here: whoever fetches
-asks `is_public_ip` again about what the name stands for, and about where the server sends it on.
+In: text that others wrote. Out: a YouTube id, a host, or why the address is refused. No name is looked up here: what it stands
+for, and where a server sends one on, is watched while a video is fetched.
 """
 
 from __future__ import annotations

@@ -49,7 +49,8 @@ def batch(
         InputError: a list cannot be read.
         BackendError, EngineError, StoreError: nothing more can be done; what is done stays.
     """
-    choices, observer = choices or Choices(), observer or Silent()
+    observer = observer or Silent()
+    choices = (choices or Choices()).decided(observer)
     home = home_of(out) if lists else existing_home(out)
     with ExitStack() as stack:
         stack.enter_context(locked(home, out))

@@ -10,6 +10,7 @@ import asyncio
 import shutil
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -22,8 +23,11 @@ from vip.errors import VipError
 from vip.protocols import Silent
 
 if TYPE_CHECKING:
+    from vip.asking.spending import Ledger
     from vip.describing import Captioner
 
+DEATHS = 3  # without a description in between
+PAID_S = 0.5  # between two tellings of what was spent
 AHEAD = 64  # videos that wait here, so that no request waits for a video
 
 
@@ -35,12 +39,17 @@ class Wanted(NamedTuple):
     topic: str | None
 
 
+class Paid(NamedTuple):
+    """What was spent so far, earlier runs of the batch included."""
+
+    usd: float
+    tokens: int
+
+
 class Described(NamedTuple):
     """Its descriptions are in the part; `failure`: not one keyframe could be described."""
 
     id: int
-    usd: float
-    tokens: int
     undescribed: tuple[tuple[str, str, str], ...]
     """Keyframes that could not be described: id, type, message."""
     size_bytes: int
@@ -52,35 +61,37 @@ class Captions:
     """The driver's side. The process starts with the first part.
 
     Args:
-        spent_usd: by earlier runs of the batch, which counts towards the ceiling.
+        paid: by earlier runs of the batch, which counts towards the ceiling; kept up to date.
         keyframes: to be expected in all, for the estimate of what they cost.
         note: told what the process says.
     """
 
     settings: CaptionSettings
     home: Path
-    spent_usd: float
+    paid: Paid
     keyframes: int
     note: Callable[[str], None]
     _waiting: deque[Wanted] = field(default_factory=deque)
-    _under_way: int = 0
+    _under_way: dict[int, Wanted] = field(default_factory=dict)
     _child: Child | None = None
+    _deaths: int = 0
 
     def __len__(self) -> int:
         """Videos that are not described yet."""
-        return len(self._waiting) + self._under_way
+        return len(self._waiting) + len(self._under_way)
 
     def give(self, wanted: Wanted) -> None:
         self._waiting.append(wanted)
         self._pass_on()
 
     def _pass_on(self) -> None:
-        while self._waiting and self._under_way < AHEAD:
+        while self._waiting and len(self._under_way) < AHEAD:
             if self._child is None:
                 self._child = Child("vip.corpus.captions")
-                self._child.send((self.settings, self.home, self.spent_usd, self.keyframes))
-            self._under_way += 1
-            self._child.send(self._waiting.popleft())
+                self._child.send((self.settings, self.home, self.paid, self.keyframes))
+            wanted = self._waiting.popleft()
+            self._under_way[wanted.id] = wanted
+            self._child.send(wanted)
 
     def events(self, timeout_s: float = 0.0) -> list[Described]:
         """What has been described.
@@ -93,16 +104,29 @@ class Captions:
             try:
                 message = self._child.pipe.recv()
             except (EOFError, OSError):
-                raise RuntimeError("the process that asks for captions ended without a word") from None
+                self._died()
+                break
             if isinstance(message, Described):
-                self._under_way -= 1
+                self._deaths = 0
+                del self._under_way[message.id]
                 found.append(message)
+            elif isinstance(message, Paid):
+                self.paid = message
             elif isinstance(message, VipError):
                 raise message
             else:
                 self.note(message)
         self._pass_on()
         return found
+
+    def _died(self) -> None:
+        """Another takes its place, unless that happens again and again; answers that it had are not asked for again."""
+        code = self._child.kill() if self._child else 0
+        self._child, self._deaths = None, self._deaths + 1
+        if self._deaths >= DEATHS:
+            raise RuntimeError(f"the process that asks for captions ended {DEATHS} times without a word (exit code {code})")
+        self._waiting.extendleft(reversed(self._under_way.values()))
+        self._under_way.clear()
 
     def close(self) -> None:
         """End it. What was answered is kept, and not asked for again."""
@@ -117,7 +141,8 @@ class Captions:
 class _Desk:
     """Describes the parts that come over the pipe, as many at once as the servers answer well."""
 
-    def __init__(self, pipe: Connection, home: Path, captioner: Captioner, keyframes: int) -> None:
+    def __init__(self, pipe: Connection, home: Path, captioner: Captioner, ledger: Ledger, keyframes: int) -> None:
+        self.ledger = ledger
         self.pipe, self.home, self.captioner, self.keyframes = pipe, home / WORK, captioner, keyframes
         self.under_way = 0
         self.change = asyncio.Event()
@@ -152,13 +177,13 @@ class _Desk:
         from vip.store import Run
 
         try:
-            spent = await self.captioner.caption(folder, wanted.topic)
+            await self.captioner.caption(folder, wanted.topic)
             run = Run(folder)
             failed = undescribed(run)
             failure = failed[0][2] if len(failed) >= count > 0 else None
             await asyncio.to_thread(with_descriptions, wanted.part, run)
-            size = wanted.part.stat().st_size
-            self.pipe.send(Described(wanted.id, spent.usd, spent.tokens_in + spent.tokens_out, failed, size, failure))
+            self.pipe.send(_paid(self.ledger))
+            self.pipe.send(Described(wanted.id, failed, wanted.part.stat().st_size, failure))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             self.under_way -= count
@@ -189,14 +214,19 @@ def main(fd: str) -> None:
     from vip.describing import Captioner
 
     with at_the_other_end(fd) as pipe:
-        settings, home, spent_usd, keyframes = pipe.recv()
+        settings, home, before, keyframes = pipe.recv()
+        ledger = Ledger(spent=Spent(usd=before.usd, tokens_in=before.tokens))
 
         async def work() -> None:
-            captioner = Captioner(settings, _Telling(pipe), Ledger(spent=Spent(usd=spent_usd)))
+            captioner = Captioner(settings, _Telling(pipe), ledger)
+            telling = asyncio.create_task(_tell_paid(pipe, ledger))
             try:
-                await _Desk(pipe, home, captioner, keyframes).serve()
+                await _Desk(pipe, home, captioner, ledger, keyframes).serve()
             finally:
+                telling.cancel()
                 await captioner.close()
+                with suppress(OSError):
+                    pipe.send(_paid(ledger))
 
         try:
             asyncio.run(work())
@@ -208,6 +238,20 @@ def main(fd: str) -> None:
                 pipe.send(first)
             elif not isinstance(first, EOFError | OSError):
                 raise
+
+
+def _paid(ledger: Ledger) -> Paid:
+    spent = ledger.spent
+    return Paid(spent.usd + spent.unsure_usd, spent.tokens_in + spent.tokens_out)
+
+
+async def _tell_paid(pipe: Connection, ledger: Ledger) -> None:
+    """Every now and then, so that also a run that is killed has it written down."""
+    told = None
+    while True:
+        if (now := _paid(ledger)) != told:
+            pipe.send(told := now)
+        await asyncio.sleep(PAID_S)
 
 
 class _Telling(Silent):

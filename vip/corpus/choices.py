@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from vip.captioning.engines import choose_engine
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
+from vip.protocols import Observer
 
 TIMEOUT_S = 1800.0  # of a video in a batch, where no other is given: it holds one worker up
 
@@ -17,6 +19,14 @@ class Choices:
     batch: BatchSettings = field(default_factory=BatchSettings)
     extraction: ExtractSettings = field(default_factory=ExtractSettings)
     captioning: CaptionSettings = field(default_factory=CaptionSettings)
+
+    def decided(self, observer: Observer) -> Choices:
+        """With an engine in the place of `auto`, which the user is told; else as it is."""
+        if not self.batch.caption or self.captioning.engine != "auto":
+            return self
+        choice = choose_engine(self.captioning.engine, self.captioning.base_url, os.environ)
+        observer.note(f"auto engine: {choice.engine}, because {choice.reason}")
+        return replace(self, captioning=self.captioning.model_copy(update={"engine": choice.engine, "base_url": choice.base_url}))
 
     @property
     def workers(self) -> int:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vip import store
-from vip.corpus.captions import Captions, Wanted
+from vip.corpus.captions import Captions, Paid, Wanted
 from vip.corpus.choices import Choices
 from vip.corpus.crew import Came, Done, Event, Failed, Hands
 from vip.corpus.failures import FailuresFile
@@ -59,7 +59,6 @@ class Driver:
     _committed: float = field(init=False, default=0.0)
     _done: int = field(init=False, default=0)
     _failed: int = field(init=False, default=0)
-    _usd: float = field(init=False, default=0.0)
     _advance: Callable[[], None] = field(init=False, default=lambda: None)
 
     def __post_init__(self) -> None:
@@ -124,7 +123,7 @@ class Driver:
     def _told(self) -> str:
         """What stands behind the progress bar."""
         failed = f"{self._failed:,} failed" if self._failed else ""
-        spent = f"${self._usd:.2f}" if self._usd else ""
+        spent = f"${self._captions.paid.usd:.2f}" if self._captions and self._captions.paid.usd else ""
         waits = "waiting for another try" if not (self._at_work or self._describing) and self._done + self._failed else ""
         return ", ".join(filter(None, (failed, spent, waits)))
 
@@ -144,7 +143,8 @@ class Driver:
             self._at_work[entry.id] = entry
             if entry.item.host:
                 self._fetching.add(entry.id)
-            self._hands.give(Job(entry.id, entry.item, self._topic(entry)))
+            item = replace(entry.item, topic=self._topic(entry))
+            self._hands.give(Job(entry.id, item))
 
     def _takes(self, fetch: bool) -> bool:
         return self._hands is not None and self._hands.takes(fetch=fetch)
@@ -218,20 +218,25 @@ class Driver:
             assert settings is not None
             count = self.choices.extraction.keyframes
             keyframes = status_of(self.state, self.out, None).waiting * (count if count != "auto" else 12)
-            self._captions = Captions(settings, self.state.home, totals["usd"], keyframes, self.observer.note)
+            self._captions = Captions(settings, self.state.home, Paid(totals["usd"], int(totals["tokens"])), keyframes, self.observer.note)
         self._describing[entry.id] = entry
         self._captions.give(Wanted(entry.id, part_path(self.state.home, entry.item.key), self._topic(entry)))
 
     def _take_captions(self) -> None:
-        for event in self._captions.events() if self._captions else ():
+        if self._captions is None:
+            return
+        try:
+            found = self._captions.events()
+        finally:
+            if self._captions.paid.usd or self._captions.paid.tokens:
+                self.state.put("spent", self._captions.paid)
+        for event in found:
             entry = self._describing.pop(event.id)
-            self._usd += event.usd
             if event.failure is not None:
-                self.state.paid(entry.id, usd=event.usd, tokens=event.tokens)
                 self.state.failed(entry.id, "caption", event.failure)
                 part_path(self.state.home, entry.item.key).unlink(missing_ok=True)
                 self._tried(True)
                 continue
-            self.state.described(entry.id, usd=event.usd, tokens=event.tokens, size_bytes=event.size_bytes)
+            self.state.described(entry.id, size_bytes=event.size_bytes)
             self.state.undescribed(entry.id, event.undescribed)
             self._finished(event.size_bytes)

@@ -43,11 +43,10 @@ class Plan:
 
 
 class Job(NamedTuple):
-    """One item to be done; `topic` is what its list or the vocabulary says it is about."""
+    """One item to be done; its topic is what its list or else the vocabulary says it is about."""
 
     id: int
     item: Item
-    topic: str | None
 
 
 class Facts(NamedTuple):
@@ -130,7 +129,7 @@ def extracted(plan: Plan, job: Job, video: Fetched | None, count: int) -> Facts:
         _check_length(plan, here)
         run = extract(FileSource(here.path, job.item.key), out=folder, settings=plan.extraction, isolated=True)
         if plan.captioning:
-            _describe(run.folder, plan.captioning, job.topic)
+            _describe(run.folder, plan.captioning, job.item.topic)
         clip = clip_of(run, item=job.item, fetched=here)
         path = part_path(plan.home, job.item.key)
         pack(path, clip)

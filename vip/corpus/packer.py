@@ -11,6 +11,7 @@ from vip.corpus.process import Child, at_the_other_end
 from vip.corpus.state import State
 from vip.errors import VipError
 
+DEATHS = 3  # without a shard in between
 WAITING = 4  # times the size of a shard
 
 
@@ -28,6 +29,7 @@ class Packer:
     size_bytes: int
     _at_work: int | None = None
     _child: Child | None = None
+    _deaths: int = 0
     _loose_bytes: int = field(init=False)
     _unwritten: deque[int] = field(init=False)
 
@@ -82,15 +84,25 @@ class Packer:
         try:
             message = child.pipe.recv()
         except (EOFError, OSError):
-            self._child = None
-            raise RuntimeError(f"the process that writes shards ended without a word (exit code {child.kill()})") from None
+            self._died(child)
+            return
         if isinstance(message, VipError):
             raise message
+        self._deaths = 0
         number, size_bytes, rows = message
         self.state.wrote(number, size_bytes=size_bytes, rows=rows)
         for part in self._parts(number):
             part.unlink(missing_ok=True)
         self._at_work = None
+
+    def _died(self, child: Child) -> None:
+        """Another writes the same shard, unless that happens again and again."""
+        code, number = child.kill(), self._at_work
+        self._child, self._at_work, self._deaths = None, None, self._deaths + 1
+        if self._deaths >= DEATHS:
+            raise RuntimeError(f"the process that writes shards ended {DEATHS} times without a word (exit code {code})")
+        if number is not None:
+            self._unwritten.appendleft(number)
 
     def close(self) -> None:
         if self._child is not None:

@@ -14,7 +14,7 @@ from vip.corpus.clip import Clip
 from vip.corpus.storage import library
 from vip.corpus.table import COLUMNS, Row, rows_of
 
-GROUP_BYTES = 32 * 2**20  # of a row group: while it is written, it is in memory three times
+GROUP_BYTES = 16 * 2**20  # of a row group: while it is written, it is in memory several times
 ROWS_READ = 16  # at once
 JSON_COLUMNS = [name for name, (kind, _) in COLUMNS.items() if kind == "json"]
 HUGGING_FACE = {"info": {"features": {"picture": {"_type": "Image"}}}}  # `datasets` shows the column as pictures

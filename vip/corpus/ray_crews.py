@@ -9,12 +9,14 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import socket
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from vip.corpus.choices import Choices
 from vip.corpus.crew import Came, Crew, Done, Event, Lost, fetchers_for, plan_of
@@ -24,6 +26,7 @@ from vip.errors import BackendError, VipError
 
 TURN_S, SHORT_TURN_S = 5.0, 0.5  # how long an actor waits for news: one that has all it takes, and one that might be given more
 SILENT_S = 120.0  # an actor that does not answer for so long is given up
+CLIENT_PORT, KNOCK_S = 10001, 5.0
 STARTS = 5  # in a row that may fail, beside one for each actor
 FIRST_S = 300.0  # for the first actor to start, in a cluster that may have to grow for it
 
@@ -94,10 +97,12 @@ class RayCrews:
         address = self._choices.batch.ray_address
         how = {"address": address} if address else {"address": "local", "include_dashboard": False, "num_cpus": self._choices.workers}
         try:
+            if address and address != "auto":
+                _knock(address)
             self._ray.init(**how, log_to_driver=False, logging_level=logging.ERROR, ignore_reinit_error=True, namespace="vip")
-        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as exc:
+        except (OSError, RuntimeError, ValueError) as exc:
             where = f"The Ray cluster at {address}" if address else "A Ray cluster on this machine"
-            raise BackendError(f"{where} cannot be used: {str(exc).splitlines()[0]} Check --ray-address, or use --runner local.") from exc
+            raise BackendError(f"{where} cannot be used: {_short(exc)} Check --ray-address, or use --runner local.") from exc
 
     def _embedding_server(self) -> str | None:
         return None
@@ -173,6 +178,17 @@ class RayCrews:
             if actor.is_here:
                 actor.handle.leave.remote()
         self._ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Ray itself would try for minutes.
+
+    Raises:
+        OSError: nobody is there.
+    """
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    with socket.create_connection((parts.hostname or "", parts.port or CLIENT_PORT), KNOCK_S):
+        pass
 
 
 def _short(why: Exception | None) -> str:

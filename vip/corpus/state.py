@@ -34,8 +34,7 @@ CREATE TABLE items (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, source TEXT NOT NULL, place TEXT NOT NULL, host TEXT NOT NULL,
     labels TEXT, verticals TEXT, topic TEXT, duration_s REAL, draw REAL NOT NULL, kept INTEGER NOT NULL,
     state INTEGER NOT NULL, tries INTEGER NOT NULL DEFAULT 0, lost INTEGER NOT NULL DEFAULT 0, due REAL,
-    failure TEXT, message TEXT, youtube_id TEXT, shard INTEGER, rows INTEGER, bytes INTEGER, usd REAL NOT NULL DEFAULT 0,
-    tokens INTEGER NOT NULL DEFAULT 0, length_s REAL, ended REAL);
+    failure TEXT, message TEXT, youtube_id TEXT, shard INTEGER, rows INTEGER, bytes INTEGER, length_s REAL, ended REAL);
 CREATE INDEX by_host ON items (host, id) WHERE state = 1;
 CREATE INDEX by_due ON items (due) WHERE state = 2;
 CREATE INDEX by_end ON items (ended) WHERE state IN (4, 5);
@@ -216,22 +215,15 @@ class State:
             (READY if ready else EXTRACTED, rows, size_bytes, length_s, youtube_id, time.time() if ready else None, id),
         )
 
-    def described(self, id: int, *, usd: float, tokens: int, size_bytes: int) -> None:  # noqa: A002
+    def described(self, id: int, *, size_bytes: int) -> None:  # noqa: A002
         """Its part has the descriptions now."""
-        self._write(
-            f"UPDATE items SET state = {READY}, usd = usd + ?, tokens = tokens + ?, bytes = ?, ended = ? WHERE id = ?",
-            (usd, tokens, size_bytes, time.time(), id),
-        )
+        self._write(f"UPDATE items SET state = {READY}, bytes = ?, ended = ? WHERE id = ?", (size_bytes, time.time(), id))
 
     def undescribed(self, id: int, failures: Iterable[tuple[str, str, str]]) -> None:  # noqa: A002
         """Keyframes of it that have no description: id, type, message."""
         self._write("DELETE FROM keyframes WHERE item = ?", (id,))
         for failure in failures:
             self._write("INSERT OR REPLACE INTO keyframes VALUES (?, ?, ?, ?)", (id, *failure))
-
-    def paid(self, id: int, *, usd: float, tokens: int) -> None:  # noqa: A002
-        """For descriptions that did not come to an end."""
-        self._write("UPDATE items SET usd = usd + ?, tokens = tokens + ? WHERE id = ?", (usd, tokens, id))
 
     def failed(self, id: int, kind: FailureKind, message: str) -> None:  # noqa: A002
         """For good, unless the user asks for another try."""
@@ -345,14 +337,12 @@ class State:
         )
 
     def totals(self) -> dict[str, float]:
-        """Sums over what is done: keyframes, bytes, dollars (of all items), tokens, seconds of video, keyframes without description."""
-        names = ("keyframes", "bytes", "usd", "tokens", "video_s")
-        sql = (
-            "SELECT total(rows * done), total(bytes * done), total(usd), total(tokens), total(length_s * done)"
-            " FROM (SELECT *, state IN (4, 5) AS done FROM items)"
-        )
+        """Sums over what is done: keyframes, bytes, seconds of video, keyframes without description; and dollars and tokens of all."""
+        sql = "SELECT total(rows), total(bytes), total(length_s) FROM items WHERE state IN (4, 5)"
+        found = dict(zip(("keyframes", "bytes", "video_s"), self._all(sql)[0], strict=True))
         undescribed = self._all("SELECT count(*) FROM keyframes JOIN items ON items.id = item WHERE state IN (4, 5)")[0][0]
-        return {**dict(zip(names, self._all(sql)[0], strict=True)), "undescribed": undescribed}
+        usd, tokens = self.get("spent") or (0.0, 0)
+        return {**found, "undescribed": undescribed, "usd": usd, "tokens": tokens}
 
     def shard_numbers(self) -> set[int]:
         return {row[0] for row in self._all("SELECT number FROM shards")}

@@ -20,7 +20,12 @@ from vip.errors import BackendError, StoreError, UsageError
 
 BLOCK_BYTES = 16 * 2**20  # of an upload in several requests: S3 takes 10,000 of them, from 5 MB on
 PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
-ENVIRONMENT = {"s3": "AWS_ACCESS_KEY_ID", "s3a": "AWS_ACCESS_KEY_ID", "gs": "GOOGLE_APPLICATION_CREDENTIALS", "gcs": "GOOGLE_APPLICATION_CREDENTIALS"}
+ENVIRONMENT = {
+    "s3": "AWS_ACCESS_KEY_ID",
+    "s3a": "AWS_ACCESS_KEY_ID",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS",
+    "gcs": "GOOGLE_APPLICATION_CREDENTIALS",
+}
 CLIENTS = ("aiobotocore", "aiohttp", "azure", "botocore", "gcsfs", "google", "requests", "s3fs", "urllib3")
 """Libraries whose errors mean that the storage could not do it."""
 

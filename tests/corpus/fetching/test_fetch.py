@@ -2,15 +2,19 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import av
 import pytest
 
+from tests.clips import sound
 from tests.corpus.fetching.conftest import Fetch
 from tests.corpus.video_host import Answer, VideoHost
+from tests.media import Clips
 from vip.config import BatchSettings
 from vip.corpus.fetching import fetch
 from vip.corpus.fetching.ytdlp import held
@@ -55,6 +59,19 @@ def test_a_file_that_says_it_is_bytes_is_fetched_too(host: VideoHost, fetched: F
     assert fetched(host.put("/download?id=7", mp4, "application/octet-stream")).path.read_bytes() == mp4
 
 
+def test_an_address_that_ends_like_a_program_may_be_a_video(host: VideoHost, fetched: Fetch, mp4: bytes) -> None:
+    got = fetched(host.put("/get.php", mp4, "video/mp4"))
+    assert (got.path.name, got.path.read_bytes()) == ("KEY.video", mp4)
+
+
+def test_passwords_are_not_told(host: VideoHost, fetched: Fetch, refused: Refused, mp4: bytes) -> None:
+    secret = host.address.replace("http://", "http://me:secret@")
+    host.put("/v.mp4", mp4, "video/mp4")
+    assert "secret" not in repr(fetched(f"{secret}/v.mp4"))
+    host.put("/page", page("nothing"))
+    assert "secret" not in str(refused(f"{secret}/page"))
+
+
 def test_the_video_of_a_page_is_found(host: VideoHost, fetched: Fetch, mp4: bytes) -> None:
     host.put("/v.mp4", mp4, "video/mp4")
     got = fetched(host.put("/page", page(video("/v.mp4"), title="Frisbee")))
@@ -85,6 +102,20 @@ def test_of_several_sizes_the_largest_up_to_720_lines_without_sound_is_taken(hos
         host.put(f"/{number}.ts", b"G" + bytes([number]) * 2000, "video/mp2t")
     got = fetched(host.put("/all.m3u8", "#EXTM3U\n" + "\n".join(lines), HLS))
     assert got.path.read_bytes()[1] == 2
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="the program ffmpeg is not here")
+def test_sound_is_merged_in_where_it_is_asked_for(host: VideoHost, fetched: Fetch, clips: Clips, folder: Path, tmp_path: Path) -> None:
+    sound_of = '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="a",DEFAULT=YES,URI="/a.m3u8"'
+    picture_of = '#EXT-X-STREAM-INF:BANDWIDTH=9,RESOLUTION=160x120,CODECS="avc1.42c00a,mp4a.40.2",AUDIO="a"\n/v.m3u8'
+    for name, data in {"v": clips("h264.ts").path.read_bytes(), "a": sound(tmp_path / "sound.ts").read_bytes()}.items():
+        host.put(f"/{name}.m3u8", segments(f"/{name}.ts"), HLS)
+        host.put(f"/{name}.ts", data, "video/mp2t")
+    address = host.put("/all.m3u8", f"#EXTM3U\n{sound_of}\n{picture_of}\n", HLS)
+    for audio, kinds in ((True, ["audio", "video"]), (False, ["video"])):
+        with av.open(str(fetched(address, audio=audio).path)) as container:
+            assert sorted(stream.type for stream in container.streams) == kinds
+    assert host.asked.count("/a.ts") == 1
 
 
 def test_subtitles_of_the_language_and_in_english_are_kept(host: VideoHost, fetched: Fetch, folder: Path) -> None:

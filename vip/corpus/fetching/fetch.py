@@ -6,7 +6,6 @@ Everything is written into a folder that goes away when the fetch fails. What a 
 from __future__ import annotations
 
 import gc
-import os
 import re
 import tempfile
 import traceback
@@ -14,12 +13,12 @@ import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from vip.config import BatchSettings
 from vip.corpus.fetching.lookup import youtube_id
 from vip.corpus.fetching.public import guarding
-from vip.corpus.fetching.typed import causes, readable, typed
+from vip.corpus.fetching.typed import LOGIN, causes, clean, typed
 from vip.corpus.fetching.ytdlp import Downloader, held
 from vip.corpus.items import Fetched, Item, ItemError
 
@@ -51,11 +50,11 @@ def fetch(item: Item, settings: BatchSettings, folder: Path, *, room_bytes: int)
             with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as scratch:
                 return _fetch(item, settings, downloader, Path(scratch), folder, room_bytes)
         except Exception as exc:  # whatever one of 1,800 extractors stumbles over costs this video only
-            error = exc if isinstance(exc, ItemError) else guard.refusal or typed(exc, downloader.log.lines)
+            error = guard.refusal or (exc if isinstance(exc, ItemError) else typed(exc, downloader.log.lines))
             _let_go(exc)
             raise error from None
         finally:
-            downloader.hang_up()
+            downloader.rest()
 
 
 def _let_go(exc: Exception) -> None:
@@ -90,16 +89,18 @@ def _fetch(item: Item, settings: BatchSettings, downloader: Downloader, scratch:
     video = Path(info["requested_downloads"][0]["filepath"])
     if _is_text(video):
         raise ItemError("What the server gives for the video is a text, such as a page that says why there is none.", "no_video")
-    subtitles = dict(_subtitles(info, downloader, scratch))
     suffix = video.suffix.lower() if SUFFIX.fullmatch(video.suffix.lower()) else ".video"
-    return Fetched(
-        path=_moved(video, folder / f"{item.key}{suffix}"),
+    subtitles = {folder / f"{item.key}.{path.name}": path for path in _subtitles(info, downloader, scratch)}
+    result = Fetched(
+        path=folder / f"{item.key}{suffix}",
         youtube_id=known or (str(info["id"]) if info.get("extractor_key") == "Youtube" else None),
         title=_text(info.get("title")),
         duration_s=float(info["duration"]) if info.get("duration") else None,
-        info={name: told for name in TOLD if (told := _told(name, info.get(name))) is not None},
-        subtitles={language: _moved(path, folder / f"{item.key}.{language}.vtt") for language, path in subtitles.items()},
+        info={name: told for name in TOLD if (told := _told(info.get(name))) is not None},
+        subtitles={path.stem: target for target, path in subtitles.items()},
     )
+    _move({**subtitles, result.path: video})
+    return result
 
 
 def _address(source: str, known: str | None, settings: BatchSettings) -> tuple[str, str | None]:
@@ -125,10 +126,11 @@ def _is_text(path: Path) -> bool:
         return CONTROL.isdisjoint(file.read(1024))
 
 
-def _subtitles(info: dict[str, Any], downloader: Downloader, scratch: Path) -> Iterator[tuple[str, Path]]:
-    """WebVTT in the video's own language and in English, else in the first there is. One that cannot be had is left out.
+def _subtitles(info: dict[str, Any], downloader: Downloader, scratch: Path) -> Iterator[Path]:
+    """`en.vtt` and so on: WebVTT in the video's own language and in English, else in the first there is.
 
-    Automatic ones are fetched where `--ytdlp-opts --write-auto-subs` asks for them: sites limit those requests most tightly.
+    One that cannot be had is left out. Automatic ones are fetched where `--ytdlp-opts --write-auto-subs` asks for them: sites limit
+    those requests most tightly.
     """
     there: dict[str, list[dict[str, Any]]] = info.get("subtitles") or {}
     if downloader.automatic_subtitles:
@@ -145,7 +147,7 @@ def _subtitles(info: dict[str, Any], downloader: Downloader, scratch: Path) -> I
         except Exception:  # as for the video; the video is there, and is worth more
             whole = False
         if whole:
-            yield language, path
+            yield path
 
 
 def _languages(there: Iterable[str], own: object) -> list[str]:
@@ -158,21 +160,24 @@ def _languages(there: Iterable[str], own: object) -> list[str]:
     return list(chosen.values()) or names[:1]
 
 
-def _moved(path: Path, target: Path) -> Path:
-    os.replace(path, target)  # noqa: PTH105 - Path.replace, under the name that says it
-    return target
+def _move(files: dict[Path, Path]) -> None:
+    """To each target its file; all of them or none."""
+    try:
+        for target, path in files.items():
+            path.replace(target)
+    except OSError:
+        for target in files:
+            target.unlink(missing_ok=True)
+        raise
 
 
 def _text(value: object) -> str | None:
-    return " ".join(readable(value).split())[:LONGEST] or None if isinstance(value, str) else None
+    return clean(value)[:LONGEST] or None if isinstance(value, str) else None
 
 
-def _told(name: str, value: object) -> Any:
+def _told(value: object) -> Any:
     """A text or a list of texts; an address without the password in it."""
     if isinstance(value, list | tuple):
         return [text for one in value[:MOST_TAGS] if (text := _text(one))] or None
     text = _text(value)
-    if text and name == "webpage_url":
-        parts = urlsplit(text)
-        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-    return text
+    return LOGIN.sub(r"\1", text) if text else None

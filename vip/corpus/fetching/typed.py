@@ -54,7 +54,7 @@ WHAT_NEXT: dict[FailureKind, str] = {
 }
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f]+")
-LOGIN = re.compile(r"(https?://)[^/@\s]+@")
+LOGIN = re.compile(r"(https?://)[^/@\s]+@", re.IGNORECASE)
 CUT = re.compile(
     r"[;.]?\s*\(caused by .*|[;.]?\s*please report this issue on .*|[;.]?\s*Use --cookies.*|\s*You might want to use a VPN.*"
     r"|[;.]?\s*(For more information, refer to|Also see|See|See also)\s+https?://.*|\s*This helps protect our community\..*"
@@ -93,16 +93,16 @@ def typed(exc: BaseException, log: Sequence[str] = ()) -> ItemError:
 def sentence_of(chain: Sequence[BaseException]) -> str:
     """What yt-dlp says, without its prefixes, its advice, colours and passwords; at most `LONGEST` characters."""
     said = next((one.orig_msg for one in chain if hasattr(one, "orig_msg")), None) or str(chain[0]) or type(chain[0]).__name__
-    text = " ".join(LOGIN.sub(r"\1", COLOURS.sub(" ", readable(str(said)[:10_000]))).split())
+    text = LOGIN.sub(r"\1", clean(str(said)[:10_000]))
     while found := PREFIX.match(text):
         text = text[found.end() :]
     text = CUT.sub("", text).strip() or text
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def readable(text: str) -> str:
-    """The text, with a mark in the place of what no file takes: half an emoji."""
-    return text.encode("utf-8", "replace").decode()
+def clean(text: str) -> str:
+    """The text in one line, without colours and other commands to a terminal, and without what no file takes: half an emoji."""
+    return " ".join(COLOURS.sub(" ", text.encode("utf-8", "replace").decode()).split())
 
 
 def kind_of_sentence(text: str) -> FailureKind:

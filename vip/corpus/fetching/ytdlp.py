@@ -1,6 +1,6 @@
 """yt-dlp, held for many fetches: it writes into one folder, says nothing, keeps within limits, and answers with a file or an error.
 
-Importing yt-dlp and compiling the patterns of its 1,800 sites takes about 0.8 s of a processor; a fetch after the first takes 0.03 s.
+Importing yt-dlp and compiling the patterns of its 1,800 sites takes about 0.6 s of a processor; a fetch after the first takes 0.015 s.
 So `held` keeps it, with the player code of YouTube that it has read, for as long as the settings are the same.
 """
 
@@ -20,6 +20,7 @@ from vip.errors import BackendError
 
 PAGE_BYTES = 50 * 2**20  # the longest page or manifest that is read into memory
 KEPT_LINES = 20
+KEPT_ANSWERS = 50  # to be closed at the end, where nobody has; a long video may have thousands
 EXTENSIONS = {"mp4", "m4v", "mov", "3gp", "webm", "mkv", "ogv", "ogg", "avi", "flv", "wmv", "mpg", "mpeg", "ts", "gif"}
 PYTHON_ONLY = {"Urllib", "Requests", "Websockets"}  # whose connections `public` sees; curl_cffi connects in C
 
@@ -49,9 +50,10 @@ class Limits:
         self.room_bytes = 0
         self.refusal: ItemError | None = None
         self._loaded: dict[str, int] = {}
+        self._copies = 1  # of what is downloaded; parts lie there beside the file that they are merged into
 
     def begin(self, room_bytes: int) -> None:
-        self.room_bytes, self.refusal, self._loaded = room_bytes, None, {}
+        self.room_bytes, self.refusal, self._loaded, self._copies = room_bytes, None, {}, 1
 
     def judge(self, info: dict[str, Any], *, incomplete: bool = False) -> str | None:
         """yt-dlp's `match_filter`: None for a video that may be fetched."""
@@ -69,19 +71,20 @@ class Limits:
         if shortest is not None and length is not None and length < shortest:
             return ItemError(f"The video lasts {clock(length)}, less than --min-length {clock(shortest)}.", "too_short")
         parts = info.get("requested_formats") or [info]
-        return self._too_large(sum(part.get("filesize") or 0 for part in parts), merged=len(parts) > 1)
+        self._copies = 2 if len(parts) > 1 else 1
+        return self._too_large(sum(part.get("filesize") or 0 for part in parts))
 
     def progress(self, state: dict[str, Any]) -> None:
         """yt-dlp's progress hook, called for every block that is written."""
         from yt_dlp.utils import DownloadCancelled
 
         self._loaded[str(state.get("filename"))] = max(state.get("downloaded_bytes") or 0, state.get("total_bytes") or 0)
-        self.refusal = self._too_large(sum(self._loaded.values()), merged=bool(state.get("info_dict", {}).get("requested_formats")))
+        self.refusal = self._too_large(sum(self._loaded.values()))
         if self.refusal:
             raise DownloadCancelled(str(self.refusal))
 
-    def _too_large(self, size: int, *, merged: bool) -> ItemError | None:
-        if size * (2 if merged else 1) <= self.room_bytes:  # the parts lie there until they are merged
+    def _too_large(self, size: int) -> ItemError | None:
+        if size * self._copies <= self.room_bytes:
             return None
         return ItemError(f"The video has {size / 1e6:,.0f} MB or more, and there is room for {self.room_bytes / 1e6:,.0f} MB.", "too_large")
 
@@ -109,7 +112,6 @@ class Downloader:
             ItemError: it is not to be had within the limits.
             Exception: whatever else yt-dlp raises.
         """
-        self.log.lines.clear()
         self.limits.begin(room_bytes)
         self._yt.folder = folder
         try:
@@ -146,9 +148,14 @@ class Downloader:
                 return None
             raise
 
-    def hang_up(self) -> None:
-        """Close the connections; the next fetch makes new ones."""
-        self._yt.hang_up()
+    def rest(self) -> None:
+        """End what is still being answered and forget what was said; connections stay for the next fetch from the same host."""
+        self.log.lines.clear()
+        self._yt.rest()
+
+    def close(self) -> None:
+        self.rest()
+        self._yt.close()
 
 
 @functools.cache
@@ -171,7 +178,7 @@ def _class() -> Any:
 
         def __init__(self, given: dict[str, Any], *, public_only: bool) -> None:
             self._public_only = public_only
-            self._answers: list[Any] = []
+            self._answers: deque[Any] = deque(maxlen=KEPT_ANSWERS)
             super().__init__(given)
 
         def get_output_path(self, dir_type: str = "", filename: str | None = None) -> str:
@@ -196,13 +203,10 @@ def _class() -> Any:
                 info_dict["ext"] = "unknown_video"
             return super().process_info(info_dict)
 
-        def hang_up(self) -> None:
+        def rest(self) -> None:
             for answer in self._answers:
                 answer.close()
             self._answers.clear()
-            if "_request_director" in self.__dict__:
-                self._request_director.close()
-                del self._request_director
 
     return Contained
 
@@ -214,5 +218,7 @@ def held(settings: BatchSettings) -> Downloader:
     """The downloader of these settings, the one of the last call where they are the same."""
     global _held
     if _held is None or _held[0] != settings:
+        if _held is not None:
+            _held[1].close()
         _held = settings, Downloader(settings)
     return _held[1]

@@ -1,0 +1,332 @@
+"""What a data card counts: everything in one pass over the shards, in memory that does not grow with them.
+
+In: the sidecars, which know the videos, and of the shards the columns with text and times. Out: `Counts`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import tarfile
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import IO, Any
+
+from vip.captioning.tokens import tokens_in
+from vip.corpus import storage
+from vip.corpus.choosing import UNKNOWN
+from vip.corpus.clip import VideoRow
+from vip.corpus.plain import without_secrets
+from vip.corpus.shards import FOLDER, ShardInfo, read_shards
+from vip.corpus.storage import library
+from vip.corpus.table import Row
+from vip.errors import StoreError
+
+LENGTHS_S = (0.0, 15.0, 30.0, 60.0, 120.0, 180.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0, 14400.0)
+KEYFRAMES = (*(float(count) for count in range(1, 21)), 31.0, 51.0, 101.0, 201.0, 501.0)
+TOKENS = tuple(10.0 * step for step in range(41))
+POSITIONS = tuple(step / 20 for step in range(20))
+LINES = (0.0, 216.0, 324.0, 432.0, 648.0, 972.0, 1296.0, 1944.0)  # a tenth below 240p, 360p, …
+MOST_NAMES = 200
+MOST_LETTERS = 120
+ROWS_READ = 512  # at once; their pictures stay where they are
+READ = ["video_id", "time_s", "dense_caption", "language", "description_engine", "verification", "provenance"]
+NUMBER = re.compile(r"\d[\d.,:]*")
+
+
+@dataclass(slots=True)
+class Histogram:
+    """How many values lie in each bin; the last bin is open."""
+
+    edges: tuple[float, ...]
+    """Where the bins begin."""
+    counts: list[int] = field(default_factory=list)
+    total: float = 0.0
+    unknown: int = 0
+
+    def __post_init__(self) -> None:
+        self.counts = self.counts or [0] * len(self.edges)
+        if len(self.counts) != len(self.edges):
+            raise ValueError(f"expected a count for each of {len(self.edges)} bins, got {len(self.counts)}")
+
+    def add(self, value: float | None) -> None:
+        if value is None or not math.isfinite(value):
+            self.unknown += 1
+            return
+        self.counts[max(0, bisect_right(self.edges, value) - 1)] += 1
+        self.total += value
+
+    def merge(self, other: Histogram) -> None:
+        self.counts = [mine + its for mine, its in zip(self.counts, other.counts, strict=True)]
+        self.total += other.total
+        self.unknown += other.unknown
+
+    @property
+    def count(self) -> int:
+        return sum(self.counts)
+
+    @property
+    def mean(self) -> float | None:
+        return self.total / self.count if self.count else None
+
+
+@dataclass(slots=True)
+class Names:
+    """How often each name occurs; names that come when there are many already count together."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    others: int = 0
+
+    def add(self, name: str, count: int = 1) -> None:
+        name = " ".join(name[: 4 * MOST_LETTERS].split())[:MOST_LETTERS]
+        if name in self.counts or len(self.counts) < MOST_NAMES:
+            self.counts[name] = self.counts.get(name, 0) + count
+        else:
+            self.others += count
+
+    def merge(self, other: Names) -> None:
+        for name, count in other.counts.items():
+            self.add(name, count)
+        self.others += other.others
+
+    def most(self, limit: int | None = None) -> list[tuple[str, int]]:
+        """The most frequent first."""
+        return sorted(self.counts.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values()) + self.others
+
+
+@dataclass(slots=True)
+class ModelUse:
+    """The requests to one model that stand behind the descriptions."""
+
+    calls: int = 0
+    cached: int = 0
+    """Answered by an earlier request of the same content."""
+    unpriced: int = 0
+    """Requests whose price is unknown."""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    usd: float = 0.0
+    first_utc: str = ""
+    last_utc: str = ""
+
+    def add(self, call: Mapping[str, Any]) -> None:
+        cached, date = bool(call["cached"]), str(call["created_utc"])
+        use = ModelUse(1, int(cached), int(call["usd"] is None), call["tokens_in"] or 0, call["tokens_out"] or 0, first_utc=date, last_utc=date)
+        use.usd = 0.0 if cached else call["usd"] or 0.0
+        self.merge(use)
+
+    def merge(self, other: ModelUse) -> None:
+        self.first_utc = min(self.first_utc or other.first_utc, other.first_utc)
+        self.last_utc = max(self.last_utc, other.last_utc)
+        for name in ("calls", "cached", "unpriced", "tokens_in", "tokens_out", "usd"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+@dataclass(slots=True)
+class Keyframes:
+    """What the rows of shards tell."""
+
+    keyframes: int = 0
+    described: int = 0
+    tokens: Histogram = field(default_factory=lambda: Histogram(TOKENS))
+    """Of the dense captions."""
+    positions: Histogram = field(default_factory=lambda: Histogram(POSITIONS))
+    """Of the keyframes in their videos, 0 at the beginning and 1 at the end."""
+    engines: Names = field(default_factory=Names)
+    languages: Names = field(default_factory=Names)
+    prompts: Names = field(default_factory=Names)
+    failures: Names = field(default_factory=Names)
+    """Types of what kept keyframes from being described."""
+    verified: int = 0
+    verdicts: Names = field(default_factory=Names)
+    """Claims by what was found about them."""
+    corrected: int = 0
+    """Descriptions that a second look changed."""
+    models: dict[str, ModelUse] = field(default_factory=dict)
+
+    def add(self, row: Row, video: VideoRow | None) -> None:
+        """A row as of `vip.corpus.table`, of which the columns in `READ` are enough."""
+        self.keyframes += 1
+        self.positions.add(_position(row["time_s"], video))
+        rest = row["provenance"]
+        if rest["failure"] is not None:
+            self.failures.add(str(rest["failure"]["kind"]))
+        if rest["description"] is None:
+            return
+        self.described += 1
+        self.tokens.add(tokens_in(row["dense_caption"]))
+        self.engines.add(row["description_engine"])
+        self.languages.add(row["language"])
+        for call in rest["description"]["calls"]:
+            self.prompts.add(f"{call['prompt']} {call['prompt_version']} ({call['prompt_sha256'][:12]})")
+            if call["model"] in self.models or len(self.models) < MOST_NAMES:
+                self.models.setdefault(call["model"], ModelUse()).add(call)
+        if row["verification"] is not None:
+            self.verified += 1
+            self.corrected += row["verification"]["before"] is not None
+            for check in row["verification"]["checks"]:
+                self.verdicts.add(check["verdict"])
+
+    def merge(self, other: Keyframes) -> None:
+        for model, use in other.models.items():
+            self.models.setdefault(model, ModelUse()).merge(use)
+        for each in fields(self):
+            mine, its = getattr(self, each.name), getattr(other, each.name)
+            if isinstance(mine, int):
+                setattr(self, each.name, mine + its)
+            elif not isinstance(mine, dict):
+                mine.merge(its)
+
+
+@dataclass(slots=True)
+class Videos:
+    """What the sidecars tell."""
+
+    videos: int = 0
+    lengths_s: Histogram = field(default_factory=lambda: Histogram(LENGTHS_S))
+    keyframes: Histogram = field(default_factory=lambda: Histogram(KEYFRAMES))
+    lines: Histogram = field(default_factory=lambda: Histogram(LINES))
+    """Of the pictures, as 720 in 720p: the height of 16:9 around them."""
+    verticals: Names = field(default_factory=Names)
+    """A video in several counts in each."""
+    subtitles: Names = field(default_factory=Names)
+    """Languages; a video with several counts in each."""
+    subtitled: int = 0
+    licences: Names = field(default_factory=Names)
+    """As the hosts say."""
+    kinds: Names = field(default_factory=Names)
+    notes: Names = field(default_factory=Names)
+    """What the extraction told, without its numbers."""
+    made: dict[str, Names] = field(default_factory=dict)
+    """Settings, backends, versions and devices, with how many videos were made so."""
+    first_utc: str = ""
+    last_utc: str = ""
+
+    def add(self, video: VideoRow) -> None:
+        self.videos += 1
+        self.lengths_s.add(video.duration_s)
+        self.keyframes.add(video.counts.keyframes if video.counts else None)
+        self.lines.add(_lines(video.width_px, video.height_px))
+        self.kinds.add(video.kind)
+        for name in video.verticals or (UNKNOWN,):
+            self.verticals.add(name)
+        for language in video.subtitles:
+            self.subtitles.add(language)
+        self.subtitled += bool(video.subtitles)
+        licence = video.info.get("license")
+        self.licences.add(licence if isinstance(licence, str) and licence.strip() else "not known")
+        for note in dict.fromkeys(NUMBER.sub("…", note) for note in video.notes):
+            self.notes.add(note)
+        self._made(video)
+
+    def _made(self, video: VideoRow) -> None:
+        captioning = {name: value for name, value in (video.captioning or {}).items() if name != "topic"}
+        told = {"settings": video.settings, "captions": captioning, "backends": video.backends, "versions": video.versions}
+        for group, values in (*told.items(), ("device", {"device": video.device})):
+            for name, value in values.items():
+                key = f"{group}.{name}"
+                if key in self.made or len(self.made) < MOST_NAMES:
+                    self.made.setdefault(key, Names()).add(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        if video.created_utc:
+            self.first_utc = min(self.first_utc or video.created_utc, video.created_utc)
+            self.last_utc = max(self.last_utc, video.created_utc)
+
+
+@dataclass(slots=True)
+class Counts:
+    """All of it."""
+
+    shards: int = 0
+    bytes: int = 0
+    formats: Names = field(default_factory=Names)
+    first_file: str = ""
+    last_file: str = ""
+    videos: Videos = field(default_factory=Videos)
+    keyframes: Keyframes = field(default_factory=Keyframes)
+    problems: list[str] = field(default_factory=list)
+    """Sentences about the first shards that are not whole."""
+    broken: int = 0
+    """Shards that are not whole."""
+
+
+def count(out: str) -> Counts:
+    """Read what there is; a shard that cannot be read is told of, and left out.
+
+    Raises:
+        StoreError: the folder cannot be read.
+        BackendError: a library is missing.
+    """
+    counts = Counts()
+
+    def report(text: str) -> None:
+        counts.broken += 1
+        counts.problems += [text][: max(0, 10 - len(counts.problems))]
+
+    for info in read_shards(out, report):
+        try:
+            rows = keyframes_of(out, info)
+        except StoreError as exc:
+            report(str(exc))
+            continue
+        counts.shards += 1
+        counts.bytes += info.bytes
+        counts.formats.add(info.format)
+        counts.first_file, counts.last_file = counts.first_file or info.file, info.file
+        for video in info.videos:
+            counts.videos.add(video)
+        counts.keyframes.merge(rows)
+    return counts
+
+
+def keyframes_of(out: str, info: ShardInfo) -> Keyframes:
+    """What the rows of one shard tell; pictures and vectors are not read.
+
+    Raises:
+        StoreError: it cannot be read, or is damaged.
+    """
+    counts, videos = Keyframes(), {video.key: video for video in info.videos}
+    address = storage.join(out, FOLDER, info.file)
+    read: Callable[[IO[bytes]], Iterator[Row]] = _in_parquet if info.format == "parquet" else _in_tar
+    with storage.reading(address) as file:
+        try:
+            for row in read(file):
+                counts.add(row, videos.get(row["video_id"]))
+        except (ValueError, KeyError, TypeError, EOFError, tarfile.TarError) as exc:
+            raise StoreError(f"{without_secrets(address)}: damaged ({' '.join(str(exc).split())}), and is left out of the card.") from exc
+    return counts
+
+
+def _in_parquet(file: IO[bytes]) -> Iterator[Row]:
+    with library("pyarrow.parquet").ParquetFile(file, pre_buffer=False) as shard:
+        for batch in shard.iter_batches(ROWS_READ, columns=READ, use_threads=False):
+            for row in batch.to_pylist():
+                checks = row["verification"]
+                yield {**row, "provenance": json.loads(row["provenance"]), "verification": None if checks is None else json.loads(checks)}
+
+
+def _in_tar(file: IO[bytes]) -> Iterator[Row]:
+    with tarfile.open(fileobj=file, mode="r:") as archive:
+        for member in archive:
+            if member.name.endswith(".json") and (data := archive.extractfile(member)):
+                yield json.load(data)
+            archive.members = []  # type: ignore[attr-defined] # it remembers all
+
+
+def _position(time_s: float | None, video: VideoRow | None) -> float | None:
+    """Where in the video a time lies, 0 to 1."""
+    if time_s is None or video is None:
+        return None
+    start_s, end_s = (video.file.start_time_s, video.file.end_time_s) if video.file else (0.0, video.duration_s or 0.0)
+    return min(1.0, max(0.0, (time_s - start_s) / (end_s - start_s))) if end_s > start_s else None
+
+
+def _lines(width_px: int | None, height_px: int | None) -> float | None:
+    if not width_px or not height_px:
+        return None
+    return max(min(width_px, height_px), max(width_px, height_px) * 9 / 16)
