@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+from vip.config import BatchSettings
 from vip.corpus.beginning import begin
 from vip.corpus.choices import Choices
 from vip.corpus.crew import Hands, crew_here
@@ -56,10 +57,24 @@ def batch(
         stack.enter_context(locked(home, out))
         state = stack.enter_context(closing(State(home)))
         begin(state, out, lists, choices, retry, observer)
+        _check_fetching(state, choices.batch, observer)
         make = hands or hands_for
         driver = Driver(state, out, choices, observer, lambda fetch: make(choices, home, fetch))
         stack.callback(driver.close)
         return driver.run()
+
+
+def _check_fetching(state: State, settings: BatchSettings, observer: Observer) -> None:
+    """Say what is missing to fetch what waits.
+
+    Raises:
+        UsageError, BackendError: it cannot work at all.
+    """
+    if state.has_hosts():
+        from vip.corpus.fetching import preflight
+
+        for note in preflight(settings, bool(state.waiting("youtube", 0, 1))):
+            observer.note(note)
 
 
 def hands_for(choices: Choices, home: Path, fetch: bool) -> Hands:

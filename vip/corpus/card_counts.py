@@ -33,6 +33,7 @@ MOST_NAMES = 200
 MOST_LETTERS = 120
 ROWS_READ = 512  # at once; their pictures stay where they are
 READ = ["video_id", "time_s", "dense_caption", "language", "description_engine", "verification", "provenance"]
+OF_ONE_VIDEO = {"topic", "spent"}  # of the settings of captions
 NUMBER = re.compile(r"\d[\d.,:]*")
 
 
@@ -117,9 +118,10 @@ class ModelUse:
 
     def add(self, call: Mapping[str, Any]) -> None:
         cached, date = bool(call["cached"]), str(call["created_utc"])
-        use = ModelUse(1, int(cached), int(call["usd"] is None), call["tokens_in"] or 0, call["tokens_out"] or 0, first_utc=date, last_utc=date)
-        use.usd = 0.0 if cached else call["usd"] or 0.0
-        self.merge(use)
+        tokens_in, tokens_out = (0, 0) if cached else (call["tokens_in"] or 0, call["tokens_out"] or 0)
+        unpriced = int(call["usd"] is None and call["engine"] != "offline")
+        usd = 0.0 if cached else float(call["usd"] or 0.0)
+        self.merge(ModelUse(1, int(cached), unpriced, tokens_in, tokens_out, usd, date, date))
 
     def merge(self, other: ModelUse) -> None:
         self.first_utc = min(self.first_utc or other.first_utc, other.first_utc)
@@ -226,7 +228,7 @@ class Videos:
         self._made(video)
 
     def _made(self, video: VideoRow) -> None:
-        captioning = {name: value for name, value in (video.captioning or {}).items() if name != "topic"}
+        captioning = {name: value for name, value in (video.captioning or {}).items() if name not in OF_ONE_VIDEO}
         told = {"settings": video.settings, "captions": captioning, "backends": video.backends, "versions": video.versions}
         for group, values in (*told.items(), ("device", {"device": video.device})):
             for name, value in values.items():
@@ -244,9 +246,8 @@ class Counts:
 
     shards: int = 0
     bytes: int = 0
-    formats: Names = field(default_factory=Names)
-    first_file: str = ""
-    last_file: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    """The first shard of each format."""
     videos: Videos = field(default_factory=Videos)
     keyframes: Keyframes = field(default_factory=Keyframes)
     problems: list[str] = field(default_factory=list)
@@ -276,8 +277,7 @@ def count(out: str) -> Counts:
             continue
         counts.shards += 1
         counts.bytes += info.bytes
-        counts.formats.add(info.format)
-        counts.first_file, counts.last_file = counts.first_file or info.file, info.file
+        counts.files.setdefault(info.format, info.file)
         for video in info.videos:
             counts.videos.add(video)
         counts.keyframes.merge(rows)

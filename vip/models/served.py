@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import socket
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -56,14 +55,6 @@ class Address(NamedTuple):
         return f"{self.host}:{self.port}"
 
 
-class _Line(threading.local):
-    """The connection of one thread of one process, while nobody speaks over it: a fork must not speak over its parent's, and what was
-    broken off in the middle is not taken up again."""
-
-    idle: Connection | None = None
-    pid = 0
-
-
 class ServedEmbedder:
     """Pictures and texts to vectors, in another process. It has the attributes that the embedder there has.
 
@@ -75,7 +66,9 @@ class ServedEmbedder:
     dim: int
 
     def __init__(self, address: str) -> None:
-        self._address, self._line = Address.of(address), _Line()
+        self._address = Address.of(address)
+        self._idle: list[Connection] = []
+        self._pid = os.getpid()
         with _in_words(self._address):
             connection, told = _greeted(self._address)
         connection.close()  # this process may be forked, and may itself never ask
@@ -124,14 +117,16 @@ class ServedEmbedder:
         raise BackendError(answer.error)
 
     def _exchanged(self, question: Question, images: Sequence[Image]) -> tuple[Answer, bytes]:
-        line = self._line
-        connection, line.idle = line.idle if line.pid == os.getpid() else None, None
-        if connection is None:
+        if self._pid != os.getpid():  # a fork must not speak over the connections of its parent
+            self._idle, self._pid = [], os.getpid()
+        try:
+            connection = self._idle.pop()
+        except IndexError:  # other threads have them
             connection, _ = _greeted(self._address)
         with _closed_on_error(connection):
             say(connection, question, images)
             answer = hear(connection, Answer)
-        line.idle, line.pid = connection, os.getpid()
+        self._idle.append(connection)
         return answer
 
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from vip.corpus.addresses import is_public_ip
 from vip.corpus.items import ItemError
 
 ASKED_OF_PROXY = re.compile(rb"(?:CONNECT |[A-Z]+ https?://(?:[^/@ ]*@)?)(\[[^\] ]+\]|[^:/? ]+)")
-NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 PORTS = {"http": 80, "https": 443}
 SOCKS_PORT = 1080
 
@@ -104,15 +104,9 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
 
 def is_public(address: str) -> bool:
     """Whether an IP address belongs to one machine of the public network. False for what is no IP address."""
-    try:
-        ip = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    if isinstance(ip, ipaddress.IPv6Address):
-        inner = ip.ipv4_mapped or ip.sixtofour or (ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if ip in NAT64 else None)
-        if inner is not None:
-            return is_public(str(inner))
-    return ip.is_global and not ip.is_multicast and not ip.is_reserved
+    with suppress(ValueError):
+        return is_public_ip(ipaddress.ip_address(address.partition("%")[0]))
+    return False
 
 
 def _is_address(name: str) -> bool:
