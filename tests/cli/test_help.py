@@ -13,14 +13,14 @@ import typer.main
 
 import vip as package
 from tests.cli.terminal import end, environment, start_command, vip
-from vip.cli import caption, compare, doctor, extract, report, run_all
+from vip.cli import batch, caption, compare, doctor, export, extract, report, run_all
 from vip.cli.app import app
 
-COMMANDS = ("run", "extract", "compare", "caption", "report", "doctor")
+COMMANDS = ("run", "extract", "compare", "caption", "batch", "export", "report", "doctor")
 SCRIPT = Path(sys.executable).with_name("vip")
 EXAMPLES = [
     line.split(" | ")[0]
-    for module in (run_all, extract, compare, caption, report, doctor)
+    for module in (run_all, extract, compare, caption, batch, export, report, doctor)
     for line in module.EXAMPLES.splitlines()
     if line.startswith("vip ")
 ]
@@ -75,7 +75,7 @@ def test_every_example_is_a_command_that_exists(line: str) -> None:
     ("typed", "expected"),
     [
         ("vip ", set(COMMANDS)),
-        ("vip ex", {"extract"}),
+        ("vip ext", {"extract"}),
         ("vip extract --min", {"--min-objects", "--min-sharpness"}),
         ("vip run --eng", {"--engine"}),
     ],

@@ -163,9 +163,9 @@ def test_only_the_embedder_that_is_served_comes_from_the_server(folders: dict[st
     assert other.device == "cpu in bf16"
     with pytest.raises(BackendError, match='There is no embedder "clap"'):
         registry.embedder("clap")
+    stop()
     monkeypatch.setenv("VIP_EMBEDDING_SERVER", "")
     assert isinstance(registry.embedder(name), OpenClipEmbedder)
-    stop()
 
 
 def test_the_short_name_and_the_number_of_a_device_mean_the_same_model(local: OpenClipEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,12 +332,17 @@ def test_a_server_needs_no_more_memory_or_files_for_more_questions_and_clients(f
 @contextmanager
 def greeted(address: str) -> Iterator[wire.Connection]:
     """A client that knows the key and may say anything."""
-    host, port, key = Address.of(address)
-    with wire.connection_of(socket.create_connection((host, port))) as connection:
-        answer_challenge(connection, key)
-        deliver_challenge(connection, key)
+    with greeting(address) as connection:
         wire.hear(connection, wire.Told)
         yield connection
+
+
+def greeting(address: str) -> wire.Connection:
+    host, port, key = Address.of(address)
+    connection = wire.connection_of(socket.create_connection((host, port)))
+    answer_challenge(connection, key)
+    deliver_challenge(connection, key)
+    return connection
 
 
 def test_a_wrong_key_is_refused_before_anything_is_said(local: OpenClipEmbedder) -> None:
@@ -349,7 +354,8 @@ def test_a_wrong_key_is_refused_before_anything_is_said(local: OpenClipEmbedder)
         assert ServedEmbedder(address).embed_texts(TEXTS).shape == (3, local.dim)
 
 
-def test_strangers_that_are_silent_or_talk_nonsense_hold_nobody_up(local: OpenClipEmbedder) -> None:
+def test_strangers_that_are_silent_or_talk_nonsense_hold_nobody_up(local: OpenClipEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.models.serving.GREETING_S", 3600)
     with served(local) as address:
         host, port, _ = Address.of(address)
         with socket.create_connection((host, port)), socket.create_connection((host, port)) as second:
@@ -422,7 +428,9 @@ def test_a_connection_that_broke_is_made_again(local: OpenClipEmbedder) -> None:
     with served(local) as address:
         there = ServedEmbedder(address)
         wanted = there.embed_texts(TEXTS)
-        there._idle[0].close()
+        there._idle += [greeting(address) for _ in range(3)]
+        for connection in there._idle:
+            connection.close()
         assert np.array_equal(there.embed_texts(TEXTS), wanted)
 
 
@@ -501,6 +509,15 @@ def test_an_answer_that_nobody_waited_for_is_not_taken_for_the_next(local: OpenC
 def test_an_address_that_is_none_is_one_sentence(text: str) -> None:
     with pytest.raises(BackendError, match="is not HOST:PORT:KEY"):
         ServedEmbedder(text)
+
+
+def test_a_server_that_says_nothing_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.models.served.GREETING_S", 1)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as other,
+        pytest.raises(BackendError, match="cannot be asked: it is silent. Start it again"),
+    ):
+        ServedEmbedder(f"127.0.0.1:{other.getsockname()[1]}:00")
 
 
 def test_something_else_at_that_port_is_one_sentence() -> None:

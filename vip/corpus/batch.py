@@ -19,7 +19,7 @@ from vip.corpus.beginning import begin
 from vip.corpus.choices import Choices
 from vip.corpus.crew import Hands, crew_here
 from vip.corpus.driver import Driver
-from vip.corpus.home import existing_home, home_of, locked
+from vip.corpus.home import existing_home, home_of, leaving_none, locked
 from vip.corpus.state import State
 from vip.corpus.status import Status
 from vip.protocols import Observer, Silent
@@ -54,6 +54,7 @@ def batch(
     choices = (choices or Choices()).decided(observer)
     home = home_of(out) if lists else existing_home(out)
     with ExitStack() as stack:
+        stack.enter_context(leaving_none(home))
         stack.enter_context(locked(home, out))
         state = stack.enter_context(closing(State(home)))
         begin(state, out, lists, choices, retry, observer)

@@ -29,7 +29,7 @@ def about(card: Card) -> str:
     """What it is, in a few sentences."""
     by = ", ".join(name for name, _ in card.counts.keyframes.engines.most(5))
     described = f", with dense captions and structured descriptions (Focus, Action, Mood, Objects, Setting) by {by}" if card.is_described else ""
-    return f"Keyframes of {card.counts.videos.videos:,} videos{described}. Made by `vip batch`, as described in the VIP paper."
+    return f"Keyframes of {card.counts.videos.videos:,} videos{described}. Made by vip batch, as described in the VIP paper."
 
 
 def asked(card: Card) -> list[str]:
@@ -81,7 +81,7 @@ def _missing(card: Card) -> Iterator[str]:
         yield f"{told.not_chosen:,} videos of the list were not chosen: what is left is no even sample of the list."
     if told.undescribed:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.keyframes.failures.most(5))
-        yield f"{told.undescribed:,} keyframes could not be described{f' ({kinds})' if kinds else ''}; `caption_failure` says why."
+        yield f"{told.undescribed:,} keyframes could not be described{f' ({kinds})' if kinds else ''}; the column caption_failure says why."
     if counts.broken:
         yield f"{counts.broken:,} shards are not whole, and not counted here. The first: {counts.problems[0]}"
     for note, count in counts.videos.notes.most(MOST_NOTES):
@@ -91,10 +91,10 @@ def _missing(card: Card) -> Iterator[str]:
 def _captions(card: Card) -> Iterator[str]:
     words = card.counts.keyframes
     if not words.described:
-        yield "Nothing is described. Run `vip batch` with --caption into another folder for captions."
+        yield "Nothing is described. Run vip batch with --caption into another folder for captions."
         return
     if words.engines.counts.get("offline"):
-        yield "The engine `offline` says in sentences what was measured and detected; it does not understand pictures."
+        yield "The engine offline says in sentences what was measured and detected; it does not understand pictures."
     yield "Captions were written by machines and not checked by people: they may tell what is not there, and miss what is."
     if not words.verified:
         yield "No caption was held against its picture (--verify)."
@@ -110,7 +110,7 @@ def _captions(card: Card) -> Iterator[str]:
 def _rights(card: Card) -> Iterator[str]:
     if card.counts.videos.subtitled:
         yield "Subtitles may be the automatic ones of the host."
-    yield "The rights in the pictures are those of the videos that `source` names; licences are what hosts say, and may be wrong."
+    yield "The rights in the pictures are those of the videos that the column source names; licences are what hosts say, and may be wrong."
 
 
 # ---------------------------------------------------------------- how to load it

@@ -17,6 +17,7 @@ from vip.corpus.status import Status, duration, size
 from vip.report.words import date
 
 MOST_ROWS = 30
+JOINERS = "\u200c\u200d\n\t"  # the first two belong to scripts and emojis
 AGAIN = {"never": "not tried again", "later": "tried again later", "back_off": "tried again, after waiting with its whole host"}
 FAILURES = {
     "bad_row": "the row names no video",
@@ -82,6 +83,11 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     marked: bool = False
+
+
+def printable(text: str) -> str:
+    """In one line, without what must not be shown."""
+    return " ".join("".join(letter if letter.isprintable() or letter in JOINERS else "\N{REPLACEMENT CHARACTER}" for letter in text).split())
 
 
 def share(part: float, whole: float) -> str:

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from vip.corpus.choices import Choices
-from vip.corpus.hand import PARTS, VIDEOS, WORK, Facts, Job, Plan, Role, part_path
+from vip.corpus.hand import VIDEOS, WORK, Facts, Job, Plan, Role, part_path
+from vip.corpus.home import PARTS
 from vip.corpus.items import FailureKind, Fetched
 from vip.corpus.process import Child
 from vip.errors import VipError

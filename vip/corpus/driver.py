@@ -15,7 +15,8 @@ from vip.corpus.captions import Captions, Paid, Wanted
 from vip.corpus.choices import Choices
 from vip.corpus.crew import Came, Done, Event, Failed, Hands
 from vip.corpus.failures import FailuresFile
-from vip.corpus.hand import PARTS, Job, part_path
+from vip.corpus.hand import Job, part_path
+from vip.corpus.home import PARTS
 from vip.corpus.packer import Packer
 from vip.corpus.queue import Queue
 from vip.corpus.retries import Retries

@@ -15,13 +15,14 @@ from typing import Any, Literal, NamedTuple
 
 from vip import cores
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
+from vip.corpus.home import PARTS
 from vip.corpus.items import FailureKind, Fetched, Item, ItemError
 from vip.corpus.process import at_the_other_end
 from vip.errors import GivenUpError, InputError, ReplyError, SomeFailedError, StoreError, VipError
 from vip.protocols import Observer, Silent
 from vip.store import Run
 
-PARTS, VIDEOS, WORK = "parts", "videos", "work"  # folders of a crew
+VIDEOS, WORK = "videos", "work"  # folders of a crew, beside that of the parts
 Role = Literal["fetch", "extract"]
 
 

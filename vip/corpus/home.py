@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from vip import store
@@ -14,6 +15,7 @@ from vip.corpus.storage import local_path
 from vip.errors import InputError, UsageError
 
 FOLDER = "state"
+PARTS = "parts"  # of videos that are done and in no shard yet; there from the first on
 LOCK = "lock"
 
 
@@ -36,6 +38,20 @@ def existing_home(out: str) -> Path:
     if not store.is_folder(home):
         raise InputError(f"{shown(out)} holds no batch that was begun on this machine. Start one with `vip batch LIST -o {shown(out)}`.")
     return home
+
+
+@contextmanager
+def leaving_none(home: Path) -> Iterator[None]:
+    """If the block fails before anything was begun, the state that it made goes again, and the output where nothing else is in it."""
+    existed = store.exists(home)
+    try:
+        yield
+    except BaseException:
+        if not existed and not store.is_folder(home / PARTS):
+            shutil.rmtree(home, ignore_errors=True)
+            with suppress(OSError):
+                home.parent.rmdir()
+        raise
 
 
 @contextmanager

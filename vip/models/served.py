@@ -111,6 +111,7 @@ class ServedEmbedder:
             try:
                 answer, data = self._exchanged(question, images)
             except (EOFError, OSError):
+                self._idle.clear()
                 answer, data = self._exchanged(question, images)
             if answer.error is None:
                 return np.frombuffer(data, np.float32).reshape(answer.shape)
@@ -186,7 +187,7 @@ def _in_words(address: Address) -> Iterator[None]:
     except (AuthenticationError, AssertionError) as exc:  # up to Python 3.11 an assertion looks for the first words
         raise BackendError(f"{server} refuses the key. Set VIP_EMBEDDING_SERVER to the address that it gave, or unset it.") from exc
     except (EOFError, OSError) as exc:
-        why = (exc.strerror if isinstance(exc, OSError) else None) or "it hung up"
+        why = "it is silent" if isinstance(exc, BlockingIOError) else getattr(exc, "strerror", None) or "it hung up"
         raise BackendError(f"{server} cannot be asked: {why}. Start it again, or unset VIP_EMBEDDING_SERVER.") from exc
     except ValueError as exc:
         raise BackendError(f"{server} gives answers that make no sense. Use the same version of vip at both ends.") from exc
