@@ -9,9 +9,9 @@ from pydantic import ValidationError
 
 from vip.corpus import storage
 from vip.corpus.beginning import DISTRIBUTION
-from vip.corpus.card_counts import count
 from vip.corpus.card_markdown import markdown
 from vip.corpus.card_page import page
+from vip.corpus.card_reading import count
 from vip.corpus.card_words import Card
 from vip.corpus.choices import Choices
 from vip.corpus.choosing import Distribution

@@ -41,13 +41,14 @@ def plots(card: Card) -> list[Plot]:
     videos, words = card.counts.videos, card.counts.keyframes
     lengths = [_clock(edge) for edge in videos.lengths_s.edges]
     places = [f"{100 * edge:.0f} %" for edge in words.positions.edges]
-    mean_s, each, tokens = videos.lengths_s.mean, videos.keyframes.mean, words.tokens.mean
+    spans = _spans([*places, "100 %"])[:-1]
+    mean_s = videos.lengths_s.mean
     found = [
         _plot("Length of the videos", "videos", videos.lengths_s, _spans(lengths), lengths, mean_s and duration(mean_s)),
-        _plot("Keyframes a video", "videos", videos.keyframes, _numbers(videos.keyframes.edges), None, each and f"{each:.1f}"),
-        _plot("Tokens a caption", "captions", words.tokens, _numbers(words.tokens.edges), _whole(words.tokens.edges), tokens and f"{tokens:.1f}"),
+        _plot("Keyframes a video", "videos", videos.keyframes, _numbers(videos.keyframes.edges), None, _mean(videos.keyframes)),
+        _plot("Tokens a caption", "captions", words.tokens, _numbers(words.tokens.edges), _whole(words.tokens.edges), _mean(words.tokens)),
         _plot("Resolution", "videos", videos.lines, CLASSES, None),
-        _plot("Where keyframes lie in their videos", "keyframes", words.positions, [*_spans([*places, "100 %"])[:-1]], places),
+        _plot("Where keyframes lie in their videos", "keyframes", words.positions, spans, places),
     ]
     return [plot for plot in found if plot.bins]
 
@@ -61,6 +62,10 @@ def _plot(
     unknown = f"; {histogram.unknown:,} more of which it is not known" if histogram.unknown else ""
     shown = tuple(bins[filled[0] : filled[-1] + 1]) if filled else ()
     return Plot(title, f"{histogram.count:,} {what}{on_average}{unknown}.", shown, between=ticks is not None)
+
+
+def _mean(counted: Histogram) -> str | None:
+    return None if counted.mean is None else f"{counted.mean:.1f}"
 
 
 def _spans(ticks: Sequence[str]) -> list[str]:

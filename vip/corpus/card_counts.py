@@ -1,6 +1,6 @@
-"""What a data card counts: everything in one pass over the shards, in memory that does not grow with them.
+"""What a data card counts of videos and keyframes, in memory that does not grow with their number: bins, and names with a limit.
 
-In: the sidecars, which know the videos, and of the shards the columns with text and times. Out: `Counts`.
+In: videos as the sidecars of shards have them, rows as the shards have them. Out: counts that can be added up.
 """
 
 from __future__ import annotations
@@ -8,21 +8,15 @@ from __future__ import annotations
 import json
 import math
 import re
-import tarfile
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import IO, Any
+from typing import Any
 
 from vip.captioning.tokens import tokens_in
-from vip.corpus import storage
 from vip.corpus.choosing import UNKNOWN
 from vip.corpus.clip import VideoRow
-from vip.corpus.plain import without_secrets
-from vip.corpus.shards import FOLDER, ShardInfo, read_shards
-from vip.corpus.storage import library
 from vip.corpus.table import Row
-from vip.errors import StoreError
 
 LENGTHS_S = (0.0, 15.0, 30.0, 60.0, 120.0, 180.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0, 14400.0)
 KEYFRAMES = (*(float(count) for count in range(1, 21)), 31.0, 51.0, 101.0, 201.0, 501.0)
@@ -31,10 +25,10 @@ POSITIONS = tuple(step / 20 for step in range(20))
 LINES = (0.0, 216.0, 324.0, 432.0, 648.0, 972.0, 1296.0, 1944.0)  # a tenth below 240p, 360p, …
 MOST_NAMES = 200
 MOST_LETTERS = 120
-ROWS_READ = 512  # at once; their pictures stay where they are
 READ = ["video_id", "time_s", "dense_caption", "language", "description_engine", "verification", "provenance"]
+"""Columns of the rows that are counted."""
 OF_ONE_VIDEO = {"topic", "spent"}  # of the settings of captions
-NUMBER = re.compile(r"\d[\d.,:]*")
+NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 @dataclass(slots=True)
@@ -177,7 +171,8 @@ class Keyframes:
 
     def merge(self, other: Keyframes) -> None:
         for model, use in other.models.items():
-            self.models.setdefault(model, ModelUse()).merge(use)
+            if model in self.models or len(self.models) < MOST_NAMES:
+                self.models.setdefault(model, ModelUse()).merge(use)
         for each in fields(self):
             mine, its = getattr(self, each.name), getattr(other, each.name)
             if isinstance(mine, int):
@@ -238,84 +233,6 @@ class Videos:
         if video.created_utc:
             self.first_utc = min(self.first_utc or video.created_utc, video.created_utc)
             self.last_utc = max(self.last_utc, video.created_utc)
-
-
-@dataclass(slots=True)
-class Counts:
-    """All of it."""
-
-    shards: int = 0
-    bytes: int = 0
-    files: dict[str, str] = field(default_factory=dict)
-    """The first shard of each format."""
-    videos: Videos = field(default_factory=Videos)
-    keyframes: Keyframes = field(default_factory=Keyframes)
-    problems: list[str] = field(default_factory=list)
-    """Sentences about the first shards that are not whole."""
-    broken: int = 0
-    """Shards that are not whole."""
-
-
-def count(out: str) -> Counts:
-    """Read what there is; a shard that cannot be read is told of, and left out.
-
-    Raises:
-        StoreError: the folder cannot be read.
-        BackendError: a library is missing.
-    """
-    counts = Counts()
-
-    def report(text: str) -> None:
-        counts.broken += 1
-        counts.problems += [text][: max(0, 10 - len(counts.problems))]
-
-    for info in read_shards(out, report):
-        try:
-            rows = keyframes_of(out, info)
-        except StoreError as exc:
-            report(str(exc))
-            continue
-        counts.shards += 1
-        counts.bytes += info.bytes
-        counts.files.setdefault(info.format, info.file)
-        for video in info.videos:
-            counts.videos.add(video)
-        counts.keyframes.merge(rows)
-    return counts
-
-
-def keyframes_of(out: str, info: ShardInfo) -> Keyframes:
-    """What the rows of one shard tell; pictures and vectors are not read.
-
-    Raises:
-        StoreError: it cannot be read, or is damaged.
-    """
-    counts, videos = Keyframes(), {video.key: video for video in info.videos}
-    address = storage.join(out, FOLDER, info.file)
-    read: Callable[[IO[bytes]], Iterator[Row]] = _in_parquet if info.format == "parquet" else _in_tar
-    with storage.reading(address) as file:
-        try:
-            for row in read(file):
-                counts.add(row, videos.get(row["video_id"]))
-        except (ValueError, KeyError, TypeError, EOFError, tarfile.TarError) as exc:
-            raise StoreError(f"{without_secrets(address)}: damaged ({' '.join(str(exc).split())}), and is left out of the card.") from exc
-    return counts
-
-
-def _in_parquet(file: IO[bytes]) -> Iterator[Row]:
-    with library("pyarrow.parquet").ParquetFile(file, pre_buffer=False) as shard:
-        for batch in shard.iter_batches(ROWS_READ, columns=READ, use_threads=False):
-            for row in batch.to_pylist():
-                checks = row["verification"]
-                yield {**row, "provenance": json.loads(row["provenance"]), "verification": None if checks is None else json.loads(checks)}
-
-
-def _in_tar(file: IO[bytes]) -> Iterator[Row]:
-    with tarfile.open(fileobj=file, mode="r:") as archive:
-        for member in archive:
-            if member.name.endswith(".json") and (data := archive.extractfile(member)):
-                yield json.load(data)
-            archive.members = []  # type: ignore[attr-defined] # it remembers all
 
 
 def _position(time_s: float | None, video: VideoRow | None) -> float | None:

@@ -5,15 +5,15 @@ In: tables and plots of the card. Out: figures with a tooltip on every bar.
 
 from __future__ import annotations
 
+import math
+
 from vip.corpus.card_bars import Plot
 from vip.corpus.card_words import Table
-from vip.report.axes import evenly, round_ticks
+from vip.report.axes import round_ticks
 from vip.report.curves import AXIS_Y, HEIGHT_PX, PLOT_PX, TOP_PX, Scale, value_axis
 from vip.report.markup import Html, join, percent, tag
 
-BAR_PX = 9
-GAP_PX = 2
-WIDE_TICKS, NARROW_TICKS = 11, 5
+BAR_PX, STEP_PX = 9, 11
 
 
 def bars(table: Table) -> Html:
@@ -25,10 +25,10 @@ def bars(table: Table) -> Html:
     for name, *cells in table.rows:
         told = ", ".join(f"{kind.lower()} {cell}" for kind, cell in zip(kinds, cells, strict=True))
         drawn = [
-            tag("rect", class_=f"share s{place}", y=place * (BAR_PX + GAP_PX), width=percent(100 * _share(cell) / most), height=BAR_PX, rx=2)
+            tag("rect", class_=f"s{place}", y=place * STEP_PX, width=percent(100 * _share(cell) / most), height=BAR_PX, rx=2)
             for place, cell in enumerate(cells)
         ]
-        svg = tag("svg", tag("title", f"{name}: {told}"), join(drawn), height=len(kinds) * (BAR_PX + GAP_PX), role="img", aria_label=told)
+        svg = tag("svg", tag("title", f"{name}: {told}"), join(drawn), height=len(kinds) * STEP_PX, role="img", aria_label=told)
         figures = tag("span", join(tag("span", cell) for cell in cells), class_="figures")
         rows.append(tag("li", tag("span", tag("bdi", name), class_="name"), svg, figures))
     keys = [tag("span", tag("i", class_=f"key s{place}"), kind) for place, kind in enumerate(kinds)]
@@ -57,14 +57,13 @@ def histogram(plot: Plot) -> Html:
 
 
 def _ticks(plot: Plot, width: float) -> Html:
-    """Those that a desktop has room for, and among them those that a phone has."""
-    shown = evenly(len(plot.bins), WIDE_TICKS)
-    narrow = {shown[number] for number in evenly(len(shown), NARROW_TICKS)}
-    ticks = []
-    for place in shown:
+    """As many as there is room for: on a phone every other one of a desktop's."""
+    room = 13 if max(len(one.tick) for one in plot.bins) <= 3 else 8
+    every, ticks = math.ceil(len(plot.bins) / room), []
+    for place in range(0, len(plot.bins), every):
         x = (place if plot.between else place + 0.5) * width
-        anchor = "start" if plot.between and place == 0 else "middle"
-        ticks.append(tag("text", plot.bins[place].tick, x=percent(x), y=AXIS_Y, text_anchor=anchor, class_=None if place in narrow else "wide"))
+        kind = "wide" if place // every % 2 and len(plot.bins) > 5 else None
+        ticks.append(tag("text", plot.bins[place].tick, x=percent(x), y=AXIS_Y, text_anchor="middle", class_=kind))
     return tag("g", join(ticks), class_="axis")
 
 

@@ -22,13 +22,14 @@ MOST_NOTES = 8
 
 def columns() -> Table:
     rows = tuple((name, kind, text) for name, (kind, text) in COLUMNS.items())
-    return Table("Columns", ("Column", "Type", "Meaning"), rows, "One row a keyframe; those of a video stand together, in the order of time.")
+    return Table("Columns", ("Column", "Type", "Meaning"), rows, "One row a keyframe; those of a video stand together, in order.")
 
 
 def about(card: Card) -> str:
-    """What it is, in a few sentences."""
+    """What it is, in two sentences."""
     by = ", ".join(name for name, _ in card.counts.keyframes.engines.most(5))
-    described = f", with dense captions and structured descriptions (Focus, Action, Mood, Objects, Setting) by {by}" if card.is_described else ""
+    words = "dense captions and structured descriptions (Focus, Action, Mood, Objects, Setting)"
+    described = f", with {words} by {by}" if card.is_described else ""
     return f"Keyframes of {card.counts.videos.videos:,} videos{described}. Made by vip batch, as described in the VIP paper."
 
 
@@ -99,11 +100,11 @@ def _captions(card: Card) -> Iterator[str]:
     if not words.verified:
         yield "No caption was held against its picture (--verify)."
         return
-    claims = words.verdicts.total
-    of_claims = ", ".join(f"{share(words.verdicts.counts.get(name, 0), claims)} {name}" for name in ("supported", "unsupported", "unchecked"))
+    verdicts, claims = words.verdicts.counts, words.verdicts.total
+    found = ", ".join(f"{share(verdicts.get(name, 0), claims)} {name}" for name in ("supported", "unsupported", "unchecked"))
     yield (
-        f"{share(words.verified, words.described)} of the captions were held against their pictures: of {claims:,} claims {of_claims}; "
-        f"a second look corrected {words.corrected:,} captions."
+        f"{share(words.verified, words.described)} of the captions were held against their pictures. Of {claims:,} claims: {found}. "
+        f"A second look corrected {words.corrected:,} captions."
     )
 
 
@@ -118,19 +119,16 @@ def _rights(card: Card) -> Iterator[str]:
 
 def loading(card: Card) -> list[tuple[str, str]]:
     """Library and code for each."""
-    counts, folder = card.counts, join(card.out, FOLDER)
     found = []
-    if "parquet" in counts.files:
-        files, first = json.dumps(join(folder, "*.parquet")), json.dumps(join(folder, counts.files["parquet"]))
-        names = [name for name in ("video_id", "time_s", "dense_caption" if card.is_described else "sharpness")]
-        found = [
-            ("datasets", f'from datasets import load_dataset\n\ndata = load_dataset("parquet", data_files={files}, split="train", streaming=True)'),
-            ("pandas, one shard without its pictures", f"import pandas\n\nrows = pandas.read_parquet({first}, columns={json.dumps(names)})"),
-        ]
-    if "webdataset" in counts.files:
-        files, first = json.dumps(join(folder, "*.tar")), json.dumps(join(folder, counts.files["webdataset"]))
-        found += [
-            ("datasets", f'from datasets import load_dataset\n\ndata = load_dataset("webdataset", data_files={files}, split="train", streaming=True)'),
-            ("webdataset, one shard", f'import webdataset\n\ndata = webdataset.WebDataset({first}, shardshuffle=False).decode("pil")'),
-        ]
+    for kind, first in card.counts.files.items():
+        folder = join(card.out, FOLDER)
+        files, one = (json.dumps(join(folder, name)) for name in (f"*.{first.partition('.')[2]}", first))
+        load = f'load_dataset("{kind}", data_files={files}, split="train", streaming=True)'
+        found.append(("datasets", f"from datasets import load_dataset\n\ndata = {load}"))
+        if kind == "parquet":
+            names = json.dumps(["video_id", "time_s", "dense_caption" if card.is_described else "sharpness"])
+            found.append(("pandas, one shard without its pictures", f"import pandas\n\nrows = pandas.read_parquet({one}, columns={names})"))
+        else:
+            read = f'webdataset.WebDataset({one}, shardshuffle=False).decode("pil")'
+            found.append(("webdataset, one shard", f"import webdataset\n\ndata = {read}"))
     return [*found, ("vip", f"vip export {shlex.quote(card.out)} --to hf -o hub/    # also parquet, webdataset, jsonl, coco, vtt")]

@@ -24,7 +24,7 @@ def page(card: Card) -> Iterator[Html]:
     yield _section(compared(card))
     yield bars(verticals(card))
     yield _histograms(card)
-    yield join(map(_section, names(card)))
+    yield tag("section", join(_counted(table) for table in names(card)), class_="grid-of-two")
     yield _section(failures(card), code=True)
     yield _section(models(card))
     yield tag("section", tag("h2", "Known limits"), tag("ul", join(tag("li", text, dir="auto") for text in limits(card)), class_="limits"))
@@ -35,8 +35,9 @@ def page(card: Card) -> Iterator[Html]:
 
 
 def _header(card: Card) -> Html:
-    told = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts(card)]
-    return tag("header", tag("h1", tag("bdi", printable(card.name))), tag("p", about(card), class_="about"), tag("dl", join(told), class_="facts"))
+    told = join(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts(card))
+    title = tag("h1", tag("bdi", printable(card.name)))
+    return tag("header", title, tag("p", about(card), class_="about"), tag("dl", told, class_="facts"))
 
 
 def _section(table: Table, *, code: bool = False) -> Html:
@@ -45,6 +46,10 @@ def _section(table: Table, *, code: bool = False) -> Html:
         return Html("")
     note = tag("p", table.note, class_="hint") if table.note else ""
     return tag("section", tag("h2", table.title), note, _table(table, code=code))
+
+
+def _counted(table: Table) -> Html:
+    return tag("div", tag("h3", table.title), tag("p", table.note, class_="hint") if table.note else "", _table(table, code=False))
 
 
 def _table(table: Table, *, code: bool) -> Html:
@@ -73,8 +78,10 @@ def _made(card: Card) -> Html:
     """Folded, as on the page of a run."""
     options = asked(card)
     given = tag("p", "vip batch with ", tag("code", tag("bdi", " ".join(options))), ", and the defaults else.") if options else ""
-    lists = [
-        tag("section", tag("h3", table.title), tag("dl", join(tag("div", tag("dt", tag("bdi", a)), tag("dd", tag("bdi", b))) for a, b in table.rows)))
-        for table in made(card)
-    ]
-    return tag("details", tag("summary", tag("h2", "How it was made")), given, tag("div", join(lists), class_="tables"), class_="made")
+    tables = join(tag("section", tag("h3", table.title), _list(table)) for table in made(card))
+    return tag("details", tag("summary", tag("h2", "How it was made")), given, tag("div", tables, class_="tables"), class_="made")
+
+
+def _list(table: Table) -> Html:
+    rows = (tag("dt", tag("bdi", name)) + tag("dd", tag("bdi", value)) for name, value in table.rows)
+    return tag("dl", join(tag("div", Html(row)) for row in rows))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vip.asking.spending import dollars
-from vip.corpus.card_counts import Counts
+from vip.corpus.card_reading import Counts
 from vip.corpus.choices import Choices
 from vip.corpus.choosing import UNKNOWN, Distribution
 from vip.corpus.items import RULES
@@ -17,7 +17,7 @@ from vip.corpus.status import Status, duration, size
 from vip.report.words import date
 
 MOST_ROWS = 30
-JOINERS = "\u200c\u200d\n\t"  # the first two belong to scripts and emojis
+KEPT = "\u200c\u200d\n\t"  # the first two join letters and emojis
 AGAIN = {"never": "not tried again", "later": "tried again later", "back_off": "tried again, after waiting with its whole host"}
 FAILURES = {
     "bad_row": "the row names no video",
@@ -87,7 +87,8 @@ class Table:
 
 def printable(text: str) -> str:
     """In one line, without what must not be shown."""
-    return " ".join("".join(letter if letter.isprintable() or letter in JOINERS else "\N{REPLACEMENT CHARACTER}" for letter in text).split())
+    shown = (letter if letter.isprintable() or letter in KEPT else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    return " ".join("".join(shown).split())
 
 
 def share(part: float, whole: float) -> str:
@@ -116,9 +117,13 @@ def facts(card: Card) -> list[tuple[str, str]]:
     if told.usd or told.tokens:
         found.append(("Spent", f"{dollars(told.usd)}, {told.tokens:,} tokens"))
     if videos.first_utc:
-        first, last = (date(moment).partition(",")[0] for moment in (videos.first_utc, videos.last_utc))
-        found.append(("Made", first if first == last else f"{first} to {last}"))
+        found.append(("Made", _days(videos.first_utc, videos.last_utc)))
     return found
+
+
+def _days(first_utc: str, last_utc: str) -> str:
+    """`5 March 2025`, or from one day to another."""
+    return " – ".join(dict.fromkeys(date(moment).partition(",")[0] for moment in (first_utc, last_utc)))
 
 
 def compared(card: Card) -> Table:
@@ -150,10 +155,10 @@ def _thousands(count: int) -> str:
 
 def verticals(card: Card) -> Table:
     """Figure 2 of the paper: shares asked for, chosen, and done."""
-    shares = card.distribution.shares if card.distribution else ()
+    shares = card.distribution.shares if card.distribution and len(card.distribution.shares) > 1 else ()
     done = card.counts.videos.verticals
     rows = [
-        (one.vertical, f"{100 * one.asked_share:.1f} %", f"{100 * one.chosen_share:.1f} %", share(done.counts.get(one.vertical, 0), done.total))
+        (one.vertical, share(one.asked_share, 1), share(one.chosen_share, 1), share(done.counts.get(one.vertical, 0), done.total))
         for one in shares
     ]
     note = "Shares of each vertical; a video in several counts in each. Asked: by the weights. Done: what became of the chosen ones."
@@ -162,9 +167,7 @@ def verticals(card: Card) -> Table:
 
 def failures(card: Card) -> Table:
     told = card.status
-    rows = tuple(
-        (kind, f"{count:,}", share(count, told.chosen + told.bad_rows), _meaning(kind)) for kind, count in told.failures.items()
-    )
+    rows = tuple((kind, f"{count:,}", share(count, told.chosen + told.bad_rows), _meaning(kind)) for kind, count in told.failures.items())
     note = f"Each is in failures.jsonl with its message and tries. Shares are of {told.chosen + told.bad_rows:,} videos and bad rows."
     return Table("Failures", ("Type", "Count", "Share", "Meaning"), rows, note)
 
@@ -183,7 +186,7 @@ def models(card: Card) -> Table:
             f"{use.tokens_in:,}",
             f"{use.tokens_out:,}",
             f"{dollars(use.usd)}" + (f" and {use.unpriced:,} of unknown price" if use.unpriced else ""),
-            " – ".join(dict.fromkeys(date(moment) for moment in (use.first_utc, use.last_utc))),
+            _days(use.first_utc, use.last_utc),
         )
         for model, use in sorted(card.counts.keyframes.models.items(), key=lambda pair: -pair[1].calls)[:MOST_ROWS]
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 
+from vip import registry
 from vip.captioning.engines import choose_engine
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.protocols import Observer
@@ -21,12 +22,16 @@ class Choices:
     captioning: CaptionSettings = field(default_factory=CaptionSettings)
 
     def decided(self, observer: Observer) -> Choices:
-        """With an engine in the place of `auto`, which the user is told; else as it is."""
+        """With an embedder and an engine in the place of `auto`, the same for all machines; the user is told."""
+        name, why = registry.auto_embedder(self.extraction.embedder)
+        if why:
+            observer.note(f"auto embedder: {name}, {why}")
+        found = replace(self, extraction=self.extraction.model_copy(update={"embedder": name}))
         if not self.batch.caption or self.captioning.engine != "auto":
-            return self
+            return found
         choice = choose_engine(self.captioning.engine, self.captioning.base_url, os.environ)
         observer.note(f"auto engine: {choice.engine}, because {choice.reason}")
-        return replace(self, captioning=self.captioning.model_copy(update={"engine": choice.engine, "base_url": choice.base_url}))
+        return replace(found, captioning=self.captioning.model_copy(update={"engine": choice.engine, "base_url": choice.base_url}))
 
     @property
     def workers(self) -> int:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from vip.corpus.choices import Choices
+from vip.corpus.embedding import Embedding, has_gpu, wants_gpu
 from vip.corpus.hand import VIDEOS, WORK, Facts, Job, Plan, Role, part_path
 from vip.corpus.home import PARTS
 from vip.corpus.items import FailureKind, Fetched
@@ -97,12 +98,14 @@ class Crew:
         workers: extractors.
         fetchers: 0 where nothing is to be fetched.
         cores: that the extractors share.
+        embedding: the process that embeds for all of them, which ends with the crew; None where each does that itself.
     """
 
     plan: Plan
     workers: int
     fetchers: int
     cores: int = field(default_factory=lambda: os.cpu_count() or 1)
+    embedding: Embedding | None = None
     _processes: list[_Process] = field(default_factory=list)
     _to_fetch: deque[Job] = field(default_factory=deque)
     _to_extract: deque[tuple[Job, Fetched | None]] = field(default_factory=deque)
@@ -238,13 +241,19 @@ class Crew:
     def close(self) -> None:
         for process in list(self._processes):
             self._end(process)
+        if self.embedding is not None:
+            self.embedding.close()
         for name in (VIDEOS, WORK):
             shutil.rmtree(self.plan.home / name, ignore_errors=True)
 
 
 def crew_here(choices: Choices, home: Path, *, fetch: bool) -> Crew:
     """The crew of this machine."""
-    return Crew(plan_of(choices, home, choices.workers), choices.workers, fetchers_for(choices.workers) if fetch else 0)
+    embedding = Embedding(choices.extraction) if wants_gpu(choices.extraction) and has_gpu() else None
+    if embedding is not None:
+        embedding.start()
+    workers, fetchers = choices.workers, fetchers_for(choices.workers) if fetch else 0
+    return Crew(plan_of(choices, home, workers), workers, fetchers, embedding=embedding)
 
 
 def plan_of(choices: Choices, home: Path, workers: int) -> Plan:

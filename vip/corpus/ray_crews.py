@@ -18,8 +18,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from vip import registry
+from vip.config import ExtractSettings
 from vip.corpus.choices import Choices
 from vip.corpus.crew import Came, Crew, Done, Event, Lost, fetchers_for, plan_of
+from vip.corpus.embedding import VARIABLE, wants_gpu
 from vip.corpus.hand import Job
 from vip.corpus.storage import library
 from vip.errors import BackendError, VipError
@@ -36,7 +39,7 @@ class Seat:
 
     def __init__(self, choices: Choices, fetch: bool, cores: int, server: str | None) -> None:
         if server:
-            os.environ["VIP_EMBEDDING_SERVER"] = server
+            os.environ[VARIABLE] = server
         self._home = Path(tempfile.mkdtemp(prefix="vip-"))
         self._crew = Crew(plan_of(choices, self._home, 1), 1, fetchers_for(1) if fetch else 0, cores)
 
@@ -59,11 +62,70 @@ class Seat:
         shutil.rmtree(self._home, ignore_errors=True)
 
 
+class Server:
+    """The actor on a GPU: the embedder for all seats that are told its address."""
+
+    def __init__(self, settings: ExtractSettings) -> None:
+        import ray
+
+        host = str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
+        self._address, _ = registry.serve_embedder(settings.embedder, host, device=settings.device, precision=settings.precision)
+
+    def address(self) -> str:
+        return self._address
+
+
+class Servers:
+    """One on each GPU of the cluster, where the embedder is a model; none else."""
+
+    def __init__(self, ray: Any, settings: ExtractSettings) -> None:
+        self._ray, self._settings = ray, settings
+        count = int(ray.cluster_resources().get("GPU", 0)) if wants_gpu(settings) else 0
+        self._make = ray.remote(num_gpus=1, num_cpus=0)(Server)
+        self._handles = [self._make.remote(settings) for _ in range(count)]
+        self._addresses: dict[str, Any] = {}
+        self._turn = 0
+
+    def next(self) -> str | None:
+        """The address for the next seat, in turn.
+
+        Raises:
+            VipError: the model cannot be loaded there.
+        """
+        if not self._handles:
+            return None
+        handle = self._handles[self._turn % len(self._handles)]
+        self._turn += 1
+        try:
+            address = str(self._ray.get(handle.address.remote(), timeout=FIRST_S))
+        except self._ray.exceptions.RayTaskError as exc:
+            if isinstance(exc.cause, VipError):
+                raise exc.cause from exc
+            raise
+        self._addresses[address] = handle
+        return address
+
+    def gone(self, address: str | None) -> bool:
+        """Whether the server at an address does not answer any more; another one takes its place then."""
+        handle = self._addresses.get(address or "")
+        if address is None or handle is None:
+            return address is not None
+        try:
+            self._ray.get(handle.address.remote(), timeout=SILENT_S)
+        except self._ray.exceptions.RayError:
+            del self._addresses[address]
+            self._ray.kill(handle)
+            self._handles[self._handles.index(handle)] = self._make.remote(self._settings)
+            return True
+        return False
+
+
 @dataclass(slots=True)
 class _Actor:
     """An actor as the driver sees it."""
 
     handle: Any
+    server: str | None
     held: dict[int, Job] = field(default_factory=dict)
     pending: list[Job] = field(default_factory=list)
     """Of the held ones those that it does not know of yet."""
@@ -88,7 +150,7 @@ class RayCrews:
         self._start_ray()
         self._failed_starts = 0
         self._room = 2 + (fetchers_for(1) if fetch else 0)
-        self._server = self._embedding_server()
+        self._servers = Servers(self._ray, choices.extraction)
         self._seat = self._ray.remote(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")(seat)
         self._actors = [self._actor() for _ in range(choices.workers)]
         self._began = time.monotonic()
@@ -104,11 +166,9 @@ class RayCrews:
             where = f"The Ray cluster at {address}" if address else "A Ray cluster on this machine"
             raise BackendError(f"{where} cannot be used: {_short(exc)} Check --ray-address, or use --runner local.") from exc
 
-    def _embedding_server(self) -> str | None:
-        return None
-
     def _actor(self) -> _Actor:
-        return _Actor(self._seat.remote(self._choices, self._fetch, 1, self._server))
+        server = self._servers.next()
+        return _Actor(self._seat.remote(self._choices, self._fetch, 1, server), server)
 
     # ------------------------------------------------------------ jobs
 
@@ -148,6 +208,8 @@ class RayCrews:
         try:
             events: list[Event] = self._ray.get(actor.turn)
         except self._ray.exceptions.RayTaskError as exc:
+            if isinstance(exc.cause, BackendError) and self._servers.gone(actor.server):
+                return self._lost(actor, exc)
             if isinstance(exc.cause, VipError):
                 raise exc.cause from exc
             raise
