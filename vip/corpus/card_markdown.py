@@ -17,9 +17,8 @@ from vip.corpus.card_words import Card, Table, compared, facts, failures, models
 from vip.corpus.export.hf import SIZES, SIZES_ABOVE
 from vip.corpus.shards import FOLDER, SUFFIXES
 
-MARKUP = re.compile(
-    r"([\\`*_\[\]|~$@]|:(?=//)|(?<=www)\.)", re.IGNORECASE
-)  # what counts in the middle of a line, links without brackets too
+MARKUP = re.compile(r"([\\`*_\[\]|~$@]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
+"""What counts in the middle of a line; links without brackets too."""
 BAR_LETTERS = 40
 
 

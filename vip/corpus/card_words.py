@@ -182,7 +182,8 @@ def models(card: Card) -> Table:
     rows = tuple(
         (
             model,
-            f"{use.calls:,}" + (f", {use.cached:,} of them answered before" if use.cached else ""),
+            f"{use.calls:,}",
+            f"{use.cached:,}",
             f"{use.tokens_in:,}",
             f"{use.tokens_out:,}",
             f"{dollars(use.usd)}" + (f" and {use.unpriced:,} of unknown price" if use.unpriced else ""),
@@ -190,7 +191,7 @@ def models(card: Card) -> Table:
         )
         for model, use in sorted(card.counts.keyframes.models.items(), key=lambda pair: -pair[1].calls)[:MOST_ROWS]
     )
-    return Table("Models that described", ("Model", "Requests", "Tokens in", "Tokens out", "Dollars", "When"), rows, _cost(card))
+    return Table("Models that described", ("Model", "Requests", "Cached", "Tokens in", "Tokens out", "Dollars", "When"), rows, _cost(card))
 
 
 def _cost(card: Card) -> str:

@@ -19,6 +19,7 @@ from vip.corpus.home import PARTS
 from vip.corpus.items import FailureKind, Fetched, Item, ItemError
 from vip.corpus.process import at_the_other_end
 from vip.errors import GivenUpError, InputError, ReplyError, SomeFailedError, StoreError, VipError
+from vip.isolation.parent import apart  # before any model: it notes whether torch, and so its threads, came first
 from vip.protocols import Observer, Silent
 from vip.store import Run
 
@@ -150,7 +151,6 @@ def _check_length(plan: Plan, video: Fetched) -> None:
     low, high = plan.batch.min_length, plan.batch.max_length
     if low is None and high is None:
         return
-    from vip.isolation.parent import apart
 
     apart(partial(_refuse_length, video.path, low, high), video.path, Silent(), timeout_s=plan.extraction.timeout, fork=True)
 
