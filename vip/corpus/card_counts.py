@@ -104,6 +104,8 @@ class ModelUse:
     """Answered by an earlier request of the same content."""
     unpriced: int = 0
     """Requests whose price is unknown."""
+    uncounted: int = 0
+    """Requests whose tokens nobody counted, or not all."""
     tokens_in: int = 0
     tokens_out: int = 0
     usd: float = 0.0
@@ -111,16 +113,18 @@ class ModelUse:
     last_utc: str = ""
 
     def add(self, call: Mapping[str, Any]) -> None:
-        cached, date = bool(call["cached"]), str(call["created_utc"])
-        tokens_in, tokens_out = (0, 0) if cached else (call["tokens_in"] or 0, call["tokens_out"] or 0)
-        unpriced = int(call["usd"] is None and call["engine"] != "offline")
-        usd = 0.0 if cached else float(call["usd"] or 0.0)
-        self.merge(ModelUse(1, int(cached), unpriced, tokens_in, tokens_out, usd, date, date))
+        use = ModelUse(calls=1, first_utc=call["created_utc"], last_utc=call["created_utc"])
+        if call["cached"]:
+            use.cached = 1
+        elif call["engine"] != "offline":
+            use.unpriced, use.uncounted = int(call["usd"] is None), int(None in (call["tokens_in"], call["tokens_out"]))
+            use.usd, use.tokens_in, use.tokens_out = call["usd"] or 0.0, call["tokens_in"] or 0, call["tokens_out"] or 0
+        self.merge(use)
 
     def merge(self, other: ModelUse) -> None:
         self.first_utc = min(self.first_utc or other.first_utc, other.first_utc)
         self.last_utc = max(self.last_utc, other.last_utc)
-        for name in ("calls", "cached", "unpriced", "tokens_in", "tokens_out", "usd"):
+        for name in ("calls", "cached", "unpriced", "uncounted", "tokens_in", "tokens_out", "usd"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 

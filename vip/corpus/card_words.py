@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vip.asking.spending import dollars
+from vip.corpus.card_counts import ModelUse
 from vip.corpus.card_reading import Counts
 from vip.corpus.choices import Choices
 from vip.corpus.choosing import UNKNOWN, Distribution
@@ -184,9 +185,8 @@ def models(card: Card) -> Table:
             model,
             f"{use.calls:,}",
             f"{use.cached:,}",
-            f"{use.tokens_in:,}",
-            f"{use.tokens_out:,}",
-            f"{dollars(use.usd)}" + (f" and {use.unpriced:,} of unknown price" if use.unpriced else ""),
+            *(_at_least(f"{tokens:,}", use.uncounted, use) for tokens in (use.tokens_in, use.tokens_out)),
+            _at_least(dollars(use.usd), use.unpriced, use),
             _days(use.first_utc, use.last_utc),
         )
         for model, use in sorted(card.counts.keyframes.models.items(), key=lambda pair: -pair[1].calls)[:MOST_ROWS]
@@ -194,12 +194,21 @@ def models(card: Card) -> Table:
     return Table("Models that described", ("Model", "Requests", "Cached", "Tokens in", "Tokens out", "Dollars", "When"), rows, _cost(card))
 
 
+def _at_least(amount: str, unknown: int, use: ModelUse) -> str:
+    """Unknown is not zero."""
+    return "not known" if 0 < unknown == use.calls - use.cached else f"at least {amount}" if unknown else amount
+
+
 def _cost(card: Card) -> str:
     """What a description cost on average."""
-    described, uses = card.counts.keyframes.described, list(card.counts.keyframes.models.values())
-    if not described:
+    words, whole = card.counts.keyframes, ModelUse()
+    if not words.described:
         return ""
-    usd, tokens = sum(use.usd for use in uses) / described, sum(use.tokens_in + use.tokens_out for use in uses) / described
-    each = f"A keyframe's description cost {dollars(usd)} and {tokens:,.0f} tokens on average."
-    spent = f" {dollars(card.status.usd)} and {card.status.tokens:,} tokens were spent in all, failed requests among them."
-    return each + (spent if card.status.usd or card.status.tokens else "")
+    for use in words.models.values():
+        whole.merge(use)
+    usd = _at_least(dollars(whole.usd / words.described), whole.unpriced, whole)
+    tokens = _at_least(f"{(whole.tokens_in + whole.tokens_out) / words.described:,.0f}", whole.uncounted, whole)
+    spent = f" In all {dollars(card.status.usd)} and {card.status.tokens:,} tokens were spent, on failed requests too."
+    return f"A keyframe's description on average: dollars {usd}, tokens {tokens}." + (
+        spent if card.status.usd or card.status.tokens else ""
+    )
