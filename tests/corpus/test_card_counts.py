@@ -67,10 +67,8 @@ def test_hostile_names_take_little_room() -> None:
 
 
 def test_what_was_answered_before_cost_nothing_and_what_is_not_known_is_not_zero() -> None:
-    use, call = (
-        ModelUse(),
-        {"engine": "openai", "created_utc": "2026-01-02", "tokens_in": 100, "tokens_out": 20, "usd": 0.5, "cached": False},
-    )
+    use = ModelUse()
+    call = {"engine": "openai", "created_utc": "2026-01-02", "tokens_in": 100, "tokens_out": 20, "usd": 0.5, "cached": False}
     for changed in ({}, {"cached": True}, {"usd": None}, {"tokens_out": None, "created_utc": "2026-01-01"}):
         use.add({**call, **changed})
     wanted = {"calls": 4, "cached": 1, "unpriced": 1, "uncounted": 1, "tokens_in": 300, "tokens_out": 40, "usd": 1.0}
@@ -93,7 +91,9 @@ def test_shards_count_as_the_clips_in_them(data: st.DataObject, format: Format) 
     counts = count(out)
     videos, keyframes = of_clips(some)
     assert (counts.videos, counts.broken) == (videos, 0)
-    assert asdict(counts.keyframes) == pytest.approx(asdict(keyframes)) or counts.keyframes == keyframes
+    assert counts.keyframes.positions.total == pytest.approx(keyframes.positions.total)
+    counts.keyframes.positions.total = keyframes.positions.total  # added up in another order
+    assert counts.keyframes == keyframes
     captions = [frame.description.dense_caption for one in some for frame in one.frames if frame.description]
     assert (counts.keyframes.described, counts.keyframes.tokens.total) == (len(captions), sum(map(tokens_in, captions)))
 
@@ -145,7 +145,7 @@ def test_claims_and_second_looks_are_counted() -> None:
     one = clip(count=2)
     checks = (Check(field="focus", claim="a", verdict="supported"), Check(field="mood", claim="b", verdict="unchecked"))
     rows = [frame.description for frame in one.frames]
-    assert rows[0] and rows[1]
+    assert rows[0] is not None
     seen = rows[0].model_copy(update={"verification": Verification(checks=checks, before=rows[0].famous)})
     keyframes = of_clips([replace(one, frames=(replace(one.frames[0], description=seen), one.frames[1]))])[1]
     assert (keyframes.verified, keyframes.corrected, keyframes.verdicts.counts) == (1, 1, {"supported": 1, "unchecked": 1})

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.corpus.lists import item
-from vip.corpus.choosing import UNKNOWN, VERTICALS, Distribution, Tally, Weights, draw, is_kept, load_weights
+from vip.corpus.choosing import UNKNOWN, VERTICALS, Distribution, Tally, Weights, load_weights, lot
 from vip.corpus.items import Item
 from vip.errors import UsageError
 
@@ -26,7 +26,7 @@ def population(size: int = 4000) -> list[Item]:
 
 
 def sample(items: Sequence[Item], weights: Weights, number: int, seed: int = 0) -> set[str]:
-    drawn = sorted(((draw(one, weights, seed), one.key) for one in items), reverse=True)
+    drawn = sorted(((lot(one, weights, seed).draw, one.key) for one in items), reverse=True)
     return {key for luck, key in drawn[:number] if luck > -math.inf}
 
 
@@ -46,7 +46,7 @@ def test_the_weights_that_ship_take_slide_shows_and_weather_seldom_and_sports_al
 
 
 def test_the_weights_that_ship_lose_no_video_of_which_nothing_is_known() -> None:
-    assert all(is_kept(item(f"v{number}"), SHIPPED, seed=0) for number in range(1000))
+    assert all(lot(item(f"v{number}"), SHIPPED, seed=0).is_kept for number in range(1000))
 
 
 def test_a_video_in_several_verticals_has_the_mean_of_their_weights() -> None:
@@ -116,7 +116,7 @@ def test_a_sample_is_part_of_the_next_larger_one(number: int, seed: int) -> None
 @given(st.lists(st.floats(0.001, 1000), min_size=1, max_size=20), st.integers())
 def test_every_draw_of_a_video_with_weight_is_a_number_below_0(weights: list[float], seed: int) -> None:
     for place, weight in enumerate(weights):
-        luck = draw(item(f"v{place}"), Weights(default_vertical=weight), seed)
+        luck = lot(item(f"v{place}"), Weights(default_vertical=weight), seed).draw
         assert -math.inf < luck < 0
 
 
@@ -143,7 +143,7 @@ def test_a_small_sample_has_the_shares_of_the_weights(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_without_a_number_videos_stay_with_their_weight_over_the_largest(seed: int) -> None:
-    counts = Counter(one.verticals[0] for one in population(40_000) if is_kept(one, THREE_TO_ONE, seed))
+    counts = Counter(one.verticals[0] for one in population(40_000) if lot(one, THREE_TO_ONE, seed).is_kept)
     assert counts["Sports"] == 10_000
     assert counts["Finance"] == 0
     for name, share in (("News", 1 / 3), ("Games", 1 / 6)):
@@ -153,7 +153,7 @@ def test_without_a_number_videos_stay_with_their_weight_over_the_largest(seed: i
 def test_a_larger_weight_never_loses_a_video_that_a_smaller_kept() -> None:
     for number in range(500):
         one = item(f"v{number}", verticals=["News"])
-        kept = [is_kept(one, Weights(verticals={"news": weight}), 0) for weight in (0.1, 0.3, 0.6, 0.9)]
+        kept = [lot(one, Weights(verticals={"news": weight}), 0).is_kept for weight in (0.1, 0.3, 0.6, 0.9)]
         assert kept == sorted(kept)
 
 
@@ -165,7 +165,7 @@ def test_a_video_in_several_verticals_counts_in_each() -> None:
     both, news, nothing = item("a", verticals=["Sports", "News"]), item("b", verticals=["News"]), item("c")
     for one in (both, news, nothing):
         tally.add(one)
-    tally.choose(both)
+    tally.add(both, 0, 1)
     found = tally.distribution()
     assert (found.videos, found.chosen) == (3, 1)
     assert {share.vertical: (share.videos, share.chosen) for share in found.shares} == {"News": (2, 1), "Sports": (1, 1), UNKNOWN: (1, 0)}
@@ -177,9 +177,7 @@ def test_what_is_chosen_comes_near_to_what_was_asked() -> None:
     tally = Tally(THREE_TO_ONE)
     mixed = [item(f"v{number}", verticals=[KINDS[number % 4], KINDS[number % 3]]) for number in range(20_000)]
     for one in mixed:
-        tally.add(one)
-        if is_kept(one, THREE_TO_ONE, 0):
-            tally.choose(one)
+        tally.add(one, 1, lot(one, THREE_TO_ONE, 0).is_kept)
     for share in tally.distribution().shares:
         assert share.chosen_share == pytest.approx(share.asked_share, abs=0.015)
 
@@ -188,7 +186,7 @@ def test_a_distribution_goes_to_the_disk_and_into_lines() -> None:
     tally = Tally(THREE_TO_ONE)
     for one in population(8):
         tally.add(one)
-    tally.choose(population(1)[0])
+    tally.add(population(1)[0], 0, 1)
     found = tally.distribution()
     assert Distribution.model_validate_json(found.model_dump_json()) == found
     assert found.lines()[0] == "Sports   asked  66.7 %  chosen 100.0 %  1 of 2"

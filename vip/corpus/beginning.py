@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from vip.corpus.choices import Choices
-from vip.corpus.choosing import Tally, draw, is_kept, load_weights
+from vip.corpus.choosing import Tally, load_weights, lot
 from vip.corpus.items import BadRow
 from vip.corpus.reading import read_items
 from vip.corpus.rows import shown
@@ -70,7 +70,7 @@ def _read(state: State, lists: Sequence[str], choices: Choices, observer: Observ
 
     def drawn() -> Iterator[Drawn | BadRow]:
         for row in read_items(lists, public_only=choices.batch.public_only, vocabulary=vocabulary):
-            yield row if isinstance(row, BadRow) else Drawn(row, draw(row, weights, seed), is_kept(row, weights, seed))
+            yield row if isinstance(row, BadRow) else Drawn(row, *lot(row, weights, seed))
 
     for count in state.add(drawn()):
         if count >= TOLD_FROM:
@@ -81,10 +81,8 @@ def _read(state: State, lists: Sequence[str], choices: Choices, observer: Observ
 def _choose(state: State, out: str, choices: Choices, observer: Observer) -> None:
     tally = Tally(load_weights(choices.batch.weights))
     state.choose(choices.batch.sample)
-    for item, is_chosen in state.each_choice():
-        tally.add(item)
-        if is_chosen:
-            tally.choose(item)
+    for item, count, chosen in state.each_choice():
+        tally.add(item, count, chosen)
     distribution = tally.distribution()
     write_whole(join(out, DISTRIBUTION), (distribution.model_dump_json(indent=2) + "\n").encode())
     observer.note(f"{distribution.chosen:,} of {distribution.videos:,} videos are chosen.")

@@ -208,7 +208,6 @@ def _cost(card: Card) -> str:
         whole.merge(use)
     usd = _at_least(dollars(whole.usd / words.described), whole.unpriced, whole)
     tokens = _at_least(f"{(whole.tokens_in + whole.tokens_out) / words.described:,.0f}", whole.uncounted, whole)
-    spent = f" In all {dollars(card.status.usd)} and {card.status.tokens:,} tokens were spent, on failed requests too."
-    return f"A keyframe's description on average: dollars {usd}, tokens {tokens}." + (
-        spent if card.status.usd or card.status.tokens else ""
-    )
+    each = f"A keyframe's description on average: dollars {usd}, tokens {tokens}."
+    told = card.status
+    return each + (f" In all {dollars(told.usd)} and {told.tokens:,} tokens were spent, on failed requests too." if told.tokens else "")

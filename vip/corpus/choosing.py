@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
@@ -123,19 +123,24 @@ def _checked(path: Path, tables: Mapping[str, Mapping[str, Any]]) -> Weights:
 # ---------------------------------------------------------------- the lot
 
 
-def draw(item: Item, weights: Weights, seed: int) -> float:
-    """What a sample is sorted by: the N items with the largest numbers are a sample by weight without replacement.
+class Lot(NamedTuple):
+    """What decides whether a video is taken."""
 
-    Efraimidis and Spirakis take u ** (1 / w) of a uniform u for each item; this is its logarithm, which does not run out of
-    digits where w is small. Of N + 1 items taken, N are those of a sample of N. -inf for a weight of 0: never taken.
+    draw: float
+    """Of a sample of N those with the N largest are taken."""
+    is_kept: bool
+    """Whether it is taken where no number is asked for."""
+
+
+def lot(item: Item, weights: Weights, seed: int) -> Lot:
+    """The lot of a video.
+
+    For samples by weight without replacement Efraimidis and Spirakis take u ** (1 / w) of a uniform u for each item; the draw is its
+    logarithm, which does not run out of digits where w is small. Of N + 1 items taken, N are those of a sample of N. -inf for a weight
+    of 0: never taken. Where no number is asked for, a video is kept with the probability of its weight over the largest.
     """
-    weight = weights.of(item)
-    return math.log(_uniform(item.key, seed)) / weight if weight > 0 else -math.inf
-
-
-def is_kept(item: Item, weights: Weights, seed: int) -> bool:
-    """Whether a video stays where no number is asked for: with the probability of its weight over the largest."""
-    return 1 - _uniform(item.key, seed) < weights.of(item) / weights.largest
+    u, weight = _uniform(item.key, seed), weights.of(item)
+    return Lot(math.log(u) / weight if weight > 0 else -math.inf, 1 - u < weight / weights.largest)
 
 
 def _uniform(key: str, seed: int) -> float:
@@ -195,20 +200,16 @@ class Tally:
         self._videos = 0
         self._chosen = 0
 
-    def add(self, item: Item) -> None:
-        """A video of the list."""
-        weight = self._weights.of(item)
-        self._videos += 1
+    def add(self, item: Item, videos: int = 1, chosen: int = 0) -> None:
+        """So many videos of the list with the verticals and labels of this one, and how many of them are taken."""
+        weight = videos * self._weights.of(item)
+        self._videos += videos
+        self._chosen += chosen
         for name in item.verticals or (UNKNOWN,):
             counted = self._verticals[name]
-            counted.videos += 1
+            counted.videos += videos
+            counted.chosen += chosen
             counted.weight += weight
-
-    def choose(self, item: Item) -> None:
-        """A video of the list that is taken; `add` it as well."""
-        self._chosen += 1
-        for name in item.verticals or (UNKNOWN,):
-            self._verticals[name].chosen += 1
 
     def distribution(self) -> Distribution:
         """The shares so far; all 0 where nothing has weight."""

@@ -162,10 +162,11 @@ class State:
     def _chosen(self) -> int:
         return int(self._all(f"SELECT count(*) FROM items WHERE state != {UNCHOSEN}")[0][0])
 
-    def each_choice(self) -> Iterator[tuple[Item, bool]]:
-        """Every item, and whether it is chosen."""
-        for row in self._db.execute(f"SELECT {COLUMNS}, state FROM items"):
-            yield _entry(row[:-1]).item, row[-1] != UNCHOSEN
+    def each_choice(self) -> Iterator[tuple[Item, int, int]]:
+        """An item for all that have the same verticals and labels, how many these are, and how many of them are chosen."""
+        sql = f"SELECT verticals, labels, count(*), sum(state != {UNCHOSEN}) FROM items GROUP BY verticals, labels"
+        for verticals, labels, count, chosen in self._db.execute(sql):
+            yield Item("", "file", "", "", _names(labels), _names(verticals)), count, chosen
 
     # ------------------------------------------------------------ handing out
 
