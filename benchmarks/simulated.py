@@ -6,8 +6,11 @@ disk suffices.
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import resource
+import shutil
 import tempfile
 import time
 from collections import deque
@@ -27,6 +30,7 @@ from vip.corpus.ray_crews import RayCrews
 from vip.records import Keyframe, Quality
 
 FETCH_S, EXTRACT_S = 3.0, 2.5  # of a video of YouTube-8M, 230 s in 360p, on average; see docs/scale.md
+WAITS = "VIP_SIMULATED_WAITS"  # folder in which each worker says for what it waited
 SPREAD = 0.6  # of the logarithm of both
 
 
@@ -47,6 +51,9 @@ class SleepingSeat:
         self._fetching: list[tuple[float, Job]] = []
         self._ready: deque[Job] = deque()
         self._extracting: tuple[float, Job] | None = None
+        self._waits = {"scheduler_s": 0.0, "network_s": 0.0, "work_s": 0.0}
+        self._looked: float | None = None  # from the first video on
+        self._told = Path(os.environ[WAITS]) / f"{os.getpid()}.json"
 
     def turn(self, jobs: Sequence[Job], timeout_s: float) -> list[Event]:
         self._to_fetch.extend(jobs)
@@ -60,7 +67,16 @@ class SleepingSeat:
             time.sleep(max(0.0, min([deadline, *ends]) - now))
         return found
 
+    def _note(self, now: float) -> None:
+        """Whose fault it is that no video is worked on: where a download could go on and there is none, the scheduler's."""
+        if self._looked is not None:
+            why = "work_s" if self._extracting else "network_s" if len(self._fetching) == self._fetchers else "scheduler_s"
+            self._waits[why] += now - self._looked
+        if self._looked is not None or self._extracting:
+            self._looked = now
+
     def _events(self, now: float) -> list[Event]:
+        self._note(now)
         found: list[Event] = []
         for end, job in list(self._fetching):
             if end <= now:
@@ -72,6 +88,7 @@ class SleepingSeat:
             data = _part(job.item.key)
             found.append(Done(job.id, data, Facts(1, len(data), 230.0, None)))
             self._extracting = None
+            self._told.write_text(json.dumps(self._waits))  # to its last video: what it waits after that is the end of the list
         while self._to_fetch and len(self._fetching) < self._fetchers:
             job = self._to_fetch.popleft()
             self._fetching.append((now + lengths(job.item.key, self._pace)[0], job))
@@ -115,12 +132,14 @@ def simulate(out: Path, items: int, workers: int, *, pace: float = 1.0) -> dict[
     """Run a batch of so many items.
 
     Returns:
-        work_s: the extraction of all items; wall_s: from the first item to the last; driver_cpu_s.
+        work_s: the extraction of all items; scheduler_s, network_s: for how long workers had nothing to extract, because they had
+            nothing to fetch, or because it was not there yet, from their first video to their last; wall_s: from the first item to the last; driver_cpu_s.
     """
     keys = [f"{number:011d}" for number in range(items)]
     names = out.with_suffix(".txt")
     names.write_text("\n".join(keys))
     spans: list[float] = []
+    waits = _fresh(out.with_name(f"{out.name}-waits"))
 
     class Timed(RayCrews):
         def give(self, job: Job) -> None:
@@ -137,14 +156,25 @@ def simulate(out: Path, items: int, workers: int, *, pace: float = 1.0) -> dict[
     def hands(choices: Choices, home: Path, fetch: bool) -> Any:
         return Timed(choices, home, fetch=fetch, seat=SleepingSeat)
 
+    os.environ[WAITS] = str(waits)
+    here = Path(__file__).parent
+    os.environ["PYTHONPATH"] = f"{here}:{here.parent}"  # Ray's workers have this module and vip from there
     settings = BatchSettings(runner="ray", workers=workers, per_host=10 * workers, sleep=pace, shard_size=20_000_000)
     before = resource.getrusage(resource.RUSAGE_SELF)
     told = batch([str(names)], str(out), Choices(settings), hands=hands)
     after = resource.getrusage(resource.RUSAGE_SELF)
     if told.done != items:
         raise RuntimeError(f"{told.done} of {items} items are done")
+    told_by = [json.loads(path.read_text()) for path in waits.iterdir()]
     return {
+        **{name: sum(one[name] for one in told_by) for name in ("scheduler_s", "network_s")},
         "work_s": sum(lengths(key, pace)[1] for key in keys),
         "wall_s": spans[1] - spans[0],
         "driver_cpu_s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
     }
+
+
+def _fresh(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from tests.corpus.making import clip
 from tests.corpus.s3 import BUCKET, S3, SECRET
-from tests.report.pages import Page, read
+from tests.report.pages import read
 from tests.report.test_page import HOSTILE
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.beginning import DISTRIBUTION
@@ -143,8 +143,7 @@ def test_settings_that_are_not_the_defaults_are_named_and_logins_are_not(tmp_pat
         assert "s3cret" not in text
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_a_data_set_of_which_nothing_is_left_has_a_card(tmp_path: Path, format: Format) -> None:  # noqa: A002
+def test_a_data_set_of_which_nothing_is_left_has_a_card(tmp_path: Path) -> None:
     write_card(str(tmp_path), status(str(tmp_path), failed=2, done=0))
     assert "2 of 2 videos (100.0 %)" in (tmp_path / README).read_text()
     assert "2 of 2 videos (100.0 %)" in read(tmp_path / PAGE).text
@@ -275,7 +274,3 @@ def test_a_card_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / README).mkdir()
     with pytest.raises(StoreError, match=r"README\.md cannot be written"):
         write_card(str(tmp_path), status(str(tmp_path)))
-
-
-def test_page_can_be_read(calm: Path) -> None:
-    assert Page((calm / PAGE).read_text()).text
