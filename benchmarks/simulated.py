@@ -29,7 +29,7 @@ from vip.corpus.parts import pack
 from vip.corpus.ray_crews import RayCrews
 from vip.records import Keyframe, Quality
 
-FETCH_S, EXTRACT_S = 3.0, 2.5  # of a video of YouTube-8M, 230 s in 360p, on average; see docs/scale.md
+FETCH_S, EXTRACT_S = 3.0, 2.5  # of a video of YouTube-8M on average: a quick line, and CLIP on the CPU; see docs/scale.md
 WAITS = "VIP_SIMULATED_WAITS"  # folder in which each worker says for what it waited
 SPREAD = 0.6  # of the logarithm of both
 
@@ -133,7 +133,8 @@ def simulate(out: Path, items: int, workers: int, *, pace: float = 1.0) -> dict[
 
     Returns:
         work_s: the extraction of all items; scheduler_s, network_s: for how long workers had nothing to extract, because they had
-            nothing to fetch, or because it was not there yet, from their first video to their last; wall_s: from the first item to the last; driver_cpu_s.
+        nothing to fetch, or because it was not there yet, from their first video to their last; wall_s: from the first item to the
+        last; driver_cpu_s.
     """
     keys = [f"{number:011d}" for number in range(items)]
     names = out.with_suffix(".txt")
