@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 from dataclasses import asdict, replace
 from itertools import count as counting
@@ -159,6 +160,9 @@ def test_a_shard_that_is_damaged_is_told_of_and_not_counted(tmp_path: Path, form
     for number in range(3):
         info = write_shard(str(tmp_path), number, [clip(f"v{number}")], format)
     (tmp_path / FOLDER / "00000.json").unlink()
+    sidecar = tmp_path / FOLDER / "00002.json"
+    about = json.loads(sidecar.read_text())
+    sidecar.write_text(json.dumps({name: value for name, value in about.items() if name != "counts"}))
     (tmp_path / FOLDER / info.file).write_bytes(b"PAR1" * (info.bytes // 4) + b"x" * (info.bytes % 4))
     counts = count(str(tmp_path))
     assert (counts.shards, counts.videos.videos, counts.keyframes.keyframes, counts.broken) == (1, 1, 3, 2)

@@ -5,9 +5,12 @@ In: a state in which items wait. Out: the same with nothing left that waits, and
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vip import store
@@ -57,6 +60,7 @@ class Driver:
     _fetching: set[int] = field(init=False, default_factory=set)
     """Items whose download takes a slot of their host."""
     _describing: dict[int, Entry] = field(init=False, default_factory=dict)
+    _new_parts: list[Path] = field(init=False, default_factory=list)
     _committed: float = field(init=False, default=0.0)
     _done: int = field(init=False, default=0)
     _failed: int = field(init=False, default=0)
@@ -90,11 +94,11 @@ class Driver:
                 self._take_up()
                 while self._goes_on():
                     self._step()
-            self.state.commit()
+            self._settle()
             while self._packer.step(TICK_S, last=True):
                 pass
         finally:
-            self.state.commit()
+            self._settle()
             self._failures.write()
         return status_of(self.state, self.out, None)
 
@@ -103,8 +107,8 @@ class Driver:
         for event in self._wait():
             self._happened(event)
         self._take_captions()
-        self._packer.step()
         self._keep()
+        self._packer.step()
 
     def _goes_on(self) -> bool:
         return bool(self._at_work or self._describing) or self._queue.has_more() or self.state.next_due() is not None
@@ -117,9 +121,17 @@ class Driver:
 
     def _keep(self) -> None:
         if time.monotonic() > self._committed + COMMIT_S:
-            self.state.commit()
+            self._settle()
             self._committed = time.monotonic()
             self._failures.keep()
+
+    def _settle(self) -> None:
+        """Put onto the disk what happened: parts, and then the state that says they are there."""
+        for part in self._new_parts:
+            with suppress(FileNotFoundError), part.open("rb") as file:  # gone where it is in a shard already
+                os.fsync(file.fileno())
+        self._new_parts.clear()
+        self.state.commit()
 
     def _told(self) -> str:
         """What stands behind the progress bar."""
@@ -178,8 +190,9 @@ class Driver:
 
     def _extracted(self, entry: Entry, event: Done) -> None:
         facts, part = event.facts, part_path(self.state.home, entry.item.key)
+        self._new_parts.append(part)
         if isinstance(event.part, bytes):
-            with store.replacing(part, durable=True) as file:
+            with store.replacing(part) as file:
                 file.write(event.part)
         if facts.youtube_id and (twin := self.state.twin(entry.id, facts.youtube_id)):
             part.unlink()
