@@ -27,7 +27,7 @@ MOST_NAMES = 200
 MOST_LETTERS = 120
 READ = ["video_id", "time_s", "dense_caption", "language", "description_engine", "verification", "provenance"]
 """Columns of the rows that are counted."""
-OF_ONE_VIDEO = {"topic", "spent"}  # of the settings of captions
+NOT_TOLD = {"topic", "spent", "base_url", "key_file"}  # of the settings of captions: one video's alone, or private
 NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
@@ -227,7 +227,7 @@ class Videos:
         self._made(video)
 
     def _made(self, video: VideoRow) -> None:
-        captioning = {name: value for name, value in (video.captioning or {}).items() if name not in OF_ONE_VIDEO}
+        captioning = {name: value for name, value in (video.captioning or {}).items() if name not in NOT_TOLD}
         told = {"settings": video.settings, "captions": captioning, "backends": video.backends, "versions": video.versions}
         for group, values in (*told.items(), ("device", {"device": video.device})):
             for name, value in values.items():
