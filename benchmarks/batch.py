@@ -173,7 +173,7 @@ def _kill(driver: int, whom: str, chance: random.Random) -> bool:
     if whom == "driver":
         candidates = [driver]
     else:
-        marks = {"worker": ("vip.corpus.hand", "vip.corpus.packer", "ray::Seat"), "node": ("raylet/raylet", "raylet --")}[whom]
+        marks = {"worker": ("vip.corpus.work.hand", "vip.corpus.work.packer", "ray::Seat"), "node": ("raylet/raylet", "raylet --")}[whom]
         candidates = [pid for pid in _family(driver)[1:] if any(mark in _command_of(pid) for mark in marks)]
     if not candidates:
         return False
@@ -192,7 +192,7 @@ def _command_of(pid: int) -> str:
 
 
 def _check_whole(out: Path, killed: Counter[str], starts: int) -> None:
-    from vip.corpus.shards import read_clips, read_shards, verify
+    from vip.corpus.output.shards import read_clips, read_shards, verify
 
     reports: list[str] = []
     shards = list(read_shards(str(out), reports.append))

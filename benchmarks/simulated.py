@@ -22,11 +22,11 @@ from typing import Any
 from vip.config import BatchSettings
 from vip.corpus.batch import batch
 from vip.corpus.choices import Choices
-from vip.corpus.clip import Clip, KeyframeRow, VideoRow
-from vip.corpus.crew import Came, Done, Event, fetchers_for
-from vip.corpus.hand import Facts, Job
-from vip.corpus.parts import pack
-from vip.corpus.ray_crews import RayCrews
+from vip.corpus.output.clip import Clip, KeyframeRow, VideoRow
+from vip.corpus.output.parts import pack
+from vip.corpus.work.crew import Came, Done, Event, fetchers_for
+from vip.corpus.work.hand import Facts, Job
+from vip.corpus.work.ray_crews import RayCrews
 from vip.records import Keyframe, Quality
 
 FETCH_S, EXTRACT_S = 3.0, 2.5  # of a video of YouTube-8M on average: a quick line, and CLIP on the CPU; see docs/scale.md
@@ -42,7 +42,7 @@ def lengths(key: str, pace: float) -> tuple[float, float]:
 
 
 class SleepingSeat:
-    """In the place of `vip.corpus.ray_crews.Seat`: as many downloads at once, and one video after the other."""
+    """In the place of `vip.corpus.work.ray_crews.Seat`: as many downloads at once, and one video after the other."""
 
     def __init__(self, choices: Choices, fetch: bool, cores: int, server: str | None) -> None:
         self._pace = choices.batch.sleep  # the benchmark's way to say how much quicker than real it goes

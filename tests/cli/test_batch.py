@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.cli.terminal import vip
 from tests.clips import clip
-from vip.corpus.shards import read_clips
+from vip.corpus.output.shards import read_clips
 
 QUICK = ("-o", "corpus", "-n", "3", "--embedder", "classic", "--workers", "1")
 

@@ -20,8 +20,8 @@ from tests.clips import clip, sound
 from vip.config import BatchSettings, ExtractSettings
 from vip.corpus.batch import batch
 from vip.corpus.choices import Choices
-from vip.corpus.clip import Clip
-from vip.corpus.shards import read_clips, read_shards, verify
+from vip.corpus.output.clip import Clip
+from vip.corpus.output.shards import read_clips, read_shards, verify
 from vip.corpus.status import Status, status
 from vip.errors import BackendError, InputError, UsageError
 from vip.protocols import Silent
@@ -307,3 +307,26 @@ def test_the_status_adds_up(tmp_path: Path) -> None:
     assert told.bad_rows == 1
     assert told.video_s == pytest.approx(8, abs=0.7)
     assert status(str(tmp_path / "corpus")) == told
+
+
+def test_parts_that_a_power_cut_took_or_tore_are_made_again(tmp_path: Path) -> None:
+    rows, out = videos(tmp_path, 4), tmp_path / "corpus"
+    names = listed(tmp_path, rows)
+    process = started(names, out)
+    while len(parts := list((out / "state" / "parts").glob("*.tar"))) < 3 and process.poll() is None:
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    if parts:
+        parts[0].write_bytes(parts[0].read_bytes()[:700])
+        parts[1].unlink(missing_ok=True)
+    told = batch([names], str(out), choices())
+    assert (told.done, told.not_in_shards) == (4, 0)
+    assert Counter(video.video.source for video in clips_in(out)) == Counter(rows)
+
+
+def test_the_data_card_lies_beside_the_shards(tmp_path: Path) -> None:
+    out = tmp_path / "corpus"
+    batch([listed(tmp_path, videos(tmp_path, 2))], str(out), choices())
+    assert "2 videos" in (out / "README.md").read_text()
+    assert "<svg" in (out / "card.html").read_text()

@@ -187,8 +187,8 @@ def _run(context: typer.Context, lists: list[str], out: str, retry: str | None, 
     from vip.config import BatchSettings, CaptionSettings, ExtractSettings, resolve
     from vip.corpus.batch import batch
     from vip.corpus.choices import Choices
-    from vip.corpus.rows import shown
-    from vip.corpus.storage import join
+    from vip.corpus.listing.rows import shown
+    from vip.corpus.output.storage import join
 
     extraction = resolve(ExtractSettings, options.given(context, ExtractSettings))
     captioning = resolve(CaptionSettings, options.given(context, CaptionSettings))

@@ -16,12 +16,13 @@ from pathlib import Path
 
 from vip.config import BatchSettings
 from vip.corpus.beginning import begin
+from vip.corpus.card.write import write_card
 from vip.corpus.choices import Choices
-from vip.corpus.crew import Hands, crew_here
 from vip.corpus.driver import Driver
 from vip.corpus.home import existing_home, home_of, leaving_none, locked
 from vip.corpus.state import State
 from vip.corpus.status import Status
+from vip.corpus.work.crew import Hands, crew_here
 from vip.protocols import Observer, Silent
 
 
@@ -37,7 +38,7 @@ def batch(
     """Turn lists of videos into a data set; started again, it goes on where it was.
 
     Args:
-        lists: see `vip.corpus.reading`; none to go on with what the batch has.
+        lists: see `vip.corpus.listing.reading`; none to go on with what the batch has.
         out: a folder, or an address such as `s3://bucket/corpus`.
         retry: try again what failed: "all", or one type of failure.
         hands: who does the work; by default as the settings say.
@@ -62,7 +63,11 @@ def batch(
         make = hands or hands_for
         driver = Driver(state, out, choices, observer, lambda fetch: make(choices, home, fetch))
         stack.callback(driver.close)
-        return driver.run()
+        told = driver.run()
+        if driver.changed:
+            observer.note("Writing the data card.")
+            write_card(out, told, choices)
+        return told
 
 
 def _check_fetching(state: State, settings: BatchSettings, observer: Observer) -> None:
@@ -81,7 +86,7 @@ def _check_fetching(state: State, settings: BatchSettings, observer: Observer) -
 def hands_for(choices: Choices, home: Path, fetch: bool) -> Hands:
     """Who does the work, as the settings say."""
     if choices.batch.runner == "ray":
-        from vip.corpus.ray_crews import RayCrews
+        from vip.corpus.work.ray_crews import RayCrews
 
         return RayCrews(choices, home, fetch=fetch)
     return crew_here(choices, home, fetch=fetch)

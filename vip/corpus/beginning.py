@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from vip.corpus.choices import Choices
-from vip.corpus.choosing import Tally, load_weights, lot
 from vip.corpus.items import BadRow
-from vip.corpus.reading import read_items
-from vip.corpus.rows import shown
-from vip.corpus.shards import read_shards
+from vip.corpus.listing.choosing import Tally, load_weights, lot
+from vip.corpus.listing.reading import read_items
+from vip.corpus.listing.rows import shown
+from vip.corpus.listing.vocabulary import load_vocabulary
+from vip.corpus.output.shards import read_shards
+from vip.corpus.output.storage import join, write_whole
 from vip.corpus.state import Drawn, State
-from vip.corpus.storage import join, write_whole
-from vip.corpus.vocabulary import load_vocabulary
 from vip.errors import UsageError
 from vip.protocols import Observer
 

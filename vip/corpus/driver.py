@@ -5,30 +5,27 @@ In: a state in which items wait. Out: the same with nothing left that waits, and
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vip import store
-from vip.corpus.captions import Captions, Paid, Wanted
 from vip.corpus.choices import Choices
-from vip.corpus.crew import Came, Done, Event, Failed, Hands
 from vip.corpus.failures import FailuresFile
-from vip.corpus.hand import Job, part_path
 from vip.corpus.home import PARTS
-from vip.corpus.packer import Packer
 from vip.corpus.queue import Queue
 from vip.corpus.retries import Retries
 from vip.corpus.state import Entry, State
 from vip.corpus.status import Status, status_of
+from vip.corpus.work.captions import Captions, Paid, Wanted
+from vip.corpus.work.crew import Came, Done, Event, Failed, Hands
+from vip.corpus.work.hand import Job, part_path
+from vip.corpus.work.packer import Packer
 from vip.protocols import Observer
 
 if TYPE_CHECKING:
-    from vip.corpus.vocabulary import Vocabulary
+    from vip.corpus.listing.vocabulary import Vocabulary
 
 TICK_S = 0.1  # between looks at what else has happened
 COMMIT_S = 0.5  # a killed driver forgets so much at most, and does it again
@@ -60,7 +57,6 @@ class Driver:
     _fetching: set[int] = field(init=False, default_factory=set)
     """Items whose download takes a slot of their host."""
     _describing: dict[int, Entry] = field(init=False, default_factory=dict)
-    _new_parts: list[Path] = field(init=False, default_factory=list)
     _committed: float = field(init=False, default=0.0)
     _done: int = field(init=False, default=0)
     _failed: int = field(init=False, default=0)
@@ -74,7 +70,7 @@ class Driver:
         self._packer = Packer(self.state, self.out, settings.shards, settings.shard_size)
         self._failures = FailuresFile(self.state, self.out)
         if settings.caption and settings.vocabulary:
-            from vip.corpus.vocabulary import load_vocabulary
+            from vip.corpus.listing.vocabulary import load_vocabulary
 
             self._topics = load_vocabulary(settings.vocabulary)
 
@@ -92,17 +88,32 @@ class Driver:
                 self._hands = self.start(self.state.has_hosts())
             with self.observer.track("Videos", waiting, self._told) as self._advance:
                 self._take_up()
-                while self._goes_on():
-                    self._step()
-            self._settle()
-            while self._packer.step(TICK_S, last=True):
-                pass
+                self._work()
+                while self._packer.lost:
+                    self._do_again()
+                    self._work()
         finally:
-            self._settle()
+            self.state.commit()
             self._failures.write()
         return status_of(self.state, self.out, None)
 
+    def _work(self) -> None:
+        while self._goes_on():
+            self._step()
+        self.state.commit()
+        while self._packer.step(TICK_S, last=True):
+            pass
+
+    def _do_again(self) -> None:
+        """Hand out again what a power cut took."""
+        for entry in self._packer.lost:
+            self._queue.back(entry)
+        self._packer.lost.clear()
+        self._hands = self._hands or self.start(self.state.has_hosts())
+
     def _step(self) -> None:
+        if self._packer.lost:
+            self._do_again()
         self._hand_out()
         for event in self._wait():
             self._happened(event)
@@ -121,17 +132,9 @@ class Driver:
 
     def _keep(self) -> None:
         if time.monotonic() > self._committed + COMMIT_S:
-            self._settle()
+            self.state.commit()
             self._committed = time.monotonic()
             self._failures.keep()
-
-    def _settle(self) -> None:
-        """Put onto the disk what happened: parts, and then the state that says they are there."""
-        for part in self._new_parts:
-            with suppress(FileNotFoundError), part.open("rb") as file:  # gone where it is in a shard already
-                os.fsync(file.fileno())
-        self._new_parts.clear()
-        self.state.commit()
 
     def _told(self) -> str:
         """What stands behind the progress bar."""
@@ -139,6 +142,11 @@ class Driver:
         spent = f"${self._captions.paid.usd:.2f}" if self._captions and self._captions.paid.usd else ""
         waits = "waiting for another try" if not (self._at_work or self._describing) and self._done + self._failed else ""
         return ", ".join(filter(None, (failed, spent, waits)))
+
+    @property
+    def changed(self) -> bool:
+        """Whether this run did anything."""
+        return bool(self._done or self._failed)
 
     def close(self) -> None:
         """End everything at once; what is not written down is done again."""
@@ -190,7 +198,6 @@ class Driver:
 
     def _extracted(self, entry: Entry, event: Done) -> None:
         facts, part = event.facts, part_path(self.state.home, entry.item.key)
-        self._new_parts.append(part)
         if isinstance(event.part, bytes):
             with store.replacing(part) as file:
                 file.write(event.part)

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from vip.corpus.output.storage import join, remove, writing
 from vip.corpus.state import State
-from vip.corpus.storage import join, remove, writing
 from vip.errors import InputError, ReplyError
 from vip.records import Failure
 from vip.store import FAILURES

@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from vip import store
-from vip.corpus.rows import shown
-from vip.corpus.storage import local_path
+from vip.corpus.listing.rows import shown
+from vip.corpus.output.storage import local_path
 from vip.errors import InputError, UsageError
 
 FOLDER = "state"

@@ -296,6 +296,15 @@ class State:
     def in_shard(self, number: int) -> list[Entry]:
         return [_entry(row) for row in self._all(f"SELECT {COLUMNS} FROM items WHERE shard = ? AND state IN (4, 5) ORDER BY id", (number,))]
 
+    def undo(self, id: int) -> None:  # noqa: A002
+        """Its part is gone: it waits again."""
+        self._write(f"UPDATE items SET state = {WAITING}, shard = NULL, ended = NULL WHERE id = ?", (id,))
+
+    def drop_shard(self, number: int) -> None:
+        """A shard that was begun, and of which nothing is left."""
+        self._write("DELETE FROM shards WHERE number = ? AND written IS NULL", (number,))
+        self.commit()
+
     def wrote(self, number: int, *, size_bytes: int, rows: int) -> None:
         """The shard is in place: its items are done for good."""
         self._write("UPDATE shards SET written = ?, bytes = ?, rows = ? WHERE number = ?", (time.time(), size_bytes, rows, number))

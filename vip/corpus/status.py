@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from vip.corpus.home import existing_home, worker
-from vip.corpus.rows import shown
+from vip.corpus.listing.rows import shown
 from vip.corpus.state import EXTRACTED, FAILED, LATER, READY, SHARDED, UNCHOSEN, WAITING, State
 from vip.records import Record
 

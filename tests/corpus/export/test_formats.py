@@ -15,9 +15,9 @@ from hypothesis import given
 
 from tests.clips import clip as film
 from tests.corpus.making import clip, clips
-from vip.corpus.clip import Clip
 from vip.corpus.export import coco, hf, jsonl, vtt
-from vip.corpus.table import COLUMNS
+from vip.corpus.output.clip import Clip
+from vip.corpus.output.table import COLUMNS
 from vip.errors import InputError
 from vip.records import Detection
 

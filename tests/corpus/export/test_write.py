@@ -14,7 +14,7 @@ from tests.report.runs import make_pictures, make_run
 from vip import store
 from vip.corpus.export import in_shards
 from vip.corpus.export.write import MARK, TARGETS, export
-from vip.corpus.shards import FOLDER, read_clips, read_shards, write_shard
+from vip.corpus.output.shards import FOLDER, read_clips, read_shards, write_shard
 from vip.errors import InputError, StoreError, UsageError
 from vip.protocols import Silent
 from vip.store import Run

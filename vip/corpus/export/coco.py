@@ -13,8 +13,8 @@ from shutil import copyfileobj
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from vip.corpus import storage
-from vip.corpus.clip import Clip, KeyframeRow
+from vip.corpus.output import storage
+from vip.corpus.output.clip import Clip, KeyframeRow
 from vip.records import Detection
 
 OLD = ""

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from vip.config import LANGUAGES
-from vip.corpus import storage
-from vip.corpus.clip import Clip
 from vip.corpus.export.in_shards import in_shards
-from vip.corpus.plain import without_secrets
-from vip.corpus.shards import write_file
-from vip.corpus.table import COLUMNS
+from vip.corpus.output import storage
+from vip.corpus.output.clip import Clip
+from vip.corpus.output.plain import without_secrets
+from vip.corpus.output.shards import write_file
+from vip.corpus.output.table import COLUMNS
 
 OLD = r"data/train-\d{5,}\.parquet"
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"), (10_000_000, "1M<n<10M"))

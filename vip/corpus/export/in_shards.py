@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from vip.corpus.clip import Clip
+from vip.corpus.output.clip import Clip
 
 SHARD_BYTES = 500 * 2**20  # of pictures: large enough for few files, small enough to be fetched again
 

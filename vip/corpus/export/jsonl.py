@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 
-from vip.corpus import storage
-from vip.corpus.clip import Clip
-from vip.corpus.table import rows_of
+from vip.corpus.output import storage
+from vip.corpus.output.clip import Clip
+from vip.corpus.output.table import rows_of
 
 OLD = ""
 

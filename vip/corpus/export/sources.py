@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from vip.corpus import storage
-from vip.corpus.clip import Clip, clip_of, renamed
-from vip.corpus.plain import without_secrets
-from vip.corpus.shards import FOLDER, NAME, clips_in, read_shards
+from vip.corpus.output import storage
+from vip.corpus.output.clip import Clip, clip_of, renamed
+from vip.corpus.output.plain import without_secrets
+from vip.corpus.output.shards import FOLDER, NAME, clips_in, read_shards
 from vip.describing import runs_in
 from vip.errors import InputError
 from vip.store import Run, load_run

@@ -6,8 +6,8 @@ import html
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from vip.corpus import storage
-from vip.corpus.clip import Clip, KeyframeRow
+from vip.corpus.output import storage
+from vip.corpus.output.clip import Clip, KeyframeRow
 from vip.errors import InputError
 
 OLD = ""

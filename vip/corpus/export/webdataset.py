@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from vip.corpus.clip import Clip
 from vip.corpus.export.in_shards import in_shards
-from vip.corpus.shards import write_shard
+from vip.corpus.output.clip import Clip
+from vip.corpus.output.shards import write_shard
 
 OLD = r"shards/\d{5,}\.(parquet|tar|json)"
 

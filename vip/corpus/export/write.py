@@ -17,11 +17,11 @@ from typing import Literal, Protocol
 from pydantic import ValidationError
 
 from vip import store
-from vip.corpus import storage
-from vip.corpus.clip import Clip
 from vip.corpus.export.sources import Source, clips_of_all, default_name, pieces, sources_of
-from vip.corpus.plain import without_secrets
-from vip.corpus.shards import FOLDER
+from vip.corpus.output import storage
+from vip.corpus.output.clip import Clip
+from vip.corpus.output.plain import without_secrets
+from vip.corpus.output.shards import FOLDER
 from vip.errors import InputError, UsageError, did_you_mean
 from vip.protocols import Observer, Silent
 from vip.records import Record

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from vip.corpus.addresses import is_public_ip
 from vip.corpus.items import ItemError
+from vip.corpus.listing.addresses import is_public_ip
 
 ASKED_OF_PROXY = re.compile(rb"(?:CONNECT |[A-Z]+ https?://(?:[^/@ ]*@)?)(\[[^\] ]+\]|[^:/? ]+)")
 PORTS = {"http": 80, "https": 443}

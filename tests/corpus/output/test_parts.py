@@ -1,0 +1,110 @@
+"""Parts: what is packed comes back, is described in between, and is never half there."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from tests.corpus.making import clip, clip_from_run, clips
+from tests.report.runs import make_pictures
+from vip.corpus.output.clip import Clip, clip_of
+from vip.corpus.output.parts import add, pack, read_part, unpack, with_descriptions
+from vip.describing import caption
+from vip.errors import StoreError
+from vip.store import load_run
+
+
+@given(clips())
+def test_what_is_packed_comes_back(tmp_path_factory: pytest.TempPathFactory, given: Clip) -> None:
+    path = tmp_path_factory.mktemp("parts") / "a.tar"
+    pack(path, given)
+    assert read_part(path) == given
+
+
+def test_the_same_clip_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in "ab":
+        pack(tmp_path / name, clip_from_run(tmp_path))
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_any_program_for_archives_opens_a_part(tmp_path: Path) -> None:
+    pack(tmp_path / "a.tar", clip(count=2))
+    with tarfile.open(tmp_path / "a.tar") as archive:
+        assert archive.getnames() == [
+            *("video.json", "keyframes.jsonl", "descriptions.jsonl", "failures.jsonl", "vectors.npy"),
+            *("keyframes/0001.jpg", "keyframes/0002.jpg"),
+        ]
+
+
+def test_a_part_that_was_cut_off_is_never_taken_for_whole(tmp_path: Path) -> None:
+    whole = clip(count=2)
+    pack(tmp_path / "a.tar", whole)
+    data = (tmp_path / "a.tar").read_bytes()
+    with tarfile.open(tmp_path / "a.tar") as archive:
+        last = archive.getmembers()[-1]
+    end = last.offset_data + last.size  # behind it there are only zeros
+    for length in {*range(0, end, 97), *range(512, end, 512), end - 1}:
+        (tmp_path / "torn.tar").write_bytes(data[:length])
+        with pytest.raises(StoreError, match=r"torn\.tar"):
+            read_part(tmp_path / "torn.tar")
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", os.urandom(20_000)])
+def test_a_file_that_is_no_part_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.tar").write_bytes(content)
+    with pytest.raises(StoreError, match=r"x\.tar"):
+        read_part(tmp_path / "x.tar")
+
+
+def test_an_archive_of_something_else_is_no_part(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "x.tar", "w") as archive:
+        add(archive, "../../escape", b"x")
+        archive.addfile(tarfile.TarInfo("folder/"))
+    with pytest.raises(StoreError, match=r"x\.tar: damaged \('video\.json'\)"):
+        read_part(tmp_path / "x.tar")
+    with pytest.raises(StoreError, match="cannot be read"):
+        read_part(tmp_path / "none.tar")
+
+
+def test_an_unpacked_part_is_described_and_packed_again(tmp_path: Path) -> None:
+    before = clip_from_run(tmp_path, described=False)
+    pack(tmp_path / "a.tar", before)
+    run = unpack(tmp_path / "a.tar", tmp_path / "work")
+    assert run.manifest
+    assert load_run(tmp_path / "work").manifest == run.manifest
+    caption(run, engine="fake")
+    with_descriptions(tmp_path / "a.tar", run)
+    after = read_part(tmp_path / "a.tar")
+    assert [frame.description and frame.description.engine for frame in after.frames] == ["fake"] * 3
+    assert after.video.captioning
+    assert after.video.captioning["engine"] == after.frames[0].description.engine  # type: ignore[union-attr]
+    assert [(frame.keyframe, frame.picture) for frame in after.frames] == [(frame.keyframe, frame.picture) for frame in before.frames]
+
+
+def test_why_a_keyframe_has_no_description_gets_into_the_part(tmp_path: Path) -> None:
+    pack(tmp_path / "a.tar", clip_from_run(tmp_path, failed=1))
+    run = unpack(tmp_path / "a.tar", tmp_path / "work")
+    assert [failure.item for failure in run.failures] == ["abc:0003"]
+    assert [row.keyframe_id for row in run.descriptions] == ["abc:0001", "abc:0002"]
+    with_descriptions(tmp_path / "a.tar", run)
+    assert read_part(tmp_path / "a.tar") == clip_from_run(tmp_path, failed=1)
+
+
+def test_pictures_that_come_from_no_video_are_unpacked_without_a_manifest(tmp_path: Path) -> None:
+    found = clip_of(make_pictures(tmp_path / "photos"))
+    pack(tmp_path / "a.tar", found)
+    run = unpack(tmp_path / "a.tar", tmp_path / "work")
+    assert run.manifest is None
+    assert clip_of(load_run(tmp_path / "work")).frames[0].picture == found.frames[0].picture
+
+
+def test_a_part_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> None:
+    pack(tmp_path / "a.tar", clip())
+    (tmp_path / "a.tar.vip-part").symlink_to("/dev/full")
+    with pytest.raises(StoreError, match="No space left"):
+        pack(tmp_path / "a.tar", clip("other"))
+    assert read_part(tmp_path / "a.tar") == clip()

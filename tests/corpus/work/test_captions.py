@@ -1,0 +1,135 @@
+"""Captions of a batch: asked for by one process for all videos, within one ceiling, never twice, and none for another picture."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api_server import ApiServer
+from tests.captioning.keyframes import marker
+from tests.corpus.test_batch import Bars, clips_in, failures, listed, videos
+from vip.config import BatchSettings, CaptionSettings, ExtractSettings
+from vip.corpus.batch import batch
+from vip.corpus.choices import Choices
+from vip.corpus.output.parts import unpack
+from vip.corpus.status import status
+from vip.errors import BudgetError, EngineError
+
+PRICES = '[[price]]\nmodels = ["tiny-vlm"]\nusd_in = 1.0\nusd_out = 10.0\naddress = "127.0.0.1"\nas_of = 2026-01-01\n'
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    with ApiServer(marks=True) as server:
+        yield server
+
+
+def choices(server: ApiServer, tmp_path: Path, *, batch_settings: Any = None, **more: Any) -> Choices:
+    (tmp_path / "prices.toml").write_text(PRICES)
+    asked = {"engine": "openai:tiny-vlm", "base_url": server.base_url, "cache": tmp_path / "answers.sqlite"}
+    return Choices(
+        BatchSettings(workers=2, caption=True, **(batch_settings or {})),
+        ExtractSettings(keyframes=3, embedder="classic"),
+        CaptionSettings(**{**asked, "prices": tmp_path / "prices.toml", **more}),
+    )
+
+
+def test_each_keyframe_has_the_caption_of_its_own_picture(server: ApiServer, tmp_path: Path) -> None:
+    told = batch([listed(tmp_path, videos(tmp_path, 6))], str(tmp_path / "corpus"), choices(server, tmp_path), observer=(bars := Bars()))
+    assert (told.done, told.undescribed, server.stats().chats) == (6, 0, 18)
+    assert told.tokens == 18 * (11 + 7)
+    assert told.usd == pytest.approx(18 * (11 * 1e-6 + 7 * 1e-5))
+    assert [note for note in bars.notes if "18 requests" in note]
+    for clip in clips_in(tmp_path / "corpus"):
+        run = unpack(packed(tmp_path, clip), tmp_path / "again" / clip.video.key)
+        for item, frame in zip(run.keyframes, clip.frames, strict=True):
+            assert frame.description is not None
+            assert marker(item) in frame.description.dense_caption
+
+
+def packed(folder: Path, clip: Any) -> Path:
+    from vip.corpus.output.parts import pack
+
+    path = folder / f"{clip.video.key}.tar"
+    pack(path, clip)
+    return path
+
+
+def test_the_topic_of_each_video_goes_into_its_questions(server: ApiServer, tmp_path: Path) -> None:
+    one, two = videos(tmp_path, 2)
+    table = tmp_path / "list.csv"
+    table.write_text(f"path,topic\n{one},a horse race\n{two},cooking pasta\n")
+    batch([str(table)], str(tmp_path / "corpus"), choices(server, tmp_path))
+    questions = [asked.text for asked in server.chats if asked.body["messages"][0]["content"].__class__ is str]
+    assert sum("a horse race" in text for text in questions) == sum("cooking pasta" in text for text in questions) == 1
+
+
+def test_one_keyframe_that_is_refused_costs_itself_only_and_is_named(tmp_path: Path) -> None:
+    with ApiServer(mix={"content_filter": 0.3}, seed=5) as server:
+        told = batch([listed(tmp_path, videos(tmp_path, 6))], str(tmp_path / "corpus"), choices(server, tmp_path))
+    assert told.done + told.failed == 6
+    assert told.undescribed > 0
+    named = {row["item"] for row in failures(tmp_path / "corpus") if row["kind"] == "content_filter"}
+    rows = [frame for clip in clips_in(tmp_path / "corpus") for frame in clip.frames]
+    assert {frame.keyframe.id for frame in rows if frame.description is None} == named
+    assert all(frame.failure for frame in rows if frame.description is None)
+
+
+def test_the_ceiling_holds_over_all_runs_of_the_batch_and_nothing_is_lost(server: ApiServer, tmp_path: Path) -> None:
+    server.set(usage=(2000, 300))  # half a cent each
+    names, out = listed(tmp_path, videos(tmp_path, 6)), str(tmp_path / "corpus")
+    for _ in range(3):
+        with pytest.raises(BudgetError, match="max-usd"):
+            batch([names], out, choices(server, tmp_path, max_usd=0.05, concurrency=1))
+    assert status(out).usd <= 0.05
+    assert status(out).waiting > 0
+    told = batch([names], out, choices(server, tmp_path, max_usd=5.0))
+    assert (told.done, told.waiting, told.undescribed) == (6, 0, 0)
+    assert server.stats().chats == 18
+
+
+def test_a_server_that_is_gone_ends_the_batch_and_the_extracted_videos_wait(tmp_path: Path) -> None:
+    with ApiServer() as server:
+        settings = choices(server, tmp_path)
+    names, out = listed(tmp_path, videos(tmp_path, 2)), str(tmp_path / "corpus")
+    with pytest.raises(EngineError, match="cannot be reached"):
+        batch([names], out, settings)
+    assert (status(out).waiting, status(out).done) == (2, 0)
+
+
+COMMAND = """
+import sys
+from pathlib import Path
+from vip.config import BatchSettings, CaptionSettings, ExtractSettings
+from vip.corpus.batch import batch
+from vip.corpus.choices import Choices
+names, out, base_url, cache = sys.argv[1:]
+asked = CaptionSettings(engine="openai:tiny-vlm", base_url=base_url, cache=Path(cache), concurrency=2)
+batch([names], out, Choices(BatchSettings(workers=2, caption=True), ExtractSettings(keyframes=3, embedder="classic"), asked))
+"""
+
+
+def test_killed_while_it_asks_no_more_is_asked_again_than_was_in_flight(tmp_path: Path) -> None:
+    names, out, cache = listed(tmp_path, videos(tmp_path, 10)), tmp_path / "corpus", tmp_path / "answers.sqlite"
+    kills = 0
+    with ApiServer(delay_s=0.15, marks=True) as server:
+        command = [sys.executable, "-c", COMMAND, names, str(out), server.base_url, str(cache)]
+        for wanted in (4, 11, 19):
+            process = subprocess.Popen(command)
+            while server.stats().chats < wanted and process.poll() is None:
+                time.sleep(0.01)
+            kills += process.poll() is None
+            process.kill()
+            process.wait()
+        assert subprocess.run(command, check=False).returncode == 0
+        assert kills >= 2
+        assert 30 <= server.stats().chats <= 30 + 2 * kills
+    frames = [frame for clip in clips_in(out) for frame in clip.frames]
+    assert len(frames) == 30
+    assert all(frame.description for frame in frames)

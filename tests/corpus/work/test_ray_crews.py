@@ -1,0 +1,101 @@
+"""The same batch on Ray: whole, each video once, and workers that vanish cost time only."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.corpus.test_batch import choices, clips_in, family, left_over, listed, videos
+from tests.models import clip_models
+from vip.config import BatchSettings, ExtractSettings
+from vip.corpus.batch import batch
+from vip.corpus.choices import Choices
+from vip.corpus.status import status
+from vip.corpus.work.ray_crews import RayCrews
+from vip.errors import BackendError
+
+pytest.importorskip("ray")
+
+COMMAND = """
+import sys
+from tests.corpus.test_batch import choices
+from vip.corpus.batch import batch
+batch([sys.argv[1]], sys.argv[2], choices(runner="ray", shard_size=60_000))
+"""
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def started(names: str, out: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", COMMAND, names, str(out)], cwd=Path(__file__).parents[3])
+
+
+def test_workers_of_ray_are_killed_and_so_is_the_driver_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+    rows, out = videos(tmp_path, 16), tmp_path / "corpus"
+    names = listed(tmp_path, rows)
+    kills = Counter[str]()
+    process = started(names, out)
+    while process.poll() is None and kills["worker"] < 3:
+        time.sleep(0.3)
+        workers = [pid for pid in family(process.pid) if command_of(pid).startswith("ray::Seat")]
+        if workers:
+            os.kill(workers[0], signal.SIGKILL)
+            kills["worker"] += 1
+            time.sleep(2.0)
+    if process.poll() is None:
+        process.kill()
+        kills["driver"] += 1
+    process.wait()
+    assert kills["worker"] > 0
+    assert started(names, out).wait() == 0
+    told = status(str(out))
+    assert (told.done, told.failed, told.waiting) == (16, 0, 0)
+    assert Counter(video.video.source for video in clips_in(out)) == Counter(rows)
+    assert left_over(out) == []
+
+
+def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    names = listed(tmp_path, videos(tmp_path, 1))
+    with pytest.raises(BackendError, match=r"The Ray cluster at 127\.0\.0\.1:1 cannot be used"):
+        batch([names], str(tmp_path / "corpus"), choices(runner="ray", ray_address="127.0.0.1:1"))
+
+
+def test_with_gpus_the_model_runs_on_them_alone_and_the_keyframes_are_the_same(tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray")
+    names, model = listed(tmp_path, videos(tmp_path, 3)), clip_models.folder(tmp_path / "model", "clip")
+    extraction = ExtractSettings(keyframes=3, embedder=f"clip:{model}")
+    batch([names], str(tmp_path / "here"), Choices(BatchSettings(workers=1), extraction))
+    ray.init(num_gpus=1, num_cpus=3, include_dashboard=False, log_to_driver=False, address="local")  # what Ray believes of this machine
+    made: list[str | None] = []
+
+    class Noted(RayCrews):
+        def _actor(self) -> Any:
+            actor = super()._actor()
+            made.append(actor.server)
+            return actor
+
+    try:
+        settings = Choices(BatchSettings(runner="ray", workers=2), extraction)
+        batch([names], str(tmp_path / "there"), settings, hands=lambda given, home, fetch: Noted(given, home, fetch=fetch))
+    finally:
+        ray.shutdown()
+    assert made[0] is not None
+    assert made[0] == made[1]
+    assert chosen(tmp_path / "here") == chosen(tmp_path / "there")
+
+
+def chosen(out: Path) -> dict[str, list[int | None]]:
+    return {clip.video.key: [frame.keyframe.pts for frame in clip.frames] for clip in clips_in(out)}

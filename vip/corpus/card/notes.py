@@ -1,0 +1,134 @@
+"""How a data set was made, what limits it has, and how to load it: the part of a data card that is no figure.
+
+In: a `Card`. Out: tables, sentences, and code that runs. Texts of hosts and lists among them are as they came.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+
+from vip.config import Settings
+from vip.corpus.card.words import MOST_ROWS, Card, Table, share
+from vip.corpus.output.shards import FOLDER
+from vip.corpus.output.storage import join
+from vip.corpus.output.table import COLUMNS
+
+TITLES = {"batch": "Settings of the batch", "settings": "Settings", "captions": "Settings of the captions", "backends": "What auto became"}
+SECRET = {"key_file", "base_url"}
+MOST_NOTES = 8
+
+
+def columns() -> Table:
+    rows = tuple((name, kind, text) for name, (kind, text) in COLUMNS.items())
+    return Table("Columns", ("Column", "Type", "Meaning"), rows, "One row a keyframe; those of a video stand together, in order.")
+
+
+def about(card: Card) -> str:
+    """What it is, in two sentences."""
+    by = ", ".join(name for name, _ in card.counts.keyframes.engines.most(5))
+    words = "dense captions and structured descriptions (Focus, Action, Mood, Objects, Setting)"
+    described = f", with {words} by {by}" if card.is_described else ""
+    return f"Keyframes of {card.counts.videos.videos:,} videos{described}. Made by vip batch, as described in the VIP paper."
+
+
+def asked(card: Card) -> list[str]:
+    """The settings that are not the defaults, as options."""
+    if card.choices is None:
+        return []
+    choices = card.choices
+    given: list[Settings] = [choices.batch, choices.extraction, *([choices.captioning] if choices.batch.caption else [])]
+    values = {name: value for one in given for name, value in one.model_dump(mode="json", exclude_defaults=True, exclude=SECRET).items()}
+    return [f"--{name.replace('_', '-')}" + ("" if value is True else f" {_told(value)}") for name, value in values.items()]
+
+
+def made(card: Card) -> Iterator[Table]:
+    """Settings, backends, versions and devices as the videos say; several where they differ."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    if card.choices:
+        groups["batch"] = [(name, _told(value)) for name, value in card.choices.batch.model_dump(mode="json").items()]
+    for key, names in sorted(card.counts.videos.made.items()):
+        group, _, name = key.partition(".")
+        most = names.most(5)
+        whole = len(most) == 1 and not names.others
+        groups.setdefault(group, []).append((name, ", ".join(value if whole else f"{value} ({count:,} videos)" for value, count in most)))
+    groups.setdefault("versions", []).extend(groups.pop("device", []))
+    groups["prompts"] = [(name, f"{count:,} requests") for name, count in card.counts.keyframes.prompts.most(MOST_ROWS)]
+    for group, rows in groups.items():
+        if rows:
+            yield Table(TITLES.get(group, group.capitalize()), ("", ""), tuple(rows))
+
+
+def _told(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# ---------------------------------------------------------------- what it is not
+
+
+def limits(card: Card) -> list[str]:
+    """What somebody who builds on it should know."""
+    return [*_missing(card), *_captions(card), *_rights(card)]
+
+
+def _missing(card: Card) -> Iterator[str]:
+    told, counts = card.status, card.counts
+    if not told.is_finished:
+        yield f"The batch has not ended: {told.waiting:,} videos wait. This card tells of what was there when it was written."
+    if told.failed:
+        yield f"{told.failed:,} of {told.chosen:,} chosen videos failed ({share(told.failed, told.chosen)}), and are missing here."
+    if told.not_chosen:
+        yield f"{told.not_chosen:,} videos of the list were not chosen: what is left is no even sample of the list."
+    if told.undescribed:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.keyframes.failures.most(5))
+        yield f"{told.undescribed:,} keyframes could not be described{f' ({kinds})' if kinds else ''}; the column caption_failure says why."
+    if counts.broken:
+        yield f"{counts.broken:,} shards are not whole, and not counted here. The first: {counts.problems[0]}"
+    for note, count in counts.videos.notes.most(MOST_NOTES):
+        yield f"Of {count:,} videos it was told: {note}"
+
+
+def _captions(card: Card) -> Iterator[str]:
+    words = card.counts.keyframes
+    if not words.described:
+        yield "Nothing is described. Run vip batch with --caption into another folder for captions."
+        return
+    if words.engines.counts.get("offline"):
+        yield "The engine offline says in sentences what was measured and detected; it does not understand pictures."
+    yield "Captions were written by machines and not checked by people: they may tell what is not there, and miss what is."
+    if not words.verified:
+        yield "No caption was held against its picture (--verify)."
+        return
+    verdicts, claims = words.verdicts.counts, words.verdicts.total
+    found = ", ".join(f"{share(verdicts.get(name, 0), claims)} {name}" for name in ("supported", "unsupported", "unchecked"))
+    yield (
+        f"{share(words.verified, words.described)} of the captions were held against their pictures. Of {claims:,} claims: {found}. "
+        f"A second look corrected {words.corrected:,} captions."
+    )
+
+
+def _rights(card: Card) -> Iterator[str]:
+    if card.counts.videos.subtitled:
+        yield "Subtitles may be the automatic ones of the host."
+    yield "The rights in the pictures are those of the videos that the column source names; licences are what hosts say, and may be wrong."
+
+
+# ---------------------------------------------------------------- how to load it
+
+
+def loading(card: Card) -> list[tuple[str, str]]:
+    """Library and code for each."""
+    found = []
+    for kind, first in card.counts.files.items():
+        folder = join(card.out, FOLDER)
+        files, one = (json.dumps(join(folder, name)) for name in (f"*.{first.partition('.')[2]}", first))
+        load = f'load_dataset("{kind}", data_files={files}, split="train", streaming=True)'
+        found.append(("datasets", f"from datasets import load_dataset\n\ndata = {load}"))
+        if kind == "parquet":
+            names = json.dumps(["video_id", "time_s", "dense_caption" if card.is_described else "sharpness"])
+            found.append(("pandas, one shard without its pictures", f"import pandas\n\nrows = pandas.read_parquet({one}, columns={names})"))
+        else:
+            read = f'webdataset.WebDataset({one}, shardshuffle=False).decode("pil")'
+            found.append(("webdataset, one shard", f"import webdataset\n\ndata = {read}"))
+    return [*found, ("vip", f"vip export {shlex.quote(card.out)} --to hf -o hub/    # also parquet, webdataset, jsonl, coco, vtt")]

@@ -1,0 +1,49 @@
+"""The data card, written beside the shards: README.md, which a hub and people read, and card.html with plots.
+
+In: a data set, what its batch came to, and the settings. Out: the two files, whole or not at all. Nothing needs the shards' pictures.
+"""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from vip.corpus.beginning import DISTRIBUTION
+from vip.corpus.card.markdown import markdown
+from vip.corpus.card.page import page
+from vip.corpus.card.reading import count
+from vip.corpus.card.words import Card
+from vip.corpus.choices import Choices
+from vip.corpus.listing.choosing import Distribution
+from vip.corpus.output import storage
+from vip.corpus.output.plain import without_secrets
+from vip.corpus.status import Status
+from vip.errors import StoreError
+
+README = "README.md"
+PAGE = "card.html"
+
+
+def write_card(out: str, status: Status, choices: Choices | None = None) -> None:
+    """Write the card of a data set under any address.
+
+    Raises:
+        StoreError: the data set cannot be read, or the card not written; a shard that is damaged is told of in the card instead.
+        BackendError: a library is missing.
+    """
+    address = without_secrets(out)
+    path = storage.local_path(address)
+    name = (path.resolve().name if path else address.rstrip("/").rpartition("/")[2]) or "data set"
+    card = Card(name, address, status, count(out), _distribution(out), choices)
+    for file, content in ((README, markdown(card)), (PAGE, "".join(page(card)))):
+        storage.write_whole(storage.join(out, file), content.encode())
+
+
+def _distribution(out: str) -> Distribution | None:
+    """None where the batch has none, or it cannot be read."""
+    if DISTRIBUTION not in storage.sizes_in(out):
+        return None
+    try:
+        with storage.reading(storage.join(out, DISTRIBUTION)) as file:
+            return Distribution.model_validate_json(file.read())
+    except (StoreError, ValidationError):
+        return None

@@ -1,0 +1,1 @@
+"""What is written: parts, shards and their sidecars, on any address (`clip` is read first, then `shards`)."""

@@ -1,0 +1,242 @@
+"""The shards of a data set, under any address: written whole or not at all, and read back.
+
+    OUT/shards/00012.parquet (or .tar)   the keyframes of many videos
+    OUT/shards/00012.json                written after it: how long it is, its digest, and which videos are in it
+
+A shard counts when the second file is there and tells the length of the first. The same clips give the same bytes, so whoever is
+killed on the way writes the shard once more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sqlite3
+import tarfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from itertools import groupby
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from pydantic import ValidationError
+
+from vip import store
+from vip.corpus.output import storage
+from vip.corpus.output.clip import Clip, VideoRow
+from vip.corpus.output.counts import Keyframes
+from vip.corpus.output.parquet import ParquetShard, read_parquet
+from vip.corpus.output.parts import read_part
+from vip.corpus.output.plain import without_secrets
+from vip.corpus.output.table import clips_of, rows_of
+from vip.corpus.output.webdataset import TarShard, read_tar
+from vip.errors import StoreError
+from vip.records import Record
+
+Format = Literal["parquet", "webdataset"]
+FOLDER = "shards"
+SUFFIXES: dict[Format, str] = {"parquet": "parquet", "webdataset": "tar"}
+NAME = re.compile(r"(\d{5,})\.(parquet|tar|json)")
+AGAIN = "Run the same `vip batch` again to write it."
+
+
+class ShardInfo(Record):
+    """The sidecar of a shard."""
+
+    number: int
+    file: str
+    """Beside this one."""
+    format: Format
+    bytes: int
+    sha256: str
+    rows: int
+    """Keyframes."""
+    counts: Keyframes | None = None
+    """What its rows tell, for the data card, which then need not read them; None in shards of an older vip."""
+    videos: tuple[VideoRow, ...]
+    """In the order of their keyframes; of the subtitles only the languages."""
+
+
+class _Measured:
+    """A file that counts and digests what is written to it."""
+
+    closed = False
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._digest, self.size = file, hashlib.sha256(), 0
+
+    def write(self, data: Any) -> int:
+        with memoryview(data) as view:
+            self._digest.update(view)
+            if not self._file.closed:  # a writer that is given up still writes its end
+                self._file.write(view)
+            self.size += view.nbytes
+            return view.nbytes
+
+    def tell(self) -> int:
+        return self.size
+
+    def flush(self) -> None:
+        pass
+
+    @property
+    def sha256(self) -> str:
+        return self._digest.hexdigest()
+
+
+# ---------------------------------------------------------------- writing
+
+
+def write_shard(out: str, number: int, parts: Iterable[Path] | Iterable[Clip], format: Format) -> ShardInfo:  # noqa: A002
+    """Write one shard and, when it is in place, its sidecar; one clip and one row group are in memory.
+
+    Raises:
+        StoreError: it cannot be written, or a part is damaged; what lay there before still does, or nothing.
+        BackendError: a library is missing.
+    """
+    file = f"{number:05d}.{SUFFIXES[format]}"
+    info = write_file(storage.join(out, FOLDER, file), number, parts, format)
+    storage.write_whole(storage.join(out, FOLDER, f"{number:05d}.json"), info.model_dump_json(indent=1).encode() + b"\n")
+    _clear_up(out, file)
+    return info
+
+
+def write_file(address: str, number: int, parts: Iterable[Path] | Iterable[Clip], format: Format) -> ShardInfo:  # noqa: A002
+    """Only the file of the shard, with any name; errors as of `write_shard`."""
+    videos: list[VideoRow] = []
+    rows, counts = 0, Keyframes()
+    with storage.writing(address) as file:
+        measured = _Measured(file)
+        shard: Any = (ParquetShard if format == "parquet" else TarShard)(measured)  # type: ignore[arg-type]
+        for part in parts:
+            clip = part if isinstance(part, Clip) else read_part(part)
+            shard.add(clip)
+            rows += len(clip.frames)
+            for row in rows_of(clip):
+                counts.add(row, clip.video)
+            videos.append(clip.video.model_copy(update={"subtitles": dict.fromkeys(clip.video.subtitles, "")}))
+        shard.close()
+    name = address.rpartition("/")[2]
+    return ShardInfo(
+        number=number,
+        file=name,
+        format=format,
+        bytes=measured.size,
+        sha256=measured.sha256,
+        rows=rows,
+        counts=counts,
+        videos=tuple(videos),
+    )
+
+
+def _clear_up(out: str, file: str) -> None:
+    """Delete what writers of this shard that were killed left half written."""
+    if folder := storage.local_path(storage.join(out, FOLDER)):
+        for path in folder.glob(f"{file.partition('.')[0]}.*{store.PARTIAL_SUFFIX}"):
+            path.unlink(missing_ok=True)
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_shards(out: str, report: Callable[[str], None] = lambda text: None) -> Iterator[ShardInfo]:
+    """The sidecars of the whole shards, in order; `report` is told of each that is not whole.
+
+    Raises:
+        StoreError: the folder cannot be read.
+    """
+    folder = storage.join(out, FOLDER)
+    sizes = {name: size for name, size in storage.sizes_in(folder).items() if NAME.fullmatch(name)}
+    for number, names in groupby(sorted(sizes, key=lambda name: (int(name.partition(".")[0]), name)), lambda name: name.partition(".")[0]):
+        found = list(names)
+        if f"{number}.json" not in found:
+            report(f"{without_secrets(storage.join(folder, found[0]))} has no {number}.json, and is left out. {AGAIN}")
+            continue
+        try:
+            info = _sidecar(storage.join(folder, f"{number}.json"))
+        except StoreError as exc:
+            report(str(exc))
+            continue
+        if sizes.get(info.file) == info.bytes and info.file.partition(".")[0] == number:
+            yield info
+        else:
+            size = sizes.get(info.file)
+            has = "is missing" if size is None else f"has {size:,} bytes instead of {info.bytes:,}"
+            report(f"{without_secrets(storage.join(folder, info.file))} {has}, and is left out. {AGAIN}")
+
+
+def read_clips(out: str, report: Callable[[str], None] = lambda text: None) -> Iterator[Clip]:
+    """The clips of all whole shards; a row group is in memory.
+
+    Raises:
+        StoreError: a shard cannot be read, or is damaged.
+    """
+    for info in read_shards(out, report):
+        yield from clips_in(out, info)
+
+
+def clips_in(out: str, info: ShardInfo) -> Iterator[Clip]:
+    """The clips of one shard; errors as of `read_clips`."""
+    address = storage.join(out, FOLDER, info.file)
+    read = read_parquet if info.format == "parquet" else read_tar
+    with storage.reading(address) as file:
+        clips = clips_of(read(file))
+        while True:
+            try:
+                clip = next(clips, None)
+            except (ValueError, KeyError, TypeError, EOFError, tarfile.TarError) as exc:
+                raise _damaged(address, exc) from exc
+            if clip is None:
+                return
+            yield clip
+
+
+def verify(out: str) -> Iterator[str]:
+    """A sentence for everything that is wrong: shards that are not whole, other bytes than were written, a video twice.
+
+    It reads all of the shards, and keeps the keys on the disk.
+    """
+    problems: list[str] = []
+    with closing(sqlite3.connect("")) as seen:  # a file of its own that is deleted at the end
+        seen.execute("CREATE TABLE videos (key TEXT PRIMARY KEY, file TEXT) WITHOUT ROWID")
+        for info in read_shards(out, problems.append):
+            yield from problems
+            problems.clear()
+            for video in info.videos:
+                if not seen.execute("INSERT OR IGNORE INTO videos VALUES (?, ?)", (video.key, info.file)).rowcount:
+                    (first,) = seen.execute("SELECT file FROM videos WHERE key = ?", (video.key,)).fetchone()
+                    yield f"{video.key} is in {first} and once more in {info.file}. Delete one of them with its .json, and run again."
+            yield from _problems_of(out, info)
+        yield from problems
+
+
+def _problems_of(out: str, info: ShardInfo) -> Iterator[str]:
+    address = storage.join(out, FOLDER, info.file)
+    try:
+        with storage.reading(address) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+        keys, rows = [], 0
+        if digest == info.sha256:
+            for clip in clips_in(out, info):
+                keys.append(clip.video.key)
+                rows += len(clip.frames)
+    except StoreError as exc:
+        yield str(exc)
+        return
+    if digest != info.sha256:
+        yield f"{without_secrets(address)} has other bytes than were written. Delete it with its .json, and run again."
+    elif rows != info.rows or keys != [video.key for video in info.videos]:
+        yield f"{without_secrets(address)} holds {rows} keyframes of {len(keys)} videos, its .json says {info.rows} of {len(info.videos)}."
+
+
+def _sidecar(address: str) -> ShardInfo:
+    with storage.reading(address) as file:
+        text = file.read()
+    try:
+        return ShardInfo.model_validate_json(text)
+    except ValidationError as exc:
+        raise _damaged(address, exc.errors()[0]["msg"]) from exc
+
+
+def _damaged(address: str, why: object) -> StoreError:
+    return StoreError(f"{without_secrets(address)}: damaged ({' '.join(str(why).split())}). Delete it, and write the data set again.")

@@ -1,0 +1,154 @@
+"""The process that puts parts into shards, and these where they belong, while the work goes on."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vip.corpus.state import Entry, State
+from vip.corpus.work.hand import part_path
+from vip.corpus.work.process import Child, at_the_other_end
+from vip.errors import StoreError, VipError
+
+DEATHS = 3  # without a shard in between
+WAITING = 4  # times the size of a shard
+
+
+@dataclass(slots=True)
+class Packer:
+    """The driver's side: one shard at a time. The process starts with the first.
+
+    Args:
+        size_bytes: of a shard, about.
+    """
+
+    state: State
+    out: str
+    shards: str
+    size_bytes: int
+    lost: list[Entry] = field(default_factory=list)
+    """Items whose parts were no good: they wait again."""
+    _at_work: int | None = None
+    _child: Child | None = None
+    _deaths: int = 0
+    _loose_bytes: int = field(init=False)
+    _unwritten: deque[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._loose_bytes = self.state.loose()[1]
+        self._unwritten = deque(self.state.unwritten())  # begun by a run that was killed
+
+    @property
+    def is_full(self) -> bool:
+        """So much waits that no more should come."""
+        return self._loose_bytes > WAITING * self.size_bytes
+
+    def ready(self, size_bytes: int) -> None:
+        """Another part may go into a shard."""
+        self._loose_bytes += size_bytes
+
+    def step(self, timeout_s: float = 0.0, *, last: bool = False) -> bool:
+        """Take up a shard that is in place, and begin the next when there is enough for it, or with `last` anything.
+
+        Returns:
+            Whether one is at work.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        if self._at_work is not None and self._child is not None and self._child.pipe.poll(timeout_s):
+            self._wrote(self._child)
+        if self._at_work is None and (number := self._next(last)) is not None:
+            self._begin(number)
+        return self._at_work is not None
+
+    def _next(self, last: bool) -> int | None:
+        if self._unwritten:
+            return self._unwritten.popleft()
+        if last or self._loose_bytes >= self.size_bytes:
+            number = self.state.begin_shard(self.size_bytes)
+            self._loose_bytes = self.state.loose()[1]
+            return number
+        return None
+
+    def _begin(self, number: int) -> None:
+        if self._child is None:
+            self._child = Child("vip.corpus.work.packer")
+            self._child.send((self.out, self.shards))
+        self._at_work = number
+        self._child.send((number, self._parts(number)))
+
+    def _parts(self, number: int) -> list[Path]:
+        return [part_path(self.state.home, entry.item.key) for entry in self.state.in_shard(number)]
+
+    def _wrote(self, child: Child) -> None:
+        try:
+            message = child.pipe.recv()
+        except (EOFError, OSError):
+            self._died(child)
+            return
+        if isinstance(message, VipError):
+            raise message
+        self._deaths = 0
+        number, size_bytes, rows, torn = message
+        if torn:
+            self._without(number, torn)
+            return
+        self.state.wrote(number, size_bytes=size_bytes, rows=rows)
+        for part in self._parts(number):
+            part.unlink(missing_ok=True)
+        self._at_work = None
+
+    def _without(self, number: int, torn: list[str]) -> None:
+        """Parts that are gone or not whole, after a power cut: their videos are done again, and the shard is written without them."""
+        for entry in self.state.in_shard(number):
+            if entry.item.key in torn:
+                self.state.undo(entry.id)
+                self.lost.append(entry)
+        self.state.commit()
+        self._at_work = None
+        if self.state.in_shard(number):
+            self._unwritten.appendleft(number)
+        else:
+            self.state.drop_shard(number)
+
+    def _died(self, child: Child) -> None:
+        """Another writes the same shard, unless that happens again and again."""
+        code, number = child.kill(), self._at_work
+        self._child, self._at_work, self._deaths = None, None, self._deaths + 1
+        if self._deaths >= DEATHS:
+            raise RuntimeError(f"the process that writes shards ended {DEATHS} times without a word (exit code {code})")
+        if number is not None:
+            self._unwritten.appendleft(number)
+
+    def close(self) -> None:
+        if self._child is not None:
+            self._child.kill()
+            self._child = None
+
+
+def main(fd: str) -> None:
+    """In a new interpreter: output and format, then shards, come over this pipe."""
+    from vip.corpus.output.shards import write_shard
+
+    with at_the_other_end(fd) as pipe:
+        out, shards = pipe.recv()
+        while True:
+            number, parts = pipe.recv()
+            try:
+                info = write_shard(out, number, parts, shards)
+                pipe.send((info.number, info.bytes, info.rows, []))
+            except VipError as exc:
+                torn = [part.stem for part in parts if not _is_whole(part)]
+                pipe.send((number, 0, 0, torn) if torn else exc)
+
+
+def _is_whole(part: Path) -> bool:
+    from vip.corpus.output.parts import read_part
+
+    try:
+        read_part(part)
+    except StoreError:
+        return False
+    return True

@@ -1,0 +1,259 @@
+"""Many crews in a Ray cluster: each is an actor with a crew of one worker, wherever Ray finds a core for it.
+
+In: jobs. Out: events, as of a crew here; parts come back as bytes, so that crews keep nothing and may vanish at any moment. An actor is
+asked for its news again and again, one question at a time; one that does not answer is given up, and what it held is handed out again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from vip import registry
+from vip.config import ExtractSettings
+from vip.corpus.choices import Choices
+from vip.corpus.output.storage import library
+from vip.corpus.work.crew import Came, Crew, Done, Event, Lost, fetchers_for, plan_of
+from vip.corpus.work.embedding import VARIABLE, wants_gpu
+from vip.corpus.work.hand import Job
+from vip.errors import BackendError, VipError
+
+TURN_S, SHORT_TURN_S = 5.0, 0.5  # how long an actor waits for news: one that has all it takes, and one that might be given more
+SILENT_S = 120.0  # an actor that does not answer for so long is given up
+CLIENT_PORT, KNOCK_S = 10001, 5.0
+STARTS = 5  # in a row that may fail, beside one for each actor
+FIRST_S = 300.0  # for the first actor to start, in a cluster that may have to grow for it
+
+
+class Seat:
+    """The actor: a crew of one worker in a folder of its own."""
+
+    def __init__(self, choices: Choices, fetch: bool, cores: int, server: str | None) -> None:
+        if server:
+            os.environ[VARIABLE] = server
+        self._home = Path(tempfile.mkdtemp(prefix="vip-"))
+        self._crew = Crew(plan_of(choices, self._home, 1), 1, fetchers_for(1) if fetch else 0, cores)
+
+    def turn(self, jobs: Sequence[Job], timeout_s: float) -> list[Event]:
+        """Take jobs, and tell what has happened; waits for something at most so long."""
+        for job in jobs:
+            self._crew.give(job)
+        return [self._carried(event) for event in self._crew.events(timeout_s)]
+
+    @staticmethod
+    def _carried(event: Event) -> Event:
+        if not isinstance(event, Done) or isinstance(event.part, bytes):
+            return event
+        data = event.part.read_bytes()
+        event.part.unlink()
+        return event._replace(part=data)
+
+    def leave(self) -> None:
+        self._crew.close()
+        shutil.rmtree(self._home, ignore_errors=True)
+
+
+class Server:
+    """The actor on a GPU: the embedder for all seats that are told its address."""
+
+    def __init__(self, settings: ExtractSettings) -> None:
+        import ray
+
+        host = str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
+        self._address, _ = registry.serve_embedder(settings.embedder, host, device=settings.device, precision=settings.precision)
+
+    def address(self) -> str:
+        return self._address
+
+
+class Servers:
+    """One on each GPU of the cluster, where the embedder is a model; none else."""
+
+    def __init__(self, ray: Any, settings: ExtractSettings) -> None:
+        self._ray, self._settings = ray, settings
+        count = int(ray.cluster_resources().get("GPU", 0)) if wants_gpu(settings) else 0
+        self._make = ray.remote(num_gpus=1, num_cpus=0)(Server)
+        self._handles = [self._make.remote(settings) for _ in range(count)]
+        self._addresses: dict[str, Any] = {}
+        self._turn = 0
+
+    def next(self) -> str | None:
+        """The address for the next seat, in turn.
+
+        Raises:
+            VipError: the model cannot be loaded there.
+        """
+        if not self._handles:
+            return None
+        handle = self._handles[self._turn % len(self._handles)]
+        self._turn += 1
+        try:
+            address = str(self._ray.get(handle.address.remote(), timeout=FIRST_S))
+        except self._ray.exceptions.RayTaskError as exc:
+            if isinstance(exc.cause, VipError):
+                raise exc.cause from exc
+            raise
+        self._addresses[address] = handle
+        return address
+
+    def gone(self, address: str | None) -> bool:
+        """Whether the server at an address does not answer any more; another one takes its place then."""
+        handle = self._addresses.get(address or "")
+        if address is None or handle is None:
+            return address is not None
+        try:
+            self._ray.get(handle.address.remote(), timeout=SILENT_S)
+        except self._ray.exceptions.RayError:
+            del self._addresses[address]
+            self._ray.kill(handle)
+            self._handles[self._handles.index(handle)] = self._make.remote(self._settings)
+            return True
+        return False
+
+
+@dataclass(slots=True)
+class _Actor:
+    """An actor as the driver sees it."""
+
+    handle: Any
+    server: str | None
+    held: dict[int, Job] = field(default_factory=dict)
+    pending: list[Job] = field(default_factory=list)
+    """Of the held ones those that it does not know of yet."""
+    turn: Any = None
+    asked: float = 0.0
+    is_here: bool = False
+
+
+class RayCrews:
+    """The driver's side.
+
+    Args:
+        seat: the class of the actors; another one for simulations.
+
+    Raises:
+        BackendError: Ray is not installed, or the cluster cannot be reached.
+    """
+
+    def __init__(self, choices: Choices, home: Path, *, fetch: bool, seat: type = Seat) -> None:
+        self._ray = library("ray")
+        self._choices, self._fetch = choices, fetch
+        self._start_ray()
+        self._failed_starts = 0
+        self._room = 2 + (fetchers_for(1) if fetch else 0)
+        self._servers = Servers(self._ray, choices.extraction)
+        self._seat = self._ray.remote(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")(seat)
+        self._actors = [self._actor() for _ in range(choices.workers)]
+        self._began = time.monotonic()
+
+    def _start_ray(self) -> None:
+        address = self._choices.batch.ray_address
+        how = {"address": address} if address else {"address": "local", "include_dashboard": False, "num_cpus": self._choices.workers}
+        try:
+            if address and address != "auto":
+                _knock(address)
+            self._ray.init(**how, log_to_driver=False, logging_level=logging.ERROR, ignore_reinit_error=True, namespace="vip")
+        except (OSError, RuntimeError, ValueError) as exc:
+            where = f"The Ray cluster at {address}" if address else "A Ray cluster on this machine"
+            raise BackendError(f"{where} cannot be used: {_short(exc)} Check --ray-address, or use --runner local.") from exc
+
+    def _actor(self) -> _Actor:
+        server = self._servers.next()
+        return _Actor(self._seat.remote(self._choices, self._fetch, 1, server), server)
+
+    # ------------------------------------------------------------ jobs
+
+    def takes(self, *, fetch: bool) -> bool:
+        return self._freest() is not None
+
+    def _freest(self) -> _Actor | None:
+        free = [actor for actor in self._actors if actor.is_here and len(actor.held) < self._room]
+        return min(free, key=lambda actor: len(actor.held), default=None)
+
+    def give(self, job: Job) -> None:
+        actor = self._freest() or self._actors[0]
+        actor.held[job.id] = job
+        actor.pending.append(job)
+
+    def events(self, timeout_s: float) -> list[Event]:
+        for actor in self._actors:
+            if actor.turn is None:
+                self._ask(actor)
+        turns = {actor.turn: actor for actor in self._actors}
+        ready, _ = self._ray.wait(list(turns), num_returns=len(turns), timeout=0)
+        if not ready:
+            ready, _ = self._ray.wait(list(turns), num_returns=1, timeout=timeout_s)
+        found = [event for turn in ready for event in self._heard(turns[turn])]
+        now = time.monotonic()
+        for actor in [actor for actor in self._actors if actor.is_here and actor.turn is not None and actor.asked < now - SILENT_S]:
+            found += self._lost(actor)
+        self._check_that_some_are_here(now)
+        return found
+
+    def _ask(self, actor: _Actor) -> None:
+        jobs, actor.pending = actor.pending, []
+        timeout_s = TURN_S if len(actor.held) >= self._room else SHORT_TURN_S
+        actor.turn, actor.asked = actor.handle.turn.remote(jobs, timeout_s), time.monotonic()
+
+    def _heard(self, actor: _Actor) -> list[Event]:
+        try:
+            events: list[Event] = self._ray.get(actor.turn)
+        except self._ray.exceptions.RayTaskError as exc:
+            if isinstance(exc.cause, BackendError) and self._servers.gone(actor.server):
+                return self._lost(actor, exc)
+            if isinstance(exc.cause, VipError):
+                raise exc.cause from exc
+            raise
+        except self._ray.exceptions.RayError as exc:  # the process, its machine, or the way there is gone
+            return self._lost(actor, exc)
+        actor.turn, actor.is_here, self._failed_starts = None, True, 0
+        for event in events:
+            if not isinstance(event, Came):
+                actor.held.pop(event.id, None)
+        return events
+
+    def _lost(self, actor: _Actor, why: Exception | None = None) -> list[Event]:
+        """Another actor takes its place, where Ray finds one."""
+        self._failed_starts += not actor.is_here
+        if self._failed_starts > STARTS + len(self._actors):
+            hint = "Every machine needs the same vip; look at `ray status`."
+            raise BackendError(f"Ray's workers do not start: {_short(why)} {hint}") from why
+        self._ray.kill(actor.handle)
+        self._actors[self._actors.index(actor)] = self._actor()
+        return [Lost(id_) for id_ in actor.held]
+
+    def _check_that_some_are_here(self, now: float) -> None:
+        if now > self._began + FIRST_S and not any(actor.is_here for actor in self._actors):
+            raise BackendError(f"Ray started no worker within {FIRST_S:.0f} s. Look at `ray status`: each needs one free core.")
+
+    def close(self) -> None:
+        for actor in self._actors:
+            if actor.is_here:
+                actor.handle.leave.remote()
+        self._ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Ray itself would try for minutes.
+
+    Raises:
+        OSError: nobody is there.
+    """
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    with socket.create_connection((parts.hostname or "", parts.port or CLIENT_PORT), KNOCK_S):
+        pass
+
+
+def _short(why: Exception | None) -> str:
+    """The last line of a library's message, as a sentence."""
+    said = str(why or "they do not answer").strip().splitlines()[-1][:300]
+    return said if said.endswith(".") else f"{said}."
