@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -144,42 +144,73 @@ def _memory_mb(pid: int) -> float:
 
 
 def kills(work: Path, rounds: int) -> None:
-    """SIGKILL at random moments of one run: the driver, a worker, and with Ray a node's process."""
+    """SIGKILL at random moments of one run: the driver, a worker, and with Ray one of two nodes."""
     names = make_videos(work / "videos", VIDEOS)
-    for runner in ("local", "ray"):
-        out = _fresh(work / f"kills-{runner}")
-        command = [*VIP, "batch", names, "-q", "-o", out, "--workers", "2", "--runner", runner, "--shard-size", "1MB"]
-        chance, killed = random.Random(f"{runner} 1"), Counter[str]()
-        starts = 0
-        while _done_or_0(out) < VIDEOS or starts == 0:
-            starts += 1
-            process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-            while process.poll() is None and sum(killed.values()) < KILLS:
-                time.sleep(chance.uniform(0.5, 4.0) * (2 if runner == "ray" else 1))
-                whom = chance.choice(("driver", "worker", "node" if runner == "ray" else "worker"))
-                if _kill(process.pid, whom, chance):
-                    killed[whom] += 1
-            process.wait()
-        subprocess.run(command, check=False, stderr=subprocess.DEVNULL)
-        _check_whole(out, killed, starts)
+    _killed(names, work / "kills-local", [], {"driver": _kill_driver, "worker": _kill_worker})
+    with _cluster() as (address, kill_node):
+        more = ["--runner", "ray", "--ray-address", address]
+        _killed(names, work / "kills-ray", more, {"driver": _kill_driver, "worker": _kill_seat, "node": lambda driver, chance: kill_node()})
+
+
+Kill = Callable[[int, random.Random], bool]
+
+
+def _killed(names: Path, out: Path, more: Sequence[str], kinds: dict[str, Kill]) -> None:
+    command = [*VIP, "batch", names, "-q", "-o", _fresh(out), "--workers", "2", "--shard-size", "1MB", "--retry-wait", "1", *more]
+    chance, killed, starts = random.Random(f"{out.name} 1"), Counter[str](), 0
+    while _done_or_0(out) < VIDEOS or starts == 0:
+        starts += 1
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        while process.poll() is None and sum(killed.values()) < KILLS:
+            time.sleep(chance.uniform(1.0, 8.0))
+            whom = chance.choice(list(kinds))
+            killed[whom] += kinds[whom](process.pid, chance)
+        process.wait()
+    subprocess.run(command, check=False, stderr=subprocess.DEVNULL)
+    _check_whole(out, killed, starts)
+
+
+@contextlib.contextmanager
+def _cluster() -> Iterator[tuple[str, Callable[[], bool]]]:
+    """A Ray cluster of a head without workers and two nodes; its address, and what kills one node and starts another."""
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+
+    def kill_node() -> bool:
+        cluster.remove_node(nodes.pop(0), allow_graceful=False)
+        nodes.append(cluster.add_node(num_cpus=1))
+        return True
+
+    try:
+        yield cluster.address, kill_node
+    finally:
+        cluster.shutdown()
+
+
+def _kill_driver(driver: int, chance: random.Random) -> bool:
+    return _kill([driver], chance)
+
+
+def _kill_worker(driver: int, chance: random.Random) -> bool:
+    return _kill(_family(driver)[1:], chance)
+
+
+def _kill_seat(driver: int, chance: random.Random) -> bool:
+    pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+    return _kill([pid for pid in pids if _command_of(pid).startswith("ray::Seat")], chance)
 
 
 def _done_or_0(out: Path) -> int:
     return _done(out) if (out / "state" / "state.sqlite").exists() else 0
 
 
-def _kill(driver: int, whom: str, chance: random.Random) -> bool:
-    """Kill one process of a kind; False where there is none just now."""
-    if whom == "driver":
-        candidates = [driver]
-    else:
-        marks = {"worker": ("vip.corpus.work.hand", "vip.corpus.work.packer", "ray::Seat"), "node": ("raylet/raylet", "raylet --")}[whom]
-        candidates = [pid for pid in _family(driver)[1:] if any(mark in _command_of(pid) for mark in marks)]
-    if not candidates:
-        return False
+def _kill(candidates: Sequence[int], chance: random.Random) -> bool:
+    """Kill one of these processes; False where there is none just now."""
     try:
         os.kill(chance.choice(candidates), signal.SIGKILL)
-    except ProcessLookupError:
+    except (IndexError, ProcessLookupError):
         return False
     return True
 

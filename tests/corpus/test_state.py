@@ -52,7 +52,7 @@ def test_the_same_item_twice_is_one(state: State) -> None:
 def test_bad_rows_are_kept_once_however_often_the_list_is_read(state: State) -> None:
     for _ in range(2):
         list(state.add([BadRow("???", "list.txt, line 7", "no video")]))
-    assert list(state.each_failure()) == [("???", "bad_row", "no video", 0, "list.txt, line 7")]
+    assert list(state.each_failure()) == [("???", "bad_row", "no video", 0, "list.txt, line 7", None)]
     assert state.failures() == {"bad_row": 1}
 
 

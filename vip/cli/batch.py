@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, print_json
-from vip.errors import SomeFailedError, UsageError
+from vip.errors import SomeFailedError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from vip.corpus.status import Status
@@ -144,6 +144,7 @@ def batch_command(
     base_url: options.BaseUrl = None,
     key_file: options.KeyFile = None,
     max_usd: options.MaxUsd = None,
+    prices: options.PricesFile = None,
     rpm: options.Rpm = None,
     tpm: options.Tpm = None,
     runner: Runner = None,
@@ -187,12 +188,15 @@ def _run(context: typer.Context, lists: list[str], out: str, retry: str | None, 
     from vip.config import BatchSettings, CaptionSettings, ExtractSettings, resolve
     from vip.corpus.batch import batch
     from vip.corpus.choices import Choices
+    from vip.corpus.items import FailureKind
     from vip.corpus.listing.rows import shown
     from vip.corpus.output.storage import join
 
     extraction = resolve(ExtractSettings, options.given(context, ExtractSettings))
     captioning = resolve(CaptionSettings, options.given(context, CaptionSettings))
     choices = Choices(resolve(BatchSettings, options.given(context, BatchSettings)), extraction, captioning)
+    if retry not in (None, "all", *get_args(FailureKind)):
+        raise UsageError(f'There is no type of failure "{retry}".{did_you_mean(retry or "", get_args(FailureKind))}')
     registry.check(sampler=extraction.sampler, pruner=extraction.pruner, embedder=extraction.embedder, detector=extraction.detector)
     if choices.batch.caption:
         registry.check(engine=captioning.engine)
@@ -201,7 +205,7 @@ def _run(context: typer.Context, lists: list[str], out: str, retry: str | None, 
     if told.failed or told.bad_rows or told.undescribed:
         raise SomeFailedError(
             f"{told.failed:,} videos, {told.bad_rows:,} rows and {told.undescribed:,} keyframes failed; "
-            f"{shown(join(out, 'failures.jsonl'))} says why. Try videos again with --retry-failed."
+            f"{shown(join(out, 'failures.jsonl'))} says why.{' Try videos again with --retry-failed.' if told.failed else ''}"
         )
 
 

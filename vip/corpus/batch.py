@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+from vip import store
 from vip.config import BatchSettings
 from vip.corpus.beginning import begin
 from vip.corpus.card.write import write_card
@@ -55,8 +56,8 @@ def batch(
     choices = (choices or Choices()).decided(observer)
     home = home_of(out) if lists else existing_home(out)
     with ExitStack() as stack:
-        stack.enter_context(leaving_none(home))
         stack.enter_context(locked(home, out))
+        stack.enter_context(leaving_none(home))  # only by whoever is alone in it
         state = stack.enter_context(closing(State(home)))
         begin(state, out, lists, choices, retry, observer)
         _check_fetching(state, choices.batch, observer)
@@ -74,11 +75,13 @@ def _check_fetching(state: State, settings: BatchSettings, observer: Observer) -
     """Say what is missing to fetch what waits.
 
     Raises:
-        UsageError, BackendError: it cannot work at all.
+        UsageError, BackendError, StoreError: it cannot work at all.
     """
     if state.has_hosts():
         from vip.corpus.fetching import preflight
 
+        if settings.keep_videos:
+            store.make_folder(settings.keep_videos)
         for note in preflight(settings, bool(state.waiting("youtube", 0, 1))):
             observer.note(note)
 

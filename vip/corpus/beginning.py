@@ -22,7 +22,7 @@ from vip.errors import UsageError
 from vip.protocols import Observer
 
 DISTRIBUTION = "distribution.json"
-TOLD_FROM = 100_000  # rows
+TOLD_EACH = 100_000  # rows
 
 
 def begin(state: State, out: str, lists: Sequence[str], choices: Choices, retry: str | None, observer: Observer) -> None:
@@ -45,13 +45,13 @@ def begin(state: State, out: str, lists: Sequence[str], choices: Choices, retry:
 
 
 def _same_settings(state: State, out: str, choices: Choices) -> None:
-    """Refuse to mix videos that were done in two ways."""
+    """Refuse to mix videos that were done in two ways. What an older vip had no setting for is as it is now."""
     wanted = settings_of(choices)
     had = state.get("settings")
     if had is None:
         state.put("settings", wanted)
         return
-    other = [f"{name} {had.get(name)}, now {value}" for name, value in wanted.items() if had.get(name) != value]
+    other = [f"{name} {had[name]}, now {value}" for name, value in wanted.items() if had.get(name, value) != value]
     if other:
         raise UsageError(f"{shown(out)} holds a batch with other settings ({'; '.join(other)}). Give the same ones, or choose another -o.")
 
@@ -72,8 +72,10 @@ def _read(state: State, lists: Sequence[str], choices: Choices, observer: Observ
         for row in read_items(lists, public_only=choices.batch.public_only, vocabulary=vocabulary):
             yield row if isinstance(row, BadRow) else Drawn(row, *lot(row, weights, seed))
 
+    told = 0
     for count in state.add(drawn()):
-        if count >= TOLD_FROM:
+        if count >= told + TOLD_EACH:
+            told = count
             observer.note(f"{count:,} rows are read.")
     state.commit()
 

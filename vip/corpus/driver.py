@@ -5,6 +5,7 @@ In: a state in which items wait. Out: the same with nothing left that waits, and
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from vip.corpus.home import PARTS
 from vip.corpus.queue import Queue
 from vip.corpus.retries import Retries
 from vip.corpus.state import Entry, State
-from vip.corpus.status import Status, status_of
+from vip.corpus.status import Status, duration, status_of
 from vip.corpus.work.captions import Captions, Paid, Wanted
 from vip.corpus.work.crew import Came, Done, Event, Failed, Hands
 from vip.corpus.work.hand import Job, part_path
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 TICK_S = 0.1  # between looks at what else has happened
 COMMIT_S = 0.5  # a killed driver forgets so much at most, and does it again
 LOSSES = 5  # of its machine, before an item counts as the cause
+TELL_S = 60.0  # between two notes that all that is left waits
 UNDESCRIBED = 200  # videos that wait for captions before no more are extracted
 
 
@@ -60,6 +62,7 @@ class Driver:
     _committed: float = field(init=False, default=0.0)
     _done: int = field(init=False, default=0)
     _failed: int = field(init=False, default=0)
+    _told_idle: float = field(init=False, default=-math.inf)
     _advance: Callable[[], None] = field(init=False, default=lambda: None)
 
     def __post_init__(self) -> None:
@@ -115,6 +118,7 @@ class Driver:
         if self._packer.lost:
             self._do_again()
         self._hand_out()
+        self._tell_what_waits()
         for event in self._wait():
             self._happened(event)
         self._take_captions()
@@ -140,8 +144,24 @@ class Driver:
         """What stands behind the progress bar."""
         failed = f"{self._failed:,} failed" if self._failed else ""
         spent = f"${self._captions.paid.usd:.2f}" if self._captions and self._captions.paid.usd else ""
-        waits = "waiting for another try" if not (self._at_work or self._describing) and self._done + self._failed else ""
+        waits = "waiting for another try" if self._is_idle and self.state.next_due() is not None else ""
         return ", ".join(filter(None, (failed, spent, waits)))
+
+    @property
+    def _is_idle(self) -> bool:
+        return not (self._at_work or self._describing)
+
+    def _tell_what_waits(self) -> None:
+        """Why nothing happens, where that is so for a while: everything else has failed and is tried again later."""
+        now = time.monotonic()
+        if not self._is_idle or now < self._told_idle + TELL_S or (due := self.state.next_due()) is None:
+            return
+        kinds = self.state.later()
+        why = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
+        self.observer.note(
+            f"{sum(kinds.values()):,} videos wait for another try ({why}), the first for {duration(max(0.0, due - time.time()))}."
+        )
+        self._told_idle = now
 
     @property
     def changed(self) -> bool:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from vip.corpus.listing.rows import shown
 from vip.corpus.output.storage import join, remove, writing
 from vip.corpus.state import State
 from vip.errors import InputError, ReplyError
@@ -22,6 +23,8 @@ class ItemFailure(Failure):
     tries: int
     where: str
     """Where the item was named."""
+    source: str | None = None
+    """Its id, path or address (without login and query); None for a row, and for a keyframe."""
 
 
 @dataclass(slots=True)
@@ -55,8 +58,8 @@ class FailuresFile:
 
     def _rows(self) -> Iterator[ItemFailure]:
         """With the exit codes that the same failures have in `vip extract` and `vip caption`."""
-        for item, kind, message, tries, where in self.state.each_failure():
-            code = ReplyError.exit_code if kind == "caption" else InputError.exit_code
-            yield ItemFailure(item=item, kind=kind, message=message, exit_code=code, tries=tries, where=where)
+        for item, kind, message, tries, where, source in self.state.each_failure():
+            code, named = ReplyError.exit_code if kind == "caption" else InputError.exit_code, shown(source) if source else None
+            yield ItemFailure(item=item, kind=kind, message=message, exit_code=code, tries=tries, where=where, source=named)
         for item, kind, message, where in self.state.each_undescribed():
             yield ItemFailure(item=item, kind=kind, message=message, exit_code=ReplyError.exit_code, tries=1, where=where)

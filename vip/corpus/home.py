@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,11 +12,13 @@ from pathlib import Path
 from vip import store
 from vip.corpus.listing.rows import shown
 from vip.corpus.output.storage import local_path
+from vip.corpus.state import NAME
 from vip.errors import InputError, UsageError
 
 FOLDER = "state"
 PARTS = "parts"  # of videos that are done and in no shard yet; there from the first on
 LOCK = "lock"
+LOOKS_S = (0.05, 0.15, 0.3)  # pauses between tries to be alone: `--status` holds the lock for a moment
 
 
 def home_of(out: str) -> Path:
@@ -43,13 +45,15 @@ def existing_home(out: str) -> Path:
 @contextmanager
 def leaving_none(home: Path) -> Iterator[None]:
     """If the block fails before anything was begun, the state that it made goes again, and the output where nothing else is in it."""
-    existed = store.exists(home)
+    existed = store.exists(home / NAME)
     try:
         yield
     except BaseException:
         if not existed and not store.is_folder(home / PARTS):
-            shutil.rmtree(home, ignore_errors=True)
             with suppress(OSError):
+                for path in (*home.glob(f"{NAME}*"), home / LOCK):  # whatever else is there is not ours
+                    path.unlink()
+                home.rmdir()
                 home.parent.rmdir()
         raise
 
@@ -65,11 +69,15 @@ def locked(home: Path, out: str) -> Iterator[None]:
 
     store.make_folder(home)
     with (home / LOCK).open("a+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as exc:
-            who = f"vip batch (process {worker(home) or 'unknown'})"
-            raise UsageError(f"Another {who} works on {shown(out)}. Wait for it, or end it, or choose another -o.") from exc
+        for wait_s in (*LOOKS_S, None):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as exc:
+                if wait_s is None:
+                    who = f"vip batch (process {worker(home) or 'unknown'})"
+                    raise UsageError(f"Another {who} works on {shown(out)}. Wait for it, or end it, or choose another -o.") from exc
+            time.sleep(wait_s)
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()

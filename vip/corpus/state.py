@@ -15,7 +15,7 @@ import math
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ CREATE TABLE items (
     failure TEXT, message TEXT, youtube_id TEXT, shard INTEGER, rows INTEGER, bytes INTEGER, length_s REAL, ended REAL);
 CREATE INDEX by_host ON items (host, id) WHERE state = 1;
 CREATE INDEX by_due ON items (due) WHERE state = 2;
-CREATE INDEX by_end ON items (ended) WHERE state IN (4, 5);
+CREATE INDEX by_end ON items (ended) WHERE ended IS NOT NULL;
 CREATE INDEX on_the_way ON items (state, shard) WHERE state IN (3, 4);
 CREATE INDEX failed ON items (failure) WHERE state = 6;
 CREATE INDEX by_youtube_id ON items (youtube_id) WHERE youtube_id IS NOT NULL;
@@ -103,6 +103,19 @@ class State:
                 self._db.execute("BEGIN IMMEDIATE")
             return self._db.execute(sql, values)
 
+    @contextmanager
+    def _as_one(self) -> Iterator[None]:
+        """All changes in the block or none of them, wherever Ctrl-C hits."""
+        self._write("SAVEPOINT one")
+        try:
+            yield
+        except BaseException:
+            with suppress(sqlite3.Error):  # where the disk is full, everything is rolled back already
+                self._db.execute("ROLLBACK TO one")
+                self._db.execute("RELEASE one")
+            raise
+        self._write("RELEASE one")
+
     def _all(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
         with _translated(self.home):
             return self._db.execute(sql, values).fetchall()
@@ -120,11 +133,17 @@ class State:
     # ------------------------------------------------------------ the list
 
     def add(self, rows: Iterable[Drawn | BadRow]) -> Iterator[int]:
-        """Take up items and bad rows; what is known already stays as it is. Yields how many rows were read so far."""
+        """Take up items and bad rows; items that are known already stay as they are, and of bad rows of a list only those stay that
+        are still in it. Yields how many rows were read so far.
+        """
         items: list[tuple[Any, ...]] = []
-        count = 0
+        count, lists = 0, set()
         for row in rows:
             count += 1
+            where = row.where if isinstance(row, BadRow) else row.item.where
+            if (name := where.rpartition(", ")[0] or where) not in lists:
+                lists.add(name)
+                self._forget_bad_rows(name)
             if isinstance(row, BadRow):
                 self._write("INSERT OR IGNORE INTO bad_rows VALUES (?, ?, ?, ?)", (row.where, row.text, row.kind, row.message))
                 continue
@@ -134,6 +153,10 @@ class State:
                 yield count
         self._insert(items)
         yield count
+
+    def _forget_bad_rows(self, name: str) -> None:
+        """Those of a list, and so that no other list's are looked at: `!` is the letter behind the space."""
+        self._write("DELETE FROM bad_rows WHERE place = ? OR (place > ? AND place < ?)", (name, f"{name}, ", f"{name},!"))
 
     def _insert(self, items: list[tuple[Any, ...]]) -> None:
         with _translated(self.home):
@@ -191,6 +214,10 @@ class State:
     def has_undescribed(self) -> bool:
         return bool(self._all("SELECT 1 FROM keyframes LIMIT 1"))
 
+    def has_done(self, host: str) -> bool:
+        """Whether a host has given a video."""
+        return bool(self._all("SELECT 1 FROM items WHERE state IN (4, 5) AND host = ? LIMIT 1", (host,)))
+
     def waiting(self, host: str, behind: int, count: int) -> list[Entry]:
         """Items of a host that wait, behind the one of this number, in the order of the list."""
         sql = f"SELECT {COLUMNS} FROM items WHERE state = 1 AND host = ? AND id > ? ORDER BY id LIMIT ?"
@@ -200,6 +227,10 @@ class State:
         """Items that are to be tried again now."""
         sql = f"SELECT {COLUMNS} FROM items WHERE state = 2 AND due <= ? ORDER BY due LIMIT ?"
         return [_entry(row) for row in self._all(sql, (now, count))]
+
+    def later(self) -> dict[str, int]:
+        """How many wait for another try, by what they failed of; the most frequent first."""
+        return dict(self._all("SELECT failure, count(*) AS of FROM items WHERE state = 2 GROUP BY failure ORDER BY of DESC"))
 
     def next_due(self) -> float | None:
         """When the first of those that wait for another try is due; None where there is none."""
@@ -267,6 +298,10 @@ class State:
         """Parts that wait for their descriptions; never many."""
         return [_entry(row) for row in self._all(f"SELECT {COLUMNS} FROM items WHERE state = {EXTRACTED} ORDER BY id")]
 
+    def with_parts(self) -> list[str]:
+        """Keys of the items whose parts are to lie here."""
+        return [row[0] for row in self._all("SELECT key FROM items WHERE state IN (3, 4)")]
+
     def loose(self) -> tuple[int, int]:
         """How many parts are ready and in no shard, and their bytes."""
         count, size = self._all(f"SELECT count(*), total(bytes) FROM items WHERE state = {READY} AND shard IS NULL")[0]
@@ -284,8 +319,9 @@ class State:
             size += part
         if not ids:
             return None
-        self._write("INSERT INTO shards (number) VALUES (?)", (number,))
-        self._db.executemany("UPDATE items SET shard = ? WHERE id = ?", ids)
+        with self._as_one():
+            self._write("INSERT INTO shards (number) VALUES (?)", (number,))
+            self._db.executemany("UPDATE items SET shard = ? WHERE id = ?", ids)
         self.commit()
         return number
 
@@ -307,18 +343,22 @@ class State:
 
     def wrote(self, number: int, *, size_bytes: int, rows: int) -> None:
         """The shard is in place: its items are done for good."""
-        self._write("UPDATE shards SET written = ?, bytes = ?, rows = ? WHERE number = ?", (time.time(), size_bytes, rows, number))
-        self._write(f"UPDATE items SET state = {SHARDED} WHERE shard = ? AND state = {READY}", (number,))
+        with self._as_one():
+            self._write("UPDATE shards SET written = ?, bytes = ?, rows = ? WHERE number = ?", (time.time(), size_bytes, rows, number))
+            self._write(f"UPDATE items SET state = {SHARDED} WHERE shard = ? AND state = {READY}", (number,))
         self.commit()
 
     def take_over(self, number: int, keys: Iterable[tuple[str, int, str | None, float | None]], *, size_bytes: int, rows: int) -> None:
         """A shard that lies in the output and that this state does not know, with its items: key, rows, YouTube id, length."""
-        self._write("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?)", (number, time.time(), size_bytes, rows))
-        for key, count, youtube_id, length_s in keys:
-            self._write(
-                f"UPDATE items SET state = {SHARDED}, shard = ?, rows = ?, youtube_id = ?, length_s = ?, ended = ? WHERE key = ?",
-                (number, count, youtube_id, length_s, time.time(), key),
-            )
+        videos = list(keys)
+        with self._as_one():
+            self._write("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?)", (number, time.time(), size_bytes, rows))
+            for key, count, youtube_id, length_s in videos:
+                self._write(
+                    f"UPDATE items SET state = {SHARDED}, shard = ?, rows = ?, bytes = ?, youtube_id = ?, length_s = ?, ended = ?"
+                    " WHERE key = ?",
+                    (number, count, size_bytes // len(videos), youtube_id, length_s, time.time(), key),
+                )
 
     # ------------------------------------------------------------ telling
 
@@ -334,10 +374,10 @@ class State:
         )
         return dict(rows)
 
-    def each_failure(self) -> Iterator[tuple[str, str, str, int, str]]:
-        """Row or item, type, message, tries, where it was named; bad rows first."""
-        yield from self._db.execute("SELECT text, kind, message, 0, place FROM bad_rows ORDER BY rowid")
-        yield from self._db.execute(f"SELECT key, failure, message, tries, place FROM items WHERE state = {FAILED} ORDER BY id")
+    def each_failure(self) -> Iterator[tuple[str, str, str, int, str, str | None]]:
+        """Row or item, type, message, tries, where it was named, id or path or address; bad rows first."""
+        yield from self._db.execute("SELECT text, kind, message, 0, place, NULL FROM bad_rows ORDER BY rowid")
+        yield from self._db.execute(f"SELECT key, failure, message, tries, place, source FROM items WHERE state = {FAILED} ORDER BY id")
 
     def each_undescribed(self) -> Iterator[tuple[str, str, str, str]]:
         """Keyframes of done items that have no description: id, type, message, where the item was named."""
@@ -361,9 +401,10 @@ class State:
         """How many are in place."""
         return int(self._all("SELECT count(*) FROM shards WHERE written IS NOT NULL")[0][0])
 
-    def done_since(self, moment: float) -> int:
-        """Items that came to their good end since then (seconds of the epoch)."""
-        return int(self._all("SELECT count(*) FROM items WHERE state IN (4, 5) AND ended >= ?", (moment,))[0][0])
+    def done_since(self, moment: float) -> tuple[int, int]:
+        """Items that came to their good end since then (seconds of the epoch), and to any end."""
+        done, ended = self._all("SELECT total(state IN (4, 5)), count(*) FROM items WHERE ended >= ?", (moment,))[0]
+        return int(done), ended
 
 
 COLUMNS = "id, key, kind, source, place, labels, verticals, topic, duration_s, tries"

@@ -72,7 +72,7 @@ def status_of(state: State, out: str, process: int | None) -> Status:
     waiting = sum(counts.get(each, 0) for each in (WAITING, LATER, EXTRACTED))
     done = counts.get(READY, 0) + counts.get(SHARDED, 0)
     now, due = time.time(), state.next_due()
-    rate = _rate(state, now) if process else None
+    rate, ending = _rates(state, now) if process else (None, None)
     return Status(
         out=shown(out),
         process=process,
@@ -95,14 +95,17 @@ def status_of(state: State, out: str, process: int | None) -> Status:
         usd=round(totals["usd"], 6),
         tokens=int(totals["tokens"]),
         per_minute=None if rate is None else round(60 * rate, 2),
-        left_s=round(waiting / rate, 1) if rate else None,
+        left_s=round(waiting / ending, 1) if ending else None,
     )
 
 
-def _rate(state: State, now: float) -> float | None:
-    """Videos a second, since this run began or in the last ten minutes."""
+def _rates(state: State, now: float) -> tuple[float | None, float | None]:
+    """Videos a second that are done, and that come to any end, since this run began or in the last ten minutes."""
     began = max(state.get("began") or now, now - RATE_OVER_S)
-    return state.done_since(began) / (now - began) if now > began + 1 else None
+    if now < began + 1:
+        return None, None
+    done, ended = state.done_since(began)
+    return done / (now - began), ended / (now - began)
 
 
 def lines(told: Status) -> list[str]:

@@ -20,7 +20,7 @@ from vip.corpus.choices import Choices
 from vip.corpus.home import PARTS
 from vip.corpus.items import FailureKind, Fetched
 from vip.corpus.work.embedding import Embedding, has_gpu, wants_gpu
-from vip.corpus.work.hand import VIDEOS, WORK, Facts, Job, Plan, Role, part_path
+from vip.corpus.work.hand import VIDEOS, WORK, Facts, Job, Plan, Role, part_path, too_slow
 from vip.corpus.work.process import Child
 from vip.errors import VipError
 
@@ -195,7 +195,7 @@ class Crew:
         if process.role == "fetch":
             limit = self.plan.batch.download_timeout
             return [self._given_up(process, "download_timeout", f"Not downloaded within {limit:g} s. Set --download-timeout higher.")]
-        return [self._given_up(process, "timeout", f"Not extracted within {self.plan.extraction.timeout:g} s. Set --timeout higher.")]
+        return [self._given_up(process, "timeout", too_slow(self.plan))]
 
     def _given_up(self, process: _Process, kind: FailureKind, message: str) -> Event:
         assert process.job is not None

@@ -89,7 +89,8 @@ def _done(plan: Plan, role: Role, job: Job, *more: Any) -> tuple[Any, ...]:
     except ItemError as exc:
         return "failed", exc.kind, str(exc), exc.retry_after_s
     except (InputError, ReplyError) as exc:
-        return "failed", kind_of(exc), str(exc), None
+        kind = kind_of(exc)
+        return "failed", kind, too_slow(plan) if kind == "timeout" else str(exc), None
     except (StoreError, OSError) as exc:
         return "failed", "disk", str(exc), None
 
@@ -99,6 +100,11 @@ def kind_of(exc: InputError | ReplyError) -> FailureKind:
     if isinstance(exc, GivenUpError):
         return "crash" if exc.kind == "crash" else "timeout"
     return "caption" if isinstance(exc, ReplyError) else "unreadable"
+
+
+def too_slow(plan: Plan) -> str:
+    """What is said of a video that reached its time limit."""
+    return f"Not extracted within {plan.extraction.timeout:g} s. Try it again with --retry-failed=timeout and a longer --timeout."
 
 
 def fetched(plan: Plan, job: Job) -> Fetched:

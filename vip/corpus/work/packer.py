@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vip.corpus.home import PARTS
 from vip.corpus.state import Entry, State
 from vip.corpus.work.hand import part_path
 from vip.corpus.work.process import Child, at_the_other_end
@@ -38,6 +39,14 @@ class Packer:
     def __post_init__(self) -> None:
         self._loose_bytes = self.state.loose()[1]
         self._unwritten = deque(self.state.unwritten())  # begun by a run that was killed
+        self._clear_up()
+
+    def _clear_up(self) -> None:
+        """Delete what a killed run left half written, or had put into a shard already."""
+        wanted = {part_path(self.state.home, key) for key in self.state.with_parts()}
+        for path in (self.state.home / PARTS).glob("*"):
+            if path not in wanted:
+                path.unlink(missing_ok=True)
 
     @property
     def is_full(self) -> bool:

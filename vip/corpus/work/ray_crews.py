@@ -13,6 +13,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ TURN_S, SHORT_TURN_S = 5.0, 0.5  # how long an actor waits for news: one that ha
 SILENT_S = 120.0  # an actor that does not answer for so long is given up
 CLIENT_PORT, KNOCK_S = 10001, 5.0
 STARTS = 5  # in a row that may fail, beside one for each actor
-FIRST_S = 300.0  # for the first actor to start, in a cluster that may have to grow for it
+FIRST_S = 300.0  # without any actor, in a cluster that may have to grow first
 
 
 class Seat:
@@ -153,7 +154,7 @@ class RayCrews:
         self._servers = Servers(self._ray, choices.extraction)
         self._seat = self._ray.remote(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD")(seat)
         self._actors = [self._actor() for _ in range(choices.workers)]
-        self._began = time.monotonic()
+        self._seen = time.monotonic()
 
     def _start_ray(self) -> None:
         address = self._choices.batch.ray_address
@@ -165,6 +166,9 @@ class RayCrews:
         except (OSError, RuntimeError, ValueError) as exc:
             where = f"The Ray cluster at {address}" if address else "A Ray cluster on this machine"
             raise BackendError(f"{where} cannot be used: {_short(exc)} Check --ray-address, or use --runner local.") from exc
+
+        with suppress(AttributeError):
+            self._ray._private.worker._worker_logs_enabled = False  # else it prints what happens to its machines on stdout
 
     def _actor(self) -> _Actor:
         server = self._servers.next()
@@ -232,8 +236,10 @@ class RayCrews:
         return [Lost(id_) for id_ in actor.held]
 
     def _check_that_some_are_here(self, now: float) -> None:
-        if now > self._began + FIRST_S and not any(actor.is_here for actor in self._actors):
-            raise BackendError(f"Ray started no worker within {FIRST_S:.0f} s. Look at `ray status`: each needs one free core.")
+        if any(actor.is_here for actor in self._actors):
+            self._seen = now
+        elif now > self._seen + FIRST_S:
+            raise BackendError(f"Ray has had no worker for {FIRST_S:.0f} s. Look at `ray status`: each needs one free core.")
 
     def close(self) -> None:
         for actor in self._actors:
