@@ -295,10 +295,12 @@ def simulation(work: Path, rounds: int, *, items: int = 100_000, workers: int = 
 
     told = simulate(_fresh(work / "simulation"), items, workers, pace=pace)
     print(f"simulation: {items:,} items on {workers} Ray workers at {pace:g} times the real pace: {told['wall_s']:.0f} s")
-    waits = told["scheduler_s"] / (told["scheduler_s"] + told["network_s"] + told["work_s"])
+    late, network = (100 * told[name] / (told["wall_s"] * workers) for name in ("late_s", "network_s"))
+    waits = told["scheduler_s"] / sum(told[name] for name in ("scheduler_s", "network_s", "late_s", "work_s"))
     goal("of the workers' time waiting for the scheduler (asked 2)", 100 * waits, "%", waits < 0.02)
     idle = 1 - told["work_s"] / (told["wall_s"] * workers)
-    print(f"  {100 * idle:.1f} % of the time without work, with the start of {workers} processes, downloads and the end of the list")
+    print(f"  {100 * idle:.1f} % of the time without work: {network:.1f} % for downloads, {late:.1f} % since {workers} processes share")
+    print("  this machine and wake up late, and the rest for their start and the end of the list")
     print(f"  the driver used {told['driver_cpu_s']:.0f} CPU seconds, {1e3 * told['driver_cpu_s'] / items:.2f} ms an item")
 
 

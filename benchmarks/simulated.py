@@ -14,7 +14,6 @@ import shutil
 import tempfile
 import time
 from collections import deque
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,9 @@ from vip.corpus.batch import batch
 from vip.corpus.choices import Choices
 from vip.corpus.output.clip import Clip, KeyframeRow, VideoRow
 from vip.corpus.output.parts import pack
-from vip.corpus.work.crew import Came, Done, Event, fetchers_for
+from vip.corpus.work.crew import Came, Done, Event, Hands, fetchers_for
 from vip.corpus.work.hand import Facts, Job
-from vip.corpus.work.ray_crews import RayCrews
+from vip.corpus.work.ray_crews import RayCrews, Seat
 from vip.records import Keyframe, Quality
 
 FETCH_S, EXTRACT_S = 3.0, 2.5  # of a video of YouTube-8M on average: a quick line, and CLIP on the CPU; see docs/scale.md
@@ -41,37 +40,58 @@ def lengths(key: str, pace: float) -> tuple[float, float]:
     return FETCH_S / pace * chance.lognormvariate(mean, SPREAD), EXTRACT_S / pace * chance.lognormvariate(mean, SPREAD)
 
 
-class SleepingSeat:
-    """In the place of `vip.corpus.work.ray_crews.Seat`: as many downloads at once, and one video after the other."""
+class SleepingSeat(Seat):
+    """An actor whose crew sleeps."""
 
-    def __init__(self, choices: Choices, fetch: bool, cores: int, server: str | None) -> None:
-        self._pace = choices.batch.sleep  # the benchmark's way to say how much quicker than real it goes
+    def crew(self, choices: Choices, fetch: bool) -> Hands:
+        return SleepingCrew(choices.batch.sleep)
+
+
+class SleepingCrew:
+    """As many downloads at once as a crew of one worker has, and one video after the other.
+
+    Args:
+        pace: how much quicker than real it goes.
+    """
+
+    def __init__(self, pace: float) -> None:
+        self._pace = pace
         self._fetchers = fetchers_for(1)
         self._to_fetch: deque[Job] = deque()
         self._fetching: list[tuple[float, Job]] = []
         self._ready: deque[Job] = deque()
         self._extracting: tuple[float, Job] | None = None
-        self._waits = {"scheduler_s": 0.0, "network_s": 0.0, "work_s": 0.0}
+        self._waits = {"scheduler_s": 0.0, "network_s": 0.0, "late_s": 0.0, "work_s": 0.0}
         self._looked: float | None = None  # from the first video on
         self._told = Path(os.environ[WAITS]) / f"{os.getpid()}.json"
 
-    def turn(self, jobs: Sequence[Job], timeout_s: float) -> list[Event]:
-        self._to_fetch.extend(jobs)
-        deadline, found = time.monotonic() + timeout_s, []
-        while not found:
+    def takes(self, *, fetch: bool) -> bool:
+        return True
+
+    def give(self, job: Job) -> None:
+        self._to_fetch.append(job)
+
+    def events(self, timeout_s: float) -> list[Event]:
+        found = self._events(time.monotonic())
+        if not found:
             now = time.monotonic()
-            found = self._events(now)
             ends = [end for end, _ in self._fetching] + ([self._extracting[0]] if self._extracting else [])
-            if found or now >= deadline:
-                break
-            time.sleep(max(0.0, min([deadline, *ends]) - now))
+            time.sleep(max(0.0, min([now + timeout_s, *ends]) - now))
+            found = self._events(time.monotonic())
         return found
 
+    def close(self) -> None:
+        pass
+
     def _note(self, now: float) -> None:
-        """Whose fault it is that no video is worked on: where a download could go on and there is none, the scheduler's."""
+        """Why no video was worked on since the last look: nothing to fetch, not here yet, or it was over and nobody looked."""
         if self._looked is not None:
-            why = "work_s" if self._extracting else "network_s" if len(self._fetching) == self._fetchers else "scheduler_s"
-            self._waits[why] += now - self._looked
+            if self._extracting:
+                worked = max(0.0, min(now, self._extracting[0]) - self._looked)
+                self._waits["work_s"] += worked
+                self._waits["late_s"] += now - self._looked - worked
+            else:
+                self._waits["network_s" if len(self._fetching) == self._fetchers else "scheduler_s"] += now - self._looked
         if self._looked is not None or self._extracting:
             self._looked = now
 
@@ -96,9 +116,6 @@ class SleepingSeat:
             job = self._ready.popleft()
             self._extracting = (now + lengths(job.item.key, self._pace)[1], job)
         return found
-
-    def leave(self) -> None:
-        pass
 
 
 def _part(key: str) -> bytes:
@@ -133,7 +150,8 @@ def simulate(out: Path, items: int, workers: int, *, pace: float = 1.0) -> dict[
 
     Returns:
         work_s: the extraction of all items; scheduler_s, network_s: for how long workers had nothing to extract, because they had
-        nothing to fetch, or because it was not there yet, from their first video to their last; wall_s: from the first item to the
+        nothing to fetch, or because it was not there yet, from their first video to their last; late_s: that a sleep took longer
+        than it should; wall_s: from the first item to the
         last; driver_cpu_s.
     """
     keys = [f"{number:011d}" for number in range(items)]
@@ -168,7 +186,7 @@ def simulate(out: Path, items: int, workers: int, *, pace: float = 1.0) -> dict[
         raise RuntimeError(f"{told.done} of {items} items are done")
     told_by = [json.loads(path.read_text()) for path in waits.iterdir()]
     return {
-        **{name: sum(one[name] for one in told_by) for name in ("scheduler_s", "network_s")},
+        **{name: sum(one[name] for one in told_by) for name in ("scheduler_s", "network_s", "late_s")},
         "work_s": sum(lengths(key, pace)[1] for key in keys),
         "wall_s": spans[1] - spans[0],
         "driver_cpu_s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,

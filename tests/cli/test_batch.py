@@ -86,3 +86,19 @@ def test_status_of_nothing_is_one_sentence(tmp_path: Path) -> None:
 def test_a_wrong_size_is_explained(tmp_path: Path) -> None:
     done = vip(tmp_path, "batch", "list.txt", *QUICK, "--disk-budget", "much")
     assert (done.code, done.sentence) == (2, "--disk-budget = 'much': write bytes such as 50GB or 800M.")
+
+
+def test_a_type_of_failure_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    done = vip(tmp_path, "batch", *QUICK, "--retry-failed=netwrok")
+    assert (done.code, done.sentence) == (2, 'There is no type of failure "netwrok". Did you mean "network"?')
+
+
+def test_where_only_rows_failed_nothing_is_said_of_another_try(tmp_path: Path) -> None:
+    a_list(tmp_path, "nowhere.mp4")
+    assert "--retry-failed" not in vip(tmp_path, "batch", "list.txt", *QUICK).sentence
+
+
+def test_prices_are_an_option_as_the_message_about_them_says(tmp_path: Path) -> None:
+    a_list(tmp_path)
+    done = vip(tmp_path, "batch", "list.txt", *QUICK, "--caption", "--engine", "offline", "--prices", "none.toml")
+    assert "No such option" not in done.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
@@ -11,7 +12,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -22,6 +25,7 @@ from vip.corpus.batch import batch
 from vip.corpus.choices import Choices
 from vip.corpus.output.clip import Clip
 from vip.corpus.output.shards import read_clips, read_shards, verify
+from vip.corpus.state import State
 from vip.corpus.status import Status, status
 from vip.errors import BackendError, InputError, UsageError
 from vip.protocols import Silent
@@ -330,3 +334,62 @@ def test_the_data_card_lies_beside_the_shards(tmp_path: Path) -> None:
     batch([listed(tmp_path, videos(tmp_path, 2))], str(out), choices())
     assert "2 videos" in (out / "README.md").read_text()
     assert "<svg" in (out / "card.html").read_text()
+
+
+def test_a_row_that_names_a_video_by_now_is_in_failures_no_more(tmp_path: Path) -> None:
+    names, out = listed(tmp_path, [*videos(tmp_path, 1), "late.mp4"]), tmp_path / "corpus"
+    assert batch([names], str(out), choices()).bad_rows == 1
+    clip(tmp_path / "late.mp4", range(4, 8))
+    told = batch([names], str(out), choices())
+    assert (told.done, told.bad_rows) == (2, 0)
+    assert failures(out) == []
+
+
+def test_a_failure_names_its_source_and_the_next_thing_to_do(tmp_path: Path) -> None:
+    (name,) = videos(tmp_path, 1)
+    slow = choices()
+    slow = replace(slow, extraction=slow.extraction.model_copy(update={"timeout": 0.01}))
+    batch([listed(tmp_path, [name])], str(tmp_path / "corpus"), slow)
+    (row,) = failures(tmp_path / "corpus")
+    assert (row["kind"], row["source"]) == ("timeout", name)
+    assert row["message"] == "Not extracted within 0.01 s. Try it again with --retry-failed=timeout and a longer --timeout."
+
+
+def test_a_setting_that_an_older_vip_did_not_know_does_not_stop_a_batch(tmp_path: Path) -> None:
+    names, out = listed(tmp_path, videos(tmp_path, 1)), tmp_path / "corpus"
+    batch([names], str(out), choices())
+    state = State(out / "state")
+    settings = state.get("settings")
+    del settings["query"]
+    state.put("settings", settings)
+    state.close()
+    assert batch([names], str(out), choices()).done == 1
+
+
+def test_what_a_killed_run_left_among_the_parts_is_deleted(tmp_path: Path) -> None:
+    names, out = listed(tmp_path, videos(tmp_path, 1)), tmp_path / "corpus"
+    batch([names], str(out), choices())
+    for name in ("in-a-shard-already.tar", ".half.tar.partial"):
+        (out / "state" / "parts" / name).write_bytes(b"x")
+    batch([], str(out), choices())
+    assert list((out / "state" / "parts").iterdir()) == []
+
+
+def test_a_state_folder_of_somebody_else_is_left_alone_when_a_list_cannot_be_read(tmp_path: Path) -> None:
+    theirs = tmp_path / "corpus" / "state" / "notes.txt"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("mine")
+    with pytest.raises(InputError):
+        batch([str(tmp_path / "none.txt")], str(tmp_path / "corpus"), choices())
+    assert [path.name for path in theirs.parent.iterdir()] == ["notes.txt"]
+
+
+def test_looking_at_the_status_does_not_keep_a_batch_from_starting(tmp_path: Path) -> None:
+    names, out = listed(tmp_path, videos(tmp_path, 1)), tmp_path / "corpus"
+    batch([names], str(out), choices())
+    with (out / "state" / "lock").open() as file:
+        fcntl.flock(file, fcntl.LOCK_SH)  # as --status does
+        timer = Timer(0.1, fcntl.flock, (file, fcntl.LOCK_UN))
+        timer.start()
+        assert batch([], str(out), choices()).done == 1
+        timer.join()

@@ -14,7 +14,7 @@ from tests.corpus.video_host import Answer, hosting
 from vip.config import BatchSettings, ExtractSettings
 from vip.corpus.batch import batch
 from vip.corpus.choices import Choices
-from vip.errors import UsageError
+from vip.errors import StoreError, UsageError
 
 
 def choices(base: str, **settings: Any) -> Choices:
@@ -109,3 +109,21 @@ def test_what_can_never_work_is_said_before_anything_is_fetched(video: bytes, tm
     with hosting() as host, pytest.raises(UsageError, match="exec"):
         batch([listed(tmp_path, ["aaaaaaaaaaa"])], str(tmp_path / "corpus"), choices(host.address, ytdlp_opts=("--exec", "touch evil")))
     assert host.asked == []
+
+
+def test_where_all_that_is_left_waits_for_another_try_the_user_is_told(tmp_path: Path) -> None:
+    bars = Bars()
+    with hosting() as host:
+        rows = [host.put("/down.mp4", status=500)]
+        batch([listed(tmp_path, rows)], str(tmp_path / "corpus"), choices(host.address, retry_wait=0.5), observer=bars)
+    (told,) = [note for note in bars.notes if "another try" in note]
+    assert told.startswith("1 videos wait for another try (1 network), the first for ")
+
+
+def test_a_folder_for_videos_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("no folder")
+    with hosting() as host:
+        rows = [host.put("/a.mp4", b"", "video/mp4")]
+        with pytest.raises(StoreError, match="kept"):
+            batch([listed(tmp_path, rows)], str(tmp_path / "corpus"), choices(host.address, keep_videos=tmp_path / "kept" / "videos"))
+        assert host.asked == []

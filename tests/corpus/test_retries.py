@@ -13,7 +13,7 @@ from tests.corpus.test_queue import anything
 from tests.corpus.test_state import fill, item
 from vip.corpus.items import RULES, FailureKind
 from vip.corpus.queue import Queue
-from vip.corpus.retries import TRIES, Retries
+from vip.corpus.retries import OUTAGE, RESTS, TRIES, Retries
 from vip.corpus.state import Entry, State
 from vip.protocols import Silent
 
@@ -105,3 +105,36 @@ def test_a_sign_in_is_explained(state: State) -> None:
     decided, notes, entry = retries(state)
     decided.failed(entry, "bot_check", "Sign in to confirm you're not a bot.")
     assert "--cookies" in notes.told[0]
+
+
+def failed_in_a_row(decided: Retries, entry: Entry, count: int, kind: FailureKind = "network") -> None:
+    for _ in range(count):
+        decided.failed(with_tries(entry, 0), kind, "The connection failed.")
+
+
+def test_a_host_that_gave_videos_and_is_cut_off_rests_so_that_the_list_is_not_used_up(state: State) -> None:
+    decided, notes, entry = retries(state)
+    done = decided.queue.next(anything)
+    assert done is not None
+    state.extracted(done.id, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
+    failed_in_a_row(decided, entry, OUTAGE - 1)
+    assert decided.queue.resting == {}
+    failed_in_a_row(decided, entry, 1)
+    assert round(decided.queue.resting["example.org"] - time.time()) == 60
+    assert notes.told[0].startswith("example.org: The connection failed. Nothing more is asked of it for 60 s.")
+    decided.queue.resting.clear()  # the time is over
+    assert not decided.failed(with_tries(entry, TRIES["later"] - 1), "network", "The connection failed.")  # no fault of the item
+    for _ in range(2 * RESTS):
+        decided.queue.resting.clear()
+        failed_in_a_row(decided, entry, 1)
+    assert decided.queue.resting == {}  # it is gone for good
+
+
+def test_a_host_that_never_gave_a_video_or_that_answers_in_between_does_not_rest(state: State) -> None:
+    decided, _, entry = retries(state)
+    failed_in_a_row(decided, entry, 3 * OUTAGE)
+    state.extracted(entry.id, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
+    for _ in range(3):
+        failed_in_a_row(decided, entry, OUTAGE - 1)
+        failed_in_a_row(decided, entry, 1, "missing")
+    assert decided.queue.resting == {}

@@ -190,3 +190,37 @@ def test_a_state_of_a_newer_vip_is_not_touched(tmp_path: Path) -> None:
     db.close()
     with pytest.raises(StoreError, match="written by another vip"):
         State(tmp_path)
+
+
+def test_a_row_that_was_mended_is_no_bad_row_any_more_and_those_of_other_lists_stay(state: State) -> None:
+    list(state.add([BadRow("???", "list.txt, line 7", "no video"), BadRow("???", "more.txt, line 7", "no video")]))
+    list(state.add([BadRow("!!!", "list.txt, line 8", "no video"), Drawn(item(6), 0.0, True)]))
+    assert [row[4] for row in state.each_failure()] == ["more.txt, line 7", "list.txt, line 8"]
+
+
+def test_what_is_interrupted_halfway_through_a_shard_is_not_written_down_halfway(tmp_path: Path) -> None:
+    state = State(tmp_path)
+    fill(state, [item(1)])
+    ready(state, "video1")
+    with pytest.raises(KeyboardInterrupt), state._as_one():
+        state._write("INSERT INTO shards (number) VALUES (0)")
+        raise KeyboardInterrupt
+    state.close()
+    state = State(tmp_path)
+    assert state.unwritten() == []
+    assert state.loose() == (1, 100)
+    state.close()
+
+
+def test_what_is_taken_over_has_its_size(state: State) -> None:
+    fill(state, [item(1), item(2)])
+    state.take_over(0, [("video1", 3, None, 10.0), ("video2", 3, None, 10.0)], size_bytes=500, rows=6)
+    assert state.totals()["bytes"] == 500
+
+
+def test_what_failed_counts_as_ended_but_not_as_done(state: State) -> None:
+    fill(state, [item(1), item(2)])
+    one, _ = state.waiting("example.org", 0, 2)
+    state.failed(one.id, "deleted", "gone")
+    ready(state, "video2")
+    assert state.done_since(0.0) == (1, 2)

@@ -158,9 +158,8 @@ class Driver:
             return
         kinds = self.state.later()
         why = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
-        self.observer.note(
-            f"{sum(kinds.values()):,} videos wait for another try ({why}), the first for {duration(max(0.0, due - time.time()))}."
-        )
+        left = duration(max(0.0, due - time.time()))
+        self.observer.note(f"{sum(kinds.values()):,} videos wait for another try ({why}), the first for {left}.")
         self._told_idle = now
 
     @property

@@ -11,11 +11,13 @@ import os
 import shutil
 import socket
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,11 +25,12 @@ from vip import registry
 from vip.config import ExtractSettings
 from vip.corpus.choices import Choices
 from vip.corpus.output.storage import library
-from vip.corpus.work.crew import Came, Crew, Done, Event, Lost, fetchers_for, plan_of
+from vip.corpus.work.crew import Came, Crew, Done, Event, Hands, Lost, fetchers_for, plan_of
 from vip.corpus.work.embedding import VARIABLE, wants_gpu
 from vip.corpus.work.hand import Job
 from vip.errors import BackendError, VipError
 
+LOOK_S = 0.05  # between looks of an actor at what it was given
 TURN_S, SHORT_TURN_S = 5.0, 0.5  # how long an actor waits for news: one that has all it takes, and one that might be given more
 SILENT_S = 120.0  # an actor that does not answer for so long is given up
 CLIENT_PORT, KNOCK_S = 10001, 5.0
@@ -36,31 +39,60 @@ FIRST_S = 300.0  # without any actor, in a cluster that may have to grow first
 
 
 class Seat:
-    """The actor: a crew of one worker in a folder of its own."""
+    """The actor: a crew of one worker in a folder of its own, which a thread keeps at work whether the driver asks or not."""
 
-    def __init__(self, choices: Choices, fetch: bool, cores: int, server: str | None) -> None:
+    def __init__(self, choices: Choices, fetch: bool, server: str | None) -> None:
         if server:
             os.environ[VARIABLE] = server
         self._home = Path(tempfile.mkdtemp(prefix="vip-"))
-        self._crew = Crew(plan_of(choices, self._home, 1), 1, fetchers_for(1) if fetch else 0, cores)
+        self._jobs: SimpleQueue[Job] = SimpleQueue()
+        self._news: SimpleQueue[Event | Exception] = SimpleQueue()
+        self._over = threading.Event()
+        self._crew = self.crew(choices, fetch)
+        self._thread = threading.Thread(target=self._work, daemon=True)  # it starts the crew's processes, which end with it
+        self._thread.start()
+
+    def crew(self, choices: Choices, fetch: bool) -> Hands:
+        """Who does the work; a simulation has another."""
+        return Crew(plan_of(choices, self._home, 1), 1, fetchers_for(1) if fetch else 0, 1)
+
+    def _work(self) -> None:
+        try:
+            while not self._over.is_set():
+                while not self._jobs.empty():
+                    self._crew.give(self._jobs.get())
+                for event in self._crew.events(LOOK_S):
+                    self._news.put(_carried(event))
+        except Exception as exc:  # whatever it is, the driver is to know
+            self._news.put(exc)
 
     def turn(self, jobs: Sequence[Job], timeout_s: float) -> list[Event]:
         """Take jobs, and tell what has happened; waits for something at most so long."""
         for job in jobs:
-            self._crew.give(job)
-        return [self._carried(event) for event in self._crew.events(timeout_s)]
-
-    @staticmethod
-    def _carried(event: Event) -> Event:
-        if not isinstance(event, Done) or isinstance(event.part, bytes):
-            return event
-        data = event.part.read_bytes()
-        event.part.unlink()
-        return event._replace(part=data)
+            self._jobs.put(job)
+        found: list[Event] = []
+        with suppress(Empty):
+            while True:
+                event = self._news.get(timeout=0 if found else timeout_s)
+                if isinstance(event, Exception):
+                    raise event
+                found.append(event)
+        return found
 
     def leave(self) -> None:
+        self._over.set()
+        self._thread.join()
         self._crew.close()
         shutil.rmtree(self._home, ignore_errors=True)
+
+
+def _carried(event: Event) -> Event:
+    """With the bytes of the part in the place of its file."""
+    if not isinstance(event, Done) or isinstance(event.part, bytes):
+        return event
+    data = event.part.read_bytes()
+    event.part.unlink()
+    return event._replace(part=data)
 
 
 class Server:
@@ -172,7 +204,7 @@ class RayCrews:
 
     def _actor(self) -> _Actor:
         server = self._servers.next()
-        return _Actor(self._seat.remote(self._choices, self._fetch, 1, server), server)
+        return _Actor(self._seat.remote(self._choices, self._fetch, server), server)
 
     # ------------------------------------------------------------ jobs
 
