@@ -231,6 +231,14 @@ class BatchSettings(Settings):
     youtube8m_base_url: str = Field(default="http://data.yt8m.org/2/j/i", exclude=True, description="Where YouTube-8M's ids are looked up.")
     video_base_url: str = Field(default="https://www.youtube.com", exclude=True, description="Where YouTube ids are watched.")
 
+    @model_validator(mode="after")
+    def _goes_together(self) -> BatchSettings:
+        if self.min_length is not None and self.max_length is not None and self.min_length > self.max_length:
+            raise ValueError(f"--min-length {self.min_length:g} is more than --max-length {self.max_length:g}")
+        if self.ray_address is not None and self.runner != "ray":
+            raise ValueError("--ray-address has nothing to do without --runner ray; add it, or leave the address out")
+        return self
+
 
 COMMANDS: dict[str, type[Settings]] = {"extract": ExtractSettings, "caption": CaptionSettings, "batch": BatchSettings}
 SettingsT = TypeVar("SettingsT", bound=Settings)

@@ -102,3 +102,12 @@ def test_prices_are_an_option_as_the_message_about_them_says(tmp_path: Path) -> 
     a_list(tmp_path)
     done = vip(tmp_path, "batch", "list.txt", *QUICK, "--caption", "--engine", "offline", "--prices", "none.toml")
     assert "No such option" not in done.err
+
+
+def test_settings_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    for options, sentence in (
+        (("--min-length", "10", "--max-length", "5"), "--min-length 10 is more than --max-length 5."),
+        (("--ray-address", "auto"), "--ray-address has nothing to do without --runner ray; add it, or leave the address out."),
+    ):
+        done = vip(tmp_path, "batch", "list.txt", *QUICK, *options)
+        assert (done.code, done.sentence) == (2, sentence)

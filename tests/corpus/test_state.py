@@ -198,13 +198,18 @@ def test_a_row_that_was_mended_is_no_bad_row_any_more_and_those_of_other_lists_s
     assert [row[4] for row in state.each_failure()] == ["more.txt, line 7", "list.txt, line 8"]
 
 
+def begin_and_interrupt(state: State) -> None:
+    with state._as_one():
+        state._write("INSERT INTO shards (number) VALUES (0)")
+        raise KeyboardInterrupt
+
+
 def test_what_is_interrupted_halfway_through_a_shard_is_not_written_down_halfway(tmp_path: Path) -> None:
     state = State(tmp_path)
     fill(state, [item(1)])
     ready(state, "video1")
-    with pytest.raises(KeyboardInterrupt), state._as_one():
-        state._write("INSERT INTO shards (number) VALUES (0)")
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        begin_and_interrupt(state)
     state.close()
     state = State(tmp_path)
     assert state.unwritten() == []
