@@ -21,7 +21,7 @@ find . -name '*.mkv' | vip batch - -o corpus/    a list from another program
 vip batch train*.tfrecord -o s3://bucket/corpus --vocabulary vocabulary.csv --sample 10000
 vip batch ids.txt -o corpus/ --runner ray --ray-address auto --workers 64
 vip batch --status corpus/                       counts, rates, failures by type, dollars, time left
-vip batch ids.txt -o corpus/ --retry-failed      go on, and try again what failed; =network: only that type
+vip batch ids.txt -o corpus/ --retry-failed=network      go on, and try again what failed of the network
 vip export corpus/ --to hf -o hub/               see vip export --help
 """
 
