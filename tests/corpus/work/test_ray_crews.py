@@ -19,7 +19,7 @@ from vip.config import BatchSettings, ExtractSettings
 from vip.corpus.batch import batch
 from vip.corpus.choices import Choices
 from vip.corpus.status import status
-from vip.corpus.work.ray_crews import RayCrews
+from vip.corpus.work.ray_crews import RayCrews, _clear_up
 from vip.errors import BackendError
 
 pytest.importorskip("ray")
@@ -99,3 +99,13 @@ def test_with_gpus_the_model_runs_on_them_alone_and_the_keyframes_are_the_same(t
 
 def chosen(out: Path) -> dict[str, list[int | None]]:
     return {clip.video.key: [frame.keyframe.pts for frame in clip.frames] for clip in clips_in(out)}
+
+
+def test_what_killed_actors_left_on_a_machine_goes_with_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    for name in (f"vip-ray-{ended.pid}-a", f"vip-ray-{os.getpid()}-b", "vip-ray-x-c", "vip-other"):
+        (tmp_path / name).mkdir()
+    _clear_up()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["vip-other", f"vip-ray-{os.getpid()}-b", "vip-ray-x-c"]

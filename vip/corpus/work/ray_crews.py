@@ -33,6 +33,7 @@ from vip.errors import BackendError, VipError
 LOOK_S = 0.05  # between looks of an actor at what it was given
 TURN_S, SHORT_TURN_S = 5.0, 0.5  # how long an actor waits for news: one that has all it takes, and one that might be given more
 SILENT_S = 120.0  # an actor that does not answer for so long is given up
+HOME = "vip-ray-"  # and the process, of an actor's folder
 CLIENT_PORT, KNOCK_S = 10001, 5.0
 STARTS = 5  # in a row that may fail, beside one for each actor
 FIRST_S = 300.0  # without any actor, in a cluster that may have to grow first
@@ -44,7 +45,8 @@ class Seat:
     def __init__(self, choices: Choices, fetch: bool, server: str | None) -> None:
         if server:
             os.environ[VARIABLE] = server
-        self._home = Path(tempfile.mkdtemp(prefix="vip-"))
+        _clear_up()
+        self._home = Path(tempfile.mkdtemp(prefix=f"{HOME}{os.getpid()}-"))
         self._jobs: SimpleQueue[Job] = SimpleQueue()
         self._news: SimpleQueue[Event | Exception] = SimpleQueue()
         self._over = threading.Event()
@@ -84,6 +86,17 @@ class Seat:
         self._thread.join()
         self._crew.close()
         shutil.rmtree(self._home, ignore_errors=True)
+
+
+def _clear_up() -> None:
+    """Delete what actors on this machine left behind that were killed: it may be gigabytes."""
+    for path in Path(tempfile.gettempdir()).glob(f"{HOME}*-*"):
+        try:
+            os.kill(int(path.name.removeprefix(HOME).partition("-")[0]), 0)
+        except ProcessLookupError:
+            shutil.rmtree(path, ignore_errors=True)
+        except (ValueError, PermissionError):  # not ours
+            continue
 
 
 def _carried(event: Event) -> Event:
