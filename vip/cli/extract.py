@@ -14,7 +14,7 @@ from vip.cli.console import AsJson, Console, Quiet, Verbose, err, print_json
 from vip.cli.console import keyframes as count_of
 from vip.cli.inputs import find_videos, from_folder, run_folders
 from vip.clock import clock
-from vip.errors import SomeFailedError, UsageError, VipError
+from vip.errors import InputError, SomeFailedError, UsageError, VipError
 
 if TYPE_CHECKING:
     from vip.store import Run
@@ -135,7 +135,8 @@ def each(
             work(video, folders[video])
         except VipError as exc:
             err(str(exc))
-            failure = Failure(item=str(video), kind=type(exc).__name__, message=str(exc), exit_code=exc.exit_code)
+            kind = "InputError" if isinstance(exc, InputError) else type(exc).__name__
+            failure = Failure(item=str(video), kind=kind, message=str(exc), exit_code=exc.exit_code)
             failures.append(failure)
             if console.as_json:
                 print_json({"video": str(video), "error": str(exc), "exit_code": exc.exit_code})
