@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from vip.corpus.output.clip import Clip
+from vip.corpus.output.shards import Format, write_shard
 
+OLD = r"shards/\d{5,}\.(parquet|tar|json)"
 SHARD_BYTES = 500 * 2**20  # of pictures: large enough for few files, small enough to be fetched again
 
 
@@ -27,3 +29,12 @@ class _Number:
 def in_shards(clips: Iterator[Clip]) -> Iterator[tuple[int, Iterator[Clip]]]:
     """Numbers of shards, and the clips of each, to be taken before the next one."""
     return groupby(clips, _Number())
+
+
+def write_shards(clips: Iterator[Clip], out: str, kind: Format) -> int:
+    """OUT/shards/00000.parquet … or .tar, each with its sidecar. Returns how many files these are."""
+    files = 0
+    for number, some in in_shards(clips):
+        write_shard(out, number, some, kind)
+        files += 2
+    return files

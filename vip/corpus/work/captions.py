@@ -76,10 +76,6 @@ class Captions:
     _child: Child | None = None
     _deaths: int = 0
 
-    def __len__(self) -> int:
-        """Videos that are not described yet."""
-        return len(self._waiting) + len(self._under_way)
-
     def give(self, wanted: Wanted) -> None:
         self._waiting.append(wanted)
         self._pass_on()

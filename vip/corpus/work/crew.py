@@ -85,7 +85,6 @@ class _Process:
     child: Child
     is_here: bool = False
     job: Job | None = None
-    video: Fetched | None = None
     deadline: float | None = None
 
 
@@ -115,10 +114,6 @@ class Crew:
         for name in (VIDEOS, WORK):  # what a killed run left
             shutil.rmtree(self.plan.home / name, ignore_errors=True)
         (self.plan.home / PARTS).mkdir(parents=True, exist_ok=True)
-
-    @property
-    def jobs(self) -> int:
-        return len(self._to_fetch) + len(self._to_extract) + sum(process.job is not None for process in self._processes)
 
     def takes(self, *, fetch: bool) -> bool:
         fetching = len(self._to_fetch) + self._busy("fetch")
@@ -167,7 +162,7 @@ class Crew:
         if how == "here":
             process.is_here, self._failed_starts = True, 0
             return []
-        job, process.job, process.deadline, process.video = process.job, None, None, None
+        job, process.job, process.deadline = process.job, None, None
         assert job is not None
         if how == "fetched":
             assert isinstance(values[0], Fetched)
@@ -221,7 +216,7 @@ class Crew:
                 self._begin(process, job, video, None if limit is None else limit + GRACE_S, max(1, self.cores // at_once))
 
     def _begin(self, process: _Process, job: Job, video: Fetched | None, limit_s: float | None, cores: int = 1) -> None:
-        process.job, process.video = job, video
+        process.job = job
         process.deadline = None if limit_s is None else time.monotonic() + limit_s
         process.child.send((job,) if process.role == "fetch" else (job, video, cores))
 
