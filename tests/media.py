@@ -22,6 +22,7 @@ from av.video.reformatter import VideoReformatter
 
 from vip.pixels import to_image, turn_of
 from vip.records import Image
+from vip.video.container import ANY_METADATA
 
 WIDTH, HEIGHT = 160, 120
 BITS = 8
@@ -176,7 +177,7 @@ class Clips:
 
 def decoded(path: Path, decoder: str | None = None) -> Iterator[VideoFrame]:
     """All frames of the file from its start to its end, by PyAV alone and one thread; what is damaged is left out."""
-    with av.open(str(path), metadata_errors="replace") as container:
+    with av.open(str(path), **ANY_METADATA) as container:
         stream = container.streams.video[0]
         context: Any = av.CodecContext.create(decoder, "r") if decoder else stream.codec_context
         context.thread_type, context.thread_count = "NONE", 1
@@ -209,7 +210,7 @@ def usual_priority() -> Iterator[None]:
 
 def linear(path: Path, decoder: str | None = None) -> list[tuple[int | None, Image]]:
     """PTS and picture of every frame, in the order in which the decoder gives them."""
-    with av.open(str(path), metadata_errors="replace") as container:
+    with av.open(str(path), **ANY_METADATA) as container:
         aspect = container.streams.video[0].sample_aspect_ratio or Fraction(1)
     reformatter = VideoReformatter()
     return [(frame.pts, to_image(frame, aspect, turn_of(frame), reformatter)) for frame in decoded(path, decoder)]

@@ -20,6 +20,7 @@ from vip.isolation.parent import apart
 from vip.models.opencv import OpenCVDetector
 from vip.protocols import Observer, Silent
 from vip.records import Detection
+from vip.video.container import ANY_METADATA
 
 FRAMES = 10
 PATIENCE_S = 60.0
@@ -108,7 +109,7 @@ def forked(monkeypatch: pytest.MonkeyPatch) -> None:
 def count_frames(path: Path, observer: Observer) -> None:
     """Tell how many frames PyAV alone decodes, one packet after the other."""
     try:
-        with av.open(str(path), metadata_errors="replace") as container:
+        with av.open(str(path), **ANY_METADATA) as container:
             stream: Any = container.streams.video[0]
             context = stream.codec_context  # None: damage has made its name one that nobody knows
             frames = sum(len(_decoded(context, packet)) for packet in container.demux(stream)) if context else 0

@@ -23,6 +23,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from vip.clock import clock, seconds_of
 from vip.errors import UsageError, did_you_mean
+from vip.wording import option
 
 
 class Settings(BaseModel):
@@ -139,13 +140,13 @@ class ExtractSettings(ModelSettings):
     @model_validator(mode="after")
     def _starts_before_it_ends(self) -> ExtractSettings:
         if self.start is not None and self.end is not None and self.start >= self.end:
-            raise ValueError(f"--start {clock(self.start)} does not lie before --end {clock(self.end)}")
+            raise ValueError(f"{option('start', clock(self.start))} does not lie before {option('end', clock(self.end))}")
         return self
 
     @model_validator(mode="after")
     def _has_enough_candidates(self) -> ExtractSettings:
         if self.candidates is not None and self.keyframes != "auto" and self.candidates < self.keyframes:
-            raise ValueError(f"--candidates {self.candidates} is less than the {self.keyframes} keyframes wanted")
+            raise ValueError(f"{option('candidates', self.candidates)} is less than the {self.keyframes} keyframes wanted")
         return self
 
 
@@ -234,9 +235,11 @@ class BatchSettings(Settings):
     @model_validator(mode="after")
     def _goes_together(self) -> BatchSettings:
         if self.min_length is not None and self.max_length is not None and self.min_length > self.max_length:
-            raise ValueError(f"--min-length {self.min_length:g} is more than --max-length {self.max_length:g}")
+            raise ValueError(f"{option('min_length', f'{self.min_length:g}')} is more than {option('max_length', f'{self.max_length:g}')}")
         if self.ray_address is not None and self.runner != "ray":
-            raise ValueError("--ray-address has nothing to do without --runner ray; add it, or leave the address out")
+            raise ValueError(
+                f"{option('ray_address')} has nothing to do without {option('runner', 'ray')}; add it, or leave the address out"
+            )
         return self
 
 

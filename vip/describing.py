@@ -37,6 +37,7 @@ from vip.extraction.pictures import keyframes_of, pictures_in
 from vip.protocols import Observer, Silent
 from vip.records import Failure, Keyframe
 from vip.store import Run
+from vip.wording import again, option
 
 KNOWN_FROM = 5  # requests
 SAMPLE = 8  # keyframes on which the cost is reckoned
@@ -175,8 +176,8 @@ class _Job:
         elif ledger.given:
             ceiling = f"at most {dollars(ledger.max_usd or 0.0)}"
         else:
-            ceiling = f"at most {ledger.max_usd:g} dollars, since no --max-usd is given"
-        more = "; second looks of --verify come on top" if self.verifier else ""
+            ceiling = f"at most {ledger.max_usd:g} dollars, since no {option('max_usd')} is given"
+        more = f"; second looks of {option('verify')} come on top" if self.verifier else ""
         self.observer.note(f"{self.expected}{more}; {ceiling}.")
 
     def spent_so_far(self) -> str:
@@ -287,7 +288,7 @@ class _Job:
             return
         count, of = sum(folder.failed for folder in failed), sum(folder.keyframes + len(folder.early) for folder in self.folders)
         says = " says" if len(failed) == 1 else f" and that of {len(failed) - 1} more folders say"
-        where = f"{failed[0].path / store.FAILURES}{says} why. Run the same command again to try only those."
+        where = f"{failed[0].path / store.FAILURES}{says} why. {again()} to try only those."
         if count >= of:
             raise ReplyError(f"None of {of} keyframes could be described: {failed[0].failures[0].message} {where}")
         raise SomeFailedError(f"{count} of {of} keyframes could not be described; {where}")
@@ -453,7 +454,7 @@ def _verifier(settings: CaptionSettings, made: Made, observer: Observer) -> Veri
     if getattr(embedder, "joint_space", False):
         return Verifier(made.describer, embedder)
     reason = why or "it knows no texts"
-    observer.note(f"--verify: only the detector has a say, since the embedder is {name}, {reason}.")
+    observer.note(f"{option('verify')}: only the detector has a say, since the embedder is {name}, {reason}.")
     return Verifier(made.describer, None)
 
 

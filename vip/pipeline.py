@@ -34,6 +34,7 @@ from vip.protocols import Observer, PictureKeeper, Silent
 from vip.records import Candidate, Keyframe, Manifest, Origin, VideoInfo
 from vip.store import Run
 from vip.video import Reader, Source, open_video, source_of
+from vip.wording import option
 
 WRITTEN = "write"  # the stage behind CHOSEN in Manifest.seconds
 MORE_FOR_A_QUERY = 3  # times the candidates: what is asked for may be seen for a moment only
@@ -113,7 +114,9 @@ def earlier(folder: Path, named: Source, settings: ExtractSettings, overwrite: b
     """
     if not store.exists(folder / store.MANIFEST):
         if not overwrite and not store.is_empty(folder):
-            raise UsageError(f"{folder} is not empty and no run of vip. Choose another folder with -o, or add --overwrite.")
+            raise UsageError(
+                f"{folder} is not empty and no run of vip. Choose another folder with {option('out')}, or add {option('overwrite')}."
+            )
         return None
     try:
         manifest = store.read_json(folder / store.MANIFEST, Manifest)
@@ -131,7 +134,9 @@ def earlier(folder: Path, named: Source, settings: ExtractSettings, overwrite: b
     if not other:
         return None if overwrite and WRITTEN in manifest.seconds and _damaged(Run(folder)) else manifest
     if not overwrite:
-        raise UsageError(f"{folder} holds another run ({'; '.join(other)}). Choose another folder with -o, or add --overwrite.")
+        raise UsageError(
+            f"{folder} holds another run ({'; '.join(other)}). Choose another folder with {option('out')}, or add {option('overwrite')}."
+        )
     return None
 
 

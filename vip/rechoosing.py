@@ -19,6 +19,7 @@ from vip.protocols import Observer, Silent
 from vip.records import Manifest, Origin, Pruning
 from vip.store import Run
 from vip.video import open_video, source_of
+from vip.wording import call, option
 
 CHANGEABLE = ("keyframes", "pruner", "text_weight", "query", "min_objects", "min_sharpness", "format")
 """The settings that need no other look at the video."""
@@ -54,11 +55,11 @@ def rechoose(
     old = store.load_run(run.folder if isinstance(run, Run) else run)
     manifest = old.manifest
     if manifest is None or manifest.pruning is None:
-        raise InputError(f"{old.folder} holds no candidates to choose from. Run `vip extract VIDEO` to make a run that does.")
+        raise InputError(f"{old.folder} holds no candidates to choose from. Run {call('extract', 'VIDEO')} to make a run that does.")
     settings = _settings(manifest, changes)
     folder = Path(out) if out is not None else default_folder(manifest.video_id, settings)
     if folder.absolute().resolve() == old.folder.absolute().resolve():
-        raise UsageError(f"{folder} is the run itself, and its captions would be lost. Choose another folder with -o.")
+        raise UsageError(f"{folder} is the run itself, and its captions would be lost. Choose another folder with {option('out')}.")
     origin = Origin(run=str(old.folder.absolute()), created_utc=manifest.created_utc)
     named = source_of(manifest.video.path)
     new = earlier(folder, named, settings, overwrite, origin=origin)
@@ -94,7 +95,7 @@ def _settings(manifest: Manifest, changes: dict[str, Any]) -> ExtractSettings:
         had = getattr(before, name)
         if name not in CHANGEABLE and value not in (had, manifest.backends.get(name)):
             raise UsageError(
-                f"The run was made with {name} {had}, and {name} {value} needs another look at the video. Give VIDEO, not --from."
+                f"The run was made with {name} {had}, and {name} {value} needs another look at the video. Run {call('extract', 'VIDEO')}."
             )
     return after.model_copy(update={name: getattr(before, name) for name in before.model_fields_set if name not in CHANGEABLE})
 
@@ -110,7 +111,8 @@ def _relevance(old: Run, seen: Seen, settings: ExtractSettings) -> list[float] |
     check_joint(loaded)
     if identity_of(loaded) != seen.embeddings.model:
         raise InputError(
-            f"The weights of {loaded.name} have changed since {old.folder} was made. Run `vip extract VIDEO --overwrite` to make it again."
+            f"The weights of {loaded.name} have changed since {old.folder} was made."
+            f" Run {call('extract', 'VIDEO', overwrite=True)} to make it again."
         )
     return relevance_of(seen.embeddings, settings.query, loaded)
 

@@ -23,9 +23,9 @@ from pydantic import ValidationError
 
 from vip.errors import InputError, StoreError
 from vip.records import SCHEMA_VERSION, Candidate, Description, Embeddings, Failure, Image, Keyframe, Manifest, Record
+from vip.wording import call, option
 
 RecordT = TypeVar("RecordT", bound=Record)
-_MAKE_AGAIN = "Delete the folder, or run the same `vip extract` with --overwrite to make it again."
 
 MANIFEST = "manifest.json"
 CANDIDATES = "candidates.jsonl"
@@ -148,12 +148,12 @@ def load_run(folder: str | Path) -> Run:
     """
     path = home_of(Path(folder))
     if not is_folder(path):
-        raise InputError(f"{path} is not a folder. Give the folder that `vip extract` wrote.")
+        raise InputError(f"{path} is not a folder. Give the folder of a run.")
     run, finished = Run(path), (path / KEYFRAMES).exists()
     if (path / MANIFEST).exists() and not (finished and run.manifest and run.manifest.seconds):
-        raise InputError(f"{path} holds an unfinished extraction. Run the same `vip extract` again to finish it.")
+        raise InputError(f"{path} holds an unfinished extraction. Run the same {call('extract', 'VIDEO')} again to finish it.")
     if not finished:
-        raise InputError(f"{path} holds no keyframes. Run `vip extract VIDEO -o {path}` first.")
+        raise InputError(f"{path} holds no keyframes. Run {call('extract', 'VIDEO', out=path)} first.")
     return run
 
 
@@ -166,11 +166,15 @@ def home_of(folder: Path) -> Path:
 # ---------------------------------------------------------------- reading
 
 
+def _make_again() -> str:
+    return f"Delete the folder, or run {call('extract', 'VIDEO', overwrite=True)} to make it again."
+
+
 def read_json(path: Path, kind: type[RecordT]) -> RecordT:
     try:
         text = path.read_bytes()
     except OSError as exc:
-        raise StoreError(f"{path} cannot be read: {exc.strerror}. {_MAKE_AGAIN}") from exc
+        raise StoreError(f"{path} cannot be read: {exc.strerror}. {_make_again()}") from exc
     return _parse(text, kind, where=str(path))
 
 
@@ -184,7 +188,7 @@ def read_rows(path: Path, kind: type[RecordT], *, torn_end: bool = False) -> Ite
                 if line.strip():
                     yield _parse(line, kind, where=f"{path}, line {number}")
     except OSError as exc:
-        raise StoreError(f"{path} cannot be read: {exc.strerror}. {_MAKE_AGAIN}") from exc
+        raise StoreError(f"{path} cannot be read: {exc.strerror}. {_make_again()}") from exc
 
 
 def count_rows(path: Path) -> int:
@@ -193,7 +197,7 @@ def count_rows(path: Path) -> int:
         with path.open("rb") as file:
             return sum(1 for line in file if line.strip())
     except OSError as exc:
-        raise StoreError(f"{path} cannot be read: {exc.strerror}. {_MAKE_AGAIN}") from exc
+        raise StoreError(f"{path} cannot be read: {exc.strerror}. {_make_again()}") from exc
 
 
 def _parse(text: bytes, kind: type[RecordT], *, where: str) -> RecordT:
@@ -207,7 +211,7 @@ def _parse(text: bytes, kind: type[RecordT], *, where: str) -> RecordT:
                 " Update with `pip install -U vip-keyframes`."
             ) from exc
         problem = exc.errors()[0]["msg"] if isinstance(exc, ValidationError) else exc
-        raise StoreError(f"{where}: damaged ({problem}). {_MAKE_AGAIN}") from exc
+        raise StoreError(f"{where}: damaged ({problem}). {_make_again()}") from exc
 
 
 def _loads(text: bytes, kind: type[RecordT]) -> RecordT:
@@ -232,7 +236,7 @@ def read_embeddings(path: Path) -> Embeddings:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
             return Embeddings(data["image"], data["text"], str(data["model"]))
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as exc:
-        raise StoreError(f"{path}: damaged ({exc}). {_MAKE_AGAIN}") from exc
+        raise StoreError(f"{path}: damaged ({exc}). {_make_again()}") from exc
 
 
 def read_picture(path: Path) -> Image:
@@ -283,7 +287,7 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[IO[bytes]]:
 
 
 def _unwritable(path: Path, exc: OSError) -> StoreError:
-    return StoreError(f"{path} cannot be written: {exc.strerror}. Choose another folder with -o, or make room.")
+    return StoreError(f"{path} cannot be written: {exc.strerror}. Choose another folder with {option('out')}, or make room.")
 
 
 def write_json(path: Path, record: Record) -> None:
@@ -329,7 +333,7 @@ def write_picture(path: Path, image: Image, *, jpeg_quality: int = 95, png_compr
     }
     done, data = cv2.imencode(path.suffix, cv2.cvtColor(image, cv2.COLOR_RGB2BGR), parameters[path.suffix])
     if not done:
-        raise StoreError(f"{path}: a picture of {image.shape[1]}x{image.shape[0]} does not fit the format. Try --format png.")
+        raise StoreError(f"{path}: a picture of {image.shape[1]}x{image.shape[0]} does not fit the format. Try {option('format', 'png')}.")
     with replacing(path) as file:
         file.write(data.tobytes())
 
@@ -451,7 +455,7 @@ def clear(folder: Path) -> None:
         try:
             path.unlink(missing_ok=True)
         except OSError as exc:
-            raise StoreError(f"{path} cannot be deleted: {exc.strerror}. Choose another folder with -o.") from exc
+            raise StoreError(f"{path} cannot be deleted: {exc.strerror}. Choose another folder with {option('out')}.") from exc
 
 
 def picture_name(number: int, time_s: float, suffix: str, *, of: int) -> str:

@@ -7,9 +7,10 @@ import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from vip.corpus.items import BadRow, Item
+from vip.corpus.items import BadRow
 from vip.corpus.listing.reading import read_items
 from vip.corpus.listing.vocabulary import Vocabulary, load_vocabulary
+from vip.download.items import Item
 
 HEADER = ["Index", "TrainVideoCount", "KnowledgeGraphId", "Name", "WikiUrl", "Vertical1", "Vertical2", "Vertical3", "WikiDescription"]
 CONCERT = "A concert is a live music performance in front of an audience. The invention of the U.S. Navy band was not it. Third."

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.captioning.keyframes import manifest
 from tests.report.runs import description, make_run, picture
-from vip.corpus.items import Item
 from vip.corpus.output.clip import Clip, KeyframeRow, VideoRow, clip_of
+from vip.download.items import Item
 from vip.records import Check, Counts, Description, Detection, Failure, Famous, Keyframe, Quality, Verification
 
 JPEG = cv2.imencode(".jpg", picture(0))[1].tobytes()

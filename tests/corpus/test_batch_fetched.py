@@ -10,7 +10,7 @@ import pytest
 
 from tests.clips import clip
 from tests.corpus.test_batch import Bars, clips_in, failures, listed
-from tests.corpus.video_host import Answer, hosting
+from tests.video_host import Answer, hosting
 from vip.config import BatchSettings, ExtractSettings
 from vip.corpus.batch import batch
 from vip.corpus.choices import Choices

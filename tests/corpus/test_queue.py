@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.corpus.test_state import fill, item
-from vip.corpus.items import Item
 from vip.corpus.queue import LOOK_S, Queue
 from vip.corpus.state import Entry, State
+from vip.download.items import Item
 
 
 class Clock:

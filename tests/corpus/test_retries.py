@@ -11,10 +11,11 @@ import pytest
 
 from tests.corpus.test_queue import anything
 from tests.corpus.test_state import fill, item
-from vip.corpus.items import RULES, FailureKind
+from vip.corpus.items import RULES
 from vip.corpus.queue import Queue
 from vip.corpus.retries import OUTAGE, RESTS, TRIES, Retries
 from vip.corpus.state import Entry, State
+from vip.download.items import FailureKind
 from vip.protocols import Silent
 
 
@@ -104,7 +105,7 @@ def test_an_answer_ends_the_doubling(state: State) -> None:
 def test_a_sign_in_is_explained(state: State) -> None:
     decided, notes, entry = retries(state)
     decided.failed(entry, "bot_check", "Sign in to confirm you're not a bot.")
-    assert "--cookies" in notes.told[0]
+    assert notes.told[0].endswith("Fewer --workers may help, too.")
 
 
 def failed_in_a_row(decided: Retries, entry: Entry, count: int, kind: FailureKind = "network") -> None:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vip.corpus.items import BadRow, Item
+from vip.corpus.items import BadRow
 from vip.corpus.state import NAME, Drawn, State
+from vip.download.items import Item
 from vip.errors import StoreError
 
 

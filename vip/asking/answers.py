@@ -20,6 +20,7 @@ from threading import Thread
 
 from vip.errors import StoreError
 from vip.protocols import Reply
+from vip.wording import option
 
 PATIENCE_S = 60.0  # for other processes that write
 SCHEMA = """
@@ -169,6 +170,10 @@ class _Failing:
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, traceback: object) -> None:
         if isinstance(exc, sqlite3.OperationalError | OSError):
-            raise StoreError(f"{self.path} cannot be used ({exc}). Name another file for the answers with --cache, or make room.") from exc
+            raise StoreError(
+                f"{self.path} cannot be used ({exc}). Name another file for the answers with {option('cache')}, or make room."
+            ) from exc
         if isinstance(exc, sqlite3.DatabaseError):
-            raise StoreError(f"{self.path} holds no answers of vip ({exc}). Delete it, or name another file with --cache.") from exc
+            raise StoreError(
+                f"{self.path} holds no answers of vip ({exc}). Delete it, or name another file with {option('cache')}."
+            ) from exc

@@ -17,6 +17,7 @@ from vip.asking.parts import FOLDER, JOBS, Job, Jobs, Writer, copied, delete, de
 from vip.errors import BusyError, EngineError, ReplyError, VipError
 from vip.protocols import BatchApi, BatchState, Reply, Request
 from vip.store import make_folder, write_json
+from vip.wording import again, option
 
 __all__ = ["Batches", "Job", "status"]
 
@@ -75,7 +76,7 @@ class Batches:
             return
         row = self.api.row(key, request)
         if len(row) > self.part_bytes:
-            text = f"This request has {len(row)} bytes, and a batch takes {self.part_bytes}. Ask without --batch."
+            text = f"This request has {len(row)} bytes, and a batch takes {self.part_bytes}. Ask without {option('batch')}."
             raise ReplyError(text, kind="too_large")
         if self._writing is not None and not self._writing.takes(row, self.part_bytes, self.part_rows):
             self.close()
@@ -122,7 +123,7 @@ class Batches:
                 except BusyError as exc:
                     self._busy, failing = self._busy + 1, True
                     if self._busy >= BUSY_IN_A_ROW:
-                        raise EngineError(f"{exc} The batches go on; run the same command again to collect them.") from exc
+                        raise EngineError(f"{exc} The batches go on. {again()} to collect them.") from exc
             now = tuple(self.jobs.values())
             if now != before:
                 on_status(now)
@@ -196,7 +197,7 @@ class Batches:
         delete(self.folder, job.part)
         await self._discard(job.job)
         if cancelled:
-            raise EngineError(f"Batch {job.part} was cancelled at the server. Run the same command again to ask its other {len(missing)}.")
+            raise EngineError(f"Batch {job.part} was cancelled at the server. Run again to ask its other {len(missing)}.")
         return set() if again else set(missing)
 
     async def _discard(self, job: str) -> None:

@@ -134,4 +134,4 @@ def copied(folder: Path, job: Job, keys: set[str], part: int) -> Job:
     return writer.done()
 
 
-_MAKE_AGAIN = "Delete {folder} and run the same command again."
+_MAKE_AGAIN = "Delete {folder} and try again."

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 
 from vip.asking.prices import Price
 from vip.errors import BudgetError
+from vip.wording import again, option
 
 DEFAULT_MAX_USD = 5.0  # a key in the environment is no permission to spend
 
@@ -112,10 +113,14 @@ class Ledger:
         return self.spent.usd + self.spent.unsure_usd + self._held_usd + self._booked_usd
 
     def used_up(self, most: float) -> BudgetError:
-        what = f"--max-usd {self.max_usd:g}" if self.given else f"The ceiling of {self.max_usd:g} dollars for runs that are given none"
+        what = (
+            option("max_usd", f"{self.max_usd:g}")
+            if self.given
+            else f"The ceiling of {self.max_usd:g} dollars for runs that are given none"
+        )
         return BudgetError(
             f"{what} leaves no room for another request: {dollars(self.spent.usd + self.spent.unsure_usd)} is spent, "
-            f"and the next may cost up to {dollars(most)}. Run the same command with a higher --max-usd: what is done stays done."
+            f"and the next may cost up to {dollars(most)}. {again()} with a higher {option('max_usd')}: what is done stays done."
         )
 
     def free(self, held: float) -> None:

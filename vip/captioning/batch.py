@@ -19,6 +19,7 @@ from vip.asking.spending import PURSE, Spent
 from vip.captioning.recipes import Describer
 from vip.errors import BackendError, ReplyError, UsageError, VipError
 from vip.protocols import Reply, Request
+from vip.wording import option
 
 SECOND = Path("batches") / "structure"  # below the folder: where the engine for structure notes its own
 
@@ -60,7 +61,9 @@ class Rounds:
 
     def __init__(self, describer: Describer, home: Path, on_status: Callable[[str], None]) -> None:
         if describer.manner.context:
-            raise UsageError("--context needs each answer before the next question, and --batch waits hours. Leave one of them out.")
+            raise UsageError(
+                f"{option('context')} needs each answer before the next question, and {option('batch')} waits hours. Leave one of them out."
+            )
         self.describer, self.on_status = describer, on_status
         self.several = [_OneEngine(room, home if not number else home / SECOND) for number, room in enumerate(describer.rooms)]
         self._stack = ExitStack()
@@ -106,7 +109,9 @@ class _OneEngine:
     def __init__(self, room: Room, folder: Path) -> None:
         made = getattr(room.engine, "batches", None)
         if made is None:
-            raise BackendError(f"{room.engine.name} takes no batches. Leave --batch out, or use --engine openai:MODEL.")
+            raise BackendError(
+                f"{room.engine.name} takes no batches. Leave {option('batch')} out, or use {option('engine', 'openai:MODEL')}."
+            )
         self.room = room
         self.batches = Batches(folder, made())
         self.direct: set[str] = set()

@@ -22,6 +22,7 @@ from vip.config import CaptionSettings
 from vip.errors import BackendError, UsageError
 from vip.prompts import load_prompts
 from vip.protocols import Engine
+from vip.wording import option
 
 KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 
@@ -40,11 +41,11 @@ def choose_engine(name: str, base_url: str | None, environment: Mapping[str, str
     if name != "auto":
         return Choice(name, address if name.partition(":")[0] == "openai" else base_url, "it was asked for")
     if address:
-        origin = "--base-url" if base_url else ADDRESS
+        origin = option("base_url") if base_url else ADDRESS
         return Choice("openai", address, f"{origin} is set (to a server at {_host(address)})")
     if environment.get(KEY, "").strip():
         return Choice("openai", None, f"{KEY} is set")
-    return Choice("offline", None, f"neither {KEY} nor {ADDRESS} nor --base-url is set")
+    return Choice("offline", None, f"neither {KEY} nor {ADDRESS} nor {option('base_url')} is set")
 
 
 def _host(address: str) -> str:
@@ -82,7 +83,9 @@ def make(settings: CaptionSettings, environment: Mapping[str, str], ledger: Ledg
         StoreError: the file of answers cannot be used.
     """
     if settings.structure_engine and settings.recipe == "direct" and not settings.topic:
-        raise UsageError("--structure-engine has nothing to do in the recipe direct. Add --recipe paper, or leave it out.")
+        raise UsageError(
+            f"{option('structure_engine')} has nothing to do in the recipe direct. Add {option('recipe', 'paper')}, or leave it out."
+        )
     prompts, prices = load_prompts(settings.prompts), load_prices(settings.prices)
     names = [settings.describe_engine or settings.engine, settings.structure_engine or settings.engine]
     choices = [choose_engine(name, settings.base_url, environment) for name in names]
@@ -126,7 +129,9 @@ def _ceiling(settings: CaptionSettings, engines: Mapping[Choice, Engine], known:
     if settings.max_usd is not None:
         unknown = [engine.name for choice, engine in engines.items() if known[choice] is None and _address(engine)]
         if unknown:
-            raise UsageError(f"--max-usd cannot be kept: the price of {unknown[0]} is unknown. Give it in a file with --prices.")
+            raise UsageError(
+                f"{option('max_usd')} cannot be kept: the price of {unknown[0]} is unknown. Give it in a file with {option('prices')}."
+            )
         return settings.max_usd
     return DEFAULT_MAX_USD if any(known.values()) else None
 
@@ -146,19 +151,29 @@ def _check(describer: Describer) -> None:
     """Refuse what an engine cannot do, before anything is asked."""
     seeing, manner = describer.describe_room.engine, describer.manner
     if not getattr(seeing, "sees", True):
-        raise BackendError(f"{seeing.name} takes no pictures. Name a model that does with --describe-engine.")
+        raise BackendError(f"{seeing.name} takes no pictures. Name a model that does with {option('describe_engine')}.")
     for name in RECIPES[manner.recipe]:
         engine = describer.room_for(name).engine
         if name != "caption" and getattr(engine, "captions_only", False):
-            raise BackendError(f"{engine.name} writes captions only. Add --recipe paper --structure-engine, with a model that reads text.")
+            raise BackendError(
+                f"{engine.name} writes captions only. Add {option('recipe', 'paper')} {option('structure_engine')},"
+                " with a model that reads text."
+            )
     for room in describer.rooms:
         languages = getattr(room.engine, "languages", None)
         if languages and manner.language not in languages:
-            raise BackendError(f"{room.engine.name} writes {' and '.join(languages)} only. Leave --language out, or use another --engine.")
+            raise BackendError(
+                f"{room.engine.name} writes {' and '.join(languages)} only. Leave {option('language')} out,"
+                f" or use another {option('engine')}."
+            )
 
 
 def _left_aside(describer: Describer) -> list[str]:
     if not describer.measures:
         return []
     engine, manner = describer.describe_room.engine.name, describer.manner
-    return [f"The engine {engine} reads no text: --topic and --context are left aside."] if manner.topic or manner.context else []
+    return (
+        [f"The engine {engine} reads no text: {option('topic')} and {option('context')} are left aside."]
+        if manner.topic or manner.context
+        else []
+    )

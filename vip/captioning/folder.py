@@ -20,6 +20,7 @@ from vip.captioning.recipes import How, how_of
 from vip.errors import UsageError
 from vip.records import Description, Failure, Keyframe, Manifest, Record
 from vip.store import KeyframePicture
+from vip.wording import option
 
 FIRST_FAILURES = 3  # kept for the message; the others are in failures.jsonl
 
@@ -71,7 +72,7 @@ class Folder:
         others = sorted({how_of(row) for row in self._rows()} - {self.how}, key=str)
         if others and not overwrite:
             was, now = _told(others[0], self.how, "other prompts"), _told(self.how, others[0], "these prompts")
-            raise UsageError(f"{self.path} is described by {was}, and now {now} is asked. Add --overwrite to describe it again.")
+            raise UsageError(f"{self.path} is described by {was}, and now {now} is asked. Add {option('overwrite')} to describe it again.")
 
     # ------------------------------------------------------------ while it is described
 

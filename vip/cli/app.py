@@ -18,6 +18,7 @@ from vip import __version__
 from vip.cli import batch, caption, compare, doctor, export, extract, report, run_all
 from vip.cli.console import err, out, silence
 from vip.errors import StoreError, VipError
+from vip.wording import on_command_line
 
 INTERRUPTED, TERMINATED = 130, 143  # 128 and the number of the signal, as a shell has it
 
@@ -59,7 +60,7 @@ def run(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     arguments = ["--retry-failed=all" if word == "--retry-failed" else word for word in given]  # Typer knows no optional values
     try:
-        with _terminated_like_interrupted(terminated):
+        with on_command_line(), _terminated_like_interrupted(terminated):
             code = app(args=arguments, standalone_mode=False)
     except VipError as exc:
         return _failed(str(exc), exc.exit_code)

@@ -188,9 +188,9 @@ def _run(context: typer.Context, lists: list[str], out: str, retry: str | None, 
     from vip.config import BatchSettings, CaptionSettings, ExtractSettings, resolve
     from vip.corpus.batch import batch
     from vip.corpus.choices import Choices
-    from vip.corpus.items import FailureKind
     from vip.corpus.listing.rows import shown
     from vip.corpus.output.storage import join
+    from vip.download.items import FailureKind
 
     extraction = resolve(ExtractSettings, options.given(context, ExtractSettings))
     captioning = resolve(CaptionSettings, options.given(context, CaptionSettings))

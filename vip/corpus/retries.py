@@ -6,10 +6,11 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from vip.corpus.items import RULES, FailureKind
+from vip.corpus.items import RULES
 from vip.corpus.queue import Queue
 from vip.corpus.state import Entry, State
 from vip.corpus.status import duration
+from vip.download.items import FailureKind
 from vip.protocols import Observer
 
 TRIES = {"later": 4, "back_off": 10}
@@ -17,7 +18,10 @@ LONGEST_REST_S = 3600.0
 RESTS = 20  # of a host that gave videos before and cannot be reached any more: most of a day
 OUTAGE = 8  # downloads in a row that failed of the network, before their host counts as one that cannot be reached
 UNREACHED: tuple[FailureKind, ...] = ("network", "download_timeout")
-HINTS: dict[FailureKind, str] = {"bot_check": " --cookies FILE with those of a browser that is signed in helps."}
+HINTS: dict[FailureKind, str] = {
+    "bot_check": " Fewer --workers may help, too.",
+    "rate_limit": " A longer --sleep or fewer --workers help.",
+}
 
 
 @dataclass(slots=True)

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vip.corpus.items import BadRow, FailureKind, Item
+from vip.corpus.items import BadRow
+from vip.download.items import FailureKind, Item
 from vip.errors import StoreError
 
 NAME = "state.sqlite"

@@ -8,6 +8,7 @@ from vip import registry
 from vip.config import ExtractSettings, ModelSettings
 from vip.errors import BackendError, UsageError
 from vip.protocols import Detector, Embedder, Pruner, Sampler
+from vip.wording import option
 
 VIEW = "classic"  # tells one view of a scene from another, whatever the embedder
 BY_RELEVANCE, BY_DEFAULT = "aks", str(ExtractSettings.model_fields["pruner"].default)
@@ -71,10 +72,14 @@ def pruner_for(settings: ExtractSettings) -> Pruner:
     """
     if settings.query is None:
         if settings.pruner == BY_RELEVANCE:
-            raise UsageError(f'The pruner {BY_RELEVANCE} chooses by relevance to a question. Add --query "a dog catches a frisbee".')
+            raise UsageError(
+                f"The pruner {BY_RELEVANCE} chooses by relevance to a question. Add {option('query', 'a dog catches a frisbee')}."
+            )
         return registry.pruner(settings.pruner)
     if settings.pruner not in (BY_DEFAULT, BY_RELEVANCE):
-        raise UsageError(f"--query chooses by relevance, and --pruner {settings.pruner} does not. Leave one of them out.")
+        raise UsageError(
+            f"{option('query')} chooses by relevance, and {option('pruner', settings.pruner)} does not. Leave one of them out."
+        )
     return registry.pruner(BY_RELEVANCE)
 
 
@@ -100,8 +105,8 @@ def check_joint(embedder: Embedder, why: str | None = None) -> None:
     if not getattr(embedder, "joint_space", False):
         chosen = f" ({why})" if why else ""
         raise BackendError(
-            f"--query needs an embedder that puts pictures and texts into one space, and {embedder.name}{chosen} does not."
-            " Write --embedder clip; it comes with pip install 'vip-keyframes[clip]'."
+            f"{option('query')} needs an embedder that puts pictures and texts into one space, and {embedder.name}{chosen} does not."
+            f" Write {option('embedder', 'clip')}; it comes with pip install 'vip-keyframes[clip]'."
         )
 
 
@@ -117,9 +122,10 @@ def device_of(backend: Embedder | Detector) -> str:
 def _check_device(settings: ExtractSettings, embedder: Embedder, detector: Detector) -> None:
     """Refuse a device or a precision that nobody would use: no setting is passed over in silence."""
     models = [backend for backend in (embedder, detector) if hasattr(backend, "device")]
-    for option, value in (("device", settings.device), ("precision", settings.precision)):
+    for name, value in (("device", settings.device), ("precision", settings.precision)):
         if value not in ("auto", "cpu") and not models:
             raise UsageError(
-                f"--{option} {value}: neither the embedder {embedder.name} nor the detector {detector.name} is a model that could run so."
-                f" Leave --{option} out, or add --embedder clip."
+                f"{option(name, value)}: neither the embedder {embedder.name} nor the detector {detector.name} is a model"
+                " that could run so."
+                f" Leave {option(name)} out, or add {option('embedder', 'clip')}."
             )

@@ -15,6 +15,7 @@ from vip.errors import BackendError
 from vip.extraction.calm import Calm
 from vip.protocols import VideoSource
 from vip.records import PacketIndex
+from vip.wording import option
 
 FEWEST_PER_KEYFRAME = 2.5  # below this, pruning has too little to choose from, and frames between sync frames join
 FEWEST_PER_KEYFRAME_WHERE_DEAR = 2  # where the decoder passes over nothing, so many sync frames have to do
@@ -34,7 +35,7 @@ class SyncSampler:
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None:
-            raise BackendError(f'The sampler "sync" takes no detail, but got "{detail}". Write --sampler sync.')
+            raise BackendError(f'The sampler "sync" takes no detail, but got "{detail}". Write {option("sampler", "sync")}.')
 
     def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
         """PTS of the candidates, in time order."""

@@ -17,6 +17,7 @@ from vip.extraction.scan import Look, Vector
 from vip.extraction.scenes import representatives
 from vip.protocols import TEXT_WEIGHT, Embedder, Prunable, Pruner, Thinned
 from vip.records import Decision, Embeddings
+from vip.wording import option
 
 SAME_PICTURE_LEVELS = 5  # of 255, in the cell of the signature that differs most; coding noise stays below it
 
@@ -107,7 +108,11 @@ def poor_in_objects(looks: Sequence[Look], remaining: Sequence[int], least: int)
     few = {index: count for index, count in counts.items() if count < least}
     if remaining and len(few) == len(remaining):
         most = max(few.values())
-        advice = f"Try --min-objects {most}, or another --detector." if most else "Leave --min-objects out, or try another --detector."
+        advice = (
+            f"Try {option('min_objects', most)}, or another {option('detector')}."
+            if most
+            else f"Leave {option('min_objects')} out, or try another {option('detector')}."
+        )
         raise InputError(f"0 of {len(remaining)} candidates show enough objects (most {most}, asked {least}). {advice}")
     return {
         index: Decision(
@@ -141,7 +146,7 @@ def _take_back(looks: Sequence[Look], dropped: dict[int, Decision], min_sharpnes
     if "below_min_sharpness" in rules and min_sharpness is not None:
         best = max(look.measured.quality.sharpness for look in looks)
         sentence = f"0 of {len(looks)} candidates are sharp enough (best {best:.1f}, asked {min_sharpness:g})."
-        raise InputError(f"{sentence} Try --min-sharpness {best / 2:.0f}." if best >= 2 else sentence)
+        raise InputError(f"{sentence} Try {option('min_sharpness', round(best / 2))}." if best >= 2 else sentence)
     least_bad = next(rule for rule in BEST_OF_BAD if rule in rules)
     for index in [index for index, decision in dropped.items() if decision.rule == least_bad]:
         del dropped[index]

@@ -14,6 +14,7 @@ from vip.clock import clock
 from vip.errors import BackendError
 from vip.protocols import Drop, Prunable, Thinned
 from vip.records import Embeddings, Vectors
+from vip.wording import option
 
 CURVE_BEYOND = 2  # times as many as chosen: how far the curve goes on, since each of its points costs a pass over all frames
 
@@ -25,7 +26,7 @@ class KCenter:
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None:
-            raise BackendError(f'The pruner "k-center" takes no detail, but got "{detail}". Write --pruner k-center.')
+            raise BackendError(f'The pruner "k-center" takes no detail, but got "{detail}". Write {option("pruner", "k-center")}.')
 
     def prune(self, frames: Prunable, *, keep: int | None, redundant: float) -> Thinned:
         """Add frames until there are `keep`; without it, until every other is at least as like a chosen one as `redundant`."""

@@ -23,7 +23,7 @@ def pictures_in(folder: Path) -> list[Path]:
     """
     found = sorted(path for path in folder.iterdir() if path.suffix.lower() in PICTURE_SUFFIXES and path.is_file())
     if not found:
-        raise InputError(f"{folder} holds neither a run of vip nor pictures. Give a folder that `vip extract` wrote, or one of pictures.")
+        raise InputError(f"{folder} holds neither a run of vip nor pictures. Give a run folder, or one of pictures.")
     return found
 
 

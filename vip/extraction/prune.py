@@ -26,6 +26,7 @@ from vip.errors import BackendError
 from vip.extraction.scenes import representatives
 from vip.protocols import TEXT_WEIGHT, Drop, Prunable, Thinned
 from vip.records import Embeddings, Vectors
+from vip.wording import option
 
 FREE, PEOPLE, HELD = range(3)  # in this order frames go
 
@@ -37,7 +38,7 @@ class Algorithm1:
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None:
-            raise BackendError(f'The pruner "algorithm1" takes no detail, but got "{detail}". Write --pruner algorithm1.')
+            raise BackendError(f'The pruner "algorithm1" takes no detail, but got "{detail}". Write {option("pruner", "algorithm1")}.')
 
     def prune(self, frames: Prunable, *, keep: int | None, redundant: float) -> Thinned:
         """Algorithm 1 down to `keep`, the frames that stand for a scene each held; the curve is that of the paper, without holding any.

@@ -23,6 +23,7 @@ from vip.errors import BackendError, UsageError
 from vip.extraction.prune import plainly_left
 from vip.protocols import Drop, Embedder, Prunable, Thinned
 from vip.records import Embeddings
+from vip.wording import option
 
 STANDS_OUT = 0.8
 MOST_HALVINGS = 5
@@ -42,7 +43,7 @@ class Relevant:
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None:
-            raise BackendError(f'The pruner "aks" takes no detail, but got "{detail}". Write --query "{detail}".')
+            raise BackendError(f'The pruner "aks" takes no detail, but got "{detail}". Write {option("query", detail)}.')
 
     def prune(self, frames: Prunable, *, keep: int | None, redundant: float) -> Thinned:
         """The most relevant frames of each stretch. Without `keep`, as many as plain Algorithm 1 leaves where it meets `redundant`.
@@ -51,7 +52,7 @@ class Relevant:
             UsageError: nothing is asked for.
         """
         if frames.relevance is None:
-            raise UsageError('The pruner aks chooses by relevance to a question. Add --query "a dog catches a frisbee".')
+            raise UsageError(f"The pruner aks chooses by relevance to a question. Add {option('query', 'a dog catches a frisbee')}.")
         if len(frames) == 0:
             return Thinned([], "kept", redundant)
         wanted = min(keep, len(frames)) if keep else plainly_left(frames, redundant)

@@ -22,6 +22,7 @@ from vip.extraction.quality import Measured
 from vip.extraction.scan import Look, Vector
 from vip.records import Candidate
 from vip.store import Run
+from vip.wording import call
 
 Columns = dict[str, npt.NDArray[Any]]  # name -> (N, …)
 SHARES = tuple(field.name for field in fields(Measured) if field.name != "quality")
@@ -53,7 +54,7 @@ def looks_of(run: Run) -> list[Look]:
         StoreError: its files are damaged or do not fit together.
     """
     embeddings, rows = run.embeddings, [row for row in run.candidates if row.quality is not None]
-    again = "Run `vip extract VIDEO --overwrite` to make the run again."
+    again = f"Run {call('extract', 'VIDEO', overwrite=True)} to make the run again."
     if embeddings is None or not (run.folder / store.LOOKS).exists():
         raise InputError(f"{run.folder} has no {store.LOOKS}, which choosing from it needs: an older vip made it. {again}")
     columns, thumbnails = _columns(run.folder / store.LOOKS), _thumbnails(run.folder / store.THUMBNAILS)
@@ -113,7 +114,7 @@ def _columns(path: Path) -> Columns:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
             return dict(data)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as exc:
-        raise StoreError(f"{path}: damaged ({exc}). Run the same `vip extract` with --overwrite to make it again.") from exc
+        raise StoreError(f"{path}: damaged ({exc}). Run {call('extract', 'VIDEO', overwrite=True)} to make it again.") from exc
 
 
 def _thumbnails(path: Path) -> dict[int, bytes]:
@@ -122,4 +123,4 @@ def _thumbnails(path: Path) -> dict[int, bytes]:
         with zipfile.ZipFile(path) as archive:
             return {int(Path(name).stem): archive.read(name) for name in archive.namelist()}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as exc:
-        raise StoreError(f"{path}: damaged ({exc}). Run the same `vip extract` with --overwrite to make it again.") from exc
+        raise StoreError(f"{path}: damaged ({exc}). Run {call('extract', 'VIDEO', overwrite=True)} to make it again.") from exc

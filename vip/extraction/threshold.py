@@ -17,6 +17,7 @@ from vip.errors import BackendError
 from vip.extraction.amount import REDUNDANT_COSINE
 from vip.protocols import Drop, Prunable, Thinned
 from vip.records import Vectors
+from vip.wording import option
 
 FINEST = 1e-4  # thresholds that differ by less choose alike
 CURVE_POINTS, CURVE_WORK = 24, 200_000  # thresholds tried for the curve; fewer where there are very many frames
@@ -51,7 +52,9 @@ def _cosine(detail: str) -> float:
     except ValueError:
         value = math.nan
     if not -1 < value <= 1:
-        raise BackendError(f'The pruner "threshold" needs a cosine between -1 and 1, but got "{detail}". Write --pruner threshold:0.93.')
+        raise BackendError(
+            f'The pruner "threshold" needs a cosine between -1 and 1, but got "{detail}". Write {option("pruner", "threshold:0.93")}.'
+        )
     return value
 
 

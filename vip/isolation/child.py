@@ -23,6 +23,7 @@ from typing import IO, Any, NoReturn
 from vip.errors import InputError, VipError
 from vip.protocols import Observer
 from vip.video.watch import inside_ffmpeg
+from vip.wording import option
 
 BEAT_S = 1.0  # how often the child says that it lives
 TELL_S = 0.1  # how often progress is told at most
@@ -116,7 +117,9 @@ def _outcome(work: Work, subject: object, observer: Observer) -> tuple[Any, ...]
     except VipError as exc:
         return "failed", exc
     except MemoryError:
-        return "failed", InputError(f"{subject}: memory ran out at its pictures. Free some, or use a part of it with --start and --end.")
+        return "failed", InputError(
+            f"{subject}: memory ran out at its pictures. Free some, or use a part of it with {option('start')} and {option('end')}."
+        )
     except KeyboardInterrupt:
         raise
     except BaseException as exc:

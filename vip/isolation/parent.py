@@ -29,6 +29,7 @@ from vip.errors import GivenUpError
 from vip.isolation import child
 from vip.isolation.child import BEAT_S, Work
 from vip.protocols import Observer
+from vip.wording import again, option
 
 STALLED_BEATS = 120  # no frame takes FFmpeg that long, nor does a search through a file on a slow network disk
 GRACE_S = 0.3  # for the child to tidy up; Ctrl-C promises an end within a second
@@ -69,7 +70,7 @@ def apart(work: Work, subject: object, observer: Observer, *, timeout_s: float |
         raise why[0]
     if how == "late":
         raise GivenUpError(
-            f"{subject}: not finished within its time limit of {timeout_s:g} s. Run the same command again with a longer --timeout;"
+            f"{subject}: not finished within its time limit of {timeout_s:g} s. {again()} with a longer {option('timeout')};"
             " what is written by now is used.",
             "timeout",
         )
@@ -82,7 +83,7 @@ def apart(work: Work, subject: object, observer: Observer, *, timeout_s: float |
 def _death(code: int | None, subject: object) -> str:
     """Why a child ended without a word, and what to do."""
     if code == -9:
-        return "reading it was ended by the system (SIGKILL), most likely because memory ran out. Free some, and run the command again."
+        return "reading it was ended by the system (SIGKILL), most likely because memory ran out. Free some, and try again."
     try:
         cause = signal.Signals(-(code or 0)).name
     except ValueError:

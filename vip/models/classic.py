@@ -30,6 +30,7 @@ import numpy.typing as npt
 
 from vip.errors import BackendError
 from vip.records import Image, Vectors
+from vip.wording import option
 
 Block = npt.NDArray[np.float32]
 Plane = npt.NDArray[np.uint8]
@@ -64,7 +65,7 @@ class ClassicEmbedder:
 
     def __init__(self, detail: str | None, **where_models_run: str) -> None:
         if detail is not None:
-            raise BackendError(f'The embedder "classic" takes no detail, but got "{detail}". Write --embedder classic.')
+            raise BackendError(f'The embedder "classic" takes no detail, but got "{detail}". Write {option("embedder", "classic")}.')
 
     def embed_images(self, images: Sequence[Image]) -> Vectors:
         """float32 (N, 1544), rows of length 1."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from vip.errors import BackendError
 from vip.models import hub
+from vip.wording import option
 
 DEFAULT_ARCH, DEFAULT_TAG = "ViT-B-32", "laion2b_s34b_b79k"
 DEFAULT_REPO = "laion/CLIP-ViT-B-32-laion2B-s34B-b79K"
@@ -30,7 +31,8 @@ def of(pretrained: Mapping[str, Any], arch: str) -> Path:
     if found is None:
         raise BackendError(
             f"The weights of {arch} are not in the cache and cannot be downloaded: {reason}."
-            f" Run the command once online, write --embedder clip:{arch}@FILE with a checkpoint, or --embedder classic."
+            f" Run the command once online, write {option('embedder', f'clip:{arch}@FILE')} with a checkpoint,"
+            f" or {option('embedder', 'classic')}."
         )
     return found
 

@@ -22,6 +22,7 @@ from vip.errors import BackendError, InputError
 from vip.models.labels import refuse_labels
 from vip.protocols import Where
 from vip.records import Detection, Image
+from vip.wording import option
 
 NEAR_S = 0.5  # a file made at two pictures a second or more serves every frame; further away another shot is likely
 EDGE = 0.01  # detectors round, and set boxes over the picture's edges by some pixels; what lies further outside is another unit
@@ -89,7 +90,7 @@ class DetectionsFile:
 
     def __init__(self, detail: str | None, labels: tuple[str, ...] | None = None, **where_models_run: str) -> None:
         if detail is None:
-            raise BackendError("The detector file needs a file: --detector file:detections.jsonl.")
+            raise BackendError(f"The detector file needs a file: {option('detector', 'file:detections.jsonl')}.")
         refuse_labels(f"file:{detail}", labels)
         self.name = f"file:{detail}"
         self._by_name: dict[str, list[Detection]] = {}

@@ -11,6 +11,7 @@ from typing import Any
 
 from vip.errors import BackendError, EngineError, ReplyError, did_you_mean
 from vip.protocols import Reply, Request
+from vip.wording import option
 
 WAYS = ("refuse", "badjson", "auth")
 
@@ -32,9 +33,9 @@ class FakeEngine:
         """A made-up caption, or made-up FAMOuS as JSON where a schema is asked for."""
         self.requests.append(request)
         if self.detail == "auth":
-            raise EngineError("The fake engine does not accept its key. Use --engine fake to make it answer.")
+            raise EngineError(f"The fake engine does not accept its key. Use {option('engine', 'fake')} to make it answer.")
         if self.detail == "refuse":
-            raise ReplyError("The fake engine refused to answer. Use --engine fake to make it answer.", kind="refusal")
+            raise ReplyError(f"The fake engine refused to answer. Use {option('engine', 'fake')} to make it answer.", kind="refusal")
         text = f"Made up by the fake engine for {'a picture' if request.pictures else 'a text'}."
         if request.schema is not None:
             text = json.dumps({key: _made_up(kind, text) for key, kind in request.schema.get("properties", {}).items()})

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from vip.errors import BackendError
+from vip.wording import option
 
 if TYPE_CHECKING:
     import torch
@@ -54,14 +55,17 @@ def choose(device: str, precision: str) -> Hardware:
     if device == "auto":
         device = kind = there[0]
     if kind not in {"cpu", "cuda", "mps"}:
-        raise BackendError(f'There is no device "{device}". Write --device auto, cpu, cuda, cuda:1 or mps.')
+        raise BackendError(f'There is no device "{device}". Write {option("device", "auto")}, cpu, cuda, cuda:1 or mps.')
     if kind not in there:
-        raise BackendError(f"--device {device}: {_missing(kind)} Write --device cpu, or leave it out.")
+        raise BackendError(f"{option('device', device)}: {_missing(kind)} Write {option('device', 'cpu')}, or leave it out.")
     _check_number(device)
     if precision not in {"auto", *PRECISIONS}:
-        raise BackendError(f'There is no precision "{precision}". Write --precision auto, fp32, bf16 or fp16.')
+        raise BackendError(f'There is no precision "{precision}". Write {option("precision", "auto")}, fp32, bf16 or fp16.')
     if precision == "fp16" and kind == "cpu":
-        raise BackendError("--precision fp16 is for GPUs; on the CPU it would be slower than fp32. Write --precision bf16 or fp32.")
+        raise BackendError(
+            f"{option('precision', 'fp16')} is for GPUs; on the CPU it would be slower than fp32."
+            f" Write {option('precision', 'bf16')} or fp32."
+        )
     return Hardware(device, _usual(kind) if precision == "auto" else precision)
 
 
@@ -92,7 +96,9 @@ def _check_number(device: str) -> None:
         return
     count = torch.cuda.device_count() if kind == "cuda" else 1
     if not number.isdecimal() or int(number) >= count:
-        raise BackendError(f"--device {device}: the number is one from 0 to {count - 1}. Write --device {kind}, or another number.")
+        raise BackendError(
+            f"{option('device', device)}: the number is one from 0 to {count - 1}. Write {option('device', kind)}, or another number."
+        )
 
 
 def _usual(kind: str) -> str:
@@ -140,7 +146,7 @@ class Batches:
                 if self.size == 1:
                     raise BackendError(
                         f"{self._subject} does not fit into the memory of its device, not even with one picture at a time."
-                        " Write --device cpu, or choose a smaller model."
+                        f" Write {option('device', 'cpu')}, or choose a smaller model."
                     ) from exc
                 self.size = max(1, min(self.size, len(batch)) // 2)
                 _release()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vip.errors import UsageError
+from vip.wording import option
 
 
 def refuse_labels(detector: str, labels: tuple[str, ...] | None) -> None:
@@ -13,6 +14,7 @@ def refuse_labels(detector: str, labels: tuple[str, ...] | None) -> None:
     """
     if labels:
         raise UsageError(
-            f"--labels {', '.join(labels)}: the detector {detector} finds what it was made for. Leave --labels out, or take one that"
-            " looks for any words, such as --detector transformers:google/owlv2-base-patch16-ensemble."
+            f"{option('labels', ', '.join(labels))}: the detector {detector} finds what it was made for."
+            f" Leave {option('labels')} out, or take one that"
+            f" looks for any words, such as {option('detector', 'transformers:google/owlv2-base-patch16-ensemble')}."
         )

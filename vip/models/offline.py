@@ -16,6 +16,7 @@ from zlib import crc32
 from vip.errors import BackendError, EngineError
 from vip.protocols import Facts, Reply, Request, ViewChange
 from vip.records import Detection, Famous, Quality
+from vip.wording import option
 
 NOT_DETERMINED = "not determined"
 SURE, LIKELY = 0.8, 0.5  # a detection below is "probably" there, below the second one "possibly"
@@ -53,7 +54,7 @@ class OfflineEngine:
 
     def __init__(self, detail: str | None, **settings: object) -> None:
         if detail is not None:
-            raise BackendError(f'The engine "offline" takes no detail, but got "{detail}". Write --engine offline.')
+            raise BackendError(f'The engine "offline" takes no detail, but got "{detail}". Write {option("engine", "offline")}.')
 
     async def generate(self, request: Request) -> Reply:
         """The caption, or where a schema is asked for what of caption and FAMOuS it names, as JSON."""

@@ -24,6 +24,7 @@ from vip.models import clip_weights, hub
 from vip.models.clip_pixels import Preprocessing
 from vip.models.hardware import Batches, Hardware, choose, one_thread
 from vip.records import Image, Vectors
+from vip.wording import option
 
 if TYPE_CHECKING:
     import torch
@@ -133,23 +134,27 @@ def _source(detail: str, open_clip: Any) -> Source:
         return Source(f"local-dir:{detail}")
     if Path(detail).is_dir():
         raise BackendError(
-            f"The folder {detail} has no open_clip_config.json. Give one that open_clip saved, or --embedder clip:ARCH@FILE."
+            f"The folder {detail} has no open_clip_config.json. Give one that open_clip saved, or {option('embedder', 'clip:ARCH@FILE')}."
         )
     head, at, path = detail.partition("@")
     arch, _, tag = head.partition("/")
     known = open_clip.list_models()
     if arch not in known:
-        raise BackendError(f'open_clip has no architecture "{arch}".{_nearest(arch, known)} Write --embedder clip:ARCH/TAG.')
+        raise BackendError(f'open_clip has no architecture "{arch}".{_nearest(arch, known)} Write {option("embedder", "clip:ARCH/TAG")}.')
     if at:
         if not Path(path).is_file():
-            raise BackendError(f"There is no checkpoint {path}. Write --embedder clip:{arch}@FILE with a file that exists.")
+            raise BackendError(f"There is no checkpoint {path}. Write {option('embedder', f'clip:{arch}@FILE')} with a file that exists.")
         return Source(arch, checkpoint=Path(path))
     tags = open_clip.list_pretrained_tags_by_model(arch)
     if not tags:
-        raise BackendError(f"open_clip knows no weights for {arch}. Write --embedder clip:{arch}@FILE with a checkpoint of your own.")
+        raise BackendError(
+            f"open_clip knows no weights for {arch}. Write {option('embedder', f'clip:{arch}@FILE')} with a checkpoint of your own."
+        )
     if tag not in tags:
         wrong = f'no weights "{tag}"' if tag else "several weights"
-        raise BackendError(f"open_clip has {wrong} for {arch}; there is {', '.join(tags)}. Write --embedder clip:{arch}/{tags[0]}.")
+        raise BackendError(
+            f"open_clip has {wrong} for {arch}; there is {', '.join(tags)}. Write {option('embedder', f'clip:{arch}/{tags[0]}')}."
+        )
     return Source(arch, tag=tag)
 
 
@@ -191,7 +196,7 @@ def _why(exc: Exception) -> str:
 def _other_weights(source: Source) -> str:
     if source.tag is not None:
         return "Delete that file to have it downloaded again."
-    return "Name the architecture that the checkpoint was made for: --embedder clip:ARCH@FILE."
+    return f"Name the architecture that the checkpoint was made for: {option('embedder', 'clip:ARCH@FILE')}."
 
 
 def _tokenizer(source: Source, open_clip: Any) -> Any:

@@ -35,6 +35,7 @@ from vip.models.openai_errors import (
 )
 from vip.models.openai_server import KEY, address_in, key_for, limits_in
 from vip.protocols import Picture, RateLimits, Reply, Request
+from vip.wording import option
 
 OFFICIAL = "https://api.openai.com/v1"
 DEFAULT_MODEL = "gpt-5.4-mini-2026-03-17"  # as of November 2026: takes pictures and strict JSON schemas; a snapshot, so it stays the same
@@ -263,15 +264,16 @@ class OpenAIEngine:
                 models = _ids(client.get("/models", cast_to=object))
         except (openai.NotFoundError, *BROKEN) as exc:
             scrub(exc, self._server)
-            raise EngineError(f"{self.address} does not list its models. {_NAME_IT}") from exc
+            raise EngineError(f"{self.address} does not list its models. {_name_it()}") from exc
         except openai.OpenAIError as exc:
             raise translated(exc, self._server) from exc
         if not models:
-            raise EngineError(f"{self.address} lists no model. {_NAME_IT}")
+            raise EngineError(f"{self.address} lists no model. {_name_it()}")
         return models[0]
 
 
-_NAME_IT = "Name one with --engine openai:MODEL, and check the address: it usually ends in /v1."
+def _name_it() -> str:
+    return f"Name one with {option('engine', 'openai:MODEL')}, and check the address: it usually ends in /v1."
 
 
 def _trusted(address: str) -> ssl.SSLContext:

@@ -21,6 +21,7 @@ from openai.types import Batch, FileObject
 from vip.errors import BusyError, EngineError, ReplyError, VipError
 from vip.models.openai_errors import Server, broken_json, not_a_reply, scrub, translated
 from vip.protocols import BatchState, Reply, Request
+from vip.wording import option
 
 ENDPOINT: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 TAG = "vip"  # the name of the tag in the job's metadata
@@ -75,7 +76,7 @@ class OpenAIBatches:
                 with path.open("rb") as rows:  # as a file, which the library sends in pieces and does not read whole
                     file = await self._client.files.create(file=(f"vip-{tag}.jsonl", rows), purpose="batch")
             except openai.NotFoundError as exc:
-                raise EngineError(f"{self._server.address} takes no batches. Ask without --batch.") from exc
+                raise EngineError(f"{self._server.address} takes no batches. Ask without {option('batch')}.") from exc
             name = self._made(file, FileObject).id
             batch = await self._client.batches.create(input_file_id=name, endpoint=ENDPOINT, completion_window="24h", metadata={TAG: tag})
             return self._made(batch, Batch).id

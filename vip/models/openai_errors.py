@@ -19,6 +19,7 @@ from math import isfinite
 from urllib.parse import urlsplit
 
 from vip.errors import BusyError, BusyKind, EngineError, RejectedError, ReplyError, UsageError
+from vip.wording import option
 
 OFFICIAL_HOST = "api.openai.com"
 REDACTED = "[redacted]"
@@ -148,7 +149,7 @@ def _wrong_key(exc: Exception, server: Server) -> EngineError:
 def _forbidden(exc: Exception, server: Server) -> EngineError:
     return EngineError(
         f'{server.address} does not allow the model "{server.model}" with this API key{server.said(exc)}. '
-        f"Check the rights of the key in {server.key_name}, or choose another model with --engine openai:MODEL."
+        f"Check the rights of the key in {server.key_name}, or choose another model with {option('engine', 'openai:MODEL')}."
     )
 
 
@@ -165,14 +166,14 @@ def _not_found(exc: Exception, server: Server, models: Sequence[str]) -> EngineE
     more = ", …" if len(models) > len(near) else ""
     return EngineError(
         f'{server.address} has no model "{server.model}", but has {server.redacted(", ".join(near))}{more}. '
-        "Choose one with --engine openai:MODEL."
+        f"Choose one with {option('engine', 'openai:MODEL')}."
     )
 
 
 def _too_many(exc: Exception, server: Server) -> EngineError:
     if getattr(exc, "code", None) == "insufficient_quota":
         return EngineError(
-            f"The quota of this API key at {server.address} is spent{server.said(exc)}. Add credit, or use --engine offline."
+            f"The quota of this API key at {server.address} is spent{server.said(exc)}. Add credit, or use {option('engine', 'offline')}."
         )
     return _busy(f"{server.address} limits the rate of requests{server.said(exc)}.", exc, "rate_limit")
 
@@ -201,7 +202,7 @@ def _rejected(exc: Exception, server: Server) -> EngineError | ReplyError:
         return ReplyError(f"{server.model} at {server.address} does not take this picture{server.said(exc)}.", kind="picture")
     return RejectedError(
         f"{server.address} rejects the request{server.said(exc)}. "
-        f'Does the model "{server.model}" take pictures? Choose another with --engine openai:MODEL.'
+        f'Does the model "{server.model}" take pictures? Choose another with {option("engine", "openai:MODEL")}.'
     )
 
 
@@ -221,7 +222,7 @@ def _other_status(exc: Exception, server: Server) -> EngineError | ReplyError:
     if status == 413:
         return ReplyError(f"{server.address} finds this request too large{server.said(exc)}.", kind="too_large")
     if status == 402:
-        return EngineError(f"{server.address} wants to be paid first{server.said(exc)}. Add credit, or use --engine offline.")
+        return EngineError(f"{server.address} wants to be paid first{server.said(exc)}. Add credit, or use {option('engine', 'offline')}.")
     if status == 408:
         return _server_fails(exc, server)
     return RejectedError(f"{server.address} answers HTTP {status}{server.said(exc)}. Check the address and the account.")
@@ -230,7 +231,9 @@ def _other_status(exc: Exception, server: Server) -> EngineError | ReplyError:
 def _timed_out(exc: Exception, server: Server) -> EngineError:
     if type(getattr(exc, "__cause__", None)).__name__ == "ConnectTimeout":
         return _unreachable(exc, server)
-    message = f"{server.address} did not answer within {server.timeout_s:g} s. Try a longer --request-timeout, or a smaller model."
+    message = (
+        f"{server.address} did not answer within {server.timeout_s:g} s. Try a longer {option('request_timeout')}, or a smaller model."
+    )
     return _busy(message, exc, "timeout")
 
 
@@ -239,7 +242,7 @@ def _unreachable(exc: Exception, server: Server) -> BusyError:
     why = f" ({server.redacted(str(cause))})" if cause and str(cause) else ""
     if cause is not None and type(cause).__name__ not in NOT_CONNECTED:
         return _busy(f"{server.address} hung up before its answer was whole{why}. Is the server well?", exc, "dropped")
-    advice = "Check the network, or use --engine offline." if server.official else "Is the server running there?"
+    advice = f"Check the network, or use {option('engine', 'offline')}." if server.official else "Is the server running there?"
     return _busy(f"{server.address} cannot be reached{why}. {advice}", exc, "connection")
 
 
@@ -260,7 +263,7 @@ def broken_json(server: Server) -> ReplyError:
 
 
 def cut_off(exc: Exception | None, server: Server, **tokens: int | None) -> ReplyError:
-    text = f"{server.model} did not finish its answer within the tokens allowed. Try another model with --engine openai:MODEL."
+    text = f"{server.model} did not finish its answer within the tokens allowed. Try another model with {option('engine', 'openai:MODEL')}."
     return ReplyError(text, kind="length", **tokens)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from vip.errors import EngineError, UsageError
 from vip.models.openai_errors import is_official
 from vip.protocols import RateLimits
+from vip.wording import option
 
 KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 UNIT_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -41,7 +42,7 @@ def key_for(address: str, file: Path | None) -> str | None:
     key = _key_in(file) if file else os.environ.get(KEY, "").strip()
     where = str(file) if file else KEY
     if not key and is_official(address):
-        raise EngineError(f"{KEY} is not set, and api.openai.com answers nobody without it. Set it, or use --engine offline.")
+        raise EngineError(f"{KEY} is not set, and api.openai.com answers nobody without it. Set it, or use {option('engine', 'offline')}.")
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise EngineError(f"{where} contains letters that no key has. Copy it again.")
     return key or None

@@ -20,6 +20,7 @@ from vip.errors import BackendError
 from vip.models.labels import refuse_labels
 from vip.protocols import Where
 from vip.records import Detection, Image
+from vip.wording import option
 
 SIDE_PX = 256  # longest side of the picture that is searched. Faces: 5 ms a picture, and 22 of the 24 that 320 px find in 15 ms.
 # People: 2 ms, and on 181 frames of 27 clips no false one, where 320 px took 4 ms and took bottles for people
@@ -38,7 +39,7 @@ class OpenCVDetector:
 
     def __init__(self, detail: str | None, labels: tuple[str, ...] | None = None, **where_models_run: str) -> None:
         if detail is not None:
-            raise BackendError(f'The detector "opencv" takes no detail, but got "{detail}". Write --detector opencv.')
+            raise BackendError(f'The detector "opencv" takes no detail, but got "{detail}". Write {option("detector", "opencv")}.')
         refuse_labels("opencv", labels)
         if not hasattr(cv2, "HOGDescriptor") or not hasattr(cv2, "CascadeClassifier"):
             raise BackendError(f"OpenCV {cv2.__version__} has no HOG and no cascades. Run `pip install 'opencv-python-headless<5'`.")

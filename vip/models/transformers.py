@@ -13,6 +13,7 @@ from vip.models import hub
 from vip.models.hardware import Hardware, choose
 from vip.models.labels import refuse_labels
 from vip.protocols import Detector
+from vip.wording import option
 
 
 def transformers_detector(
@@ -29,7 +30,7 @@ def transformers_detector(
         UsageError: labels for a model that knows what it looks for.
     """
     if detail is None:
-        raise BackendError("The detector transformers needs a model: --detector transformers:PekingU/rtdetr_r50vd.")
+        raise BackendError(f"The detector transformers needs a model: {option('detector', 'transformers:PekingU/rtdetr_r50vd')}.")
     _refuse_missing_packages()
     hub.quiet_unless_terminal()
     hardware = _hardware(device, precision)

@@ -17,6 +17,7 @@ from vip.models import hub
 from vip.models.hardware import Hardware, choose
 from vip.models.transformers_files import ModelFiles, quiet
 from vip.protocols import Request
+from vip.wording import option
 
 if TYPE_CHECKING:
     import PIL.Image
@@ -70,7 +71,7 @@ class Talker:
         if request.pictures and not self.sees:
             raise BackendError(
                 f"{self.name} reads text and cannot look at a picture. Choose a vision-language model, such as"
-                " --engine transformers:HuggingFaceTB/SmolVLM-Instruct."
+                f" {option('engine', 'transformers:HuggingFaceTB/SmolVLM-Instruct')}."
             )
 
     def inputs(self, questions: Sequence[Question]) -> dict[str, Any]:
@@ -141,7 +142,7 @@ class Captioner(Talker):
         if request.schema is not None or request.stage not in CAPTIONS or len(request.pictures) != 1:
             raise BackendError(
                 f"{self.name} writes captions only, of one picture at a time. Let another model give the structure:"
-                " --recipe paper --structure-engine transformers:MODEL."
+                f" {option('recipe', 'paper')} {option('structure_engine', 'transformers:MODEL')}."
             )
 
     def inputs(self, questions: Sequence[Question]) -> dict[str, Any]:
@@ -170,7 +171,7 @@ def read_talker(name: str, device: str, precision: str) -> Talker:
         files = ModelFiles.find(name)
         talker = _read(files, hardware, given=precision != "auto")
     except BackendError as exc:  # the detectors of the library are found in the same way
-        raise BackendError(str(exc).replace("--detector ", "--engine ")) from exc.__cause__
+        raise BackendError(str(exc).replace(option("detector"), option("engine"))) from exc.__cause__
     return talker
 
 
@@ -220,7 +221,7 @@ def _sees(name: str, config: Any) -> bool:
     what = next(iter(built), None)
     raise BackendError(
         f"{name} is a {kind} model{f' ({what})' if what else ''}, which does not write text. Choose a vision-language or a language model,"
-        " such as --engine transformers:HuggingFaceTB/SmolVLM-Instruct."
+        f" such as {option('engine', 'transformers:HuggingFaceTB/SmolVLM-Instruct')}."
     )
 
 

@@ -20,6 +20,7 @@ from vip.models import hub
 from vip.models.hardware import Batches
 from vip.models.transformers_files import quiet
 from vip.protocols import Picture, Reply, Request
+from vip.wording import option
 
 if TYPE_CHECKING:
     import PIL.Image
@@ -58,7 +59,7 @@ class TransformersEngine:
             BackendError: the model, a package, or the device is not there, or the model does not write text.
         """
         if detail is None:
-            raise BackendError("The engine transformers needs a model: --engine transformers:HuggingFaceTB/SmolVLM-Instruct.")
+            raise BackendError(f"The engine transformers needs a model: {option('engine', 'transformers:HuggingFaceTB/SmolVLM-Instruct')}.")
         _refuse_missing_packages()
         hub.quiet_unless_terminal()
         from vip.models.transformers_chat import Captioner, read_talker

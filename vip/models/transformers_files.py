@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from vip.errors import BackendError
 from vip.models import hub
 from vip.models.hardware import one_thread
+from vip.wording import option
 
 LoadedT = TypeVar("LoadedT")
 
@@ -57,7 +58,7 @@ class ModelFiles:
             if why_not := hub.why_not():
                 raise BackendError(
                     f"The model {self.name} is not in the local cache and cannot be downloaded, because {why_not}."
-                    " Run once with a connection, or give a folder with the model: --detector transformers:FOLDER."
+                    f" Run once with a connection, or give a folder with the model: {option('detector', 'transformers:FOLDER')}."
                 )
             return self._call(loader, local_files_only=False, **settings)
         try:
@@ -105,7 +106,7 @@ def _unfit(model: Any, info: Mapping[str, Any]) -> set[str]:
 
 def _instead(model_type: str) -> str:
     if model_type == "florence2":  # Microsoft's own repositories hold the weights under the names of their own code
-        return "Take them as converted for transformers: --detector transformers:florence-community/Florence-2-base."
+        return f"Take them as converted for transformers: {option('detector', 'transformers:florence-community/Florence-2-base')}."
     return "Copy the model again, or choose another."
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from vip.errors import BackendError
 from vip.models import hub
+from vip.wording import option
 
 if TYPE_CHECKING:
     import torch
@@ -119,7 +120,7 @@ class Grammars:
         except Exception as exc:  # its errors have no base class
             raise BackendError(
                 f"{self._model_name} cannot be held to a JSON schema: llguidance does not read its tokenizer ({hub.first_line(exc)})."
-                " Let another model give the structure: --structure-engine transformers:MODEL."
+                f" Let another model give the structure: {option('structure_engine', 'transformers:MODEL')}."
             ) from exc
 
 

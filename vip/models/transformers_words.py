@@ -9,6 +9,7 @@ from vip.errors import BackendError, UsageError
 from vip.models.hardware import Hardware
 from vip.models.transformers_base import Found, TransformersDetector, fractions
 from vip.models.transformers_files import ModelFiles
+from vip.wording import option
 
 if TYPE_CHECKING:
     import PIL.Image
@@ -30,7 +31,7 @@ def read_words(files: ModelFiles, hardware: Hardware, model_type: str, labels: t
 
     words = list(dict.fromkeys(" ".join(label.lower().replace(".", " ").split()) for label in labels or ()))
     if not any(words):
-        raise BackendError(f"The model {files.name} looks for words that you give it: add --labels 'person, dog'.")
+        raise BackendError(f"The model {files.name} looks for words that you give it: add {option('labels', 'person, dog')}.")
     processor: Any = files.load(AutoProcessor.from_pretrained)
     model = files.load_model(AutoModelForZeroShotObjectDetection.from_pretrained, hardware.dtype)
     detector = OwlDetector if model_type in OWL_TYPES else DinoDetector
@@ -111,7 +112,9 @@ def _words_of_tokens(tokens: Sequence[int], stop: int, special: set[int]) -> dic
 
 def _refuse_long(name: str, text: str, tokens: int, most: int) -> None:
     if tokens > most:
-        raise UsageError(f'--labels: "{text[:60]}" has {tokens} word pieces, and the model {name} reads at most {most}. Write less.')
+        raise UsageError(
+            f'{option("labels")}: "{text[:60]}" has {tokens} word pieces, and the model {name} reads at most {most}. Write less.'
+        )
 
 
 def _sizes(pictures: Sequence[PIL.Image.Image]) -> list[tuple[int, int]]:

@@ -100,9 +100,9 @@ def combinations(asked: Sequence[str], settings: ExtractSettings) -> list[Combin
 def _parsed(text: str, settings: ExtractSettings) -> Combination:
     sampler, _, pruner = (part.strip() for part in text.partition("+"))
     if not sampler:
-        raise UsageError(f'--with "{text}" names no sampler. Write --with SAMPLER+PRUNER, for example --with sync+k-center.')
+        raise UsageError(f'"{text}" names no sampler. Write SAMPLER+PRUNER, for example sync+k-center.')
     if _head(sampler) not in registry.names("sampler") and _head(sampler) in registry.names("pruner"):
-        raise UsageError(f'"{sampler}" is a pruner. Write --with {settings.sampler}+{sampler}.')
+        raise UsageError(f'"{sampler}" is a pruner. Write {settings.sampler}+{sampler}.')
     return Combination(sampler, pruner or settings.pruner)
 
 

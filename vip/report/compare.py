@@ -22,6 +22,7 @@ from vip.report.compare_page import write_comparison
 from vip.report.measures import measure_all
 from vip.store import Run
 from vip.video import Source, source_of
+from vip.wording import option
 
 
 def default_folder(video: Source) -> Path:
@@ -57,7 +58,7 @@ def compare(
     named = source_of(video)
     folder, observer = out if out is not None else default_folder(named), observer or Silent()
     if store.exists(folder / store.MANIFEST):
-        raise UsageError(f"{folder} is a run folder. Choose another folder for the comparison with -o.")
+        raise UsageError(f"{folder} is a run folder. Choose another folder for the comparison with {option('out')}.")
     told: set[str] = set()
     here = [combination for combination in wanted if combination.asked or combination.is_known]
     if absent := [combination.name for combination in wanted if combination not in here]:

@@ -18,6 +18,7 @@ from vip.errors import StoreError, UsageError
 from vip.records import Manifest, Vectors
 from vip.report.words import GOOD_ENOUGH, number, time_code
 from vip.store import CANDIDATES, EMBEDDINGS, Run
+from vip.wording import option
 
 CAPTIONING = "caption"  # the stage in Manifest.seconds that has no part in choosing
 BLOCK = 1024  # rows
@@ -153,7 +154,7 @@ def measure_all(runs: Sequence[Run]) -> list[Measures]:
     views = [_view(run) for run in runs]
     if len(models := {view.model for view in views}) > 1:
         raise UsageError(
-            f"Vectors of different embedders ({', '.join(sorted(models))}) do not compare. Add --overwrite to make all runs anew."
+            f"Vectors of different embedders ({', '.join(sorted(models))}) do not compare. Add {option('overwrite')} to make all runs anew."
         )
     good = {pts: (time_s, vector) for view in views for pts, (time_s, vector) in view.good.items()}
     order = sorted(good)
@@ -183,7 +184,7 @@ def _view(run: Run) -> _View:
     manifest, candidates, embeddings = run.manifest, run.candidates, run.embeddings
     decoded = [row for row in candidates if row.quality is not None]
     if manifest is None or embeddings is None or len(embeddings) != len(decoded):
-        raise StoreError(f"{run.folder / EMBEDDINGS} does not fit {CANDIDATES}. Add --overwrite to make the run again.")
+        raise StoreError(f"{run.folder / EMBEDDINGS} does not fit {CANDIDATES}. Add {option('overwrite')} to make the run again.")
     rows = list(zip(decoded, embeddings.image, strict=True))
     return _View(
         manifest,

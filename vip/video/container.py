@@ -17,6 +17,7 @@ from vip.video.local import Local, LocalFile
 from vip.video.size import MOST_PIXELS, check_size
 from vip.video.source import AddressSource, FileSource
 from vip.video.watch import inside_ffmpeg
+from vip.wording import option
 
 if TYPE_CHECKING:
     from vip.video.remote import Remote, RemoteFile
@@ -28,6 +29,8 @@ NOTHING_DECODES = "{}: not one frame can be decoded. The file is damaged, or its
 ALPHA_DECODERS = {"vp8": "libvpx", "vp9": "libvpx-vp9"}  # FFmpeg's own VP8 and VP9 decoders drop the alpha channel
 MOST_STRETCHED = 16  # pixel aspect ratios beyond this are no video's
 BUFFER_BYTES = 2**16  # read at once from a Python file: half the calls of the usual 32 KiB, and little too much after a seek
+ANY_METADATA: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.partition(".")[0]) < 19 else {}
+"""Tags that are not valid UTF-8 are no reason not to open a file: PyAV 18 has to be told so, PyAV 19 no longer takes the option."""
 SILENT_DECODERS = frozenset({"vp8", "apng"})  # they never say that a frame is damaged
 
 
@@ -49,7 +52,7 @@ def open_container(held: Local | Remote, *, which: int = 0) -> tuple[InputContai
         file = held.open()
         _check_start(source, file)
         with inside_ffmpeg:
-            container = av.open(cast(Any, file), options=_one_file_only(), metadata_errors="replace", buffer_size=BUFFER_BYTES)
+            container = av.open(cast(Any, file), options=_one_file_only(), buffer_size=BUFFER_BYTES, **ANY_METADATA)
         stream = _choose_stream(container, source, which)
         file.opened()
         return container, stream, file
@@ -81,7 +84,7 @@ def _choose_stream(container: InputContainer, source: FileSource | AddressSource
         raise InputError(f"{source} holds no video stream, only {kinds}. Give a file with pictures.")
     if which >= len(streams):
         listed = "; ".join(f"{number}: {_described(stream)}" for number, stream in enumerate(streams))
-        raise InputError(f"{source} has no video stream {which}. Choose with --stream among: {listed}.")
+        raise InputError(f"{source} has no video stream {which}. Choose with {option('stream')} among: {listed}.")
     chosen = streams[which]
     check_size(str(source), chosen.width, chosen.height, pixel_aspect_of(chosen))
     for stream in container.streams:

@@ -41,6 +41,7 @@ from vip.video.source import AddressSource, FileSource
 from vip.video.span import WHOLE, Span
 from vip.video.sparse import read_remote_index
 from vip.video.watch import inside_ffmpeg
+from vip.wording import again
 
 if TYPE_CHECKING:
     from vip.video.remote import Remote
@@ -171,7 +172,7 @@ class Video(OpenFile):
         shown = self.index.shown_pts
         state = self._held.state
         if state is None:
-            raise InputError(f"{self.source} was there and is not any more. Run the same command again once it is back.")
+            raise InputError(f"{self.source} was there and is not any more. {again()} once it is back.")
         return VideoInfo(
             path=self.source.location,
             sha256=self._held.sha256(),

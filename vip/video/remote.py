@@ -16,6 +16,7 @@ from threading import Lock
 from vip.errors import InputError
 from vip.video.http import Connection
 from vip.video.source import AddressSource, State
+from vip.wording import again
 
 BLOCK_BYTES = 2**16  # asked for after a jump: about a sync frame
 MOST_BLOCKS_AT_ONCE = 32  # 2 MiB: where blocks are read in a row, each request asks for twice as many as the one before
@@ -107,7 +108,7 @@ class RemoteFile(io.RawIOBase):
         while len(data) < wanted:  # a server may give less than it was asked for
             part = self._connection.part(block * BLOCK_BYTES + len(data), wanted - len(data))
             if part.size_bytes != whole:
-                raise InputError(f"{self._remote.source} changed while it was read. Run the same command again.")
+                raise InputError(f"{self._remote.source} changed while it was read. {again()}.")
             data += part.data
         self._behind = block + -(-len(data) // BLOCK_BYTES)
         self._remote.put(block, data)

@@ -11,6 +11,7 @@ import numpy as np
 from vip.clock import clock
 from vip.errors import InputError
 from vip.records import PacketIndex
+from vip.wording import option
 
 EARLIEST, LATEST = -(2**63), 2**63 - 1  # of an int64
 
@@ -46,7 +47,7 @@ class Span:
             there = index.shown_pts
             first, last = (clock(float(int(pts) * index.time_base)) for pts in (there[0] if begin is None else begin, there[-1]))
             kind = "sync frame" if index.is_sparse else "frame"
-            raise InputError(f"{name} has no {kind} {self}: it goes from {first} to {last}. Change --start or --end.")
+            raise InputError(f"{name} has no {kind} {self}: it goes from {first} to {last}. Change {option('start')} or {option('end')}.")
         return replace(index, is_shown=np.asarray(shown, bool))
 
     def __str__(self) -> str:

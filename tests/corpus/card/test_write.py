@@ -22,12 +22,12 @@ from vip.corpus.beginning import DISTRIBUTION
 from vip.corpus.card.words import FAILURES
 from vip.corpus.card.write import PAGE, README, write_card
 from vip.corpus.choices import Choices
-from vip.corpus.items import FailureKind
 from vip.corpus.listing.choosing import Distribution, Share
 from vip.corpus.output.clip import Clip
 from vip.corpus.output.shards import FOLDER, Format, write_shard
 from vip.corpus.output.storage import join, write_whole
 from vip.corpus.status import Status
+from vip.download.items import FailureKind
 from vip.errors import StoreError
 from vip.records import Counts
 

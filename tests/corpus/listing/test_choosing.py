@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.corpus.lists import item
-from vip.corpus.items import Item
 from vip.corpus.listing.choosing import UNKNOWN, VERTICALS, Distribution, Tally, Weights, load_weights, lot
+from vip.download.items import Item
 from vip.errors import UsageError
 
 SHIPPED = load_weights()

@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.corpus.lists import bad, example, items, read, record, vocabulary, vocabulary_file
-from vip.corpus.items import BadRow, Item
+from vip.corpus.items import BadRow
 from vip.corpus.listing.lines import RECORD_BYTES, lines_of, objects_of, records_of
 from vip.corpus.listing.reading import read_items
+from vip.download.items import Item
 from vip.errors import InputError
 
 IDS = ["dQw4w9WgXcQ", "nXSc", "aaaaaaaaaa1"]

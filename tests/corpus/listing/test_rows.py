@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.corpus.lists import bad, items
-from vip.corpus.items import BadRow, Item
+from vip.corpus.items import BadRow
 from vip.corpus.listing.columns import items_of_columns
 from vip.corpus.listing.rows import ROW_BYTES, Known, items_of
+from vip.download.items import Item
 
 KEY = re.compile(r"[A-Za-z0-9._-]{1,100}")
 

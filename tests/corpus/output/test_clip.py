@@ -15,9 +15,9 @@ from tests.captioning.keyframes import run_folder
 from tests.corpus.making import clip, clip_from_run
 from tests.report.runs import make_pictures, make_run
 from vip import store
-from vip.corpus.items import Fetched, Item
 from vip.corpus.output.clip import Clip, VideoRow, clip_of, renamed
 from vip.corpus.output.plain import is_plain_name, plain, safe_key, without_secrets
+from vip.download.items import Fetched, Item
 from vip.errors import InputError, StoreError
 from vip.store import load_run
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vip.corpus.items import Fetched
 from vip.corpus.output.spoken import MOST_BYTES, chosen_language, spoken_around, subtitles_of
+from vip.download.items import Fetched
 from vip.errors import StoreError
 
 VTT = """WEBVTT

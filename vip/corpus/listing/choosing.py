@@ -19,7 +19,7 @@ from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from vip.corpus.items import Item
+from vip.download.items import Item
 from vip.errors import UsageError, did_you_mean
 from vip.records import Part
 

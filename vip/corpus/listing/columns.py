@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from vip.clock import seconds_of
-from vip.corpus.items import BadRow, Item
+from vip.corpus.items import BadRow
 from vip.corpus.listing.rows import Known, bad_row, items_of
 from vip.corpus.listing.vocabulary import Vocabulary
+from vip.download.items import Item
 
 SOURCES = (
     *("path", "file", "file_path", "filepath", "file_name", "filename", "source", "youtube_id", "ytid"),

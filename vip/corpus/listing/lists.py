@@ -18,9 +18,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias, cast
 from urllib.parse import urlsplit
 
-from vip.corpus.listing.addresses import YOUTUBE_ID
 from vip.corpus.listing.rows import YOUTUBE8M_ID, is_glob, shown
 from vip.corpus.listing.tfrecord import starts_like_tfrecord
+from vip.download.addresses import YOUTUBE_ID
 from vip.errors import BackendError, InputError
 
 SUFFIXES = frozenset({".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".tfrecord", ".tfrecords"})

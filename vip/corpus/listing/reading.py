@@ -20,14 +20,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from vip.corpus.items import BadRow, Item
-from vip.corpus.listing.addresses import YOUTUBE_ID
+from vip.corpus.items import BadRow
 from vip.corpus.listing.columns import COLUMNS, SOURCES, column_name, items_of_columns
 from vip.corpus.listing.lines import CutOffError, Lines, decoded, lines_of, objects_of, records_of
 from vip.corpus.listing.lists import GZIP, PARQUET, Given, Named, given_lists, opened
 from vip.corpus.listing.rows import ROW_BYTES, YOUTUBE8M_ID, bad_row, items_of
 from vip.corpus.listing.tfrecord import Damaged, read_records, starts_like_tfrecord
 from vip.corpus.listing.vocabulary import Vocabulary
+from vip.download.addresses import YOUTUBE_ID
+from vip.download.items import Item
 from vip.errors import BackendError, InputError
 
 UTF16 = (b"\xff\xfe", b"\xfe\xff")

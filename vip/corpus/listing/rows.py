@@ -23,8 +23,9 @@ from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote
 
-from vip.corpus.items import BadRow, FailureKind, Item
-from vip.corpus.listing.addresses import YOUTUBE_ID, is_public_host, split_address, youtube_id
+from vip.corpus.items import BadRow
+from vip.download.addresses import YOUTUBE_ID, is_public_host, split_address, youtube_id
+from vip.download.items import FailureKind, Item
 from vip.errors import InputError
 
 ROW_BYTES = 8192

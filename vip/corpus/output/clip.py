@@ -16,9 +16,9 @@ import numpy.typing as npt
 from pydantic import AfterValidator, Field
 
 from vip import store
-from vip.corpus.items import Fetched, Item, ItemKind
 from vip.corpus.output.plain import KEY, is_plain_name, plain, safe_key, tidy
 from vip.corpus.output.spoken import subtitles_of
+from vip.download.items import Fetched, Item, ItemKind
 from vip.errors import InputError, StoreError
 from vip.records import Counts, Description, Failure, Keyframe, Manifest, Record, VideoInfo
 from vip.store import KeyframePicture, Run

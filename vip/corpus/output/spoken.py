@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from vip.corpus.items import Fetched
+from vip.download.items import Fetched
 from vip.errors import StoreError
 
 TIME = r"((?:\d+:)?\d\d:\d\d[.,]\d{3})"

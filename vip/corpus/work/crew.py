@@ -18,10 +18,10 @@ from typing import NamedTuple, Protocol
 
 from vip.corpus.choices import Choices
 from vip.corpus.home import PARTS
-from vip.corpus.items import FailureKind, Fetched
 from vip.corpus.work.embedding import Embedding, has_gpu, wants_gpu
 from vip.corpus.work.hand import VIDEOS, WORK, Facts, Job, Plan, Role, part_path, too_slow
 from vip.corpus.work.process import Child
+from vip.download.items import FailureKind, Fetched
 from vip.errors import VipError
 
 GRACE_S = 60.0  # that an extractor may take longer than its time limit, which it keeps itself

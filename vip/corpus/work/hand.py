@@ -16,8 +16,8 @@ from typing import Any, Literal, NamedTuple
 from vip import cores
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.home import PARTS
-from vip.corpus.items import FailureKind, Fetched, Item, ItemError
 from vip.corpus.work.process import at_the_other_end
+from vip.download.items import FailureKind, Fetched, Item, ItemError
 from vip.errors import GivenUpError, InputError, ReplyError, SomeFailedError, StoreError, VipError
 from vip.isolation.parent import apart  # before any model: it notes whether torch, and so its threads, came first
 from vip.protocols import Observer, Silent
@@ -109,7 +109,7 @@ def too_slow(plan: Plan) -> str:
 
 def fetched(plan: Plan, job: Job) -> Fetched:
     """The video on this machine, in a folder of its own."""
-    from vip.corpus.fetching import fetch
+    from vip.download import fetch
 
     folder = plan.home / VIDEOS / job.item.key
     shutil.rmtree(folder, ignore_errors=True)  # of a try that was killed

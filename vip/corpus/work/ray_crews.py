@@ -21,7 +21,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
 
-from vip import registry
+from vip import registry, wording
 from vip.config import ExtractSettings
 from vip.corpus.choices import Choices
 from vip.corpus.output.storage import library
@@ -43,6 +43,7 @@ class Seat:
     """The actor: a crew of one worker in a folder of its own, which a thread keeps at work whether the driver asks or not."""
 
     def __init__(self, choices: Choices, fetch: bool, server: str | None) -> None:
+        os.environ[wording.VARIABLE] = "1"  # what goes wrong here is read by who typed `vip batch`
         if server:
             os.environ[VARIABLE] = server
         _clear_up()

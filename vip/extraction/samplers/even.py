@@ -13,6 +13,7 @@ import numpy as np
 from vip.errors import BackendError, UsageError
 from vip.extraction.candidates import FEWEST_AT_LEAST
 from vip.protocols import VideoSource
+from vip.wording import option
 
 PER_KEYFRAME = 3
 DEFAULT_STEP_S = Fraction(2)  # of ShareGPT4Video
@@ -26,7 +27,9 @@ class UniformSampler:
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None:
-            raise BackendError(f'The sampler "uniform" takes no detail, but got "{detail}". Write --sampler uniform, or every:2s.')
+            raise BackendError(
+                f'The sampler "uniform" takes no detail, but got "{detail}". Write {option("sampler", "uniform")}, or every:2s.'
+            )
 
     def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
         """PTS of the frames in the middle of equal parts."""
@@ -47,7 +50,8 @@ class EverySampler:
         """PTS of the frames shown at the start and each step later. Their number depends on the step alone."""
         if candidates is not None:
             raise UsageError(
-                f"--candidates {candidates}: {self.name} takes as many as its step gives. Leave it out, or write --sampler uniform."
+                f"{option('candidates', candidates)}: {self.name} takes as many as its step gives. Leave it out,"
+                f" or write {option('sampler', 'uniform')}."
             )
         shown = video.index.shown_pts
         first, last, step = int(shown[0]), int(shown[-1]), max(Fraction(1), self.step_s / video.time_base)  # in ticks of the file's clock
@@ -65,5 +69,7 @@ def _step_s(detail: str) -> Fraction:
     found = STEP.fullmatch(detail)
     step_s = Fraction(found[1]) * (60 if found[2] == "m" else 1) if found else Fraction(0)
     if step_s <= 0:
-        raise BackendError(f'The sampler "every" needs a time such as 2s, 0.5s or 1m, but got "{detail}". Write --sampler every:2s.')
+        raise BackendError(
+            f'The sampler "every" needs a time such as 2s, 0.5s or 1m, but got "{detail}". Write {option("sampler", "every:2s")}.'
+        )
     return step_s

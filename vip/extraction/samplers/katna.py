@@ -23,6 +23,7 @@ from vip.errors import BackendError
 from vip.extraction.samplers.even import enough_for
 from vip.protocols import VideoSource
 from vip.records import Frame, Image
+from vip.wording import option
 
 SIDE_PX = 640  # Katna works at full size; the numbers of a picture this large choose the same frames
 WINDOW = 20
@@ -57,7 +58,7 @@ class KatnaSampler:
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None:
-            raise BackendError(f'The sampler "katna" takes no detail, but got "{detail}". Write --sampler katna.')
+            raise BackendError(f'The sampler "katna" takes no detail, but got "{detail}". Write {option("sampler", "katna")}.')
 
     def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
         """PTS of the candidates; of a video that never changes its middle frame alone."""

@@ -13,10 +13,10 @@ from yt_dlp.extractor.common import InfoExtractor
 from yt_dlp.utils import ExtractorError, GeoRestrictedError, UserNotLive
 
 from vip.config import BatchSettings
-from vip.corpus.fetching import fetch
-from vip.corpus.fetching.typed import LONGEST, kind_of_sentence, typed
-from vip.corpus.fetching.ytdlp import held
-from vip.corpus.items import FailureKind, Item, ItemError
+from vip.download import fetch
+from vip.download.items import FailureKind, Item, ItemError
+from vip.download.typed import LONGEST, kind_of_sentence, typed
+from vip.download.ytdlp import held
 
 COOKIES = (
     "Use --cookies-from-browser or --cookies for the authentication. See  https://github.com/yt-dlp/yt-dlp/wiki/FAQ"
@@ -141,7 +141,7 @@ WAITS = {"120": 120.0, "Wed, 21 Oct 2015 07:28:00 GMT": 0.0, "soon": None, "": N
 
 @pytest.mark.parametrize(("value", "seconds"), WAITS.items())
 def test_how_long_a_server_asks_to_wait(value: str | None, seconds: float | None) -> None:
-    from vip.corpus.fetching.typed import _seconds
+    from vip.download.typed import _seconds
 
     assert _seconds(value) == seconds
 

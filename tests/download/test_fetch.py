@@ -12,13 +12,13 @@ import av
 import pytest
 
 from tests.clips import sound
-from tests.corpus.fetching.conftest import Fetch
-from tests.corpus.video_host import Answer, VideoHost
+from tests.download.conftest import Fetch
 from tests.media import Clips
+from tests.video_host import Answer, VideoHost
 from vip.config import BatchSettings
-from vip.corpus.fetching import fetch
-from vip.corpus.fetching.ytdlp import held
-from vip.corpus.items import Item, ItemError
+from vip.download import fetch
+from vip.download.items import Item, ItemError
+from vip.download.ytdlp import held
 
 Refused = Callable[..., ItemError]
 HLS = "application/x-mpegurl"
@@ -219,7 +219,7 @@ def test_a_video_that_says_it_is_too_large_is_not_loaded(host: VideoHost, refuse
 
 
 def test_a_page_that_never_ends_is_not_held_in_memory(host: VideoHost, refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vip.corpus.fetching.ytdlp.PAGE_BYTES", 2**20)
+    monkeypatch.setattr("vip.download.ytdlp.PAGE_BYTES", 2**20)
     assert refused(host.put("/page", page(), way="endless")).kind == "network"
     assert host.sent_bytes < 50 * 2**20
 

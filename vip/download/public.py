@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from vip.corpus.items import ItemError
-from vip.corpus.listing.addresses import is_public_ip
+from vip.download.addresses import is_public_ip
+from vip.download.items import ItemError
+from vip.wording import option
 
 ASKED_OF_PROXY = re.compile(rb"(?:CONNECT |[A-Z]+ https?://(?:[^/@ ]*@)?)(\[[^\] ]+\]|[^:/? ]+)")
 PORTS = {"http": 80, "https": 443}
@@ -48,7 +49,7 @@ class Guard:
         if not self.public_only or not isinstance(address, tuple) or address[:2] in self.proxies:
             return
         if not is_public(str(address[0])):
-            self._refuse(f"The address leads to {address[0]}, which is not in the public network; --public-only refuses it.")
+            self._refuse(f"The address leads to {address[0]}, which is not in the public network; {option('public_only')} refuses it.")
 
     def send(self, data: object) -> None:
         """What goes to an HTTP server, which may be a proxy that is asked for something else."""
@@ -57,7 +58,7 @@ class Guard:
         name = found[1].decode("ascii", "replace").strip("[]")
         for address in _addresses_of(name, None) or ({name} if _is_address(name) else ()):
             if not is_public(address):
-                self._refuse(f"The address leads to {name}, which is not in the public network; --public-only refuses it.")
+                self._refuse(f"The address leads to {name}, which is not in the public network; {option('public_only')} refuses it.")
 
     def start(self, arguments: object) -> None:
         if any("://" in _text(argument) for argument in (arguments if isinstance(arguments, list | tuple) else [arguments])):

@@ -14,9 +14,10 @@ from typing import Any
 
 from vip.clock import clock
 from vip.config import BatchSettings
-from vip.corpus.fetching.options import NEEDED, parameters
-from vip.corpus.items import ItemError
+from vip.download.items import ItemError
+from vip.download.options import NEEDED, parameters
 from vip.errors import BackendError
+from vip.wording import option
 
 PAGE_BYTES = 50 * 2**20  # the longest page or manifest that is read into memory
 KEPT_LINES = 20
@@ -67,9 +68,9 @@ class Limits:
             return ItemError("The address is a live stream, which has no end.", "no_video")
         length, shortest, longest = info.get("duration"), self.settings.min_length, self.settings.max_length
         if longest is not None and length is not None and length > longest:
-            return ItemError(f"The video lasts {clock(length)}, more than --max-length {clock(longest)}.", "too_long")
+            return ItemError(f"The video lasts {clock(length)}, more than {option('max_length', f'{clock(longest)}')}.", "too_long")
         if shortest is not None and length is not None and length < shortest:
-            return ItemError(f"The video lasts {clock(length)}, less than --min-length {clock(shortest)}.", "too_short")
+            return ItemError(f"The video lasts {clock(length)}, less than {option('min_length', f'{clock(shortest)}')}.", "too_short")
         parts = info.get("requested_formats") or [info]
         self._copies = 2 if len(parts) > 1 else 1
         return self._too_large(sum(part.get("filesize") or 0 for part in parts))

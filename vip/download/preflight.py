@@ -8,8 +8,9 @@ from datetime import UTC, date, datetime
 from urllib.parse import urlsplit
 
 from vip.config import BatchSettings
-from vip.corpus.fetching.options import NEEDED, RUNTIMES, parameters
+from vip.download.options import NEEDED, RUNTIMES, parameters
 from vip.errors import BackendError, UsageError
+from vip.wording import option
 
 OLD_DAYS = 90  # YouTube changes every few weeks
 PROXIES = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")
@@ -27,7 +28,7 @@ def preflight(settings: BatchSettings, items_need_youtube: bool) -> list[str]:
     except ImportError as exc:
         raise BackendError(_why_not()) from exc
     if settings.proxy is not None:
-        _check("--proxy", settings.proxy, PROXIES, "http://host:3128 or socks5://host:1080")
+        _check(option("proxy"), settings.proxy, PROXIES, "http://host:3128 or socks5://host:1080")
     _check("--video-base-url", settings.video_base_url, ("http", "https"), "https://www.youtube.com")
     _check("--youtube8m-base-url", settings.youtube8m_base_url, ("http", "https"), "http://data.yt8m.org/2/j/i")
     given = parameters(settings)

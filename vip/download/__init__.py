@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vip.corpus.fetching.fetch import fetch
-from vip.corpus.fetching.preflight import preflight
+from vip.download.fetch import fetch
+from vip.download.preflight import preflight
 
 __all__ = ["fetch", "preflight"]

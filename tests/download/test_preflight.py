@@ -8,9 +8,9 @@ import pytest
 import yt_dlp.dependencies
 import yt_dlp.version
 
-from tests.corpus.fetching.test_options import COOKIES
+from tests.download.test_options import COOKIES
 from vip.config import BatchSettings
-from vip.corpus.fetching import preflight
+from vip.download import preflight
 from vip.errors import BackendError, UsageError
 
 

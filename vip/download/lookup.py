@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
-from vip.corpus.items import ItemError
+from vip.download.items import ItemError
 
 ID = re.compile(r"[A-Za-z0-9_-]{4}")
 ANSWER = re.compile(r'\s*i\("([A-Za-z0-9_-]{4})","([A-Za-z0-9_-]{11})"\);?\s*')  # i("ABCD","dQw4w9WgXcQ");

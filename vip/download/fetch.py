@@ -16,11 +16,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from vip.config import BatchSettings
-from vip.corpus.fetching.lookup import youtube_id
-from vip.corpus.fetching.public import guarding
-from vip.corpus.fetching.typed import LOGIN, causes, clean, typed
-from vip.corpus.fetching.ytdlp import Downloader, held
-from vip.corpus.items import Fetched, Item, ItemError
+from vip.download.items import Fetched, Item, ItemError
+from vip.download.lookup import youtube_id
+from vip.download.public import guarding
+from vip.download.typed import LOGIN, causes, clean, typed
+from vip.download.ytdlp import Downloader, held
+from vip.wording import option
 
 YOUTUBE = "https://www.youtube.com"
 YOUTUBE_ID = re.compile(r"[A-Za-z0-9_-]{11}")
@@ -68,7 +69,7 @@ def _let_go(exc: Exception) -> None:
 
 def _local(path: Path, settings: BatchSettings) -> Fetched:
     if settings.public_only:
-        raise ItemError(f"{path} is a file of this machine, which --public-only refuses.", "not_public")
+        raise ItemError(f"{path} is a file of this machine, which {option('public_only')} refuses.", "not_public")
     try:
         with path.open("rb"):
             return Fetched(path, is_ours=False)

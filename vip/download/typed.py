@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from vip.corpus.items import FailureKind, ItemError
+from vip.download.items import FailureKind, ItemError
+from vip.wording import option
 
 SAID: tuple[tuple[FailureKind, str], ...] = (
     ("bot_check", r"not a bot|captcha|anti-bot|unusual traffic|IP is likely being blocked|^please sign in\b"),
@@ -44,13 +45,6 @@ SAID: tuple[tuple[FailureKind, str], ...] = (
 BY_STATUS: dict[int, FailureKind] = {
     **{401: "private", 402: "private", 403: "private", 404: "missing", 410: "deleted"},
     **{408: "network", 425: "network", 429: "rate_limit", 451: "geo"},
-}
-WHAT_NEXT: dict[FailureKind, str] = {
-    "private": "With --cookies of an account that may see it, it can be fetched.",
-    "age": "With --cookies of an account of age, it can be fetched.",
-    "geo": "With a --proxy in another country, it may be seen.",
-    "bot_check": "Wait, take fewer --workers, or give --cookies.",
-    "rate_limit": "A longer --sleep helps.",
 }
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f]+")
@@ -86,8 +80,20 @@ def typed(exc: BaseException, log: Sequence[str] = ()) -> ItemError:
     if kind == "network" and retry_after_s is not None:
         kind = "rate_limit"  # a server that names a time is busy, not broken
     lead = "The connection failed: " if kind == "network" else ""
-    message = f"{lead}{sentence.rstrip('.')}. {WHAT_NEXT.get(kind, '')}".strip()
+    message = f"{lead}{sentence.rstrip('.')}. {_what_next(kind)}".strip()
     return ItemError(message, kind, retry_after_s)
+
+
+def _what_next(kind: FailureKind) -> str:
+    cookies = option("cookies", "FILE")
+    advice: dict[FailureKind, str] = {
+        "private": f"With {cookies} of an account that may see it, it can be fetched.",
+        "age": f"With {cookies} of an account of age, it can be fetched.",
+        "geo": f"With {option('proxy', 'URL')} in another country, it may be seen.",
+        "bot_check": f"Wait a while, or give {cookies} of a browser that is signed in.",
+        "rate_limit": "Wait a while, and ask less often.",
+    }
+    return advice.get(kind, "")
 
 
 def sentence_of(chain: Sequence[BaseException]) -> str:

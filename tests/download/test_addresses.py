@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from vip.corpus.listing.addresses import is_public_host, is_public_ip, youtube_id
+from vip.download.addresses import is_public_host, is_public_ip, youtube_id
 
 VIDEO = "dQw4w9WgXcQ"
 

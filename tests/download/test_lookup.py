@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.corpus.fetching.conftest import Fetch
-from tests.corpus.video_host import VideoHost
-from vip.corpus.fetching import lookup
-from vip.corpus.items import ItemError
+from tests.download.conftest import Fetch
+from tests.video_host import VideoHost
+from vip.download import lookup
+from vip.download.items import ItemError
 
 Refused = Callable[..., ItemError]
 BASE = "http://lookup.invalid/i"
@@ -98,7 +98,7 @@ def test_a_cache_that_cannot_be_used_costs_a_request_only(tmp_path: Path, monkey
 
 
 ASK_FOR_MANY = f"""
-from vip.corpus.fetching.lookup import youtube_id
+from vip.download.lookup import youtube_id
 for number in range(50):
     assert youtube_id(f"{{number:04d}}", "{BASE}", lambda address: 'i("%s","dQw4w9WgXcQ");' % address[-7:-3]) == "dQw4w9WgXcQ"
 """

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.corpus.fetching.conftest import Fetch
-from tests.corpus.fetching.test_fetch import page, video
-from tests.corpus.video_host import VideoHost, hosting
-from vip.corpus.fetching.public import RefusedError, guarding, is_public
-from vip.corpus.items import ItemError
+from tests.download.conftest import Fetch
+from tests.download.test_fetch import page, video
+from tests.video_host import VideoHost, hosting
+from vip.download.items import ItemError
+from vip.download.public import RefusedError, guarding, is_public
 
 Refused = Callable[..., ItemError]
 PRIVATE = [

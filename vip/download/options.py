@@ -16,6 +16,7 @@ from typing import Any
 
 from vip.config import BatchSettings
 from vip.errors import BackendError, UsageError
+from vip.wording import option
 
 _SAME = (
     *("format", "format_sort", "format_sort_force", "check_formats", "prefer_free_formats", "dynamic_mpd", "hls_use_mpegts"),
@@ -105,11 +106,15 @@ def cookies(path: Path | None) -> io.StringIO | None:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as exc:
         why = exc.strerror if isinstance(exc, OSError) else "it is no text"
-        raise UsageError(f"--cookies {path} cannot be read: {why}. Export the cookies of your browser in Netscape's format.") from exc
+        raise UsageError(
+            f"{option('cookies', path)} cannot be read: {why}. Export the cookies of your browser in Netscape's format."
+        ) from exc
     lines = [line.removeprefix("#HttpOnly_") for line in text.splitlines()]
     rows = [line for line in lines if line.strip() and not line.startswith("#")]
     if not all(len(row.split("\t")) == 7 for row in rows):
-        raise UsageError(f"--cookies {path} is not in Netscape's format (7 columns with tabs between them). Export it as cookies.txt.")
+        raise UsageError(
+            f"{option('cookies', path)} is not in Netscape's format: 7 columns with tabs between them. Export it as cookies.txt."
+        )
     return io.StringIO(text)
 
 

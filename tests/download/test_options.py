@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yt_dlp
 
-from tests.corpus.fetching.conftest import Fetch
-from tests.corpus.video_host import VideoHost
+from tests.download.conftest import Fetch
+from tests.video_host import VideoHost
 from vip.config import BatchSettings
-from vip.corpus.fetching.options import PASSED_ON, cookies, parameters, passed_on
+from vip.download.options import PASSED_ON, cookies, parameters, passed_on
 from vip.errors import UsageError
 
 COOKIES = "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\tsecret\n#HttpOnly_.x.invalid\tTRUE\t/\tTRUE\t0\ta\tb\n"

@@ -1,0 +1,67 @@
+"""How a message names what its reader can set: an option on the command line, a keyword in Python.
+
+    option("max_usd", 20)                 --max-usd 20                 max_usd=20
+    option("overwrite")                   --overwrite                  overwrite=True
+    call("extract", "VIDEO", "overwrite") `vip extract VIDEO --overwrite`   `vip.extract(VIDEO, overwrite=True)`
+
+Which of the two it is, the command line says once, for this process and those that it starts.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+VARIABLE = "VIP_COMMAND_LINE"  # in the environment, since new interpreters have to know it too
+SHORT = {"out": "-o"}
+KEYWORDS = {"batch": "in_batches"}  # what is called otherwise in Python
+SWITCHES = frozenset({"overwrite", "verify", "batch", "recursive"})
+
+
+@contextmanager
+def on_command_line() -> Iterator[None]:
+    """Messages are for the command line inside."""
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(VARIABLE, None)
+
+
+def is_on_command_line() -> bool:
+    return VARIABLE in os.environ
+
+
+def option(name: str, value: object = None) -> str:
+    """The option of a setting: `--min-sharpness 50`, or the keyword `min_sharpness=50`.
+
+    Args:
+        value: written as a user would type it; words in capitals stand for something (`FILE`). None: only the name.
+    """
+    if is_on_command_line():
+        flag = SHORT.get(name, f"--{name.replace('_', '-')}")
+        return flag if value is None else f"{flag} {shlex.quote(str(value))}"
+    keyword = KEYWORDS.get(name, name)
+    if value is None:
+        return f"{keyword}=True" if name in SWITCHES else f"{keyword}="
+    return f"{keyword}={_literal(value)}"
+
+
+def call(name: str, *arguments: str, **options: object) -> str:
+    """A command with its arguments, in backquotes; a switch is an option whose value is True."""
+    on_line = is_on_command_line()
+    given = [option(key, None if value is True else value) for key, value in options.items()]
+    return f"`vip {' '.join([name, *arguments, *given])}`" if on_line else f"`vip.{name}({', '.join([*arguments, *given])})`"
+
+
+def again() -> str:
+    """`Run the same command again`, or what that is in Python."""
+    return "Run the same command again" if is_on_command_line() else "Make the same call again"
+
+
+def _literal(value: object) -> str:
+    return str(value) if not isinstance(value, str) or value.isupper() or value.replace(".", "", 1).isdigit() else f'"{value}"'
