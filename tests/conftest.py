@@ -13,6 +13,7 @@ import pytest
 import vip.video.opened
 import vip.video.reader
 from tests.media import Clips, SpyDecoder, usual_priority
+from vip.wording import on_command_line
 
 # Nothing in the tests, nor in the commands that they start, asks a model hub; what it would answer depends on the network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -47,6 +48,13 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No key, server or proxy of whoever runs the tests."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _read_on_a_terminal() -> Iterator[None]:
+    """Messages name options, as for who types commands; tests/test_wording.py has those of Python."""
+    with on_command_line():
+        yield
 
 
 @pytest.fixture(autouse=True)

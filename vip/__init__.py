@@ -14,15 +14,14 @@ __version__ = "0.1.0"
 __all__ = ["Run", "__version__", "caption", "extract", "load_run", "rechoose", "run"]
 
 if TYPE_CHECKING:
-    from vip.describing import caption
     from vip.pipeline import extract
     from vip.rechoosing import rechoose
-    from vip.report import run
+    from vip.report import caption, run
     from vip.store import Run, load_run
 
 _HOMES = {
     "Run": "vip.store",
-    "caption": "vip.describing",
+    "caption": "vip.report",
     "extract": "vip.pipeline",
     "load_run": "vip.store",
     "rechoose": "vip.rechoosing",
@@ -37,3 +36,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

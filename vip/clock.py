@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
-CLOCK = re.compile(r"(?:(?:(\d+):)?(\d{1,2}):)?(\d+(?:\.\d*)?)")
+CLOCK = re.compile(r"(?:(?:(\d+):)?(\d{1,2}):)?(\d+(?:\.\d*)?)", re.ASCII)
+UNITS = re.compile(r"(?=\d)(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?", re.ASCII)
 
 
 def clock(time_s: float) -> str:
@@ -16,13 +18,14 @@ def clock(time_s: float) -> str:
     return f"{'-' if time_s < 0 and hundredths else ''}{start}:{rest / 100:05.2f}"
 
 
-def seconds_of(text: str) -> float:
-    """Seconds from `75.5`, `1:15.5` or `0:01:15.5`.
+def seconds_of(text: str) -> Fraction:
+    """Seconds of `75.5`, `1:15.5`, `0:01:15.5`, `1m15.5s` or `90m`.
 
     Raises:
-        ValueError: neither seconds nor a clock time.
+        ValueError: none of these.
     """
-    found = CLOCK.fullmatch(text.strip())
-    if found is None or (found[2] and float(found[3]) >= 60):
-        raise ValueError(f'"{text}" is no time: write seconds (75.5) or hh:mm:ss (0:01:15.5)')
-    return 3600 * int(found[1] or 0) + 60 * int(found[2] or 0) + float(found[3])
+    given = text.strip().lower()
+    found = CLOCK.fullmatch(given) or UNITS.fullmatch(given)
+    if found is None or (found.re is CLOCK and found[2] and Fraction(found[3]) >= 60):
+        raise ValueError(f'"{text}" is no time: write seconds (75.5), hh:mm:ss (0:01:15.5) or units (1m15s)')
+    return 3600 * Fraction(found[1] or 0) + 60 * Fraction(found[2] or 0) + Fraction(found[3] or 0)

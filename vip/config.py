@@ -33,7 +33,7 @@ class Settings(BaseModel):
 
 
 def _time(value: Any) -> Any:
-    return seconds_of(value) if isinstance(value, str) else value
+    return float(seconds_of(value)) if isinstance(value, str) else value
 
 
 def _number_or_auto(value: Any) -> Any:
@@ -136,6 +136,8 @@ class ExtractSettings(ModelSettings):
     timeout: Time | None = Field(
         default=None, gt=0, exclude=True, description="Give a video up after this time: seconds or hh:mm:ss."
     )  # no part of the manifest: it decides whether a run ends, not how
+    cookies: Path | None = Field(default=None, exclude=True, description="File with cookies for video sites, in Netscape's format.")
+    proxy: str | None = Field(default=None, exclude=True, description="Proxy for video sites: http://… or socks5://….")
 
     @model_validator(mode="after")
     def _starts_before_it_ends(self) -> ExtractSettings:

@@ -24,7 +24,7 @@ from typing import Any, TypeVar, overload
 from vip import registry, store
 from vip.asking.batches import Job
 from vip.asking.spending import PURSE, Ledger, Spent, dollars
-from vip.captioning import batch
+from vip.captioning import batch, engines
 from vip.captioning.describe import Lane, Work
 from vip.captioning.engines import Made, make
 from vip.captioning.estimate import Estimate, estimate
@@ -80,6 +80,7 @@ def caption(
     """
     observer = observer or Silent()
     with _opened(runs, chosen(CaptionSettings, settings, options), observer, overwrite, in_batches, ledger) as job:
+        job.check()
         job.tell_cost()
         try:
             _finished(job.describe())
@@ -103,6 +104,18 @@ def expected_cost(
         return job.cost()
 
 
+def check(settings: CaptionSettings, *, asks: bool = True) -> None:
+    """Refuse what cannot work before any video is looked at: a missing key or package, a ceiling without a price.
+
+    Args:
+        asks: the engines will be asked, so their keys have to be there.
+
+    Raises:
+        UsageError, BackendError, EngineError: as for `caption`.
+    """
+    engines.check(settings, os.environ, asks=asks)
+
+
 def batches_of(folders: Sequence[Path], settings: CaptionSettings, observer: Observer) -> list[Job]:
     """The batches that were handed in for these folders: as the server sees them, or where it cannot be asked as last seen."""
     home = batch.home_of(folders)
@@ -121,6 +134,11 @@ def batches_of(folders: Sequence[Path], settings: CaptionSettings, observer: Obs
         return jobs
     finally:
         made.close()
+
+
+def home_of(run: One) -> Path:
+    """The folder that is meant by a run, its folder, or its keyframes/ folder."""
+    return run.folder if isinstance(run, Run) else store.home_of(Path(run))
 
 
 def runs_in(folders: Sequence[Path]) -> list[Path]:
@@ -155,6 +173,15 @@ class _Job:
     @property
     def todo(self) -> int:
         return sum(folder.todo for folder in self.folders)
+
+    def check(self) -> None:
+        """Refuse to begin where an engine cannot be asked.
+
+        Raises:
+            EngineError: its key is missing.
+        """
+        for room in self.made.describer.rooms if self.todo else ():
+            engines.check_engine(room.engine)
 
     def cost(self, keyframes: int | None = None) -> Estimate:
         sample = [(item, folder.detector) for folder in self.folders for item in islice(folder.items(), SAMPLE)]
@@ -307,6 +334,8 @@ class Captioner:
     def __init__(self, settings: CaptionSettings, observer: Observer, ledger: Ledger) -> None:
         self._settings, self._observer = settings, observer
         self._made = make(settings, os.environ, ledger)
+        for room in self._made.describer.rooms:
+            engines.check_engine(room.engine)
         for note in self._made.notes:
             observer.note(note)
         for room in self._made.describer.rooms:
@@ -381,10 +410,12 @@ def _opened(
     try:
         given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
         folders = [_folder(one, settings, made, observer) for one in given]
-        for folder in folders:
-            folder.check(overwrite)
         for note in made.notes:
             observer.note(note)
+        for folder in folders:
+            folder.check(overwrite)
+            if folder.kept_note:
+                observer.note(folder.kept_note)
         for room in made.describer.rooms:
             room.pace.tell = observer.note
         verifier = _verifier(settings, made, observer) if settings.verify else None
@@ -394,14 +425,13 @@ def _opened(
 
 
 def _folder(run: One, settings: CaptionSettings, made: Made, observer: Observer) -> Folder:
-    home = run.folder if isinstance(run, Run) else store.home_of(Path(run))
+    home = home_of(run)
     failures: list[Failure] = []
     if not store.exists(home / store.MANIFEST) and store.is_folder(home):
         _look_at_pictures(home, settings, observer, failures)
     manifest = store.load_run(home).manifest
-    return Folder(
-        home, made.describer.how, detector=manifest.backends["detector"] if manifest else settings.detector, failures=tuple(failures)
-    )
+    detector = manifest.backends["detector"] if manifest else settings.detector
+    return Folder(home, made.describer.how, detector=detector, failures=tuple(failures), keeps_asked=made.is_auto_offline)
 
 
 def _look_at_pictures(home: Path, settings: CaptionSettings, observer: Observer, failures: list[Failure]) -> None:

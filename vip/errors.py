@@ -3,7 +3,8 @@
     VipError
     ├── UsageError        2  a bad option, a misspelt setting, a run folder of other settings
     ├── InputError        3  a file that is missing, unreadable, or shows nothing
-    │   └── GivenUpError     one that FFmpeg crashed on, or that took too long
+    │   ├── GivenUpError     one that FFmpeg crashed on, or that took too long
+    │   └── NotInPartsError  an address that gives no parts of a video: it has to be downloaded, or yt-dlp may know the site
     ├── BackendError      4  a backend that is unknown, not installed, or lacks weights or device
     ├── EngineError       5  the model's server: authentication, rate limit, time-out, gone; a budget that is spent
     │   ├── BusyError        one try that failed for a reason that may pass
@@ -54,6 +55,24 @@ class GivenUpError(InputError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (str(self), self.kind)
+
+
+class NotInPartsError(InputError):
+    """An address at which no parts of a video file can be read.
+
+    Args:
+        kind: `whole`: the server always sends the whole file; `page`: what is there is a web page or a playlist; `refused`: the
+            server answers with an error, which it may do to all but browsers.
+        version: what tells this version of the file from another one, as the server states it; "" where it states nothing.
+    """
+
+    def __init__(self, message: str, kind: Literal["whole", "page", "refused"], version: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.version = version
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (str(self), self.kind, self.version)
 
 
 class BackendError(VipError):

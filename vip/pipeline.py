@@ -19,7 +19,8 @@ from typing import Any
 
 from vip import store
 from vip.config import ExtractSettings, chosen
-from vip.errors import InputError, StoreError, UsageError
+from vip.download.single import downloaded, resolved
+from vip.errors import InputError, NotInPartsError, StoreError, UsageError
 from vip.extraction import choose, scan
 from vip.extraction.amount import expected, redundant_cosine
 from vip.extraction.backends import Backends, load
@@ -33,7 +34,7 @@ from vip.isolation.parent import apart
 from vip.protocols import Observer, PictureKeeper, Silent
 from vip.records import Candidate, Keyframe, Manifest, Origin, VideoInfo
 from vip.store import Run
-from vip.video import Reader, Source, open_video, source_of
+from vip.video import AddressSource, DownloadedSource, Reader, Source, open_video, source_of
 from vip.wording import option
 
 WRITTEN = "write"  # the stage behind CHOSEN in Manifest.seconds
@@ -56,11 +57,12 @@ def extract(
     it is done in a new one, which can be ended; that takes half a second to start.
 
     Args:
-        video: path of a video file; http(s) address of one; folder or pattern (`frames/%04d.png`) of pictures, or a list of them.
+        video: path of a video file; http(s) address of one, or of its page on a video site; folder or pattern (`frames/%04d.png`) of
+            pictures, or a list of them.
         out: the run folder; by default `NAME.vip` in the current folder.
         overwrite: replace a run of another video or of other settings.
         settings: or its fields as keywords: `keyframes=12`, `sampler=`, `embedder=`, `detector=`, `min_sharpness=`, `format=`,
-            `start=`, `end=`, `stream=`, `timeout=` (seconds).
+            `start=`, `end=`, `stream=`, `timeout=` (seconds), `cookies=` and `proxy=` for video sites.
         isolated: work in a process of its own, so that a file on which FFmpeg crashes or hangs raises InputError. It is forked
             where that is safe, as in a program without other threads on Linux.
 
@@ -73,16 +75,30 @@ def extract(
         BackendError: a backend is unknown or not installed.
         StoreError: the folder cannot be written or is damaged.
     """
-    named = source_of(video)
+    named = resolved(source_of(video))
     folder = Path(out) if out is not None else default_folder(named)
-    settings = chosen(ExtractSettings, settings, options)
-    work = partial(_extract, named, folder, overwrite, settings)
+    settings, observer = chosen(ExtractSettings, settings, options), observer or Silent()
+
+    if isinstance(named, DownloadedSource) and named.state() is None:
+        manifest = earlier(folder, named, settings, overwrite)
+        if manifest and WRITTEN in manifest.seconds:
+            return Run(folder)
+        named = downloaded(named, settings, observer)
+    try:
+        _work(named, folder, overwrite, settings, observer, isolated)
+    except NotInPartsError as exc:
+        _work(downloaded(named, settings, observer, exc), folder, overwrite, settings, observer, isolated)
+    return Run(folder)
+
+
+def _work(source: Source, folder: Path, overwrite: bool, settings: ExtractSettings, observer: Observer, isolated: bool) -> None:
+    """Extract, in a process of its own where that is asked for."""
+    work = partial(_extract, source, folder, overwrite, settings)
     if isolated or settings.timeout is not None:
         with store.leaving_no_empty(folder):
-            apart(work, named, observer or Silent(), timeout_s=settings.timeout, fork=isolated)
+            apart(work, source, observer, timeout_s=settings.timeout, fork=isolated)
     else:
-        work(observer or Silent())
-    return Run(folder)
+        work(observer)
 
 
 def _extract(named: Source, folder: Path, overwrite: bool, settings: ExtractSettings, observer: Observer) -> None:
@@ -161,7 +177,7 @@ def _candidates_of(origin: Origin | None) -> str:
 def same_file(known: VideoInfo, named: Source) -> bool:
     state = named.state()
     if state is None:
-        return known.path == named.location  # what the run needs of the video may be done already
+        return known.path in {named.location, named.exact_location if isinstance(named, AddressSource) else ""}  # it may be done already
     if state.size_bytes != known.size_bytes:
         return False
     if known.sha256 is None:

@@ -27,6 +27,12 @@ class Observer(Protocol):
         """
 
 
+class SaidOnce(str):
+    """A note that a command says once, however many videos it is about: what `auto` stands for."""
+
+    __slots__ = ()
+
+
 class Silent:
     """The observer of the Python API."""
 
@@ -297,7 +303,8 @@ class Engine(Protocol):
     - `picture_detail`: `low`, `high` or `auto`, for servers that price pictures by it;
     - `traits`: a dict of what it found out about its server; whoever asks keeps it for later runs;
     - `languages`: those it can answer in (any where it does not say);
-    - `batches() -> BatchApi`: its server answers many requests at once, later and for less.
+    - `batches() -> BatchApi`: its server answers many requests at once, later and for less;
+    - `check() -> None`: raises an EngineError where it cannot be asked now, because its key is missing.
     """
 
     name: str

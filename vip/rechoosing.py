@@ -8,6 +8,7 @@ from typing import Any
 
 from vip import registry, store
 from vip.config import ExtractSettings, from_keywords
+from vip.download.single import resolved
 from vip.errors import InputError, UsageError
 from vip.extraction.backends import check_joint, pruner_for
 from vip.extraction.choose import identity_of
@@ -61,7 +62,7 @@ def rechoose(
     if folder.absolute().resolve() == old.folder.absolute().resolve():
         raise UsageError(f"{folder} is the run itself, and its captions would be lost. Choose another folder with {option('out')}.")
     origin = Origin(run=str(old.folder.absolute()), created_utc=manifest.created_utc)
-    named = source_of(manifest.video.path)
+    named = resolved(source_of(manifest.video.path))
     new = earlier(folder, named, settings, overwrite, origin=origin)
     if new and WRITTEN in new.seconds:
         return Run(folder)
@@ -151,7 +152,7 @@ def _write(old: Run, folder: Path, manifest: Manifest, observer: Observer) -> No
     if missing == 0:
         write_keyframes(folder, manifest, observer, None)
         return
-    named = source_of(manifest.video.path)
+    named = resolved(source_of(manifest.video.path))
     if named.state() is None or not same_file(manifest.video, named):
         state = "is gone" if named.state() is None else "has changed since"
         raise InputError(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from vip.errors import BackendError, did_you_mean
-from vip.protocols import Detector, Embedder, Engine, Pruner, Sampler
+from vip.protocols import Detector, Embedder, Engine, Pruner, SaidOnce, Sampler
 
 Kind = Literal["sampler", "pruner", "embedder", "detector", "engine"]
 
@@ -85,14 +85,19 @@ def _find(kind: Kind, name: str) -> str:
     return known[head]
 
 
-def _create(kind: Kind, name: str, **settings: Any) -> Any:
-    head, _, detail = name.partition(":")
+def _factory(kind: Kind, name: str) -> Any:
+    """What makes a backend, its module imported."""
     module, _, attribute = _find(kind, name).partition(":")
     try:
-        factory = getattr(importlib.import_module(module), attribute)
+        return getattr(importlib.import_module(module), attribute)
     except Exception as exc:  # another package's module may fail in any way
-        why = " ".join(str(exc).split()) or type(exc).__name__
+        why, head = " ".join(str(exc).split()) or type(exc).__name__, name.partition(":")[0]
         raise BackendError(f'The {kind} "{head}" cannot be loaded ({why}). Install what it needs, then run `vip doctor`.') from exc
+
+
+def _create(kind: Kind, name: str, **settings: Any) -> Any:
+    head, _, detail = name.partition(":")
+    factory = _factory(kind, name)
     try:
         inspect.signature(factory).bind(detail or None, **settings)
     except TypeError as exc:
@@ -145,7 +150,12 @@ def auto_embedder(name: str) -> tuple[str, str | None]:
     if name != "auto":
         return name, None
     why_not = _why_not_clip()
-    return ("clip", "whose weights are there or can be had") if why_not is None else ("classic", f"the embedded one: {why_not}")
+    return ("clip", "its weights are here") if why_not is None else ("classic", why_not)
+
+
+def auto_note(name: str, why: str) -> str:
+    """What the user is told of it: `embedder: classic (built in); open_clip is not installed`."""
+    return SaidOnce(f"embedder: {name}{' (built in)' if name == 'classic' else ''}; {why}")
 
 
 @cache
@@ -171,3 +181,19 @@ def engine(
 ) -> Engine:
     settings = {"base_url": base_url, "key_file": key_file, "timeout_s": timeout_s, "picture_detail": picture_detail}
     return cast(Engine, _create("engine", name, **settings, device=device, precision=precision))
+
+
+def quick_engine(name: str, **settings: Any) -> Engine | None:
+    """The engine, where making it loads no model; None of others, after a look whether what they need is installed.
+
+    Raises:
+        BackendError: there is no such engine, or what it needs is missing.
+        UsageError, EngineError: as the engine says.
+    """
+    factory = _factory("engine", name)
+    if getattr(factory, "stays_loaded", False):
+        look = getattr(factory, "check_installed", None)
+        if look is not None:
+            look()
+        return None
+    return cast(Engine, _create("engine", name, **settings))

@@ -13,7 +13,7 @@ import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TypeVar
@@ -21,7 +21,7 @@ from typing import IO, TypeVar
 import numpy as np
 from pydantic import ValidationError
 
-from vip.errors import InputError, StoreError
+from vip.errors import InputError, StoreError, VipError
 from vip.records import SCHEMA_VERSION, Candidate, Description, Embeddings, Failure, Image, Keyframe, Manifest, Record
 from vip.wording import call, option
 
@@ -50,6 +50,8 @@ class KeyframePicture:
 
     record: Keyframe
     folder: Path
+    run: Run | None = field(default=None, compare=False)
+    """Where it was read from."""
 
     @property
     def id(self) -> str:
@@ -73,6 +75,11 @@ class KeyframePicture:
         """
         return read_picture(self.path)
 
+    @property
+    def description(self) -> Description | None:
+        """Its caption and FAMOuS as they are now; None before it is described."""
+        return (self.run or Run(self.folder)).described.get(self.id)
+
     def __repr__(self) -> str:
         when = "" if self.time_s is None else f", time_s={self.time_s:.3f}"
         return f"Keyframe({self.id!r}{when}, {self.record.width_px}x{self.record.height_px})"
@@ -81,11 +88,12 @@ class KeyframePicture:
 class Run:
     """A run folder (or any folder of pictures with keyframes.jsonl), read lazily.
 
-    Iterate `keyframes` for times and pictures, `descriptions` for captions; `manifest` says how it came about.
+    Iterate `keyframes` for times, pictures and descriptions; `manifest` says how it came about. `vip.load_run` looks whether all is there.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self._described: tuple[tuple[int, ...], dict[str, Description]] = (), {}
 
     @cached_property
     def manifest(self) -> Manifest | None:
@@ -95,7 +103,14 @@ class Run:
 
     @cached_property
     def keyframes(self) -> list[KeyframePicture]:
-        return [KeyframePicture(row, self.folder) for row in read_rows(self.folder / KEYFRAMES, Keyframe)]
+        """In time order.
+
+        Raises:
+            InputError: there are none in the folder, or there is no such folder.
+        """
+        if not (self.folder / KEYFRAMES).exists():
+            load_run(self.folder)  # says why
+        return [KeyframePicture(row, self.folder, self) for row in read_rows(self.folder / KEYFRAMES, Keyframe)]
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -105,13 +120,21 @@ class Run:
 
     @property
     def descriptions(self) -> list[Description]:
-        """Those that exist now, in the order of the keyframes; empty before `vip caption`. Read from disk at each call."""
-        rows: dict[str, Description] = {}
-        for name in (DESCRIPTIONS, JOURNAL):
-            path = self.folder / name
-            if path.exists():
-                rows.update((row.keyframe_id, row) for row in read_rows(path, Description, torn_end=name == JOURNAL))
+        """Those that exist now, in the order of the keyframes; empty before `vip caption`."""
+        rows = self.described
         return [rows[keyframe.id] for keyframe in self.keyframes if keyframe.id in rows]
+
+    @property
+    def described(self) -> dict[str, Description]:
+        """The descriptions that exist now, by the ids of their keyframes. Read again only where the files have changed."""
+        paths = [path for name in (DESCRIPTIONS, JOURNAL) if (path := self.folder / name).exists()]
+        stamps = tuple(number for path in paths for number in (path.stat().st_ino, path.stat().st_mtime_ns, path.stat().st_size))
+        if stamps != self._described[0]:
+            rows: dict[str, Description] = {}
+            for path in paths:
+                rows.update((row.keyframe_id, row) for row in read_rows(path, Description, torn_end=path.name == JOURNAL))
+            self._described = stamps, rows
+        return self._described[1]
 
     def each_description(self) -> Iterator[Description]:
         """As `descriptions`, one by one: of a finished run none but the current one is in memory."""
@@ -136,7 +159,11 @@ class Run:
         return self.manifest.notes if self.manifest else ()
 
     def __repr__(self) -> str:
-        return f"Run({str(self.folder)!r}, keyframes={len(self.keyframes)}, descriptions={len(self.descriptions)})"
+        try:
+            counts = f", keyframes={len(self.keyframes)}, descriptions={len(self.descriptions)}"
+        except VipError:
+            counts = ""
+        return f"Run({str(self.folder)!r}{counts})"
 
 
 def load_run(folder: str | Path) -> Run:

@@ -65,3 +65,8 @@ def again() -> str:
 
 def _literal(value: object) -> str:
     return str(value) if not isinstance(value, str) or value.isupper() or value.replace(".", "", 1).isdigit() else f'"{value}"'
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """`1 keyframe`, `1,200 keyframes`: a number that agrees with its noun."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"

@@ -12,18 +12,10 @@ from tests.clips import clip
 from tests.media import Clips
 from tests.video_host import VideoHost, hosting
 from vip.config import BatchSettings
-from vip.download import fetch
+from vip.download.fetch import fetch
 from vip.download.items import Fetched, Item, ItemError
-from vip.wording import on_command_line
 
 Fetch = Callable[..., Fetched]
-
-
-@pytest.fixture(autouse=True)
-def _for_readers_of_a_terminal() -> Iterator[None]:
-    """Messages are for who typed `vip batch`."""
-    with on_command_line():
-        yield
 
 
 @pytest.fixture

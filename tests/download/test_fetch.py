@@ -13,29 +13,17 @@ import pytest
 
 from tests.clips import sound
 from tests.download.conftest import Fetch
+from tests.download.pages import page, segments, video
 from tests.media import Clips
 from tests.video_host import Answer, VideoHost
 from vip.config import BatchSettings
-from vip.download import fetch
+from vip.download.fetch import fetch
 from vip.download.items import Item, ItemError
 from vip.download.ytdlp import held
 
 Refused = Callable[..., ItemError]
 HLS = "application/x-mpegurl"
 VTT = b"WEBVTT\n\n00:00.000 --> 00:01.000\nHello\n"
-
-
-def page(*bodies: str, title: str = "A page") -> str:
-    return f"<!DOCTYPE html><html><head><title>{title}</title></head><body>{''.join(bodies)}</body></html>"
-
-
-def video(source: str) -> str:
-    return f'<video src="{source}"></video>'
-
-
-def segments(*addresses: str) -> str:
-    """An HLS playlist."""
-    return "\n".join(["#EXTM3U", "#EXT-X-TARGETDURATION:6", *(f"#EXTINF:6,\n{one}" for one in addresses), "#EXT-X-ENDLIST", ""])
 
 
 # ---------------------------------------------------------------- what comes

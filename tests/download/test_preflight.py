@@ -10,7 +10,7 @@ import yt_dlp.version
 
 from tests.download.test_options import COOKIES
 from vip.config import BatchSettings
-from vip.download import preflight
+from vip.download.preflight import preflight
 from vip.errors import BackendError, UsageError
 
 

@@ -13,7 +13,7 @@ from yt_dlp.extractor.common import InfoExtractor
 from yt_dlp.utils import ExtractorError, GeoRestrictedError, UserNotLive
 
 from vip.config import BatchSettings
-from vip.download import fetch
+from vip.download.fetch import fetch
 from vip.download.items import FailureKind, Item, ItemError
 from vip.download.typed import LONGEST, kind_of_sentence, typed
 from vip.download.ytdlp import held

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from vip import registry
@@ -17,11 +17,12 @@ from vip.asking.pace import Pace
 from vip.asking.prices import Price, load_prices, price_of
 from vip.asking.room import Room
 from vip.asking.spending import DEFAULT_MAX_USD, Ledger
+from vip.captioning.folder import OFFLINE
 from vip.captioning.recipes import RECIPES, Describer, Manner
 from vip.config import CaptionSettings
 from vip.errors import BackendError, UsageError
 from vip.prompts import load_prompts
-from vip.protocols import Engine
+from vip.protocols import Engine, SaidOnce
 from vip.wording import option
 
 KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
@@ -33,6 +34,7 @@ class Choice(NamedTuple):
     engine: str
     base_url: str | None
     reason: str
+    is_auto: bool = False
 
 
 def choose_engine(name: str, base_url: str | None, environment: Mapping[str, str]) -> Choice:
@@ -41,11 +43,11 @@ def choose_engine(name: str, base_url: str | None, environment: Mapping[str, str
     if name != "auto":
         return Choice(name, address if name.partition(":")[0] == "openai" else base_url, "it was asked for")
     if address:
-        origin = option("base_url") if base_url else ADDRESS
-        return Choice("openai", address, f"{origin} is set (to a server at {_host(address)})")
+        origin = option("base_url", _host(address)) if base_url else f"{ADDRESS} is set to {_host(address)}"
+        return Choice("openai", address, origin, is_auto=True)
     if environment.get(KEY, "").strip():
-        return Choice("openai", None, f"{KEY} is set")
-    return Choice("offline", None, f"neither {KEY} nor {ADDRESS} nor {option('base_url')} is set")
+        return Choice("openai", None, f"{KEY} is set", is_auto=True)
+    return Choice(OFFLINE, None, f"no key is set ({KEY}, or {option('base_url', 'URL')} for a server of your own)", is_auto=True)
 
 
 def _host(address: str) -> str:
@@ -65,6 +67,8 @@ class Made:
     answers: Answers
     ledger: Ledger
     notes: tuple[str, ...]
+    is_auto_offline: bool = False
+    """Nothing but the missing key makes it offline: what another engine wrote is worth more."""
 
     def close(self) -> None:
         self.answers.close()
@@ -79,16 +83,11 @@ def make(settings: CaptionSettings, environment: Mapping[str, str], ledger: Ledg
     Raises:
         UsageError: settings that do not go together.
         BackendError: an engine is unknown, not installed, or cannot do what is asked of it.
-        EngineError: an engine's server or key is missing.
+        EngineError: an engine's server is missing.
         StoreError: the file of answers cannot be used.
     """
-    if settings.structure_engine and settings.recipe == "direct" and not settings.topic:
-        raise UsageError(
-            f"{option('structure_engine')} has nothing to do in the recipe direct. Add {option('recipe', 'paper')}, or leave it out."
-        )
     prompts, prices = load_prompts(settings.prompts), load_prices(settings.prices)
-    names = [settings.describe_engine or settings.engine, settings.structure_engine or settings.engine]
-    choices = [choose_engine(name, settings.base_url, environment) for name in names]
+    choices = _choices(settings, environment)
     engines = {choice: _engine(choice, settings) for choice in dict.fromkeys(choices)}
     known = {choice: price_of(prices, engine.name.partition(":")[2], _address(engine)) for choice, engine in engines.items()}
     ledger = ledger or Ledger()
@@ -104,20 +103,69 @@ def make(settings: CaptionSettings, environment: Mapping[str, str], ledger: Ledg
         room.recall()
         if room.price and not room.price.thinking and hasattr(room.engine, "thinking_tokens"):
             room.engine.thinking_tokens = 0  # a model that does not think needs no room for it, and less money put aside
-    auto = [f"auto engine: {engines[choice].name}, because {choice.reason}" for choice in engines if "auto" in names]
-    return Made(describer, answers, ledger, (*auto[:1], *_left_aside(describer)))
+    auto = [SaidOnce(f"engine: {engines[choice].name}; {choice.reason}") for choice in engines if choice.is_auto]
+    offline = choices[0].is_auto and choices[0].engine == OFFLINE
+    return Made(describer, answers, ledger, (*auto[:1], *_left_aside(describer)), offline)
+
+
+def check(settings: CaptionSettings, environment: Mapping[str, str], *, asks: bool = True) -> None:
+    """Refuse what cannot work before any video is looked at; no model is loaded.
+
+    Args:
+        asks: the engines will be asked, so their keys have to be there.
+
+    Raises:
+        UsageError, BackendError, EngineError: as for `make`.
+    """
+    load_prompts(settings.prompts)
+    prices = load_prices(settings.prices)
+    choices = dict.fromkeys(_choices(settings, environment))
+    engines = {choice: engine for choice in choices if (engine := _quick_engine(choice, settings)) is not None}
+    known = {choice: price_of(prices, engine.name.partition(":")[2], _address(engine)) for choice, engine in engines.items()}
+    _ceiling(settings, engines, known)
+    if asks:
+        for engine in engines.values():
+            check_engine(engine)
+
+
+def check_engine(engine: Engine) -> None:
+    """Refuse an engine that cannot be asked now.
+
+    Raises:
+        EngineError: its key is missing.
+    """
+    look = getattr(engine, "check", None)
+    if look is not None:
+        look()
+
+
+def _choices(settings: CaptionSettings, environment: Mapping[str, str]) -> list[Choice]:
+    """Who looks at pictures, and who reads."""
+    if settings.structure_engine and settings.recipe == "direct" and not settings.topic:
+        raise UsageError(
+            f"{option('structure_engine')} has nothing to do in the recipe direct. Add {option('recipe', 'paper')}, or leave it out."
+        )
+    names = [settings.describe_engine or settings.engine, settings.structure_engine or settings.engine]
+    return [choose_engine(name, settings.base_url, environment) for name in names]
 
 
 def _engine(choice: Choice, settings: CaptionSettings) -> Engine:
-    return registry.engine(
-        choice.engine,
-        base_url=choice.base_url,
-        key_file=settings.key_file,
-        timeout_s=settings.request_timeout,
-        picture_detail=settings.picture_detail,
-        device=settings.device,
-        precision=settings.precision,
-    )
+    return registry.engine(choice.engine, **_engine_settings(choice, settings))
+
+
+def _quick_engine(choice: Choice, settings: CaptionSettings) -> Engine | None:
+    return registry.quick_engine(choice.engine, **_engine_settings(choice, settings))
+
+
+def _engine_settings(choice: Choice, settings: CaptionSettings) -> dict[str, Any]:
+    return {
+        "base_url": choice.base_url,
+        "key_file": settings.key_file,
+        "timeout_s": settings.request_timeout,
+        "picture_detail": settings.picture_detail,
+        "device": settings.device,
+        "precision": settings.precision,
+    }
 
 
 def _address(engine: Engine) -> str | None:

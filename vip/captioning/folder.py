@@ -7,22 +7,30 @@ before its keyframe counts as done, so that a killed run loses nothing.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from vip import store
-from vip.asking.spending import Spent
+from vip.asking.spending import Spent, dollars
 from vip.captioning.describe import Step
 from vip.captioning.recipes import How, how_of
 from vip.errors import UsageError
 from vip.records import Description, Failure, Keyframe, Manifest, Record
 from vip.store import KeyframePicture
-from vip.wording import option
+from vip.wording import counted, option
 
+OFFLINE = "offline"  # the engine that measures
 FIRST_FAILURES = 3  # kept for the message; the others are in failures.jsonl
+
+
+class _Asked(NamedTuple):
+    """Of a description: how it was made, and what was paid for it."""
+
+    how: How
+    usd: float
 
 
 class Folder:
@@ -32,11 +40,15 @@ class Folder:
         how: the descriptions are made now; those that were made otherwise do not count as done.
         detector: who looked for objects; None when nobody did.
         failures: pictures that could not even be listed.
+        keeps_asked: what an engine was asked for counts as done, however it was made.
     """
 
-    def __init__(self, path: Path, how: How, *, detector: str | None, failures: tuple[Failure, ...] = ()) -> None:
+    def __init__(
+        self, path: Path, how: How, *, detector: str | None, failures: tuple[Failure, ...] = (), keeps_asked: bool = False
+    ) -> None:
         self.path, self.how, self.detector = path, how, detector
         self.early = failures
+        self.keeps_asked = keeps_asked
         self.manifest: Manifest | None = store.load_run(path).manifest
         self.keyframes = store.count_rows(path / store.KEYFRAMES)
         self.described = self.had = len(self._done())
@@ -60,19 +72,49 @@ class Folder:
             if path.exists():
                 yield from store.read_rows(path, Description, torn_end=name == store.JOURNAL)
 
+    def _is_done(self, row: Description) -> bool:
+        """Whether a description need not be made again."""
+        return how_of(row) == self.how or (self.keeps_asked and is_asked(row))
+
     def _done(self) -> set[str]:
-        return {row.keyframe_id for row in self._rows() if how_of(row) == self.how}
+        return {row.keyframe_id for row in self._rows() if self._is_done(row)}
+
+    @property
+    def _others(self) -> dict[str, _Asked]:
+        """Keyframes whose description was made otherwise, and for which an engine was asked."""
+        found: dict[str, _Asked] = {}
+        hows: dict[How, How] = {}
+        for row in self._rows():  # a later one stands in the place of an earlier one
+            how = how_of(row)
+            if is_asked(row) and how != self.how:
+                found[row.keyframe_id] = _Asked(hows.setdefault(how, how), sum(call.usd or 0.0 for call in row.calls))
+            else:
+                found.pop(row.keyframe_id, None)
+        return found
 
     def check(self, overwrite: bool) -> None:
-        """Refuse to mix descriptions of two kinds.
+        """Refuse to put descriptions in the place of those that an engine was asked for. Measured ones give way to any.
 
         Raises:
             UsageError: some were made otherwise, and they are not to be overwritten.
         """
-        others = sorted({how_of(row) for row in self._rows()} - {self.how}, key=str)
-        if others and not overwrite:
-            was, now = _told(others[0], self.how, "other prompts"), _told(self.how, others[0], "these prompts")
-            raise UsageError(f"{self.path} is described by {was}, and now {now} is asked. Add {option('overwrite')} to describe it again.")
+        others = {} if self.keeps_asked or overwrite else self._others
+        if not others:
+            return
+        first = next(iter(others.values())).how
+        if self.how.engine == OFFLINE:
+            raise UsageError(
+                f"{self.path} holds {_worth(others.values())}, which {option('engine', OFFLINE)} would replace."
+                f" Leave it out to keep them, or add {option('overwrite')} to lose them."
+            )
+        was, now = _told(first, self.how, "other prompts"), _told(self.how, first, "these prompts")
+        raise UsageError(f"{self.path} is described by {was}, and now {now} is asked. Add {option('overwrite')} to describe it again.")
+
+    @property
+    def kept_note(self) -> str:
+        """What the user is told where descriptions are kept, though another engine would be taken now; else nothing."""
+        others = self._others if self.keeps_asked else {}
+        return f"{self.path} keeps its {_worth(others.values())}." if others else ""
 
     # ------------------------------------------------------------ while it is described
 
@@ -95,6 +137,8 @@ class Folder:
         """Put a description into the journal."""
         if self._append is None:
             raise RuntimeError("the folder is not open")
+        if not self.changed:
+            (self.path / store.REPORT).unlink(missing_ok=True)  # it no longer shows what is here; the command ends with a new one
         self._append(row)
         self.changed = True
 
@@ -109,7 +153,7 @@ class Folder:
         row = next(rows, None)
         for item in self.items():
             if row is not None and row.keyframe_id == item.id:
-                if how_of(row) == self.how:
+                if self._is_done(row):
                     yield item, row
                 row = next(rows, None)
 
@@ -119,7 +163,7 @@ class Folder:
         Args:
             with_known: also what is done, for the captions before a keyframe.
         """
-        known = {row.keyframe_id: row for row in self._rows() if how_of(row) == self.how} if with_known else {}
+        known = {row.keyframe_id: row for row in self._rows() if self._is_done(row)} if with_known else {}
         done = set(known) if with_known else self._done()
         previous = None
         for number, row in enumerate(store.read_rows(self.path / store.KEYFRAMES, Keyframe), 1):
@@ -197,6 +241,18 @@ class Folder:
             key=lambda row: row.keyframe_id,
             order=(row.id for row in store.read_rows(self.path / store.KEYFRAMES, Keyframe)),
         )
+
+
+def is_asked(row: Description) -> bool:
+    """Whether a model was asked for a description, which takes time or money; those of `offline` are measured."""
+    return row.engine != OFFLINE
+
+
+def _worth(asked: Collection[_Asked]) -> str:
+    """`12 descriptions by openai:gpt-5.4-mini ($0.04)`."""
+    usd = sum(one.usd for one in asked)
+    paid = f" ({dollars(usd)})" if usd else ""
+    return f"{counted(len(asked), 'description')} by {', '.join(sorted({one.how.engine for one in asked}))}{paid}"
 
 
 def _told(how: How, other: How, prompts: str) -> str:

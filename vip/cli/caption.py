@@ -15,19 +15,22 @@ from vip.cli.console import AsJson, Console, Quiet, Verbose, keyframes, print_js
 from vip.clock import clock
 
 if TYPE_CHECKING:
+    from vip.captioning.estimate import Estimate
     from vip.config import CaptionSettings
     from vip.store import Run
 
+REPORT = "report.html"
 PAPER_TOKENS = 114  # Table 1 of the paper: mean length of a caption
 MOST_SHOWN = 100  # keyframes of a run
 EXAMPLES = """[bold]Examples[/bold]
-vip caption video.vip/                                      with what works here: an API if a key is set, else offline
-vip caption photos/ --engine offline                        any folder of pictures, nothing sent anywhere
-vip caption runs/*.vip --engine openai:gpt-5.4-mini --dry-run         what it would cost
+vip caption video.vip/                   an API if a key is set, else offline
+vip caption photos/ --engine offline     any folder of pictures, nothing sent
+vip caption runs/*.vip --engine openai:gpt-5.4-mini --dry-run
 vip caption runs/*.vip --engine openai:gpt-5.4-mini --max-usd 20 --verify
-vip caption runs/*.vip --engine openai:gpt-5.4-mini --batch           half the price, within a day
-vip caption video.vip/ --base-url http://localhost:8000/v1  vLLM, llama.cpp, Ollama, LM Studio …
-vip caption video.vip/ --recipe paper --topic "A dog learns to surf" --language de
+vip caption runs/*.vip --engine openai:gpt-5.4-mini --batch
+vip caption video.vip/ --base-url http://localhost:8000/v1
+vip caption video.vip/ --engine transformers        a small model, in here
+vip caption video.vip/ --recipe paper --topic "A dog learns to surf"
 """
 
 Folders = Annotated[
@@ -36,51 +39,51 @@ Folders = Annotated[
 ]
 Batch = Annotated[
     bool,
-    typer.Option("--batch", help="Ask through the server's Batch API: half the price, within a day; stop and go on at will."),
+    options.switch("--batch", help="Ask through the server's Batch API: half the price, within a day.", panel=options.MONEY),
 ]
-Status = Annotated[bool, typer.Option("--status", help="With --batch: how far the batches are.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be asked and spent, and ask nothing.")]
+Status = Annotated[bool, options.switch("--status", help="With --batch: show how far the batches are.", panel=options.MONEY)]
 
 
 def caption_command(
     context: typer.Context,
     folders: Folders,
     engine: options.EngineName = None,
+    overwrite: options.Overwrite = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     describe_engine: options.DescribeEngine = None,
     structure_engine: options.StructureEngine = None,
     base_url: options.BaseUrl = None,
+    key_file: options.KeyFile = None,
     recipe: options.Recipe = None,
     topic: options.Topic = None,
     language: options.Language = None,
     context_: options.Context = None,
     verify: options.Verify = None,
     prompts: options.PromptsFolder = None,
-    dry_run: DryRun = False,
+    picture_side: options.PictureSide = None,
+    picture_detail: options.PictureDetail = None,
+    dry_run: options.DryRun = False,
+    max_usd: options.MaxUsd = None,
     batch: Batch = False,
     status: Status = False,
-    detector: options.Detector = None,
-    labels: options.Labels = None,
-    embedder: options.Embedder = None,
-    device: options.Device = None,
-    precision: options.Precision = None,
-    max_usd: options.MaxUsd = None,
     prices: options.PricesFile = None,
-    key_file: options.KeyFile = None,
     cache: options.CacheFile = None,
     concurrency: options.Concurrency = None,
     rpm: options.Rpm = None,
     tpm: options.Tpm = None,
     request_timeout: options.RequestTimeout = None,
-    picture_side: options.PictureSide = None,
-    picture_detail: options.PictureDetail = None,
-    overwrite: options.Overwrite = False,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-    quiet: Quiet = False,
+    detector: options.Detector = None,
+    labels: options.Labels = None,
+    embedder: options.Embedder = None,
+    device: options.Device = None,
+    precision: options.Precision = None,
 ) -> None:
     """Describe keyframes: a dense caption each, then Focus, Action, Mood, Objects and Setting (FAMOuS)."""
     from vip import describing
     from vip.config import CaptionSettings, resolve
+    from vip.report import caption
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
     settings = resolve(CaptionSettings, options.given(context, CaptionSettings))
@@ -89,14 +92,18 @@ def caption_command(
         show_status(runs, batch, settings, console)
         return
     if dry_run:
-        expected = describing.expected_cost(runs, overwrite=overwrite, in_batches=batch, settings=settings)
-        if as_json:
-            print_json(asdict(expected))
-        else:
-            console.say(f"{keyframes(expected.keyframes)} to describe: {expected}.")
+        show_cost(describing.expected_cost(runs, overwrite=overwrite, in_batches=batch, settings=settings), console)
         return
-    for run in describing.caption(runs, overwrite=overwrite, in_batches=batch, settings=settings, observer=console):
+    for run in caption(runs, overwrite=overwrite, in_batches=batch, settings=settings, observer=console):
         show(run, console)
+
+
+def show_cost(expected: Estimate, console: Console) -> None:
+    """What describing would cost, for people or as JSON."""
+    if console.as_json:
+        print_json(asdict(expected))
+    else:
+        console.say(f"{keyframes(expected.keyframes)} to describe: {expected}.")
 
 
 def show_status(runs: Sequence[Path], batch: bool, settings: CaptionSettings, console: Console) -> None:
@@ -130,6 +137,7 @@ def show(run: Run, console: Console) -> None:
     if count > MOST_SHOWN:
         console.item("…", f"and {count - MOST_SHOWN:,} more")
     console.say(summary)
+    console.say(f"Open {run.folder / REPORT}")
 
 
 def _summed_up(run: Run) -> tuple[int, list[str], str]:

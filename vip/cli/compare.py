@@ -12,14 +12,15 @@ import typer
 
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, err, print_json
+from vip.cli.values import backends
 from vip.errors import SomeFailedError
 
 if TYPE_CHECKING:
     from vip.report.combinations import Comparison
 
 EXAMPLES = """[bold]Examples[/bold]
-vip compare video.mp4                       every sampler and pruner
-vip compare video.mp4 --with katna          only katna, with what vip extract does
+vip compare video.mp4                   every sampler and pruner
+vip compare video.mp4 --with katna      only katna, with what vip extract does
 vip compare video.mp4 --with shots+k-center --with uniform -n 24
 vip compare video.mp4 --json | jq '{combination, seconds, coverage}'
 """
@@ -28,11 +29,18 @@ WIDE = 106  # columns of a terminal that has room for the minor figures
 Video = Annotated[str, typer.Argument(help="A video file, an http(s) address, or a folder of pictures.", show_default=False)]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", "-o", help="The folder for the page, and for a run folder of each combination.", show_default="NAME.compare"),
+    options.option(
+        "--out", "-o", help="The folder for the page, and for a run folder of each combination.", metavar="DIR", default="NAME.compare"
+    ),
 ]
 With = Annotated[
     list[str] | None,
-    typer.Option("--with", help="Compare only this with what vip extract does; may be given several times.", metavar="SAMPLER+PRUNER"),
+    options.option(
+        "--with",
+        help="Compare only this with what vip extract does; may be given several times.",
+        metavar="SAMPLER+PRUNER",
+        complete=backends("sampler"),
+    ),
 ]
 
 
@@ -42,22 +50,24 @@ def compare_command(
     with_: With = None,
     keyframes: options.Keyframes = None,
     out: Out = None,
-    embedder: options.Embedder = None,
-    detector: options.Detector = None,
-    labels: options.Labels = None,
-    text_weight: options.TextWeight = None,
-    min_objects: options.MinObjects = None,
-    min_sharpness: options.MinSharpness = None,
-    start: options.Start = None,
-    end: options.End = None,
-    stream: options.Stream = None,
-    timeout: options.Timeout = None,
-    device: options.Device = None,
-    precision: options.Precision = None,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
+    min_sharpness: options.MinSharpness = None,
+    min_objects: options.MinObjects = None,
+    text_weight: options.TextWeight = None,
+    embedder: options.Embedder = None,
+    detector: options.Detector = None,
+    labels: options.Labels = None,
+    device: options.Device = None,
+    precision: options.Precision = None,
+    start: options.Start = None,
+    end: options.End = None,
+    stream: options.Stream = None,
+    timeout: options.Timeout = None,
+    cookies: options.Cookies = None,
+    proxy: options.Proxy = None,
 ) -> None:
     """Choose keyframes in several ways, and show on one page what each chose, how long it took and how good it is."""
     from vip import registry, store

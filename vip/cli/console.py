@@ -13,10 +13,11 @@ from typing import IO, Annotated, Any
 import typer
 
 from vip.errors import StoreError
+from vip.protocols import SaidOnce
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, one object a line, and nothing else on stdout.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more: seconds of each stage.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+AsJson = Annotated[bool, typer.Option("--json", metavar=" ", help="Print the result as JSON, one object a line.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", metavar=" ", help="Say more: seconds of each stage.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar=" ", help="Say nothing but errors.")]
 
 
 class Console:
@@ -24,13 +25,13 @@ class Console:
 
     def __init__(self, *, quiet: bool = False, verbose: bool = False, as_json: bool = False) -> None:
         self.quiet, self.verbose, self.as_json = quiet, verbose, as_json
-        self._choices: set[str] = set()
+        self._said: set[str] = set()
 
     def note(self, text: str) -> None:
-        if text.startswith("auto "):  # what was chosen for all of several videos is said once
-            if text in self._choices:
+        if isinstance(text, SaidOnce):
+            if text in self._said:
                 return
-            self._choices.add(text)
+            self._said.add(text)
         if not self.quiet:
             err(text)
 

@@ -173,4 +173,4 @@ def _auto() -> dict[str, str]:
 
     engine = choose_engine("auto", None, os.environ)
     embedder, why = auto_embedder("auto")
-    return {"embedder": f"{embedder}, {why}", "engine": f"{engine.engine}, because {engine.reason}"}
+    return {"embedder": f"{embedder}; {why}", "engine": f"{engine.engine}; {engine.reason}"}

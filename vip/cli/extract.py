@@ -15,6 +15,7 @@ from vip.cli.console import keyframes as count_of
 from vip.cli.inputs import find_videos, from_folder, run_folders
 from vip.clock import clock
 from vip.errors import InputError, SomeFailedError, UsageError, VipError
+from vip.wording import counted
 
 if TYPE_CHECKING:
     from vip.store import Run
@@ -23,16 +24,17 @@ if TYPE_CHECKING:
 EXAMPLES = """[bold]Examples[/bold]
 vip extract video.mp4                        12 keyframes into video.vip/
 vip extract video.mp4 -n 32 -o frames/       32 of them into frames/
-vip extract clips/ -o runs/                  a run folder for each video of a folder
-vip extract https://example.org/video.mp4    read in parts from a server, not downloaded whole
-vip extract 'frames/%04d.png'                pictures in a row; or a folder of them, or photos/*.jpg
-vip extract video.mp4 --start 1:00 --end 90  half a minute of it
 vip extract video.mp4 -n auto                as many as the video needs
+vip extract clips/ -r -o runs/               all videos below a folder
+vip extract https://example.org/video.mp4    read in parts from a server
+vip extract https://youtu.be/YE7VzlLtp-4     a page of a video site
+vip extract 'frames/%04d.png'                pictures in a row
+vip extract video.mp4 --start 1m --end 90    half a minute of it
 vip extract video.mp4 --sampler shots        a choice of every shot
-vip extract --from video.vip -n 6            6 keyframes out of the same candidates, into video-n6.vip/
-vip extract video.mp4 --embedder clip        compared by what they mean, with open_clip
-vip extract video.mp4 --query "a dog jumps"  what fits the sentence, spread over the video
-vip extract video.mp4 --detector transformers:PekingU/rtdetr_r50vd --device cuda
+vip extract --from video.vip -n 6            6 of the same candidates
+vip extract video.mp4 --embedder clip        compared by what they mean
+vip extract video.mp4 --query "a dog jumps"  what fits the sentence
+vip extract video.mp4 --detector transformers:PekingU/rtdetr_r50vd
 vip extract video.mp4 --json | jq .keyframes
 """
 
@@ -40,30 +42,33 @@ vip extract video.mp4 --json | jq .keyframes
 def extract_command(
     context: typer.Context,
     videos: options.VideosOrRun = None,
-    from_run: options.From = None,
     keyframes: options.Keyframes = None,
     out: options.Out = None,
-    query: options.Query = None,
-    sampler: options.Sampler = None,
-    candidates: options.Candidates = None,
-    pruner: options.Pruner = None,
-    embedder: options.Embedder = None,
-    detector: options.Detector = None,
-    labels: options.Labels = None,
-    text_weight: options.TextWeight = None,
-    min_objects: options.MinObjects = None,
-    min_sharpness: options.MinSharpness = None,
-    format: options.Format = None,  # noqa: A002 - the option's name
-    start: options.Start = None,
-    end: options.End = None,
-    stream: options.Stream = None,
-    timeout: options.Timeout = None,
-    device: options.Device = None,
-    precision: options.Precision = None,
+    from_run: options.From = None,
+    recursive: options.Recursive = False,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
+    query: options.Query = None,
+    sampler: options.Sampler = None,
+    candidates: options.Candidates = None,
+    pruner: options.Pruner = None,
+    min_sharpness: options.MinSharpness = None,
+    min_objects: options.MinObjects = None,
+    text_weight: options.TextWeight = None,
+    format: options.Format = None,  # noqa: A002 - the option's name
+    embedder: options.Embedder = None,
+    detector: options.Detector = None,
+    labels: options.Labels = None,
+    device: options.Device = None,
+    precision: options.Precision = None,
+    start: options.Start = None,
+    end: options.End = None,
+    stream: options.Stream = None,
+    timeout: options.Timeout = None,
+    cookies: options.Cookies = None,
+    proxy: options.Proxy = None,
 ) -> None:
     """Choose the keyframes of a video and write them with the log of every decision."""
     from vip.config import ExtractSettings
@@ -72,12 +77,12 @@ def extract_command(
     if from_run is not None:
         _again(from_run, videos, out, given, overwrite, console)
     elif videos:
-        _anew(videos, out, given, overwrite, console)
+        _anew(videos, out, given, overwrite, recursive, console)
     else:
         raise UsageError("Give a VIDEO, or a run to choose from again with --from RUN. See `vip extract --help`.")
 
 
-def _anew(videos: Sequence[str], out: Path | None, given: dict[str, Any], overwrite: bool, console: Console) -> None:
+def _anew(videos: Sequence[str], out: Path | None, given: dict[str, Any], overwrite: bool, recursive: bool, console: Console) -> None:
     from vip import registry
     from vip.config import ExtractSettings, resolve
     from vip.extraction.backends import load
@@ -90,7 +95,7 @@ def _anew(videos: Sequence[str], out: Path | None, given: dict[str, Any], overwr
         run = extract(video, out=folder, overwrite=overwrite, settings=settings, observer=console, isolated=True)
         show(run, video, console)
 
-    each(videos, out, work, console, prepare=partial(load, settings))
+    each(videos, out, work, console, recursive=recursive, prepare=partial(load, settings))
 
 
 def _again(run: Path, videos: Sequence[str] | None, out: Path | None, given: dict[str, Any], overwrite: bool, console: Console) -> None:
@@ -106,7 +111,13 @@ def _again(run: Path, videos: Sequence[str] | None, out: Path | None, given: dic
 
 
 def each(
-    given: Sequence[str], out: Path | None, work: Callable[[Source, Path], None], console: Console, *, prepare: Callable[[], object]
+    given: Sequence[str],
+    out: Path | None,
+    work: Callable[[Source, Path], None],
+    console: Console,
+    *,
+    recursive: bool,
+    prepare: Callable[[], object],
 ) -> None:
     """Do the work for each video; one bad file does not stop the rest.
 
@@ -118,8 +129,11 @@ def each(
         VipError: of the only video.
         SomeFailedError: some of several failed; failures.jsonl in `out` says which and why.
     """
-    videos = find_videos(given)
-    several = len(videos) > 1 or from_folder(videos[0], given)
+    videos, passed_over = find_videos(given, recursive=recursive)
+    if passed_over:
+        beside = "lies" if passed_over == 1 else "lie"
+        console.note(f"{counted(passed_over, 'picture')} {beside} beside the videos and {'is' if passed_over == 1 else 'are'} passed over.")
+    several = recursive or len(videos) > 1 or from_folder(videos[0], given)
     folders = run_folders(videos, out, several=several)
     if not several:
         work(videos[0], folders[videos[0]])

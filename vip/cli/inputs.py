@@ -9,31 +9,76 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vip.errors import InputError
+
 if TYPE_CHECKING:
     from vip.video import Source
 
 
-def find_videos(given: Sequence[str]) -> list[Source]:
-    """The files and addresses as they are, and the videos of each folder in name order. A file that is missing stays in the list.
+def find_videos(given: Sequence[str], *, recursive: bool = False) -> tuple[list[Source], int]:
+    """The videos that are meant, and how many pictures are passed over, since they lie in a folder beside videos.
 
-    A folder that holds pictures and no videos is one video, and so are all pictures that are named.
+    Files and addresses are taken as they are, and of a folder its videos in name order. A file that is missing stays in the list. A
+    folder that holds pictures and no videos is one video, and so are all pictures that are named.
+
+    Args:
+        recursive: look into folders inside folders; there every folder of pictures is a video of its own.
 
     Raises:
         InputError: a folder with neither.
     """
+    from vip.download.single import resolved
     from vip.store import is_folder
-    from vip.video.source import FileSource, contents, is_picture, pictures, source_of
+    from vip.video.source import is_picture, pictures, source_of
 
     named = [Path(name) for name in given if os.path.isfile(name) and is_picture(Path(name))]  # noqa: PTH113 - for names that are too long
     found: list[Source] = []
+    passed_over = 0
     for name in given:
         path = Path(name)
         if len(named) > 1 and path in named:
             found.append(pictures(named))
-            continue
-        videos, _ = contents(path) if is_folder(path) else ([], [])
-        found.extend(map(FileSource, videos) if videos else [source_of(name)])
-    return list(dict.fromkeys(found))
+        elif is_folder(path):
+            sources, beside = _in_folder(path, recursive)
+            found += sources or [_as_pictures(path)]
+            passed_over += beside
+        else:
+            found.append(resolved(source_of(name)))
+    return list(dict.fromkeys(found)), passed_over
+
+
+def _as_pictures(folder: Path) -> Source:
+    """A folder without videos.
+
+    Raises:
+        InputError: it has no pictures either.
+    """
+    from vip.video.source import source_of
+
+    try:
+        return source_of(folder)
+    except InputError as exc:
+        inside = any(path.is_dir() for path in folder.iterdir())
+        raise InputError(f"{exc} Add -r to look into the folders in it." if inside else str(exc)) from exc
+
+
+def _in_folder(folder: Path, recursive: bool) -> tuple[list[Source], int]:
+    """The videos of a folder, and how many pictures lie beside them. Folders that vip wrote are left out."""
+    from vip.store import MANIFEST
+    from vip.video.source import FileSource, contents, source_of
+
+    videos, shown = contents(folder)
+    found: list[Source] = list(map(FileSource, videos))
+    passed_over = len(shown) if videos else 0
+    if not recursive:
+        return found, passed_over
+    if shown and not videos:
+        found.append(source_of(folder))
+    for inside in sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink() and not path.name.startswith(".")):
+        if not (inside / MANIFEST).exists():
+            sources, beside = _in_folder(inside, recursive)
+            found, passed_over = found + sources, passed_over + beside
+    return found, passed_over
 
 
 def from_folder(video: Source, given: Sequence[str]) -> bool:

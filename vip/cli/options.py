@@ -1,165 +1,272 @@
-"""The options that several commands share."""
+"""The options that several commands share, in the panels in which --help shows them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vip.cli.values import backends, choices
+
 if TYPE_CHECKING:
     from vip.config import Settings
 
-VIDEOS_HELP = "Video files, http(s) addresses, folders of videos; folders, patterns and lists of pictures."
+KEYFRAMES, MODELS, DESCRIPTIONS = "Choosing keyframes", "Models", "Describing"
+MONEY, READING = "Money and requests", "Reading videos"
+
+Complete = Callable[[str], Iterable[str | tuple[str, str]]]
+
+
+def option(
+    *names: str,
+    help: str,  # noqa: A002 - as typer calls it
+    metavar: str | None = None,
+    default: str | bool = False,
+    panel: str | None = None,
+    complete: Complete | None = None,
+) -> Any:
+    """An option of the command line.
+
+    Args:
+        default: what --help says of it, where something is to be said.
+        panel: None for those that a newcomer should see first.
+        complete: what the shell offers for its value.
+    """
+    return typer.Option(*names, help=help, metavar=metavar, show_default=default, rich_help_panel=panel, autocompletion=complete)
+
+
+def switch(*names: str, help: str, panel: str | None = None) -> Any:  # noqa: A002 - as above
+    """An option without a value."""
+    return typer.Option(*names, help=help, metavar=" ", rich_help_panel=panel)
+
+
+# ---------------------------------------------------------------- what is read, and where results go
+
+VIDEOS_HELP = "Video files, http(s) addresses, pages of video sites, folders of videos; folders, patterns and lists of pictures."
 Videos = Annotated[list[str], typer.Argument(help=VIDEOS_HELP, show_default=False)]
 VideosOrRun = Annotated[list[str] | None, typer.Argument(help=VIDEOS_HELP, show_default=False)]
+Recursive = Annotated[bool, switch("--recursive", "-r", help="Take the videos of folders inside folders too.")]
 From = Annotated[
-    Path | None,
-    typer.Option(
-        "--from", help="Choose again from this run instead of a video; -o is NAME-nN.vip then.", show_default=False, metavar="RUN"
-    ),
+    Path | None, option("--from", help="Choose again from this run instead of a video; -o is NAME-nN.vip then.", metavar="RUN")
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", "-o", help="The run folder; with several videos, the folder for their run folders.", show_default="NAME.vip"),
+    option("--out", "-o", help="The run folder; with several videos, the folder for their run folders.", metavar="DIR", default="NAME.vip"),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a run of another video or of other settings.")]
+Overwrite = Annotated[bool, switch("--overwrite", help="Replace a run of another video or of other settings.")]
+Start = Annotated[str | None, option(help="Use the video from this time on: 75, 1:15 or 1m15s.", metavar="TIME", panel=READING)]
+End = Annotated[str | None, option(help="Use the video up to this time.", metavar="TIME", panel=READING)]
+Stream = Annotated[int | None, option(help="Which video stream of the file, counted from 0.", metavar="N", default="0", panel=READING)]
+Timeout = Annotated[
+    str | None, option(help="Give a video up when its keyframes take longer.", metavar="TIME", default="no limit", panel=READING)
+]
+Cookies = Annotated[Path | None, option(help="Cookies for video sites: a file in Netscape's format.", metavar="FILE", panel=READING)]
+Proxy = Annotated[str | None, option(help="Proxy for video sites: http://… or socks5://….", metavar="URL", panel=READING)]
+
+# ---------------------------------------------------------------- choosing keyframes
+
 Keyframes = Annotated[
     str | None,
-    typer.Option("--keyframes", "-n", help="How many keyframes are wanted, or auto.", show_default="12", metavar="N"),
-]
-Sampler = Annotated[
-    str | None,
-    typer.Option(help="How candidates are chosen: sync, uniform, every:2s, shots, katna.", show_default="sync", metavar="NAME"),
-]
-Pruner = Annotated[
-    str | None,
-    typer.Option(
-        help="How candidates are thinned out to keyframes: algorithm1, k-center, threshold:0.93.",
-        show_default="algorithm1",
-        metavar="NAME",
-    ),
-]
-Candidates = Annotated[
-    str | None,
-    typer.Option(help="How many candidate frames are looked at.", show_default="as many as the sampler finds useful", metavar="N"),
-]
-Embedder = Annotated[
-    str | None,
-    typer.Option(help="What compares frames: classic, clip, clip:ARCH/TAG, clip:ARCH@FILE.", show_default="auto", metavar="NAME"),
-]
-Detector = Annotated[
-    str | None,
-    typer.Option(help="What finds people and objects: opencv, transformers:MODEL, file:PATH.", show_default="opencv", metavar="NAME"),
-]
-Labels = Annotated[
-    str | None,
-    typer.Option(help="What an open-vocabulary detector looks for: 'dog, frisbee', or @FILE.", show_default=False, metavar="WORDS"),
-]
-TextWeight = Annotated[
-    str | None,
-    typer.Option(
-        help="Share of the objects' text in the likeness of two frames, 0 to 1; the picture has the rest.",
-        show_default="0.5",
-        metavar="SHARE",
-    ),
+    option("--keyframes", "-n", help="How many keyframes are wanted, or auto.", metavar="N", default="12", complete=choices("auto")),
 ]
 Query = Annotated[
     str | None,
-    typer.Option(help="Keep what fits this sentence, spread over the video. Needs --embedder clip.", show_default=False, metavar="TEXT"),
+    option(help="Keep what fits this sentence, spread over the video. Needs --embedder clip.", metavar="TEXT", panel=KEYFRAMES),
 ]
-MinObjects = Annotated[str | None, typer.Option(help="Drop frames in which fewer objects are found.", show_default="0", metavar="N")]
-Device = Annotated[str | None, typer.Option(help="Where models run: auto, cpu, cuda, cuda:1, mps.", show_default="auto", metavar="NAME")]
-Precision = Annotated[
-    str | None, typer.Option(help="Precision of the models' weights: auto, fp32, bf16, fp16.", show_default="auto", metavar="NAME")
+Sampler = Annotated[
+    str | None,
+    option(
+        help="How candidates are chosen: sync, uniform, every:2s, shots, katna.",
+        metavar="NAME",
+        default="sync",
+        panel=KEYFRAMES,
+        complete=backends("sampler"),
+    ),
+]
+Candidates = Annotated[
+    str | None, option(help="How many candidate frames are looked at.", metavar="N", default="as the sampler finds useful", panel=KEYFRAMES)
+]
+Pruner = Annotated[
+    str | None,
+    option(
+        help="How candidates are thinned out: algorithm1, k-center, threshold:0.93, aks (by --query).",
+        metavar="NAME",
+        default="algorithm1, or aks with --query",
+        panel=KEYFRAMES,
+        complete=backends("pruner"),
+    ),
 ]
 MinSharpness = Annotated[
-    float | None,
-    typer.Option(help="Drop frames whose variance of the Laplacian is lower, whatever their surroundings.", show_default=False),
+    float | None, option(help="Drop frames whose variance of the Laplacian is lower.", metavar="NUMBER", panel=KEYFRAMES)
 ]
-Format = Annotated[str | None, typer.Option(help="File format of the keyframes: jpg, png or webp.", show_default="jpg", metavar="NAME")]
-Start = Annotated[
-    str | None, typer.Option(help="Use the video from this time on: seconds or hh:mm:ss.", show_default=False, metavar="TIME")
-]
-End = Annotated[str | None, typer.Option(help="Use the video up to this time: seconds or hh:mm:ss.", show_default=False, metavar="TIME")]
-Stream = Annotated[int | None, typer.Option(help="Which video stream of the file, counted from 0.", show_default="0", metavar="NUMBER")]
-Timeout = Annotated[
+MinObjects = Annotated[str | None, option(help="Drop frames in which fewer objects are found.", metavar="N", default="0", panel=KEYFRAMES)]
+TextWeight = Annotated[
     str | None,
-    typer.Option(help="Give a video up when its keyframes take longer: seconds or hh:mm:ss.", show_default="no limit", metavar="TIME"),
+    option(
+        help="Share of the objects' text in the likeness of two frames, 0 to 1; the picture has the rest.",
+        metavar="SHARE",
+        default="0.5",
+        panel=KEYFRAMES,
+    ),
+]
+Format = Annotated[
+    str | None,
+    option(
+        help="File format of the keyframes: jpg, png or webp.",
+        metavar="NAME",
+        default="jpg",
+        panel=KEYFRAMES,
+        complete=choices("jpg", "png", "webp"),
+    ),
 ]
 
-ASKING = "Asking"  # the panel of --help for what only matters with a model behind an API
+# ---------------------------------------------------------------- models
+
+Embedder = Annotated[
+    str | None,
+    option(
+        help="What compares frames: classic, clip, clip:ARCH/TAG, clip:ARCH@FILE.",
+        metavar="NAME",
+        default="auto",
+        panel=MODELS,
+        complete=backends("embedder"),
+    ),
+]
+Detector = Annotated[
+    str | None,
+    option(
+        help="What finds people and objects: opencv, transformers:MODEL, file:PATH.",
+        metavar="NAME",
+        default="opencv",
+        panel=MODELS,
+        complete=backends("detector"),
+    ),
+]
+Labels = Annotated[
+    str | None, option(help="What an open-vocabulary detector looks for: 'dog, frisbee', or @FILE.", metavar="WORDS", panel=MODELS)
+]
+Device = Annotated[
+    str | None,
+    option(
+        help="Where models run: auto, cpu, cuda, cuda:1, mps.",
+        metavar="NAME",
+        default="auto",
+        panel=MODELS,
+        complete=choices("auto", "cpu", "cuda", "mps"),
+    ),
+]
+Precision = Annotated[
+    str | None,
+    option(
+        help="Precision of the models' weights: auto, fp32, bf16, fp16.",
+        metavar="NAME",
+        default="auto",
+        panel=MODELS,
+        complete=choices("auto", "fp32", "bf16", "fp16"),
+    ),
+]
+
+# ---------------------------------------------------------------- describing
+
 EngineName = Annotated[
     str | None,
-    typer.Option("--engine", help="Who describes: offline, openai:MODEL, transformers:MODEL, auto.", show_default="auto", metavar="NAME"),
+    option(
+        "--engine",
+        help="Who describes: offline, openai:MODEL, transformers:MODEL, auto.",
+        metavar="NAME",
+        default="auto",
+        complete=backends("engine"),
+    ),
 ]
 DescribeEngine = Annotated[
-    str | None, typer.Option(help="Who looks at the pictures, where it is another one.", show_default="--engine", metavar="NAME")
+    str | None,
+    option(
+        help="Who looks at the pictures, where it is another one.",
+        metavar="NAME",
+        default="--engine",
+        panel=DESCRIPTIONS,
+        complete=backends("engine"),
+    ),
 ]
 StructureEngine = Annotated[
     str | None,
-    typer.Option(help="Who makes FAMOuS of a caption (recipe paper) and reads --topic.", show_default="--engine", metavar="NAME"),
-]
-Recipe = Annotated[
-    str | None,
-    typer.Option(help="direct: one question a keyframe; paper: caption, dense caption, FAMOuS.", show_default="direct", metavar="NAME"),
-]
-Topic = Annotated[
-    str | None, typer.Option(help="What the video is about: lets the model expect objects.", show_default=False, metavar="TEXT")
-]
-Language = Annotated[str | None, typer.Option(help="Language of the descriptions: German, de, …", show_default="English", metavar="NAME")]
-Context = Annotated[
-    str | None, typer.Option("--context", help="Tell each question the captions of the N keyframes before.", show_default="0", metavar="N")
-]
-Verify = Annotated[
-    bool | None, typer.Option("--verify", help="Hold each claim against its frame; mark and look again at what finds no support.")
-]
-PromptsFolder = Annotated[
-    Path | None, typer.Option("--prompts", help="Folder with prompts of your own.", show_default=False, metavar="DIR")
-]
-PictureSide = Annotated[
-    str | None, typer.Option(help="Longest side of the pictures that are sent.", show_default="1024", metavar="PX", rich_help_panel=ASKING)
-]
-PictureDetail = Annotated[
-    str | None,
-    typer.Option(help="How closely the model looks: low, high, auto.", show_default="high", metavar="NAME", rich_help_panel=ASKING),
-]
-MaxUsd = Annotated[
-    str | None, typer.Option(help="Stop before more dollars are spent.", show_default="5", metavar="USD", rich_help_panel=ASKING)
-]
-PricesFile = Annotated[
-    Path | None,
-    typer.Option("--prices", help="TOML file with prices of your own.", show_default=False, metavar="FILE", rich_help_panel=ASKING),
-]
-KeyFile = Annotated[
-    Path | None,
-    typer.Option(help="File with the API key; owner-only.", show_default="OPENAI_API_KEY", metavar="FILE", rich_help_panel=ASKING),
-]
-CacheFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--cache",
-        help="SQLite file with the answers of all runs: nothing is asked twice.",
-        show_default="~/.cache/vip/answers.sqlite",
-        metavar="FILE",
-        rich_help_panel=ASKING,
+    option(
+        help="Who makes FAMOuS of a caption (recipe paper) and reads --topic.",
+        metavar="NAME",
+        default="--engine",
+        panel=DESCRIPTIONS,
+        complete=backends("engine"),
     ),
-]
-Concurrency = Annotated[
-    str | None,
-    typer.Option(
-        help="Requests in flight at once.", show_default="as many as the server answers well", metavar="N", rich_help_panel=ASKING
-    ),
-]
-Rpm = Annotated[str | None, typer.Option(help="Requests a minute at most.", show_default=False, metavar="N", rich_help_panel=ASKING)]
-Tpm = Annotated[str | None, typer.Option(help="Tokens a minute at most.", show_default=False, metavar="N", rich_help_panel=ASKING)]
-RequestTimeout = Annotated[
-    str | None, typer.Option(help="Give a request up after this time.", show_default="120", metavar="TIME", rich_help_panel=ASKING)
 ]
 BaseUrl = Annotated[
     str | None,
-    typer.Option(help="Address of an OpenAI-compatible server, for example http://localhost:8000/v1.", show_default=False, metavar="URL"),
+    option(help="Address of an OpenAI-compatible server: http://localhost:8000/v1.", metavar="URL", panel=DESCRIPTIONS),
 ]
+KeyFile = Annotated[
+    Path | None,
+    option(help="File with the API key; owner-only.", metavar="FILE", default="OPENAI_API_KEY", panel=DESCRIPTIONS),
+]
+Recipe = Annotated[
+    str | None,
+    option(
+        help="direct: one question a keyframe; paper: caption, dense caption, FAMOuS.",
+        metavar="NAME",
+        default="direct",
+        panel=DESCRIPTIONS,
+        complete=choices("direct", "paper"),
+    ),
+]
+Topic = Annotated[str | None, option(help="What the video is about: lets the model expect objects.", metavar="TEXT", panel=DESCRIPTIONS)]
+Language = Annotated[
+    str | None,
+    option(help="Language of the descriptions: German, de, …", metavar="NAME", default="English", panel=DESCRIPTIONS),
+]
+Context = Annotated[
+    str | None,
+    option("--context", help="Tell each question the captions of the N keyframes before.", metavar="N", default="0", panel=DESCRIPTIONS),
+]
+Verify = Annotated[
+    bool | None,
+    switch("--verify", help="Hold each claim against its frame; mark and look again at what finds no support.", panel=DESCRIPTIONS),
+]
+PromptsFolder = Annotated[Path | None, option("--prompts", help="Folder with prompts of your own.", metavar="DIR", panel=DESCRIPTIONS)]
+PictureSide = Annotated[
+    str | None, option(help="Longest side of the pictures that are sent.", metavar="PX", default="1024", panel=DESCRIPTIONS)
+]
+PictureDetail = Annotated[
+    str | None,
+    option(
+        help="How closely the model looks: low, high, auto.",
+        metavar="NAME",
+        default="high",
+        panel=DESCRIPTIONS,
+        complete=choices("low", "high", "auto"),
+    ),
+]
+
+# ---------------------------------------------------------------- money and requests
+
+DryRun = Annotated[bool, switch("--dry-run", help="Say what would be asked and spent, and ask nothing. Needs no key.", panel=MONEY)]
+MaxUsd = Annotated[str | None, option(help="Stop before more dollars are spent.", metavar="USD", default="5", panel=MONEY)]
+PricesFile = Annotated[Path | None, option("--prices", help="TOML file with prices of your own.", metavar="FILE", panel=MONEY)]
+CacheFile = Annotated[
+    Path | None,
+    option(
+        "--cache",
+        help="SQLite file with the answers of all runs: nothing is asked twice.",
+        metavar="FILE",
+        default="~/.cache/vip/answers.sqlite",
+        panel=MONEY,
+    ),
+]
+Concurrency = Annotated[
+    str | None, option(help="Requests in flight at once.", metavar="N", default="as many as the server answers well", panel=MONEY)
+]
+Rpm = Annotated[str | None, option(help="Requests a minute at most.", metavar="N", panel=MONEY)]
+Tpm = Annotated[str | None, option(help="Tokens a minute at most.", metavar="N", panel=MONEY)]
+RequestTimeout = Annotated[str | None, option(help="Give a request up after this time.", metavar="TIME", default="120", panel=MONEY)]
 
 
 def given(context: typer.Context, kind: type[Settings]) -> dict[str, Any]:

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from vip.video import Source
 
 EXAMPLES = """[bold]Examples[/bold]
-vip run video.mp4                              keyframes, captions and a page into video.vip/
-vip run video.mp4 -n 24 --engine offline       24 keyframes, described without any API
-vip run clips/ -o runs/                        a run folder for each video of a folder
+vip run video.mp4                    keyframes, captions, a page: video.vip/
+vip run video.mp4 -n 24 --engine offline         24, described without any API
+vip run clips/ -o runs/              a run folder for each video of a folder
+vip run https://youtu.be/YE7VzlLtp-4             with yt-dlp: [batch] extra
+vip run talk.mp4 --engine openai:gpt-5.4-mini --dry-run     what it would cost
 """
 
 
@@ -30,41 +32,58 @@ def run_command(
     keyframes: options.Keyframes = None,
     out: options.Out = None,
     engine: options.EngineName = None,
-    base_url: options.BaseUrl = None,
-    recipe: options.Recipe = None,
-    topic: options.Topic = None,
-    language: options.Language = None,
-    verify: options.Verify = None,
-    max_usd: options.MaxUsd = None,
-    prices: options.PricesFile = None,
-    concurrency: options.Concurrency = None,
-    query: options.Query = None,
-    sampler: options.Sampler = None,
-    candidates: options.Candidates = None,
-    pruner: options.Pruner = None,
-    embedder: options.Embedder = None,
-    detector: options.Detector = None,
-    labels: options.Labels = None,
-    text_weight: options.TextWeight = None,
-    min_objects: options.MinObjects = None,
-    min_sharpness: options.MinSharpness = None,
-    format: options.Format = None,  # noqa: A002 - the option's name
-    start: options.Start = None,
-    end: options.End = None,
-    stream: options.Stream = None,
-    timeout: options.Timeout = None,
-    device: options.Device = None,
-    precision: options.Precision = None,
+    recursive: options.Recursive = False,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
+    describe_engine: options.DescribeEngine = None,
+    structure_engine: options.StructureEngine = None,
+    base_url: options.BaseUrl = None,
+    key_file: options.KeyFile = None,
+    recipe: options.Recipe = None,
+    topic: options.Topic = None,
+    language: options.Language = None,
+    context_: options.Context = None,
+    verify: options.Verify = None,
+    prompts: options.PromptsFolder = None,
+    picture_side: options.PictureSide = None,
+    picture_detail: options.PictureDetail = None,
+    dry_run: options.DryRun = False,
+    max_usd: options.MaxUsd = None,
+    prices: options.PricesFile = None,
+    cache: options.CacheFile = None,
+    concurrency: options.Concurrency = None,
+    rpm: options.Rpm = None,
+    tpm: options.Tpm = None,
+    request_timeout: options.RequestTimeout = None,
+    query: options.Query = None,
+    sampler: options.Sampler = None,
+    candidates: options.Candidates = None,
+    pruner: options.Pruner = None,
+    min_sharpness: options.MinSharpness = None,
+    min_objects: options.MinObjects = None,
+    text_weight: options.TextWeight = None,
+    format: options.Format = None,  # noqa: A002 - the option's name
+    embedder: options.Embedder = None,
+    detector: options.Detector = None,
+    labels: options.Labels = None,
+    device: options.Device = None,
+    precision: options.Precision = None,
+    start: options.Start = None,
+    end: options.End = None,
+    stream: options.Stream = None,
+    timeout: options.Timeout = None,
+    cookies: options.Cookies = None,
+    proxy: options.Proxy = None,
 ) -> None:
     """Do the whole job: choose keyframes, describe them, and write a page to look at."""
     from vip import registry
     from vip.asking.spending import Ledger
     from vip.config import CaptionSettings, ExtractSettings, resolve
+    from vip.describing import check, expected_cost
     from vip.extraction.backends import load
+    from vip.pipeline import extract
     from vip.report import run
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
@@ -77,7 +96,7 @@ def run_command(
         detector=extraction.detector,
         engine=captioning.engine,
     )
-
+    check(captioning, asks=not dry_run)
     ledger = Ledger()  # the ceiling is one for all videos
 
     def work(video: Source, folder: Path) -> None:
@@ -98,6 +117,12 @@ def run_command(
         counts = f"{count_of(len(done.keyframes))} of {len(done.candidates)} candidates"
         console.say(f"{video.name}: {counts} in {done.folder}/keyframes/")
         caption_cli.show(done, console)
-        console.say(f"Open {done.folder}/report.html")
 
-    extract_cli.each(videos, out, work, console, prepare=partial(load, extraction))
+    def reckon(video: Source, folder: Path) -> None:
+        folders.append(extract(video, out=folder, overwrite=overwrite, settings=extraction, observer=console, isolated=True).folder)
+
+    folders: list[Path] = []
+    work_on = reckon if dry_run else work
+    extract_cli.each(videos, out, work_on, console, recursive=recursive, prepare=partial(load, extraction))
+    if dry_run:
+        caption_cli.show_cost(expected_cost(folders, overwrite=overwrite, settings=captioning), console)

@@ -78,7 +78,7 @@ def _check_fetching(state: State, settings: BatchSettings, observer: Observer) -
         UsageError, BackendError, StoreError: it cannot work at all.
     """
     if state.has_hosts():
-        from vip.download import preflight
+        from vip.download.preflight import preflight
 
         if settings.keep_videos:
             store.make_folder(settings.keep_videos)

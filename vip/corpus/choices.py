@@ -25,12 +25,12 @@ class Choices:
         """With an embedder and an engine in the place of `auto`, the same for all machines; the user is told."""
         name, why = registry.auto_embedder(self.extraction.embedder)
         if why:
-            observer.note(f"auto embedder: {name}, {why}")
+            observer.note(registry.auto_note(name, why))
         found = replace(self, extraction=self.extraction.model_copy(update={"embedder": name}))
         if not self.batch.caption or self.captioning.engine != "auto":
             return found
         choice = choose_engine(self.captioning.engine, self.captioning.base_url, os.environ)
-        observer.note(f"auto engine: {choice.engine}, because {choice.reason}")
+        observer.note(f"engine: {choice.engine}; {choice.reason}")
         return replace(found, captioning=self.captioning.model_copy(update={"engine": choice.engine, "base_url": choice.base_url}))
 
     @property

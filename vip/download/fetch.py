@@ -20,7 +20,7 @@ from vip.download.items import Fetched, Item, ItemError
 from vip.download.lookup import youtube_id
 from vip.download.public import guarding
 from vip.download.typed import LOGIN, causes, clean, typed
-from vip.download.ytdlp import Downloader, held
+from vip.download.ytdlp import Downloader, Told, held, nobody
 from vip.wording import option
 
 YOUTUBE = "https://www.youtube.com"
@@ -33,11 +33,12 @@ MOST_TAGS = 100
 CONTROL = frozenset(range(32)) - frozenset(b"\t\n\v\f\r\x1b")
 
 
-def fetch(item: Item, settings: BatchSettings, folder: Path, *, room_bytes: int) -> Fetched:
+def fetch(item: Item, settings: BatchSettings, folder: Path, *, room_bytes: int, told: Told = nobody) -> Fetched:
     """The video of the item, in `folder` as `KEY.mp4` or what it is; a local file stays where it is.
 
     Args:
         room_bytes: the video and its subtitles may have so many bytes.
+        told: called with the bytes that are here, and those of all where the host says.
 
     Raises:
         ItemError: it cannot be had; nothing of it is left in `folder` then.
@@ -49,6 +50,7 @@ def fetch(item: Item, settings: BatchSettings, folder: Path, *, room_bytes: int)
     with guarding(settings.public_only, downloader.proxies) as guard:
         try:
             with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as scratch:
+                downloader.limits.told = told
                 return _fetch(item, settings, downloader, Path(scratch), folder, room_bytes)
         except Exception as exc:  # whatever one of 1,800 extractors stumbles over costs this video only
             error = guard.refusal or (exc if isinstance(exc, ItemError) else typed(exc, downloader.log.lines))

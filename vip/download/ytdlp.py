@@ -26,6 +26,13 @@ EXTENSIONS = {"mp4", "m4v", "mov", "3gp", "webm", "mkv", "ogv", "ogg", "avi", "f
 PYTHON_ONLY = {"Urllib", "Requests", "Websockets"}  # whose connections `public` sees; curl_cffi connects in C
 
 
+Told = Callable[[int, int | None], None]
+
+
+def nobody(done: int, size: int | None) -> None:
+    """Is told how far a download is."""
+
+
 class Log:
     """Stands where yt-dlp wants a logger: keeps the last warnings and errors, prints nothing."""
 
@@ -49,6 +56,7 @@ class Limits:
     def __init__(self, settings: BatchSettings) -> None:
         self.settings = settings
         self.room_bytes = 0
+        self.told: Told = nobody
         self.refusal: ItemError | None = None
         self._loaded: dict[str, int] = {}
         self._copies = 1  # of what is downloaded; parts lie there beside the file that they are merged into
@@ -63,7 +71,7 @@ class Limits:
 
     def _refusal(self, info: dict[str, Any]) -> ItemError | None:
         if "playlist_count" in info and "formats" not in info:
-            return ItemError("The address is a list of videos. Name each video in a row of its own.", "no_video")
+            return ItemError("The address is a list of videos. Give the address of each video.", "no_video")
         if info.get("is_live") or info.get("live_status") in {"is_live", "is_upcoming"}:
             return ItemError("The address is a live stream, which has no end.", "no_video")
         length, shortest, longest = info.get("duration"), self.settings.min_length, self.settings.max_length
@@ -79,7 +87,9 @@ class Limits:
         """yt-dlp's progress hook, called for every block that is written."""
         from yt_dlp.utils import DownloadCancelled
 
-        self._loaded[str(state.get("filename"))] = max(state.get("downloaded_bytes") or 0, state.get("total_bytes") or 0)
+        done, size = state.get("downloaded_bytes") or 0, state.get("total_bytes") or state.get("total_bytes_estimate")
+        self.told(done, int(size) if size else None)
+        self._loaded[str(state.get("filename"))] = max(done, state.get("total_bytes") or 0)
         self.refusal = self._too_large(sum(self._loaded.values()))
         if self.refusal:
             raise DownloadCancelled(str(self.refusal))

@@ -60,7 +60,7 @@ def load(settings: ExtractSettings) -> Backends:
         embedder if registry.auto_embedder(settings.embedder)[0] == VIEW else registry.embedder(VIEW),
         embedder,
         detector,
-        (f"auto embedder: {embedder.name}, {why}",) if why else (),
+        (registry.auto_note(embedder.name, why),) if why else (),
     )
 
 

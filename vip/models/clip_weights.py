@@ -67,8 +67,8 @@ def why_not_auto() -> str | None:
     Loads neither torch nor open_clip, and takes 2 s at most where nothing can be downloaded.
     """
     if find_spec("open_clip") is None:
-        return "clip is not installed"
+        return "open_clip is not installed"
     if in_cache(DEFAULT_PRETRAINED):
         return None
     reason = _download(DEFAULT_PRETRAINED)
-    return reason and f"clip has no weights in the cache, and {reason}"
+    return reason and f"clip's weights are not here, and {reason}"

@@ -76,11 +76,11 @@ class OpenAIEngine:
 
         Raises:
             UsageError: the address is none, or others may read the file of the key.
-            EngineError: no key where one is needed, or no model to be had.
+            EngineError: what is set cannot be a key, or the server names no model.
         """
         model, address = address_in(detail, base_url, OFFICIAL)
         address = checked_address(address)
-        key = key_for(address, key_file)
+        key = key_for(key_file)
         self._settings: dict[str, Any] = {
             "api_key": key or NO_KEY,
             "base_url": address,
@@ -112,6 +112,16 @@ class OpenAIEngine:
     def address(self) -> str:
         """The server, without login and query."""
         return self._server.address
+
+    def check(self) -> None:
+        """Refuse to ask api.openai.com without a key.
+
+        Raises:
+            EngineError: there is none.
+        """
+        if self._server.official and not self._server.key:
+            advice = f"Set OPENAI_API_KEY, give {option('key_file', 'FILE')}, or use {option('engine', 'offline')}."
+            raise EngineError(f"No key is set, and api.openai.com answers nobody without one. {advice}")
 
     def __repr__(self) -> str:
         return f"OpenAIEngine({self.model!r}, base_url={self.address!r})"

@@ -142,7 +142,9 @@ def scrub(exc: BaseException, server: Server) -> None:
 
 def _wrong_key(exc: Exception, server: Server) -> EngineError:
     if not server.key:
-        return EngineError(f"{server.address} asks for an API key{server.said(exc)}. Set OPENAI_API_KEY.")
+        return EngineError(
+            f"No key is set, and {server.address} asks for one{server.said(exc)}. Set OPENAI_API_KEY, or give {option('key_file', 'FILE')}."
+        )
     return EngineError(f"{server.address} does not accept the API key{server.said(exc)}. Check {server.key_name}.")
 
 

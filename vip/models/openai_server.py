@@ -14,9 +14,7 @@ from math import isfinite
 from pathlib import Path
 
 from vip.errors import EngineError, UsageError
-from vip.models.openai_errors import is_official
 from vip.protocols import RateLimits
-from vip.wording import option
 
 KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 UNIT_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -32,17 +30,15 @@ def address_in(detail: str | None, base_url: str | None, official: str) -> tuple
     return model, own or base_url or os.environ.get(ADDRESS, "").strip() or official
 
 
-def key_for(address: str, file: Path | None) -> str | None:
-    """The key for a server; None where it may want none.
+def key_for(file: Path | None) -> str | None:
+    """The key; None where none is set.
 
     Raises:
         UsageError: the file cannot be read, or others may read it.
-        EngineError: there is no key, or what there is cannot be one.
+        EngineError: what there is cannot be a key.
     """
     key = _key_in(file) if file else os.environ.get(KEY, "").strip()
     where = str(file) if file else KEY
-    if not key and is_official(address):
-        raise EngineError(f"{KEY} is not set, and api.openai.com answers nobody without it. Set it, or use {option('engine', 'offline')}.")
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise EngineError(f"{where} contains letters that no key has. Copy it again.")
     return key or None

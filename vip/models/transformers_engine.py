@@ -76,6 +76,15 @@ class TransformersEngine:
         self._batches = Batches(self.in_flight, f"The model {detail}")
         self._gatherer = Gatherer(self._answer, self.in_flight)
 
+    @staticmethod
+    def check_installed() -> None:
+        """Refuse what cannot be loaded; nothing is.
+
+        Raises:
+            BackendError: a package is missing.
+        """
+        _refuse_missing_packages()
+
     def __repr__(self) -> str:
         return f"TransformersEngine({self.model!r}, {self.device})"
 

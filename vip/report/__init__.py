@@ -1,19 +1,65 @@
-"""The page a person looks at, and the whole job that ends with it."""
+"""The page a person looks at, and the two calls that end with it: `caption` and `run`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, overload
 
+from vip import describing, store
 from vip.asking.spending import Ledger
 from vip.config import CaptionSettings, ExtractSettings
-from vip.describing import caption
+from vip.describing import One
 from vip.errors import EngineError, ReplyError, SomeFailedError
 from vip.pipeline import extract
 from vip.protocols import Observer
 from vip.report.page import write_report
 from vip.store import Run
 from vip.video import Source
+
+SHOWN = (store.MANIFEST, store.KEYFRAMES, store.DESCRIPTIONS, store.JOURNAL, store.FAILURES)  # files that the page is made of
+
+
+@overload
+def caption(runs: One, **options: Any) -> Run: ...
+@overload
+def caption(runs: Sequence[One], **options: Any) -> list[Run]: ...
+def caption(
+    runs: One | Sequence[One],
+    *,
+    overwrite: bool = False,
+    in_batches: bool = False,
+    settings: CaptionSettings | None = None,
+    observer: Observer | None = None,
+    ledger: Ledger | None = None,
+    **options: Any,
+) -> Run | list[Run]:
+    """Describe the keyframes (section 3.2), and write the page of each folder: arguments, result and errors as of `describing.caption`.
+
+    Where an engine fails on the way, the pages show what is described by then.
+    """
+    given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
+    try:
+        done = describing.caption(
+            given, overwrite=overwrite, in_batches=in_batches, settings=settings, observer=observer, ledger=ledger, **options
+        )
+    except (EngineError, ReplyError, SomeFailedError):
+        for run in given:
+            _refresh(Run(describing.home_of(run)))
+        raise
+    for run in done:
+        _refresh(run)
+    return done[0] if isinstance(runs, Run | str | Path) else done
+
+
+def _refresh(run: Run) -> None:
+    """Write the page where it is missing, or older than what it shows."""
+    page, keyframes = run.folder / store.REPORT, run.folder / store.KEYFRAMES
+    if not keyframes.exists():
+        return
+    shown_ns = [path.stat().st_mtime_ns for name in SHOWN if (path := run.folder / name).exists()]
+    if not page.exists() or page.stat().st_mtime_ns < max(shown_ns):
+        write_report(run)
 
 
 def run(
@@ -35,11 +81,6 @@ def run(
     Raises:
         VipError: as `vip.extract` and `vip.caption` do; where keyframes could not be described, the page is written first.
     """
+    describing.check(captioning or CaptionSettings())
     extracted = extract(video, out=out, overwrite=overwrite, settings=extraction, observer=observer, isolated=isolated)
-    try:
-        described = caption(extracted, overwrite=overwrite, settings=captioning, observer=observer, ledger=ledger)
-    except (EngineError, ReplyError, SomeFailedError):
-        write_report(Run(extracted.folder))
-        raise
-    write_report(described)
-    return described
+    return caption(extracted, overwrite=overwrite, settings=captioning, observer=observer, ledger=ledger)

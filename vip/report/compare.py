@@ -13,6 +13,7 @@ from pathlib import Path
 
 from vip import store
 from vip.config import ExtractSettings
+from vip.download.single import resolved
 from vip.errors import BackendError, UsageError, VipError
 from vip.pipeline import extract
 from vip.protocols import Observer, Silent
@@ -55,7 +56,7 @@ def compare(
         UsageError: the folder is a run, or holds runs of other settings or of another embedder.
         VipError: the first failure, where no combination is done.
     """
-    named = source_of(video)
+    named = resolved(source_of(video))
     folder, observer = out if out is not None else default_folder(named), observer or Silent()
     if store.exists(folder / store.MANIFEST):
         raise UsageError(f"{folder} is a run folder. Choose another folder for the comparison with {option('out')}.")

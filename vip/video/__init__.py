@@ -2,6 +2,17 @@
 
 from vip.video.opening import Reader, open_video
 from vip.video.reader import Video
-from vip.video.source import VIDEO_SUFFIXES, AddressSource, FileSource, PicturesSource, Source, source_of
+from vip.video.source import VIDEO_SUFFIXES, AddressSource, DownloadedSource, FileSource, PicturesSource, Source, source_of
 
-__all__ = ["VIDEO_SUFFIXES", "AddressSource", "FileSource", "PicturesSource", "Reader", "Source", "Video", "open_video", "source_of"]
+__all__ = [
+    "VIDEO_SUFFIXES",
+    "AddressSource",
+    "DownloadedSource",
+    "FileSource",
+    "PicturesSource",
+    "Reader",
+    "Source",
+    "Video",
+    "open_video",
+    "source_of",
+]

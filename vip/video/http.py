@@ -6,16 +6,22 @@ import http.client
 import socket
 import ssl
 from base64 import b64encode
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import sleep
+from typing import IO, TypeVar
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
-from vip.errors import InputError
+from vip.errors import InputError, NotInPartsError
 
 TIMEOUT_S = 20.0
 PAUSE_S = 0.5
 MOST_REDIRECTS = 8
 TRIES = 3  # servers close connections that have idled, and routers lose some
+BLOCK_BYTES = 2**18  # of a file that is read whole
+SNIFFED_BYTES = 1024
+PAGE_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body", b"<!--", b"<?xml")
+PLAYLIST_STARTS = (b"#extm3u", b"<mpd")
 MOVED = frozenset({301, 302, 303, 307, 308})
 NOT_NOW = frozenset({500, 502, 503, 504})
 MEANINGS = {
@@ -25,6 +31,7 @@ MEANINGS = {
     410: "does not have it any more (410 Gone)",
     429: "was asked too often (429 Too Many Requests)",
 }
+ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +58,31 @@ class Connection:
         """At most `count` bytes from `start` on.
 
         Raises:
-            InputError: the server cannot be reached, or does not give them.
+            NotInPartsError: the server gives no parts, or what is there is no file.
+            InputError: the server cannot be reached.
         """
+        return self._tried(lambda: self._part(self._followed({"Range": f"bytes={start}-{start + count - 1}"}), count))
+
+    def whole(self, file: IO[bytes], told: Callable[[int, int | None], None]) -> None:
+        """Write everything from the first byte to the last.
+
+        Args:
+            told: called with the bytes so far, and those of all where the server says.
+
+        Raises:
+            NotInPartsError: what is there is no file.
+            InputError: the server cannot be reached, or breaks off again and again.
+            OSError: the file cannot be written.
+        """
+        self._tried(lambda: self._copied(file, told))
+
+    def _tried(self, ask: Callable[[], ResultT]) -> ResultT:
+        """Ask again where a connection breaks off."""
         for tries in range(TRIES, 0, -1):
             try:
-                return self._followed(start, count)
+                return ask()
+            except _WriteError as exc:
+                raise exc.cause from None
             except (OSError, http.client.HTTPException, ValueError) as exc:
                 self.close()
                 if tries == 1 or not self._answered:  # a server that never answered is told at once
@@ -63,11 +90,12 @@ class Connection:
                 sleep(PAUSE_S)
         raise AssertionError("the last try returns or raises")
 
-    def _followed(self, start: int, count: int) -> Part:
+    def _followed(self, headers: dict[str, str]) -> http.client.HTTPResponse:
+        """The answer at the end of the redirects."""
         for _ in range(MOST_REDIRECTS):
-            response = self._asked(start, count)
+            response = self._asked(headers)
             if response.status not in MOVED:
-                return self._part(response, count)
+                return response
             self.close()
             target = urljoin(self._address, response.headers.get("Location", ""))
             if urlsplit(target).scheme.lower() not in {"http", "https"} or not urlsplit(target).hostname:
@@ -77,12 +105,12 @@ class Connection:
             f"{self.name} leads from one address to the next, more than {MOST_REDIRECTS} times. Give that of the video itself."
         )
 
-    def _asked(self, start: int, count: int) -> http.client.HTTPResponse:
+    def _asked(self, headers: dict[str, str]) -> http.client.HTTPResponse:
         parts = urlsplit(self._address)
         if self._open is None:
             self._open = _connection(parts)
-        headers = {"Range": f"bytes={start}-{start + count - 1}", "Accept-Encoding": "identity", "User-Agent": "vip-keyframes"}
-        self._open.request("GET", _target(parts), headers={**headers, **self._login(parts)})
+        always = {"Accept-Encoding": "identity", "User-Agent": "vip-keyframes"}
+        self._open.request("GET", _target(parts), headers={**headers, **always, **self._login(parts)})
         response = self._open.getresponse()
         if response.status in NOT_NOW and self._answered:
             raise http.client.HTTPException(f"{response.status} {response.reason}")
@@ -96,26 +124,58 @@ class Connection:
         return {"Authorization": "Basic " + b64encode(f"{unquote(given.username)}:{unquote(given.password or '')}".encode()).decode()}
 
     def _part(self, response: http.client.HTTPResponse, count: int) -> Part:
-        status = response.status
         size = response.headers.get("Content-Range", "").rpartition("/")[2]
-        if status == 416 and size == "0":
+        if response.status == 416 and size == "0":
             raise InputError(f"{self.name} is empty (0 bytes).")
-        if status == 200:
+        if response.status == 200 or (response.status == 206 and not size.isdecimal()):
+            self._check_page(response, response.read(SNIFFED_BYTES))
             self.close()
-            raise InputError(f"{self.name} cannot be read in parts: its server always sends the whole file. Download it first.")
-        if status != 206:
-            self.close()
-            raise InputError(f"{self.name} cannot be read: the server {MEANINGS.get(status, f'answers {status} {response.reason}')}.")
-        if not size.isdecimal():
-            self.close()
-            raise InputError(f"{self.name} cannot be read: the server does not say how large it is. Download it first.")
+            text = f"{self.name} cannot be read in parts: its server always sends the whole file. Download it first."
+            raise NotInPartsError(text, "whole", _version(response))
+        if response.status != 206:
+            raise self._refused(response)
         data = response.read(count)
         if response.read(1):  # more than was asked for
             self.close()
         if not data:
             raise http.client.IncompleteRead(data, count)
+        if not self._answered:
+            self._check_page(response, data[:SNIFFED_BYTES])
         self._answered = True
         return Part(data, int(size), response.headers.get("Last-Modified", ""))
+
+    def _copied(self, file: IO[bytes], told: Callable[[int, int | None], None]) -> None:
+        response = self._followed({})
+        if response.status != 200:
+            raise self._refused(response)
+        self._answered, done = True, 0
+        length = response.headers.get("Content-Length", "")
+        size = int(length) if length.isdecimal() else None
+        data = response.read(BLOCK_BYTES)
+        self._check_page(response, data[:SNIFFED_BYTES])
+        _written(lambda: (file.seek(0), file.truncate()))
+        while data:
+            _written(lambda block=data: file.write(block))  # type: ignore[misc]
+            done += len(data)
+            told(done, size)
+            data = response.read(BLOCK_BYTES)
+        if size is not None and done < size:
+            raise http.client.IncompleteRead(b"", size - done)
+
+    def _refused(self, response: http.client.HTTPResponse) -> NotInPartsError:
+        self.close()
+        means = MEANINGS.get(response.status, f"answers {response.status} {response.reason}")
+        return NotInPartsError(f"{self.name} cannot be read: the server {means}.", "refused")
+
+    def _check_page(self, response: http.client.HTTPResponse, start: bytes) -> None:
+        """Refuse what only names a video: a web page, a playlist."""
+        begins = start.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+        is_text = response.headers.get_content_type() in {"text/html", "application/xhtml+xml"} and b"\0" not in start
+        is_playlist = begins.startswith(PLAYLIST_STARTS) or (begins.startswith(b"<?xml") and b"<mpd" in begins)
+        if is_playlist or is_text or begins.startswith(PAGE_STARTS):
+            self.close()
+            what = "playlist, which only names other files" if is_playlist else "web page"
+            raise NotInPartsError(f"{self.name} is a {what}, not a video file.", "page")
 
     def _host(self) -> str:
         parts = urlsplit(self._address)
@@ -125,6 +185,26 @@ class Connection:
         if self._open is not None:
             self._open.close()
             self._open = None
+
+
+class _WriteError(Exception):
+    """The disk fails, not the network."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def _written(write: Callable[[], object]) -> None:
+    try:
+        write()
+    except OSError as exc:
+        raise _WriteError(exc) from exc
+
+
+def _version(response: http.client.HTTPResponse) -> str:
+    """What tells this version of a file from another."""
+    return " ".join(filter(None, (response.headers.get(name) for name in ("ETag", "Last-Modified", "Content-Length"))))
 
 
 def _connection(parts: SplitResult) -> http.client.HTTPConnection:

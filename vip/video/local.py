@@ -155,7 +155,7 @@ class LocalFile(io.RawIOBase):
     """The file as FFmpeg reads it. For one thread."""
 
     def __init__(self, local: Local, running: RunningHash | None) -> None:
-        self.name = f"file:{local.source.location}"  # FFmpeg knows raw streams by their suffix
+        self.name = f"file:{local.source.path.absolute()}"  # FFmpeg knows raw streams by their suffix
         self._local = local
         self._hash = running
         self._opening = True

@@ -26,6 +26,7 @@ ANIMATED_SUFFIXES = frozenset({".png", ".webp"})  # of pictures, that may be ani
 ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 PATTERN = re.compile(r"%0?(\d*)d")
+DIGEST = "sha256-"  # what begins the fragment that stands for a query
 UNSAFE = re.compile(r"[\x00-\x1f/\\]")  # in a file name; what a server names must not lead to another folder
 
 
@@ -108,6 +109,14 @@ class AddressSource:
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
     @property
+    def exact_location(self) -> str:
+        """The same with a digest of the query, which may be all that tells one video from another."""
+        parts = urlsplit(self.address)
+        if parts.query:
+            return f"{self.location}#{DIGEST}{hashlib.sha256(parts.query.encode()).hexdigest()[:16]}"
+        return f"{self.location}#{parts.fragment}" if parts.fragment.startswith(DIGEST) else self.location
+
+    @property
     def identity(self) -> str:
         return self.address
 
@@ -125,6 +134,34 @@ class AddressSource:
 
     def __str__(self) -> str:
         return self.location
+
+
+@dataclass(frozen=True, kw_only=True)
+class DownloadedSource(FileSource):
+    """A video behind an address, which lies whole in the cache, or is to be downloaded there.
+
+    Args:
+        address: as the user gave it.
+        shown: what stands for it in a run, without secrets.
+    """
+
+    address: str
+    shown: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.stem}{self.path.suffix}"
+
+    @property
+    def location(self) -> str:
+        return self.shown
+
+    @property
+    def identity(self) -> str:
+        return self.address
+
+    def __str__(self) -> str:
+        return self.shown.partition("#")[0]
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def test_hidden_frames_are_never_taken(sampler: UniformSampler | EverySampler) -
     assert set(sampler.sample(video, keyframes=50)) <= {200, 300, 400, 600, 700, 800, 900}
 
 
-@pytest.mark.parametrize("detail", ["0", "0s", "-2s", "two", "2h", "1e3", "nan", "2 s", "s"])
+@pytest.mark.parametrize("detail", ["0", "0s", "-2s", "two", "2x", "1e3", "nan", "2 s", "s"])
 def test_a_time_that_is_none_is_refused_with_one_that_is(detail: str) -> None:
     with pytest.raises(BackendError, match=r"needs a time such as 2s.*Write --sampler every:2s\.$"):
         EverySampler(detail)

@@ -105,7 +105,7 @@ def _seconds(value: Any) -> float | None:
     if value is None:
         return None
     try:
-        seconds = seconds_of(value) if isinstance(value, str) else float(value)
+        seconds = float(seconds_of(value)) if isinstance(value, str) else float(value)
     except (TypeError, ValueError, OverflowError):
         return None
     return seconds if math.isfinite(seconds) and seconds >= 0 else None

@@ -109,7 +109,7 @@ def too_slow(plan: Plan) -> str:
 
 def fetched(plan: Plan, job: Job) -> Fetched:
     """The video on this machine, in a folder of its own."""
-    from vip.download import fetch
+    from vip.download.fetch import fetch
 
     folder = plan.home / VIDEOS / job.item.key
     shutil.rmtree(folder, ignore_errors=True)  # of a try that was killed

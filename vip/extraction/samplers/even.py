@@ -5,11 +5,11 @@ Nothing is decoded here.
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 
 import numpy as np
 
+from vip.clock import seconds_of
 from vip.errors import BackendError, UsageError
 from vip.extraction.candidates import FEWEST_AT_LEAST
 from vip.protocols import VideoSource
@@ -17,7 +17,6 @@ from vip.wording import option
 
 PER_KEYFRAME = 3
 DEFAULT_STEP_S = Fraction(2)  # of ShareGPT4Video
-STEP = re.compile(r"(\d+(?:\.\d+)?)(s|m|)")
 
 
 class UniformSampler:
@@ -66,8 +65,10 @@ def enough_for(keyframes: int) -> int:
 
 
 def _step_s(detail: str) -> Fraction:
-    found = STEP.fullmatch(detail)
-    step_s = Fraction(found[1]) * (60 if found[2] == "m" else 1) if found else Fraction(0)
+    try:
+        step_s = seconds_of(detail)
+    except ValueError:
+        step_s = Fraction(0)
     if step_s <= 0:
         raise BackendError(
             f'The sampler "every" needs a time such as 2s, 0.5s or 1m, but got "{detail}". Write {option("sampler", "every:2s")}.'

@@ -1,0 +1,42 @@
+"""What the shell offers for the value of an option."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vip.registry import Kind
+
+OFFERED: dict[str, dict[str, tuple[str, ...]]] = {  # in the place of a name that alone does nothing, or not all
+    "sampler": {"every": ("every:2s",), "shots": ("shots", "shots:adaptive", "shots:hash", "shots:histogram")},
+    "pruner": {"threshold": ("threshold:0.93",)},
+    "embedder": {"clip": ("auto", "clip", "clip:ViT-B-16-SigLIP/webli")},
+    "detector": {
+        "transformers": ("transformers:PekingU/rtdetr_r50vd", "transformers:google/owlv2-base-patch16-ensemble"),
+        "file": ("file:",),
+    },
+    "engine": {"openai": ("auto", "openai", "openai:"), "transformers": ("transformers", "transformers:"), "fake": ()},
+}
+
+
+def choices(*words: str) -> Callable[[str], Iterator[str]]:
+    """Offer these words."""
+
+    def offer(incomplete: str) -> Iterator[str]:
+        return (word for word in words if word.startswith(incomplete))
+
+    return offer
+
+
+def backends(kind: Kind) -> Callable[[str], Iterator[str]]:
+    """Offer the backends of a kind that are built in, and those that other packages add."""
+
+    def offer(incomplete: str) -> Iterator[str]:
+        from vip import registry
+
+        special = OFFERED.get(kind, {})
+        words = [word for name in registry.names(kind) for word in special.get(name, (name,))]
+        return (word for word in words if word.startswith(incomplete))
+
+    return offer
