@@ -74,3 +74,8 @@ def test_the_public_names_are_there_and_others_are_not() -> None:
     assert {name for name in vip.__all__ if getattr(vip, name) is not None} == set(vip.__all__)
     with pytest.raises(AttributeError, match="no attribute 'extrakt'"):
         _ = vip.extrakt  # type: ignore[attr-defined]
+
+
+def test_the_names_of_the_api_are_seen_before_they_are_used() -> None:
+    done = subprocess.run([sys.executable, "-c", "import vip; print(*dir(vip))"], capture_output=True, text=True, check=True)
+    assert set(vip.__all__) <= set(done.stdout.split())

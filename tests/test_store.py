@@ -13,10 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import vip
+from tests.captioning.keyframes import run_folder
 from tests.clips import picture, scene
 from vip import store
 from vip.errors import InputError, StoreError
 from vip.records import Embeddings, Failure, Keyframe, Quality
+from vip.store import Run
 
 QUALITY = Quality(sharpness=1.0, brightness=0.5, contrast=0.2)
 
@@ -356,3 +359,38 @@ def test_thumbnails_are_named_by_candidate(tmp_path: Path) -> None:
     store.write_thumbnails(tmp_path / "thumbnails.zip", [(0, b"a"), (12, b"b")])
     with zipfile.ZipFile(tmp_path / "thumbnails.zip") as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == {"000000.jpg": b"a", "000012.jpg": b"b"}
+
+
+# ---------------------------------------------------------------- a run in Python
+
+
+def test_a_run_is_opened_by_a_path_or_its_text(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "a.vip", 2)
+    for path in (folder, str(folder)):
+        assert [keyframe.id for keyframe in Run(path).keyframes] == ["a:0000", "a:0001"]
+
+
+def test_a_run_that_is_not_there_is_refused_clearly(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none is not a folder\. Give the folder of a run\."):
+        Run(str(tmp_path / "none")).keyframes  # noqa: B018 - it is read when it is asked for
+    assert repr(Run(tmp_path / "none")) == f"Run({str(tmp_path / 'none')!r})"
+
+
+def test_a_keyframe_leads_to_its_description(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "a.vip", 3)
+    run = Run(folder)
+    assert [keyframe.description for keyframe in run.keyframes] == [None, None, None]
+    vip.caption(folder, engine="fake")
+    described = [keyframe.description for keyframe in run.keyframes]
+    assert [row and row.keyframe_id for row in described] == ["a:0000", "a:0001", "a:0002"]
+    assert described == run.descriptions
+
+
+def test_descriptions_are_read_once_for_all_keyframes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vip.caption(run_folder(tmp_path / "a.vip", 3), engine="fake")
+    run = Run(tmp_path / "a.vip")
+    reads: list[Path] = []
+    real = store.read_rows
+    monkeypatch.setattr(store, "read_rows", lambda path, kind, **more: (reads.append(path), real(path, kind, **more))[1])
+    assert all(keyframe.description for keyframe in run.keyframes)
+    assert [path.name for path in reads].count("descriptions.jsonl") == 1

@@ -34,10 +34,11 @@ from vip.config import CaptionSettings, chosen
 from vip.errors import InputError, ReplyError, SomeFailedError, StoreError, VipError
 from vip.extraction.backends import detector_for
 from vip.extraction.pictures import keyframes_of, pictures_in
-from vip.protocols import Observer, Silent
+from vip.locks import in_use
+from vip.protocols import Detector, Observer, Silent
 from vip.records import Failure, Keyframe
 from vip.store import Run
-from vip.wording import again, option
+from vip.wording import again, counted, option
 
 KNOWN_FROM = 5  # requests
 SAMPLE = 8  # keyframes on which the cost is reckoned
@@ -260,7 +261,7 @@ class _Job:
     async def _in_rounds(self) -> None:
         """Describe in batches, until nothing is left to wait for."""
         home = batch.home_of([folder.path for folder in self.folders])
-        with batch.Rounds(self.made.describer, home, self.observer.note) as rounds:
+        with in_use(home), batch.Rounds(self.made.describer, home, self.observer.note) as rounds:
             await self._round()
             while any(folder.postponed for folder in self.folders):
                 await rounds.collect()
@@ -444,6 +445,21 @@ def _look_at_pictures(home: Path, settings: CaptionSettings, observer: Observer,
         return
     detector = detector_for(settings)
     store.make_folder(home)
+    with in_use(home):
+        _list_pictures(home, pictures, new, known, detector, who, observer, failures)
+
+
+def _list_pictures(
+    home: Path,
+    pictures: Sequence[Path],
+    new: Sequence[Path],
+    known: set[str],
+    detector: Detector,
+    who: str,
+    observer: Observer,
+    failures: list[Failure],
+) -> None:
+    """Write the rows of new pictures, and those of the others as they are."""
     looked = home / f"{store.KEYFRAMES}.looked{store.PARTIAL_SUFFIX}"
 
     def rows() -> Iterator[Keyframe]:
@@ -455,7 +471,7 @@ def _look_at_pictures(home: Path, settings: CaptionSettings, observer: Observer,
     store.write_rows(looked, rows())
     if not known:
         looked.unlink()
-        raise InputError(f"None of the {len(pictures)} pictures in {home} can be read: {failures[0].message}")
+        raise InputError(f"None of the {counted(len(pictures), 'picture')} in {home} can be read: {failures[0].message}")
     order = (path.name for path in pictures if path.name in known)
     store.merge_rows(home / store.KEYFRAMES, [home / store.KEYFRAMES, looked], Keyframe, key=lambda row: row.id, order=order)
     looked.unlink()

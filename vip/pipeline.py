@@ -35,7 +35,7 @@ from vip.protocols import Observer, PictureKeeper, Silent
 from vip.records import Candidate, Keyframe, Manifest, Origin, VideoInfo
 from vip.store import Run
 from vip.video import AddressSource, DownloadedSource, Reader, Source, open_video, source_of
-from vip.wording import option
+from vip.wording import counted, option
 
 WRITTEN = "write"  # the stage behind CHOSEN in Manifest.seconds
 MORE_FOR_A_QUERY = 3  # times the candidates: what is asked for may be seen for a moment only
@@ -79,15 +79,16 @@ def extract(
     folder = Path(out) if out is not None else default_folder(named)
     settings, observer = chosen(ExtractSettings, settings, options), observer or Silent()
 
-    if isinstance(named, DownloadedSource) and named.state() is None:
-        manifest = earlier(folder, named, settings, overwrite)
-        if manifest and WRITTEN in manifest.seconds:
-            return Run(folder)
-        named = downloaded(named, settings, observer)
-    try:
-        _work(named, folder, overwrite, settings, observer, isolated)
-    except NotInPartsError as exc:
-        _work(downloaded(named, settings, observer, exc), folder, overwrite, settings, observer, isolated)
+    with store.making_folder(folder):
+        if isinstance(named, DownloadedSource) and named.state() is None:
+            manifest = earlier(folder, named, settings, overwrite)
+            if manifest and WRITTEN in manifest.seconds:
+                return Run(folder)
+            named = downloaded(named, settings, observer)
+        try:
+            _work(named, folder, overwrite, settings, observer, isolated)
+        except NotInPartsError as exc:
+            _work(downloaded(named, settings, observer, exc), folder, overwrite, settings, observer, isolated)
     return Run(folder)
 
 
@@ -95,8 +96,7 @@ def _work(source: Source, folder: Path, overwrite: bool, settings: ExtractSettin
     """Extract, in a process of its own where that is asked for."""
     work = partial(_extract, source, folder, overwrite, settings)
     if isolated or settings.timeout is not None:
-        with store.leaving_no_empty(folder):
-            apart(work, source, observer, timeout_s=settings.timeout, fork=isolated)
+        apart(work, source, observer, timeout_s=settings.timeout, fork=isolated)
     else:
         work(observer)
 
@@ -105,8 +105,8 @@ def _extract(named: Source, folder: Path, overwrite: bool, settings: ExtractSett
     manifest = earlier(folder, named, settings, overwrite)
     if manifest and WRITTEN in manifest.seconds:
         return
-    opened = open_video(named, stream=settings.stream, start_s=settings.start, end_s=settings.end)
-    with opened as source, store.making_folder(folder):
+    store.make_folder(folder)
+    with open_video(named, stream=settings.stream, start_s=settings.start, end_s=settings.end) as source:
         if manifest is None or CHOSEN not in manifest.seconds:
             with DecodedPictures(folder, settings.format, source.effort).while_choosing() as keeper:
                 manifest = _choose(source, folder, settings, keeper, observer)
@@ -197,22 +197,26 @@ def _choose(video: Reader, folder: Path, settings: ExtractSettings, keeper: Pict
         observer.note(note)
     sampler = backends.sampler
     looker = Looker(backends.view, backends.embedder, backends.detector, known.frames)
+    as_is, wanted = getattr(backends.pruner, "as_is", False), settings.candidates
     search = Search(
         video=video,
         looker=looker,
         keyframes=expected(settings.keyframes, video),
         min_sharpness=settings.min_sharpness,
-        exact=getattr(sampler, "exact", True),
-        insistent=sampler.name == "sync" and settings.keyframes != "auto" and settings.candidates is None,  # others chose what they mean
+        exact=as_is or getattr(sampler, "exact", True),
+        insistent=sampler.name == "sync" and settings.keyframes != "auto" and wanted is None,  # others chose what they mean
+        as_is=as_is,
         keeper=keeper,
         observer=observer,
     )
     more = MORE_FOR_A_QUERY if settings.query is not None else 1
-    planned = sampler.sample(video, keyframes=more * search.keyframes, candidates=settings.candidates)
+    if as_is and wanted is None and sampler.name == "uniform":
+        wanted = search.keyframes  # what is not thinned out has to be the right number from the start
+    planned = sampler.sample(video, keyframes=more * search.keyframes, candidates=wanted)
     looks = look_at(search, planned)
     info, losses, missing = video.info(), video.losses, lost(search, planned, looks)
     if missing:
-        losses.append(f"{len(missing)} of {len(planned)} candidates could not be decoded; the others are used.")
+        losses.append(f"{len(missing)} of {counted(len(planned), 'candidate')} could not be decoded; the others are used.")
     if not looks:
         raise InputError(f"{video.source}: none of its {len(planned)} candidate frames can be decoded; the file is damaged.")
     seen = Seen(
@@ -281,7 +285,9 @@ def write_keyframes(folder: Path, manifest: Manifest, observer: Observer, video:
         missing = [pts for pts in missing if not (folder / store.PICTURES / names[pts]).exists()]
         shapes = dict(scan.in_parallel(video, missing, work)) if video else {}
     if failed := set(missing) - set(shapes):
-        raise InputError(f"{manifest.video.path}: {len(failed)} keyframes could be decoded before and cannot now. Did the file change?")
+        raise InputError(
+            f"{manifest.video.path}: {counted(len(failed), 'keyframe')} could be decoded before and cannot now. Did the file change?"
+        )
     for pts in names.keys() - set(missing):  # written before; pictures in a row have each a size of its own
         shapes[pts] = store.read_picture(folder / store.PICTURES / names[pts]).shape
     rows = [

@@ -27,12 +27,6 @@ class Observer(Protocol):
         """
 
 
-class SaidOnce(str):
-    """A note that a command says once, however many videos it is about: what `auto` stands for."""
-
-    __slots__ = ()
-
-
 class Silent:
     """The observer of the Python API."""
 
@@ -144,7 +138,10 @@ class Thinned:
 
 
 class Pruner(Protocol):
-    """Thins candidates out to keyframes."""
+    """Thins candidates out to keyframes.
+
+    A pruner that has the attribute `as_is = True` gets all candidates, bad ones and copies among them, and no others are sought.
+    """
 
     name: str
 

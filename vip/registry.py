@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from vip.errors import BackendError, did_you_mean
-from vip.protocols import Detector, Embedder, Engine, Pruner, SaidOnce, Sampler
+from vip.protocols import Detector, Embedder, Engine, Pruner, Sampler
+from vip.wording import SaidOnce
 
 Kind = Literal["sampler", "pruner", "embedder", "detector", "engine"]
 
@@ -35,6 +36,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "k-center": "vip.extraction.k_center:KCenter",
         "threshold": "vip.extraction.threshold:Threshold",
         "aks": "vip.extraction.relevant:Relevant",
+        "none": "vip.extraction.none:NoPruning",
     },
     "embedder": {"classic": "vip.models.classic:ClassicEmbedder", "clip": "vip.models.open_clip:OpenClipEmbedder"},
     "detector": {
@@ -53,6 +55,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
 
 AUTO_EMBEDDER = "vip.models.clip_weights:why_not_auto"
 MODELS = "vip.models.status"
+LOCAL_MODELS = "vip.models.local_models"
 SERVED, SERVING = "vip.models.served", "vip.models.serving"
 _loaded: dict[tuple[object, ...], Any] = {}
 
@@ -181,6 +184,11 @@ def engine(
 ) -> Engine:
     settings = {"base_url": base_url, "key_file": key_file, "timeout_s": timeout_s, "picture_detail": picture_detail}
     return cast(Engine, _create("engine", name, **settings, device=device, precision=precision))
+
+
+def local_model() -> str:
+    """The small model that the engine `transformers` takes by default, with its size and licence."""
+    return str(importlib.import_module(LOCAL_MODELS).vision_model())
 
 
 def quick_engine(name: str, **settings: Any) -> Engine | None:

@@ -21,6 +21,7 @@ from typing import IO, TypeVar
 import numpy as np
 from pydantic import ValidationError
 
+from vip import locks
 from vip.errors import InputError, StoreError, VipError
 from vip.records import SCHEMA_VERSION, Candidate, Description, Embeddings, Failure, Image, Keyframe, Manifest, Record
 from vip.wording import call, option
@@ -428,10 +429,18 @@ def merge_rows(path: Path, sources: Sequence[Path], kind: type[RecordT], *, key:
 
 @contextmanager
 def making_folder(path: Path) -> Iterator[None]:
-    """A writable folder for a run; one that was made for it and stayed empty goes again when the work fails."""
+    """A writable folder for a run, for this process alone; one that was made for it and stayed empty goes again when the work fails.
+
+    One that is there and cannot be written to may be read all the same.
+
+    Raises:
+        StoreError: it cannot be made, or another process works in it.
+    """
     with leaving_no_empty(path):
-        make_folder(path)
-        yield
+        if not is_folder(path):
+            make_folder(path)
+        with locks.in_use(path):
+            yield
 
 
 @contextmanager
@@ -477,7 +486,7 @@ def clear(folder: Path) -> None:
     """Delete what vip wrote into a run folder, the manifest excepted, and nothing else."""
     names = (CANDIDATES, EMBEDDINGS, LOOKS, THUMBNAILS, KEYFRAMES, DESCRIPTIONS, JOURNAL, FAILURES, REPORT)
     pictures = [path for path in (folder / PICTURES).glob("*") if PICTURE_NAME.fullmatch(path.name)]
-    partial = [path for path in folder.rglob(f"*{PARTIAL_SUFFIX}") if DECODED not in path.parts]
+    partial = [path for path in folder.rglob(f"*{PARTIAL_SUFFIX}") if DECODED not in path.parts and path.name != locks.NAME]
     for path in (*(folder / name for name in names), *partial, *pictures):
         try:
             path.unlink(missing_ok=True)

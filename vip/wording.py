@@ -20,6 +20,12 @@ KEYWORDS = {"batch": "in_batches"}  # what is called otherwise in Python
 SWITCHES = frozenset({"overwrite", "verify", "batch", "recursive"})
 
 
+class SaidOnce(str):
+    """A note that a command says once, however many videos it is about: what `auto` stands for."""
+
+    __slots__ = ()
+
+
 @contextmanager
 def on_command_line() -> Iterator[None]:
     """Messages are for the command line inside."""
@@ -70,3 +76,9 @@ def _literal(value: object) -> str:
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """`1 keyframe`, `1,200 keyframes`: a number that agrees with its noun."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def agreeing(count: int, one: str, many: str, noun: str = "") -> str:
+    """`1 is`, `2 are`; with a noun `is 1 candidate`, `are 2 candidates`: a verb that agrees with its number."""
+    verb = one if count == 1 else many
+    return f"{verb} {counted(count, noun)}" if noun else f"{count:,} {verb}"

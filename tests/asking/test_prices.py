@@ -166,14 +166,16 @@ def test_the_users_prices_go_before_those_that_ship(tmp_path: Path) -> None:
     assert price_of(prices, "gpt-5", OPENAI) == found("gpt-5")
 
 
-def test_an_own_server_is_priced_by_its_address_only(tmp_path: Path) -> None:
+def test_an_own_server_is_priced_by_its_address_before_a_price_for_all(tmp_path: Path) -> None:
     text = MINE + '[[price]]\nmodels = ["*"]\naddress = "localhost:8000"\nusd_in = 0.1\nusd_out = 0.1\n'
     prices = load_prices(own(tmp_path, text))
     here = price_of(prices, "anything", "http://localhost:8000/v1")
     assert here is not None
     assert here.usd_in == 0.1
     assert price_of(prices, "anything", "http://localhost:9000/v1") is None
-    assert price_of(prices, "house-7b", "http://10.0.0.1/v1") is None
+    assert price_of(prices, "gpt-5", "http://10.0.0.1/v1") is None, "which comes with vip"
+    elsewhere = price_of(prices, "house-7b", "http://10.0.0.1/v1")
+    assert elsewhere == price_of(prices, "house-7b", OPENAI)
 
 
 def test_the_more_exact_of_the_users_prices_holds(tmp_path: Path) -> None:
@@ -240,3 +242,17 @@ def test_a_question_costs_its_text_its_schema_and_each_picture() -> None:
 def test_pictures_are_counted_where_the_model_or_the_size_is_not_known() -> None:
     assert request_tokens(Request("describe", "", pictures=(picture(1024, 1024, "PNG"),)), None, "high") > 1000
     assert request_tokens(Request("describe", "", pictures=(Picture(b"no picture", "image/jpeg"),)), found("gpt-5.4-mini"), "high") == 1241
+
+
+@pytest.mark.parametrize("address", [None, "http://localhost:8000/v1", "http://10.0.0.7/v1", "https://llm.example.com/v1"])
+def test_a_price_of_your_own_without_an_address_holds_for_every_server(address: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "prices.toml"
+    path.write_text('[[price]]\nmodels = ["house-*"]\nusd_in = 0.2\nusd_out = 0.8\n')
+    price = price_of(load_prices(path), "house-7b", address)
+    assert price is not None
+    assert (price.usd_in, price.usd_out) == (0.2, 0.8)
+
+
+def test_a_price_that_comes_with_vip_does_not_hold_at_home() -> None:
+    assert price_of(load_prices(), "gpt-5", "http://localhost:8000/v1") is None
+    assert price_of(load_prices(), "gpt-5", "https://api.openai.com/v1") is not None

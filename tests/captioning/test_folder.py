@@ -275,3 +275,65 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_asked(
     with pytest.raises(StoreError, match="cannot be written"):
         one.open()
     one.close()
+
+
+# ---------------------------------------------------------------- measured and asked
+
+OFFLINE = how(engine="offline")
+ASKED = how(engine="openai:m")
+
+
+def paid(path: Path, number: int, usd: float) -> None:
+    """Put a description into the folder that cost something."""
+    priced = {**call("direct", "p1"), "usd": usd}
+    one = row(number, how=ASKED)
+    store.write_rows(path / store.DESCRIPTIONS, [one.model_copy(update={"calls": (one.calls[0].model_copy(update=priced),)})])
+
+
+def test_measured_text_gives_way_to_any_engine(path: Path) -> None:
+    described(path, 0, 1, 2, 3, 4, how=OFFLINE)
+    one = folder(path, ASKED)
+    one.check(overwrite=False)
+    assert one.todo == 5
+    described(path, 0, 1, 2, 3, 4, how=ASKED)
+    assert {one.engine for one in store.load_run(path).descriptions} == {"openai:m"}
+
+
+def test_measured_text_that_was_made_otherwise_gives_way_to_measured_text(path: Path) -> None:
+    described(path, 0, 1, how=OFFLINE)
+    folder(path, how(engine="offline", recipe="paper", prompts=("p1", "p2", "p3"))).check(overwrite=False)
+
+
+def test_offline_over_what_was_paid_for_says_what_would_be_lost(path: Path) -> None:
+    paid(path, 3, 0.0123)
+    with pytest.raises(UsageError, match=r"holds 1 description by openai:m \(\$0\.0123\), which --engine offline would repl"):
+        folder(path, OFFLINE).check(overwrite=False)
+    folder(path, OFFLINE).check(overwrite=True)
+
+
+def test_auto_without_a_key_keeps_what_was_asked_for_and_fills_the_gaps(path: Path) -> None:
+    described(path, 0, 2, how=ASKED)
+    one = Folder(path, OFFLINE, detector="test", keeps_asked=True)
+    one.check(overwrite=False)
+    one.check(overwrite=True)
+    assert one.kept_note == f"{path} keeps its 2 descriptions by openai:m."
+    assert one.todo == 3
+    assert [step.item.id[2:] for step in steps(one)] == ["0001", "0003", "0004"]
+
+
+def test_what_filled_a_gap_gives_way_again(path: Path) -> None:
+    described(path, 0, how=ASKED)
+    store.write_rows(path / store.JOURNAL, [row(1, how=OFFLINE)])
+    one = folder(path, ASKED)
+    one.check(overwrite=False)
+    assert one.todo == 4
+
+
+def test_the_first_change_takes_the_page_away_that_no_longer_shows_the_folder(path: Path) -> None:
+    (path / store.REPORT).write_text("old")
+    one = folder(path)
+    one.open()
+    assert (path / store.REPORT).exists()
+    next(steps(one)).on_description(row(0))
+    assert not (path / store.REPORT).exists()
+    one.close()

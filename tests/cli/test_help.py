@@ -62,6 +62,32 @@ def test_every_command_has_examples_in_its_help(command: str, tmp_path: Path) ->
     assert "--json" in done.out
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_example_is_broken_on_a_terminal_of_80_columns(command: str, tmp_path: Path) -> None:
+    module = {
+        "run": run_all,
+        **{one.__name__.rpartition(".")[2]: one for one in (batch, caption, compare, doctor, export, extract, report)},
+    }
+    done = vip(tmp_path, command, "--help", COLUMNS="80")
+    lines = [line.strip() for line in done.out.splitlines()]
+    examples = [line.strip() for line in module[command].EXAMPLES.splitlines() if line.startswith("vip ") or " | " in line]
+    assert examples
+    assert [line for line in examples if line not in lines] == []
+    assert all(len(line) <= 80 for line in done.out.splitlines())
+
+
+@pytest.mark.parametrize("command", ["run", "extract", "caption", "compare"])
+def test_what_a_newcomer_needs_stands_first_and_the_rest_in_panels(command: str, tmp_path: Path) -> None:
+    done = vip(tmp_path, command, "--help", COLUMNS="100")
+    panels = re.split(r"^╭─ (.+?) ─+╮$", done.out, flags=re.MULTILINE)[1:]
+    options = {name: re.findall(r"^│ (--[a-z-]+)", text, re.MULTILINE) for name, text in zip(panels[::2], panels[1::2], strict=True)}
+    first = options["Options"]
+    assert len(first) <= 10
+    assert {"--overwrite", "--json", "--quiet"} <= set(first)
+    assert len(options) >= 4
+    assert "--device" in options["Models"]
+
+
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_every_example_is_a_command_that_exists(line: str) -> None:
     typed = re.split(r"  +", line)[0]
@@ -78,6 +104,15 @@ def test_every_example_is_a_command_that_exists(line: str) -> None:
         ("vip ext", {"extract"}),
         ("vip extract --min", {"--min-objects", "--min-sharpness"}),
         ("vip run --eng", {"--engine"}),
+        ("vip run --engine o", {"offline", "openai", "openai:"}),
+        ("vip run --sampler s", {"sync", "shots", "shots:adaptive", "shots:hash", "shots:histogram"}),
+        ("vip extract --pruner a", {"algorithm1", "aks"}),
+        ("vip extract --sampler e", {"every:2s"}),
+        ("vip extract --format ", {"jpg", "png", "webp"}),
+        ("vip caption --recipe p", {"paper"}),
+        ("vip export --to c", {"coco"}),
+        ("vip batch --shards ", {"parquet", "webdataset"}),
+        ("vip batch --runner r", {"ray"}),
     ],
 )
 def test_the_shell_completes_commands_and_options(typed: str, expected: set[str], tmp_path: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import cv2
 import pytest
 
 from tests.cli.terminal import Done, vip
-from tests.clips import clip, picture, scene
+from tests.clips import SAMPLE, clip, picture, scene
 from tests.file_server import serving
 from vip.cli.inputs import find_videos, run_folders
 from vip.store import load_run
@@ -46,19 +47,59 @@ def test_a_folder_of_pictures_is_one_video(photos: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize("given", [["photos/img%d.png"], [f"photos/img{number}.png" for number in range(1, 12)]])
 def test_so_are_a_pattern_and_the_pictures_of_a_shell_glob(photos: Path, monkeypatch: pytest.MonkeyPatch, given: list[str]) -> None:
     monkeypatch.chdir(photos.parent)
-    (source,) = find_videos(given)
+    (source,), _ = find_videos(given)
     assert isinstance(source, PicturesSource)
     assert set(source.paths) == {Path("photos") / f"img{number}.png" for number in range(1, 12)}
 
 
 def test_a_folder_with_both_is_one_of_videos(photos: Path) -> None:
     (photos / "a.mp4").touch()
-    assert find_videos([str(photos)]) == [FileSource(photos / "a.mp4")]
+    assert find_videos([str(photos)]) == ([FileSource(photos / "a.mp4")], 11)
+
+
+def test_pictures_that_are_passed_over_are_counted(photos: Path, tmp_path: Path) -> None:
+    for name in ("a.mp4", "b.mp4"):
+        shutil.copyfile(SAMPLE, photos / name)
+    done = vip(tmp_path, "extract", "photos", "-n", "2", "-o", "runs")
+    assert done.code == 0, done.err
+    assert "vip: Passed over 11 pictures that lie beside videos." in done.err.splitlines()
+
+
+def test_folders_in_folders_are_looked_into_where_that_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in (
+        "one/a.mp4",
+        "one/two/a.mp4",
+        "one/two/old.vip/keyframes/x.png",
+        "one/.hidden/b.mp4",
+        "one/three/img1.png",
+        "one/three/img2.png",
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        picture(path) if path.suffix == ".png" else shutil.copyfile(SAMPLE, path)
+    (tmp_path / "one/two/old.vip/manifest.json").write_text("{}")
+    (tmp_path / "one/two/loop").symlink_to(tmp_path / "one", target_is_directory=True)
+    assert find_videos(["one"]) == ([FileSource(Path("one/a.mp4"))], 0)
+    sources, passed_over = find_videos(["one"], recursive=True)
+    assert [str(source) for source in sources] == ["one/a.mp4", "one/three", "one/two/a.mp4"]
+    assert passed_over == 0
+    done = vip(tmp_path, "extract", "one", "-r", "-n", "1", "-o", "runs")
+    assert done.code == 0, done.err
+    assert {path.name for path in (tmp_path / "runs").iterdir()} == {"one-a.mp4.vip", "one-two-a.mp4.vip", "three.vip"}
+
+
+def test_a_folder_whose_videos_lie_deeper_says_how_to_reach_them(tmp_path: Path) -> None:
+    (tmp_path / "clips" / "deep").mkdir(parents=True)
+    shutil.copyfile(SAMPLE, tmp_path / "clips" / "deep" / "a.mp4")
+    done = vip(tmp_path, "extract", "clips")
+    assert (done.code, "Add -r to look into the folders in it." in done.sentence) == (3, True)
+    assert vip(tmp_path, "extract", "clips", "-r", "-n", "1").code == 0
 
 
 def test_pictures_between_videos_are_one_video_with_a_folder_of_its_own(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(photos.parent)
-    sources = find_videos(["photos/img1.png", "a.mp4", "photos/img2.png", "http://h/get?id=1", "http://h/get?id=2", "photos"])
+    sources, _ = find_videos(["photos/img1.png", "a.mp4", "photos/img2.png", "http://h/get?id=1", "http://h/get?id=2", "photos"])
     assert [source.name for source in sources] == ["photos", "a.mp4", "get", "get", "photos"]
     folders = run_folders(sources, Path("runs"), several=True)
     assert len({folder.name for folder in folders.values()}) == 5

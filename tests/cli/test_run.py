@@ -47,9 +47,18 @@ def test_the_sample_video_becomes_keyframes_captions_and_a_page(tmp_path: Path) 
 
 def test_auto_says_what_it_became_and_why(tmp_path: Path) -> None:
     notes = vip(tmp_path, *RUN).err.splitlines()
-    assert notes[0].startswith("vip: auto embedder: classic, ")
-    assert notes[1] == "vip: auto engine: offline, because neither OPENAI_API_KEY nor OPENAI_BASE_URL nor --base-url is set"
+    assert notes[0] == "vip: engine: offline; no key is set (OPENAI_API_KEY, or --base-url URL for a server of your own)"
+    assert notes[1].startswith("vip: embedder: classic (built in); ")
     assert len(notes) == 2
+    assert all(len(note) <= 120 for note in notes)
+
+
+def test_what_auto_became_is_said_once_for_several_videos(tmp_path: Path) -> None:
+    for name in ("a.mp4", "b.mp4"):
+        shutil.copyfile(SAMPLE, tmp_path / name)
+    done = vip(tmp_path, "run", "a.mp4", "b.mp4", "-n", "2")
+    assert done.code == 0
+    assert [note.partition(";")[0] for note in done.err.splitlines()] == ["vip: engine: offline", "vip: embedder: classic (built in)"]
 
 
 def test_json_is_all_there_is_on_stdout(tmp_path: Path) -> None:
@@ -60,7 +69,7 @@ def test_json_is_all_there_is_on_stdout(tmp_path: Path) -> None:
     assert all((tmp_path / "sample.vip" / keyframe["image_path"]).exists() for keyframe in row["keyframes"])
     assert set(row["descriptions"][0]["famous"]) == {"focus", "action", "mood", "objects", "setting"}
     assert (tmp_path / row["report"]).exists()
-    assert "vip: auto engine" in done.err
+    assert "vip: engine: offline" in done.err
 
 
 def test_quiet_says_nothing_and_does_everything(tmp_path: Path) -> None:
@@ -132,7 +141,7 @@ def test_the_engine_and_the_cost_are_told_before_the_first_call(extracted: Path,
         assert end(process).code == 0
     address = server.base_url.removeprefix("http://").removesuffix("/v1")
     engine, cost = told.splitlines()[-2:]
-    assert engine == f"vip: auto engine: openai:tiny-vlm, because OPENAI_BASE_URL is set (to a server at {address})"
+    assert engine == f"vip: engine: openai:tiny-vlm; OPENAI_BASE_URL is set to {address}"
     assert re.fullmatch(r"vip: about 4 requests, [0-9,]+ tokens in, [0-9,]+ out; the price of openai:tiny-vlm is unknown, .*", cost)
 
 
@@ -220,3 +229,69 @@ def test_the_manifest_tells_how_the_captions_were_made(tmp_path: Path) -> None:
     assert [(call["prompt"], call["model"], call["tokens_in"]) for call in row["calls"]] == [
         ("direct", "big-vlm-0001", 11),
     ]
+
+
+# ---------------------------------------------------------------- from offline to a key and back
+
+
+def test_with_a_key_the_same_command_describes_anew_what_offline_measured(described: Path, tmp_path: Path) -> None:
+    with ApiServer() as server:
+        done = vip(tmp_path, *RUN, OPENAI_BASE_URL=server.base_url)
+        assert done.code == 0, done.err
+    rows = load_run(described).descriptions
+    assert {row.engine for row in rows} == {"openai:tiny-vlm"}
+    page = (described / "report.html").read_text()
+    assert all(row.dense_caption in page for row in rows)
+
+
+def test_without_the_key_what_was_asked_for_stays(described: Path, tmp_path: Path) -> None:
+    with ApiServer() as server:
+        assert vip(tmp_path, *RUN, OPENAI_BASE_URL=server.base_url).code == 0
+    before = (described / "descriptions.jsonl").read_bytes()
+    for more in ([], ["--overwrite"]):
+        done = vip(tmp_path, *RUN, *more)
+        assert done.code == 0, done.err
+        assert "sample.vip keeps its 4 descriptions by openai:tiny-vlm." in done.err
+        assert (described / "descriptions.jsonl").read_bytes() == before
+    refused = vip(tmp_path, *RUN, "--engine", "offline")
+    assert refused.code == 2
+    assert "holds 4 descriptions by openai:tiny-vlm, which --engine offline would replace." in refused.sentence
+    assert (described / "descriptions.jsonl").read_bytes() == before
+    assert vip(tmp_path, *RUN, "--engine", "offline", "--overwrite").code == 0
+    assert {row.engine for row in load_run(described).descriptions} == {"offline"}
+
+
+def test_a_missing_key_is_found_before_the_video_is_looked_at(tmp_path: Path) -> None:
+    done = vip(tmp_path, *RUN, "--engine", "openai:gpt-5.4-mini")
+    assert (done.code, list(tmp_path.iterdir())) == (5, [])
+    assert done.sentence.startswith("No key is set, and api.openai.com answers nobody without one. Set OPENAI_API_KEY, ")
+
+
+def test_a_ceiling_without_a_price_is_found_before_the_video_is_looked_at(tmp_path: Path) -> None:
+    with ApiServer() as server:
+        done = vip(tmp_path, *RUN, "--base-url", server.base_url, "--max-usd", "1")
+    assert (done.code, list(tmp_path.iterdir())) == (2, [])
+    assert done.sentence.startswith("--max-usd cannot be kept: the price of openai:tiny-vlm is unknown.")
+
+
+def test_a_dry_run_needs_no_key_and_asks_nothing(tmp_path: Path) -> None:
+    done = vip(tmp_path, *RUN, "--engine", "openai:gpt-5.4-mini", "--dry-run")
+    assert done.code == 0, done.err
+    assert re.search(r"^4 keyframes to describe: about 4 requests, .*\$0\.\d+ \(gpt-5\.4-mini, price of ", done.out, re.MULTILINE)
+    assert not (tmp_path / "sample.vip" / "descriptions.jsonl").exists()
+    (cost,) = vip(tmp_path, *RUN, "--engine", "openai:gpt-5.4-mini", "--dry-run", "--json").rows
+    assert (cost["keyframes"], cost["requests"]) == (4, 4)
+
+
+def test_run_takes_the_options_of_caption(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text(SECRET)
+    key.chmod(0o600)
+    with ApiServer() as server:
+        done = vip(
+            *(tmp_path, *RUN, "--base-url", server.base_url, "--key-file", "key", "--context", "1", "--cache", "answers.sqlite"),
+        )
+        assert done.code == 0, done.err
+        assert {asked.headers.get("authorization") for asked in server.chats} == {f"Bearer {SECRET}"}
+    assert (tmp_path / "answers.sqlite").exists()
+    assert {row.context for row in load_run(tmp_path / "sample.vip").descriptions} == {1}

@@ -139,6 +139,30 @@ def save_qwen2_vl(folder: Path) -> Path:
     return _saved(Qwen2VLForConditionalGeneration(config), folder)
 
 
+def save_qwen3_vl(folder: Path) -> Path:
+    """The family of the model that `--engine transformers` takes by default."""
+    from transformers import Qwen2VLImageProcessor, Qwen3VLConfig, Qwen3VLForConditionalGeneration, Qwen3VLProcessor, Qwen3VLVideoProcessor
+
+    torch.manual_seed(11)
+    words = tokenizer()
+    ids = dict(zip(MARKS, words.convert_tokens_to_ids(list(MARKS)), strict=True))
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 3, 3], "mrope_interleaved": True}
+    vision = {"depth": 2, "hidden_size": 16, "intermediate_size": 32, "num_heads": 2, "patch_size": 8, "out_hidden_size": 32}
+    config = Qwen3VLConfig(
+        text_config={**_language(words), "head_dim": 16, "rope_parameters": rope},
+        vision_config={**vision, "num_position_embeddings": 16, "deepstack_visual_indexes": [0]},
+        image_token_id=ids["<|image_pad|>"],
+        video_token_id=ids["<|video_pad|>"],
+        vision_start_token_id=ids["<|vision_start|>"],
+        vision_end_token_id=ids["<|vision_end|>"],
+    )
+    images = Qwen2VLImageProcessor(patch_size=8, min_pixels=32 * 32, max_pixels=64 * 64)
+    videos = Qwen3VLVideoProcessor(patch_size=8, size={"shortest_edge": 32 * 32, "longest_edge": 64 * 64})
+    template = PARTS.replace("IMAGE", "<|vision_start|><|image_pad|><|vision_end|>")
+    Qwen3VLProcessor(images, words, videos, chat_template=template).save_pretrained(folder)
+    return _saved(Qwen3VLForConditionalGeneration(config), folder)
+
+
 def save_smolvlm(folder: Path) -> Path:
     """SmolVLM-Instruct is an Idefics3."""
     from transformers import Idefics3Config, Idefics3ForConditionalGeneration, Idefics3ImageProcessor, Idefics3Processor
@@ -219,6 +243,7 @@ def _saved(model: Any, folder: Path, ends: list[int] | None = [1, 4]) -> Path:  
 SAVERS: dict[str, Callable[[Path], Path]] = {
     "llava": save_llava,
     "qwen2-vl": save_qwen2_vl,
+    "qwen3-vl": save_qwen3_vl,
     "smolvlm": save_smolvlm,
     "llama": save_llama,
 }

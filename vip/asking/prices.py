@@ -137,7 +137,7 @@ def price_of(prices: Prices, model: str, address: str | None) -> Price | None:
         address: None where it is the provider's own, or not known.
     """
     host, port = _host(address)
-    for group in (prices.own, prices.built_in):
+    for group in (prices.own, prices.built_in if not _is_private(host) else ()):
         found = [price for price in group if _fits(price, model, host, port)]
         if found:
             return max(found, key=lambda price: (len(price.model), price.address is not None))
@@ -167,7 +167,7 @@ def _fits(price: Price, model: str, host: str, port: int | None) -> bool:
     if not (fnmatchcase(name, pattern) or _SNAPSHOT.sub("", name) == pattern):
         return False
     if price.address is None:
-        return not _is_private(host)
+        return True
     wanted, wanted_port = _host(price.address)
     return not host or ((host == wanted or host.endswith(f".{wanted}")) and wanted_port in (None, port))
 

@@ -29,6 +29,7 @@ from vip.errors import BudgetError, BusyError, EngineError, RejectedError, Reply
 from vip.prompts import Prompt
 from vip.protocols import Engine, Reply, Request
 from vip.records import Call
+from vip.wording import counted
 
 TRIES_BEFORE_AN_ANSWER = 4  # of a server that never answered: 3.5 s
 TRIES = 8  # of one that did: a minute, which a restart may take
@@ -286,7 +287,7 @@ class _Asking:
         times = self.tries["schema"] + 1
         name = self.prompt.record.__name__
         return ReplyError(
-            f"{self.room.engine.name} answered {times} time{'s' * (times > 1)} outside the schema of {name} ({problem}).", kind="schema"
+            f"{self.room.engine.name} answered {counted(times, 'time')} outside the schema of {name} ({problem}).", kind="schema"
         )
 
     def _asked_again(self, asked: Request, exc: ReplyError) -> Request:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 
 from vip.asking.prices import Price
 from vip.errors import BudgetError
-from vip.wording import again, option
+from vip.wording import again, counted, option
 
 DEFAULT_MAX_USD = 5.0  # a key in the environment is no permission to spend
 
@@ -37,11 +37,11 @@ class Spent:
 
     def __str__(self) -> str:
         """`24 requests, 31,200 tokens in, 4,100 out, $0.04`."""
-        parts = [f"{self.requests:,} request{'' if self.requests == 1 else 's'}"] if self.requests or not self.cached else []
+        parts = [counted(self.requests, "request")] if self.requests or not self.cached else []
         if self.cached:
-            parts.append(f"{self.cached:,} answer{'' if self.cached == 1 else 's'} of earlier requests")
+            parts.append(f"{counted(self.cached, 'answer')} of earlier requests")
         if self.tokens_in or self.tokens_out:
-            parts.append(f"{self.tokens_in:,} tokens in, {self.tokens_out:,} out")
+            parts.append(f"{counted(self.tokens_in, 'token')} in, {self.tokens_out:,} out")
         if self.requests > self.unpriced:
             parts.append(dollars(self.usd))
         if self.unsure_usd:

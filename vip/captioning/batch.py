@@ -19,7 +19,7 @@ from vip.asking.spending import PURSE, Spent
 from vip.captioning.recipes import Describer
 from vip.errors import BackendError, ReplyError, UsageError, VipError
 from vip.protocols import Reply, Request
-from vip.wording import option
+from vip.wording import counted, option
 
 SECOND = Path("batches") / "structure"  # below the folder: where the engine for structure notes its own
 
@@ -97,7 +97,7 @@ class Rounds:
     def _tell(self, jobs: Sequence[Job]) -> None:
         open_jobs = [job for job in jobs if job.is_open]
         done, rows = sum(job.completed + job.failed for job in open_jobs), sum(job.rows for job in open_jobs)
-        text = f"{len(open_jobs)} batch{'es' * (len(open_jobs) != 1)} at the server, {done:,} of {rows:,} requests done"
+        text = f"{counted(len(open_jobs), 'batch', 'batches')} at the server, {done:,} of {counted(rows, 'request')} done"
         if open_jobs and text != self._told:
             self._told = text
             self.on_status(f"{text}. It is safe to stop: the same command goes on later.")

@@ -22,8 +22,8 @@ from vip.captioning.recipes import RECIPES, Describer, Manner
 from vip.config import CaptionSettings
 from vip.errors import BackendError, UsageError
 from vip.prompts import load_prompts
-from vip.protocols import Engine, SaidOnce
-from vip.wording import option
+from vip.protocols import Engine
+from vip.wording import SaidOnce, option
 
 KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 
@@ -104,8 +104,16 @@ def make(settings: CaptionSettings, environment: Mapping[str, str], ledger: Ledg
         if room.price and not room.price.thinking and hasattr(room.engine, "thinking_tokens"):
             room.engine.thinking_tokens = 0  # a model that does not think needs no room for it, and less money put aside
     auto = [SaidOnce(f"engine: {engines[choice].name}; {choice.reason}") for choice in engines if choice.is_auto]
-    offline = choices[0].is_auto and choices[0].engine == OFFLINE
-    return Made(describer, answers, ledger, (*auto[:1], *_left_aside(describer)), offline)
+    return Made(describer, answers, ledger, (*auto[:1], *_left_aside(describer)), _is_auto_offline(choices[0]))
+
+
+def is_auto_offline(settings: CaptionSettings, environment: Mapping[str, str]) -> bool:
+    """Whether nothing but a missing key makes it `offline` that describes."""
+    return _is_auto_offline(_choices(settings, environment)[0])
+
+
+def _is_auto_offline(choice: Choice) -> bool:
+    return choice.is_auto and choice.engine == OFFLINE
 
 
 def check(settings: CaptionSettings, environment: Mapping[str, str], *, asks: bool = True) -> None:

@@ -18,6 +18,7 @@ from vip.asking.spending import Spent, dollars
 from vip.captioning.describe import Step
 from vip.captioning.recipes import How, how_of
 from vip.errors import UsageError
+from vip.locks import in_use
 from vip.records import Description, Failure, Keyframe, Manifest, Record
 from vip.store import KeyframePicture
 from vip.wording import counted, option
@@ -51,6 +52,7 @@ class Folder:
         self.keeps_asked = keeps_asked
         self.manifest: Manifest | None = store.load_run(path).manifest
         self.keyframes = store.count_rows(path / store.KEYFRAMES)
+        self._seen = self._stamps()
         self.described = self.had = len(self._done())
         self.had_journal = (path / store.JOURNAL).exists()
         self.changed = False
@@ -71,6 +73,11 @@ class Folder:
             path = self.path / name
             if path.exists():
                 yield from store.read_rows(path, Description, torn_end=name == store.JOURNAL)
+
+    def _stamps(self) -> list[tuple[int, int]]:
+        """What tells whether the descriptions have changed."""
+        stats = [path.stat() for name in (store.DESCRIPTIONS, store.JOURNAL) if (path := self.path / name).exists()]
+        return [(stat.st_mtime_ns, stat.st_size) for stat in stats]
 
     def _is_done(self, row: Description) -> bool:
         """Whether a description need not be made again."""
@@ -119,7 +126,15 @@ class Folder:
     # ------------------------------------------------------------ while it is described
 
     def open(self) -> None:
+        """Have the folder to oneself, to write into it.
+
+        Raises:
+            StoreError: it cannot be written to, or another process works in it.
+        """
         store.make_folder(self.path)
+        self._stack.enter_context(in_use(self.path))
+        if self._stamps() != self._seen:  # another process was here, or an earlier round
+            self.described, self._seen = len(self._done()), self._stamps()
         (self.path / store.FAILURES).unlink(missing_ok=True)
         self._append = self._stack.enter_context(store.appending(self.path / store.JOURNAL, durable=False))
         self._log = self._stack.enter_context(store.appending(self.path / store.FAILURES, durable=False))

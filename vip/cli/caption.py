@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vip.cli import options
-from vip.cli.console import AsJson, Console, Quiet, Verbose, keyframes, print_json, print_json_rows
+from vip.cli.console import AsJson, Console, Quiet, Verbose, print_json, print_json_rows
 from vip.clock import clock
+from vip.wording import counted
 
 if TYPE_CHECKING:
     from vip.captioning.estimate import Estimate
@@ -96,6 +99,18 @@ def caption_command(
         return
     for run in caption(runs, overwrite=overwrite, in_batches=batch, settings=settings, observer=console):
         show(run, console)
+    tell_of_local_model(settings, console)
+
+
+def tell_of_local_model(settings: CaptionSettings, console: Console) -> None:
+    """Where only the missing key made it offline: which small model would describe what it sees."""
+    from vip import registry
+    from vip.captioning.engines import is_auto_offline
+
+    if not is_auto_offline(settings, os.environ):
+        return
+    install = "" if find_spec("torch") and find_spec("transformers") else ", after pip install 'vip-keyframes[transformers]'"
+    console.note(f"Without a key, --engine transformers describes what it sees by {registry.local_model()}{install}.")
 
 
 def show_cost(expected: Estimate, console: Console) -> None:
@@ -103,7 +118,7 @@ def show_cost(expected: Estimate, console: Console) -> None:
     if console.as_json:
         print_json(asdict(expected))
     else:
-        console.say(f"{keyframes(expected.keyframes)} to describe: {expected}.")
+        console.say(f"{counted(expected.keyframes, 'keyframe')} to describe: {expected}.")
 
 
 def show_status(runs: Sequence[Path], batch: bool, settings: CaptionSettings, console: Console) -> None:
@@ -131,7 +146,7 @@ def show(run: Run, console: Console) -> None:
         print_json_rows({"run": str(run.folder)}, "descriptions", (row.model_dump(mode="json") for row in run.each_description()))
         return
     count, engines, summary = _summed_up(run)
-    console.say(f"{keyframes(count)} described by {', '.join(engines)} in {run.folder}/descriptions.jsonl")
+    console.say(f"{counted(count, 'keyframe')} described by {', '.join(engines)} in {run.folder}/descriptions.jsonl")
     for row in islice(run.each_description(), MOST_SHOWN):
         console.item(row.keyframe_id if row.time_s is None else clock(row.time_s), row.dense_caption)
     if count > MOST_SHOWN:

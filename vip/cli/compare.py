@@ -14,6 +14,7 @@ from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, err, print_json
 from vip.cli.values import backends
 from vip.errors import SomeFailedError
+from vip.wording import counted
 
 if TYPE_CHECKING:
     from vip.report.combinations import Comparison
@@ -87,13 +88,15 @@ def compare_command(
         total = len(failures) + len(comparison.choices)
         where = comparison.folder / store.FAILURES
         raise SomeFailedError(
-            f"{len(failures)} of {total} combinations failed; {where} says why. Run the command again to retry only those."
+            f"{len(failures)} of {counted(total, 'combination')} failed; {where} says why. Run the command again to retry only those."
         )
 
 
 def show(comparison: Comparison, console: Console) -> None:
     """The figures as a table or as JSON, one row a combination; and what failed."""
     from dataclasses import asdict
+
+    from vip.report.combinations import EVENLY_SPACED
 
     for failure in comparison.failures:
         err(f"{failure.item}: {failure.message}")
@@ -108,6 +111,8 @@ def show(comparison: Comparison, console: Console) -> None:
     console.say(table(comparison))
     if any(choice.reused for choice in comparison.choices):
         console.say("* measured by an earlier command, whose run is used again")
+    if any((choice.combination.sampler, choice.combination.pruner) == EVENLY_SPACED for choice in comparison.choices):
+        console.say(f"{'+'.join(EVENLY_SPACED)} is as many evenly spaced frames, good or bad: what the others are held against.")
     for choice in comparison.choices:
         seconds = choice.run.manifest.seconds if choice.run.manifest else {}
         console.detail(f"{choice.combination.name}: {', '.join(f'{stage} {spent:.2f}' for stage, spent in seconds.items())} s")

@@ -13,7 +13,7 @@ from typing import IO, Annotated, Any
 import typer
 
 from vip.errors import StoreError
-from vip.protocols import SaidOnce
+from vip.wording import SaidOnce
 
 AsJson = Annotated[bool, typer.Option("--json", metavar=" ", help="Print the result as JSON, one object a line.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", metavar=" ", help="Say more: seconds of each stage.")]
@@ -97,11 +97,6 @@ def err(text: str) -> None:
 def silence(stream: IO[str]) -> None:
     """Keep the interpreter from writing at its end what could not be written before."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def keyframes(count: int) -> str:
-    """`1 keyframe`, `12 keyframes`."""
-    return f"{count} keyframe{'' if count == 1 else 's'}"
 
 
 def print_json(record: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 
 from vip.cli.console import AsJson, print_json
+from vip.wording import counted
 
 EXAMPLES = """[bold]Examples[/bold]
 vip doctor
@@ -17,7 +18,7 @@ vip doctor --json | jq '.rows[] | select(.works == false)'
 
 DECODERS = ("h264", "hevc", "vp8", "vp9", "libvpx-vp9", "av1", "libdav1d", "mpeg4", "mpeg2video", "mjpeg", "gif", "prores")
 EXTRAS = {"shots": "scenedetect", "clip": "open_clip", "transformers": "transformers"}
-ALWAYS_THERE = ("classic", "opencv", "sync", "uniform", "every", "katna", "algorithm1", "k-center", "threshold", "aks", "offline")
+ALWAYS_THERE = ("classic", "opencv", "sync", "uniform", "every", "katna", "algorithm1", "k-center", "threshold", "aks", "none", "offline")
 WITH_FILES = ("clip", "transformers", "file")  # told by their models, or there is nothing to tell
 
 
@@ -61,7 +62,7 @@ def _basis() -> list[Row]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30 if hasattr(os, "sysconf") else 0
     return [
         Row("vip", "vip", True, f"{__version__} on Python {platform.python_version()}"),
-        Row("device", "cpu", True, f"{os.cpu_count()} cores, {memory:.0f} GiB; the embedded backends need no more"),
+        Row("device", "cpu", True, f"{counted(os.cpu_count() or 1, 'core')}, {memory:.0f} GiB; the embedded backends need no more"),
     ]
 
 
@@ -147,7 +148,7 @@ def _answers() -> Row:
     except VipError as exc:
         return Row("answers", "kept in", False, str(exc))
     try:
-        return Row("answers", "kept in", True, f"{path}: {answers.count():,} answers, {path.stat().st_size / 1e6:.1f} MB")
+        return Row("answers", "kept in", True, f"{path}: {counted(answers.count(), 'answer')}, {path.stat().st_size / 1e6:.1f} MB")
     finally:
         answers.close()
 

@@ -6,21 +6,25 @@ from typing import Annotated
 
 import typer
 
-from vip.cli.console import AsJson, Console, Quiet, keyframes, print_json
+from vip.cli.console import AsJson, Console, Quiet, print_json
+from vip.cli.options import option, switch
+from vip.cli.values import choices
+from vip.wording import counted
 
 EXAMPLES = """[bold]Examples[/bold]
-vip export video.vip --to vtt                     captions as subtitles, for any player
-vip export runs/*.vip --to hf -o my-dataset       datasets.load_dataset("my-dataset")
-vip export s3://bucket/corpus --to coco           from what vip batch wrote
+vip export video.vip --to vtt              captions as subtitles
+vip export runs/*.vip --to hf -o hub/      for datasets.load_dataset("hub/")
+vip export s3://bucket/corpus --to coco    from what vip batch wrote
 vip export corpus --to webdataset -o s3://bucket/shards
 """
 
 Sources = Annotated[
     list[str], typer.Argument(help="What vip batch wrote, under any address; run folders, or folders of them.", show_default=False)
 ]
-To = Annotated[str, typer.Option("--to", help="Format: parquet, webdataset, hf, jsonl, coco, vtt.", show_default=False, metavar="NAME")]
-Out = Annotated[str | None, typer.Option("--out", "-o", help="Folder, also s3:// or gs://.", show_default="NAME-FORMAT", metavar="FOLDER")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier export wrote.")]
+FORMATS = ("parquet", "webdataset", "hf", "jsonl", "coco", "vtt")
+To = Annotated[str, option("--to", help=f"Format: {', '.join(FORMATS)}.", metavar="NAME", complete=choices(*FORMATS))]
+Out = Annotated[str | None, option("--out", "-o", help="Folder, also s3:// or gs://.", metavar="DIR", default="NAME-FORMAT")]
+Overwrite = Annotated[bool, switch("--overwrite", help="Replace what an earlier export wrote.")]
 
 
 def export_command(
@@ -34,5 +38,5 @@ def export_command(
     if as_json:
         print_json(done.model_dump(mode="json"))
         return
-    videos, files = f"{done.videos:,} video{'s' * (done.videos != 1)}", f"{done.files:,} file{'s' * (done.files != 1)}"
-    console.say(f"{keyframes(done.keyframes)} of {videos}, {done.described:,} described, in {files} in {done.out}")
+    videos, files = counted(done.videos, "video"), counted(done.files, "file")
+    console.say(f"{counted(done.keyframes, 'keyframe')} of {videos}, {done.described:,} described, in {files} in {done.out}")

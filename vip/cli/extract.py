@@ -11,7 +11,6 @@ import typer
 
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, err, print_json
-from vip.cli.console import keyframes as count_of
 from vip.cli.inputs import find_videos, from_folder, run_folders
 from vip.clock import clock
 from vip.errors import InputError, SomeFailedError, UsageError, VipError
@@ -131,8 +130,7 @@ def each(
     """
     videos, passed_over = find_videos(given, recursive=recursive)
     if passed_over:
-        beside = "lies" if passed_over == 1 else "lie"
-        console.note(f"{counted(passed_over, 'picture')} {beside} beside the videos and {'is' if passed_over == 1 else 'are'} passed over.")
+        console.note(f"Passed over {counted(passed_over, 'picture')} that {'lies' if passed_over == 1 else 'lie'} beside videos.")
     several = recursive or len(videos) > 1 or from_folder(videos[0], given)
     folders = run_folders(videos, out, several=several)
     if not several:
@@ -157,7 +155,9 @@ def each(
     if failures:
         store.make_folder(log.parent)
         store.write_rows(log, failures)
-        raise SomeFailedError(f"{len(failures)} of {len(videos)} videos failed; {log} says why. Run the command again to retry only those.")
+        raise SomeFailedError(
+            f"{len(failures)} of {counted(len(videos), 'video')} failed; {log} says why. Run the command again to retry only those."
+        )
     if out is not None:
         log.unlink(missing_ok=True)
 
@@ -167,7 +167,9 @@ def show(run: Run, video: Source, console: Console) -> None:
     if console.as_json:
         print_json(summary(run, video))
         return
-    console.say(f"{video.name}: {count_of(len(run.keyframes))} of {len(run.candidates)} candidates in {run.folder}/keyframes/")
+    console.say(
+        f"{video.name}: {counted(len(run.keyframes), 'keyframe')} of {counted(len(run.candidates), 'candidate')} in {run.folder}/keyframes/"
+    )
     for keyframe in run.keyframes:
         if keyframe.time_s is not None:
             console.item(clock(keyframe.time_s), keyframe.path.name)

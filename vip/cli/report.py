@@ -10,7 +10,7 @@ import typer
 from vip.cli.console import AsJson, Console, Quiet, print_json
 
 EXAMPLES = """[bold]Example[/bold]
-vip report video.vip/        writes video.vip/report.html, one page that needs nothing else
+vip report video.vip/        writes video.vip/report.html, one page for all
 """
 
 

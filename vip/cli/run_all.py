@@ -12,17 +12,17 @@ from vip.cli import caption as caption_cli
 from vip.cli import extract as extract_cli
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, print_json
-from vip.cli.console import keyframes as count_of
+from vip.wording import counted
 
 if TYPE_CHECKING:
     from vip.video import Source
 
 EXAMPLES = """[bold]Examples[/bold]
-vip run video.mp4                    keyframes, captions, a page: video.vip/
-vip run video.mp4 -n 24 --engine offline         24, described without any API
-vip run clips/ -o runs/              a run folder for each video of a folder
-vip run https://youtu.be/YE7VzlLtp-4             with yt-dlp: [batch] extra
-vip run talk.mp4 --engine openai:gpt-5.4-mini --dry-run     what it would cost
+vip run video.mp4                        keyframes, captions, a page: video.vip/
+vip run video.mp4 -n 24 --engine offline       described without any API
+vip run clips/ -o runs/                  a run folder for each video of a folder
+vip run https://youtu.be/YE7VzlLtp-4     a page of a video site
+vip run talk.mp4 --engine openai:gpt-5.4-mini --dry-run    what it would cost
 """
 
 
@@ -114,7 +114,7 @@ def run_command(
             descriptions = [row.model_dump(mode="json") for row in done.descriptions]
             print_json({**extract_cli.summary(done, video), "descriptions": descriptions, "report": str(done.folder / "report.html")})
             return
-        counts = f"{count_of(len(done.keyframes))} of {len(done.candidates)} candidates"
+        counts = f"{counted(len(done.keyframes), 'keyframe')} of {counted(len(done.candidates), 'candidate')}"
         console.say(f"{video.name}: {counts} in {done.folder}/keyframes/")
         caption_cli.show(done, console)
 
@@ -126,3 +126,5 @@ def run_command(
     extract_cli.each(videos, out, work_on, console, recursive=recursive, prepare=partial(load, extraction))
     if dry_run:
         caption_cli.show_cost(expected_cost(folders, overwrite=overwrite, settings=captioning), console)
+    else:
+        caption_cli.tell_of_local_model(captioning, console)

@@ -17,7 +17,7 @@ from vip.extraction.scan import Look, Vector
 from vip.extraction.scenes import representatives
 from vip.protocols import TEXT_WEIGHT, Embedder, Prunable, Pruner, Thinned
 from vip.records import Decision, Embeddings
-from vip.wording import option
+from vip.wording import counted, option
 
 SAME_PICTURE_LEVELS = 5  # of 255, in the cell of the signature that differs most; coding noise stays below it
 
@@ -113,12 +113,12 @@ def poor_in_objects(looks: Sequence[Look], remaining: Sequence[int], least: int)
             if most
             else f"Leave {option('min_objects')} out, or try another {option('detector')}."
         )
-        raise InputError(f"0 of {len(remaining)} candidates show enough objects (most {most}, asked {least}). {advice}")
+        raise InputError(f"0 of {counted(len(remaining), 'candidate')} show enough objects (most {most}, asked {least}). {advice}")
     return {
         index: Decision(
             kept=False,
             rule="too_few_objects",
-            reason=f"dropped: {count or 'no'} object{'s' * (count != 1)} found in it, fewer than the {least} asked for",
+            reason=f"dropped: {counted(count, 'object') if count else 'no objects'} found in it, fewer than the {least} asked for",
         )
         for index, count in few.items()
     }
@@ -141,11 +141,11 @@ def _take_back(looks: Sequence[Look], dropped: dict[int, Decision], min_sharpnes
     if len(dropped) < len(looks):
         return None
     if shows_nothing_at_all(looks):
-        raise InputError(f"All {len(looks)} frames that were looked at are black: the video shows nothing to keep.")
+        raise InputError(f"All that was looked at is black ({counted(len(looks), 'frame')}): the video shows nothing to keep.")
     rules = {decision.rule for decision in dropped.values()}
     if "below_min_sharpness" in rules and min_sharpness is not None:
         best = max(look.measured.quality.sharpness for look in looks)
-        sentence = f"0 of {len(looks)} candidates are sharp enough (best {best:.1f}, asked {min_sharpness:g})."
+        sentence = f"0 of {counted(len(looks), 'candidate')} are sharp enough (best {best:.1f}, asked {min_sharpness:g})."
         raise InputError(f"{sentence} Try {option('min_sharpness', round(best / 2))}." if best >= 2 else sentence)
     least_bad = next(rule for rule in BEST_OF_BAD if rule in rules)
     for index in [index for index, decision in dropped.items() if decision.rule == least_bad]:
@@ -199,10 +199,13 @@ def choose(
     Raises:
         InputError: nothing is left to keep.
     """
-    decisions = bad_frames(looks, min_sharpness)
-    poor = _take_back(looks, decisions, min_sharpness)
-    decisions |= copies(looks, [index for index in range(len(looks)) if index not in decisions])
-    decisions |= poor_in_objects(looks, [index for index in range(len(looks)) if index not in decisions], min_objects)
+    decisions: dict[int, Decision] = {}
+    poor, as_is = None, getattr(pruner, "as_is", False)
+    if not as_is:
+        decisions = bad_frames(looks, min_sharpness)
+        poor = _take_back(looks, decisions, min_sharpness)
+        decisions |= copies(looks, [index for index in range(len(looks)) if index not in decisions])
+        decisions |= poor_in_objects(looks, [index for index in range(len(looks)) if index not in decisions], min_objects)
     remaining = [index for index in range(len(looks)) if index not in decisions]
     frames = prunable(looks, embeddings, remaining, text_weight=text_weight, relevance=relevance)
     thinned = pruner.prune(frames, keep=keyframes, redundant=redundant)
@@ -212,7 +215,7 @@ def choose(
             kept=False, rule="pruned", reason=drop.reason, step=drop.step, score=drop.score, neighbours=neighbours
         )
     for row, index in enumerate(remaining):
-        reason = thinned.reasons.get(row, thinned.kept) if thinned.drops else "kept: unlike all others"
+        reason = thinned.reasons.get(row, thinned.kept) if thinned.drops or as_is else "kept: unlike all others"
         decisions.setdefault(index, Decision(kept=True, rule="kept", reason=reason))
     told = [f"Every frame that was looked at is {poor}; the best of them are kept."] if poor else []
     return [decisions[index] for index in range(len(looks))], told, thinned

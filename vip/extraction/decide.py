@@ -26,6 +26,7 @@ from vip.extraction.scan import Look
 from vip.extraction.seen import write_looks
 from vip.protocols import Observer, Pruner, Thinned
 from vip.records import Candidate, Counts, Decision, Embeddings, Manifest, Origin, Pruning, VideoInfo
+from vip.wording import agreeing, counted
 
 CHOSEN = "choose"  # the stage in Manifest.seconds
 CURVE_WHOLE, CURVE_STEP = 32, 1.1  # the curve holds every number of keyframes up to here, then each a tenth larger
@@ -157,22 +158,23 @@ def _unknown(rows: Sequence[Candidate], detector: str) -> list[str]:
     """What the user should know where the detector has nothing to say about frames that could be shown."""
     asked = [row for row in rows if row.decision.rule in ("kept", "pruned", "too_few_objects")]
     silent = sum(row.detections is None for row in asked)
-    return [f"{detector} knows nothing about {silent} of the {len(asked)} good candidates."] if silent else []
+    return [f"{detector} knows nothing about {silent} of the {counted(len(asked), 'good candidate')}."] if silent else []
 
 
 def _shortfall(counts: Counts, video: VideoInfo, pruner: str) -> list[str]:
     if counts.asked is None or counts.keyframes >= counts.asked:
         return []
-    reasons = [f"{counts.pruned} are too alike for the pruner {pruner}"] if counts.pruned else []
-    reasons += [f"{counts.duplicates} show the same picture as another"] if counts.duplicates else []
-    reasons += [f"{counts.bad} are bad"] if counts.bad else []
+    reasons = [f"{agreeing(counts.pruned, 'is', 'are')} too alike for the pruner {pruner}"] if counts.pruned else []
+    reasons += [f"{agreeing(counts.duplicates, 'shows', 'show')} the same picture as another"] if counts.duplicates else []
+    reasons += [f"{agreeing(counts.bad, 'is', 'are')} bad"] if counts.bad else []
+    candidates = counted(counts.candidates, "candidate")
     if reasons:
-        because = f"of {counts.candidates} candidates {', '.join(reasons[:-2])}{', ' if reasons[:-2] else ''}{' and '.join(reasons[-2:])}"
+        because = f"of {candidates} {', '.join(reasons[:-2])}{', ' if reasons[:-2] else ''}{' and '.join(reasons[-2:])}"
     elif video.frames is None or counts.candidates < video.frames:
-        because = f"there are {counts.candidates} candidates"
+        because = f"there {agreeing(counts.candidates, 'is', 'are', 'candidate')}"
     else:
-        because = f"the video has {video.frames} frames"
-    return [f"{counts.keyframes} of the {counts.asked} keyframes asked for: {because}."]
+        because = f"the video has {counted(video.frames, 'frame')}"
+    return [f"{counts.keyframes} of the {counted(counts.asked, 'keyframe')} asked for: {because}."]
 
 
 def _pruning(thinned: Thinned, redundant: float) -> Pruning:

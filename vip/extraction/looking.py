@@ -37,6 +37,8 @@ class Search:
     """Whether the sampler means just the frames that it names."""
     insistent: bool
     """Whether more frames are tried until enough of them differ."""
+    as_is: bool
+    """Whether the planned frames are taken as they are."""
     keeper: PictureKeeper
     observer: Observer
 
@@ -44,6 +46,8 @@ class Search:
 def look_at(search: Search, planned: Sequence[int]) -> list[Look]:
     """The looks at the planned frames and at those that join them."""
     looks = _scan(search, "Looking at frames", planned, exact=search.exact)
+    if search.as_is:
+        return _with_objects(search, looks, range(len(looks)))
     looks = _search_all(search, looks)
     if search.insistent:
         looks = _until_enough_differ(search, looks)
@@ -52,9 +56,13 @@ def look_at(search: Search, planned: Sequence[int]) -> list[Look]:
     with search.observer.track("Looking beside bad frames", len(bad)) as advance:
         instead = further.look_further(search.video, looks, bad, reference, search.looker, advance=advance)
     looks = _calmed(search, _merged(looks, instead))
-    good = choose.good_frames(looks, None)
-    with search.observer.track("Looking for objects", len(good)) as advance:
-        return objects.seek(looks, good, search.looker.detector, advance=advance)
+    return _with_objects(search, looks, choose.good_frames(looks, None))
+
+
+def _with_objects(search: Search, looks: list[Look], places: Sequence[int]) -> list[Look]:
+    """The looks, searched for objects at these places."""
+    with search.observer.track("Looking for objects", len(places)) as advance:
+        return objects.seek(looks, places, search.looker.detector, advance=advance)
 
 
 def lost(search: Search, planned: Sequence[int], looks: Sequence[Look]) -> list[int]:

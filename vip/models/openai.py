@@ -275,8 +275,11 @@ class OpenAIEngine:
         except (openai.NotFoundError, *BROKEN) as exc:
             scrub(exc, self._server)
             raise EngineError(f"{self.address} does not list its models. {_name_it()}") from exc
-        except openai.OpenAIError as exc:
+        except (openai.APIConnectionError, openai.AuthenticationError) as exc:  # no question would fare better
             raise translated(exc, self._server) from exc
+        except openai.OpenAIError as exc:
+            said = translated(exc, self._server)
+            raise EngineError(f"The list of models at {self.address}/models cannot be had: {said} {_name_it()}") from exc
         if not models:
             raise EngineError(f"{self.address} lists no model. {_name_it()}")
         return models[0]

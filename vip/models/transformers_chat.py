@@ -70,8 +70,8 @@ class Talker:
         """
         if request.pictures and not self.sees:
             raise BackendError(
-                f"{self.name} reads text and cannot look at a picture. Choose a vision-language model, such as"
-                f" {option('engine', 'transformers:HuggingFaceTB/SmolVLM-Instruct')}."
+                f"{self.name} reads text and cannot look at a picture. Choose a vision-language model, such as that of"
+                f" {option('engine', 'transformers')}."
             )
 
     def inputs(self, questions: Sequence[Question]) -> dict[str, Any]:
@@ -221,7 +221,7 @@ def _sees(name: str, config: Any) -> bool:
     what = next(iter(built), None)
     raise BackendError(
         f"{name} is a {kind} model{f' ({what})' if what else ''}, which does not write text. Choose a vision-language or a language model,"
-        f" such as {option('engine', 'transformers:HuggingFaceTB/SmolVLM-Instruct')}."
+        f" such as that of {option('engine', 'transformers')}."
     )
 
 

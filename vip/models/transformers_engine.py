@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 from vip.errors import BackendError, EngineError, ReplyError, VipError
 from vip.models import hub
 from vip.models.hardware import Batches
+from vip.models.local_models import vision_model
 from vip.models.transformers_files import quiet
 from vip.protocols import Picture, Reply, Request
-from vip.wording import option
+from vip.wording import counted
 
 if TYPE_CHECKING:
     import PIL.Image
@@ -52,15 +53,14 @@ class TransformersEngine:
         """Load the model; it moves to its device with the first question.
 
         Args:
-            detail: a folder with config.json, or the model's name on the hub.
+            detail: a folder with config.json, or the model's name on the hub; by default that of local_models.toml.
             base_url, timeout_s, key_file, picture_detail: for engines that ask a server.
 
         Raises:
             BackendError: the model, a package, or the device is not there, or the model does not write text.
         """
-        if detail is None:
-            raise BackendError(f"The engine transformers needs a model: {option('engine', 'transformers:HuggingFaceTB/SmolVLM-Instruct')}.")
         _refuse_missing_packages()
+        detail = detail or vision_model().model
         hub.quiet_unless_terminal()
         from vip.models.transformers_chat import Captioner, read_talker
         from vip.models.transformers_json import Grammars
@@ -182,7 +182,7 @@ class TransformersEngine:
         count = min(row.most, len(tokens)) if ended is None else ended
         cost = {"tokens_in": row.length, "tokens_out": count}
         if ended is None:
-            return ReplyError(f"{self.model} was cut off after {count} tokens.", kind="length", **cost)
+            return ReplyError(f"{self.model} was cut off after {counted(count, 'token')}.", kind="length", **cost)
         if row.matcher is not None and row.matcher.is_error():
             return ReplyError(f"{self.model} could not be held to the schema ({row.matcher.stop_reason()}).", kind="broken", **cost)
         text = self._talker.read(tokens[:ended], as_json=row.matcher is not None)

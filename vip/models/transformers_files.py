@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from vip.errors import BackendError
 from vip.models import hub
 from vip.models.hardware import one_thread
-from vip.wording import option
+from vip.wording import counted, option
 
 LoadedT = TypeVar("LoadedT")
 
@@ -91,7 +91,8 @@ class ModelFiles:
         if unfit:
             kind, count = model.config.model_type, len(model.state_dict())
             raise BackendError(
-                f"The weights of {self.name} are not those of a {kind} model as transformers builds it: of {count} tensors {len(unfit)}"
+                f"The weights of {self.name} are not those of a {kind} model as transformers builds it: of"
+                f" {counted(count, 'tensor')} {len(unfit)}"
                 f" are missing or of another shape, such as {min(unfit)}. {_instead(kind)}"
             )
         return model.eval()

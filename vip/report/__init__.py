@@ -10,12 +10,13 @@ from vip import describing, store
 from vip.asking.spending import Ledger
 from vip.config import CaptionSettings, ExtractSettings
 from vip.describing import One
+from vip.download.single import resolved
 from vip.errors import EngineError, ReplyError, SomeFailedError
-from vip.pipeline import extract
+from vip.pipeline import default_folder, extract
 from vip.protocols import Observer
 from vip.report.page import write_report
 from vip.store import Run
-from vip.video import Source
+from vip.video import Source, source_of
 
 SHOWN = (store.MANIFEST, store.KEYFRAMES, store.DESCRIPTIONS, store.JOURNAL, store.FAILURES)  # files that the page is made of
 
@@ -82,5 +83,8 @@ def run(
         VipError: as `vip.extract` and `vip.caption` do; where keyframes could not be described, the page is written first.
     """
     describing.check(captioning or CaptionSettings())
-    extracted = extract(video, out=out, overwrite=overwrite, settings=extraction, observer=observer, isolated=isolated)
-    return caption(extracted, overwrite=overwrite, settings=captioning, observer=observer, ledger=ledger)
+    named = resolved(source_of(video))
+    folder = Path(out) if out is not None else default_folder(named)
+    with store.making_folder(folder):
+        extracted = extract(named, out=folder, overwrite=overwrite, settings=extraction, observer=observer, isolated=isolated)
+        return caption(extracted, overwrite=overwrite, settings=captioning, observer=observer, ledger=ledger)

@@ -18,6 +18,7 @@ from vip.store import Run
 SAMPLERS = ("sync", "uniform", "every:2s", "shots")
 PRUNERS = ("algorithm1", "k-center", "threshold:0.93")
 PAGE = "compare.html"
+EVENLY_SPACED = ("uniform", "none")
 FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,80}[A-Za-z0-9]")
 
 
@@ -79,7 +80,8 @@ def combinations(asked: Sequence[str], settings: ExtractSettings) -> list[Combin
 
     Args:
         asked: `sync+k-center`, or `shots` alone for the pruner of the settings. Where it is empty: each sampler of
-            `SAMPLERS` with the pruner of the settings, and each pruner of `PRUNERS` with the sampler of the settings.
+            `SAMPLERS` with the pruner of the settings, each pruner of `PRUNERS` with the sampler of the settings, and exactly as
+            many evenly spaced frames, good or bad.
 
     Raises:
         UsageError: a text that names no sampler.
@@ -91,6 +93,7 @@ def combinations(asked: Sequence[str], settings: ExtractSettings) -> list[Combin
     if not asked:
         found += [Combination(sampler, settings.pruner, asked=False) for sampler in SAMPLERS]
         found += [Combination(settings.sampler, pruner, asked=False) for pruner in PRUNERS]
+        found.append(Combination(*EVENLY_SPACED, asked=False))
     once: dict[str, Combination] = {}
     for combination in found:
         once.setdefault(combination.name, combination)

@@ -23,7 +23,7 @@ from vip.report.compare_page import write_comparison
 from vip.report.measures import measure_all
 from vip.store import Run
 from vip.video import Source, source_of
-from vip.wording import option
+from vip.wording import SaidOnce, option
 
 
 def default_folder(video: Source) -> Path:
@@ -119,7 +119,7 @@ class _Voice:
     def note(self, text: str) -> None:
         if text not in self.told:
             self.told.add(text)
-            self.observer.note(f"{self.name}: {text}")
+            self.observer.note(text if isinstance(text, SaidOnce) else f"{self.name}: {text}")
 
     def track(self, title: str, total: int, extra: Callable[[], str] | None = None) -> AbstractContextManager[Callable[[], None]]:
         return self.observer.track(f"{self.name}: {title}", total)

@@ -15,7 +15,7 @@ from vip.records import PacketIndex
 from vip.video.index import Columns, Header, Indexable, read_index
 from vip.video.packets import PacketCache
 from vip.video.span import Span
-from vip.wording import option
+from vip.wording import counted, option
 
 FEWEST_SYNC = 24  # with fewer candidates, the sampler would ask for frames between them
 MOST_SYNC = 480  # the sampler takes no more
@@ -48,7 +48,7 @@ def read_remote_index(video: Seekable, span: Span, cache: PacketCache) -> Packet
     if not within and table:
         return span.restrict(_looked_up(video, [table[0], table[-1]], cache), video.name)  # raises, with the range of the video
     part = f"the part from {option('start')} to {option('end')} was" if len(within) < len(table) else "the file was"
-    count = f"{len(within)} sync frame{'s' if len(within) > 1 else ''}"
+    count = counted(len(within), "sync frame")
     why = f"{count} cannot be chosen from" if table else "The file has no table of its sync frames"
     video.lose(f"{why}, so {part} read from the server as a whole.")
     video.seek_to(before[-1] if before else None)

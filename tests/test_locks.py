@@ -1,0 +1,134 @@
+"""A folder is written to by one process at a time, and nothing of the lock stays behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from vip import locks, store
+from vip.errors import StoreError
+from vip.locks import in_use
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from vip.locks import in_use
+with in_use(Path(sys.argv[1])):
+    print("in", flush=True)
+    time.sleep(float(sys.argv[2]))
+"""
+
+
+def holder(folder: Path, seconds: float = 60) -> subprocess.Popen[str]:
+    """Another process that has the folder to itself."""
+    process = subprocess.Popen([sys.executable, "-c", HOLD, str(folder), str(seconds)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "in\n"
+    return process
+
+
+def test_another_process_is_refused_and_told_which_one_is_at_work(tmp_path: Path) -> None:
+    process = holder(tmp_path)
+    try:
+        with (
+            pytest.raises(StoreError, match=rf"is in use by process {process.pid} since \d\d:\d\d\. Wait until it is done"),
+            in_use(tmp_path),
+        ):
+            raise AssertionError
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_process_that_is_about_to_end_is_waited_for(tmp_path: Path) -> None:
+    process = holder(tmp_path, 0.2)
+    with in_use(tmp_path):
+        pass
+    process.communicate()
+
+
+def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
+    process = holder(tmp_path)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert (tmp_path / locks.NAME).exists()
+    with in_use(tmp_path):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_held_may_be_held_again_and_is_free_at_the_end_of_the_first(tmp_path: Path) -> None:
+    with in_use(tmp_path):
+        with in_use(tmp_path / ".." / tmp_path.name):
+            pass
+        assert (tmp_path / locks.NAME).exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fork_has_what_its_parent_has(tmp_path: Path) -> None:
+    with in_use(tmp_path):
+        if (child := os.fork()) == 0:
+            try:
+                with in_use(tmp_path):
+                    os._exit(0)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_lock_counts_as_nothing_in_the_folder_and_outlives_a_clearing(tmp_path: Path) -> None:
+    with in_use(tmp_path):
+        assert store.is_empty(tmp_path)
+        store.clear(tmp_path)
+        assert (tmp_path / locks.NAME).exists()
+
+
+def test_a_link_in_the_place_of_the_lock_leads_nowhere(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.txt"
+    mine.write_text("mine")
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / locks.NAME).symlink_to(mine)
+    with pytest.raises(StoreError, match="cannot be used"), in_use(folder):
+        raise AssertionError
+    assert mine.read_text() == "mine"
+
+
+def test_a_file_of_strangers_says_nothing_but_a_number(tmp_path: Path) -> None:
+    process = holder(tmp_path)
+    try:
+        (tmp_path / locks.NAME).write_text("\x1b[31m" + "9" * 1000)
+        with pytest.raises(StoreError, match=r"is in use by another process\."), in_use(tmp_path):
+            raise AssertionError
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_many_that_come_and_go_are_never_two_at_once(tmp_path: Path) -> None:
+    program = """
+import sys, time
+from pathlib import Path
+from vip.locks import in_use
+folder = Path(sys.argv[1])
+for _ in range(30):
+    try:
+        with in_use(folder):
+            (folder / "alone").mkdir()
+            (folder / "alone").rmdir()
+    except FileExistsError:
+        sys.exit("two at once")
+    except Exception as exc:
+        if "in use" not in str(exc):
+            raise
+"""
+    started = time.monotonic()
+    crowd = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    assert [(process.communicate()[1], process.returncode) for process in crowd] == [("", 0)] * 4
+    assert time.monotonic() - started < 60

@@ -1,0 +1,35 @@
+"""No pruning: the pruner `none` keeps frames as the sampler gives them, good or bad. The baseline that others are held against.
+
+With `--sampler uniform` these are exactly N evenly spaced frames; with `--sampler every:2s -n auto` one every 2 s.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vip.errors import BackendError
+from vip.protocols import Drop, Prunable, Thinned
+from vip.wording import option
+
+BOUND = 1.0  # nothing is redundant
+
+
+class NoPruning:
+    """Keeps what there is; of more than are wanted, so many at even distances."""
+
+    name = "none"
+    as_is = True
+
+    def __init__(self, detail: str | None) -> None:
+        if detail is not None:
+            raise BackendError(f'The pruner "none" takes no detail, but got "{detail}". Write {option("pruner", "none")}.')
+
+    def prune(self, frames: Prunable, *, keep: int | None, redundant: float) -> Thinned:
+        """Drop nothing but what is too many."""
+        count = len(frames)
+        if keep is None or keep >= count:
+            return Thinned((), "kept: as the sampler gave it", BOUND)
+        kept = set(((np.arange(keep) + 0.5) * (count / keep)).astype(int).tolist())
+        dropped = [row for row in range(count) if row not in kept]
+        drops = tuple(Drop(row, step, BOUND, (), "dropped: between the frames that are kept") for step, row in enumerate(dropped, 1))
+        return Thinned(drops, f"kept: one of {keep} at even distances", BOUND)

@@ -1,0 +1,84 @@
+"""A folder that is written to by one process at a time.
+
+The lock is the operating system's, on a file in the folder: it ends with the process that holds it, however that ends. The file says
+which process that is, and goes when the work is done.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from errno import EACCES, EPERM, EROFS
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vip.errors import StoreError
+from vip.wording import option
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+NAME = ".in-use.vip-part"  # by its end it counts as nothing that lies in a folder
+PATIENCE_S = 0.5  # another process may be just about to end
+LONGEST_NOTE = 100
+
+_held: Counter[str] = Counter()
+"""How many blocks of this process, or of the one that it was forked from, are inside of a folder."""
+_guard = threading.Lock()
+
+
+@contextmanager
+def in_use(folder: Path) -> Iterator[None]:
+    """Have a folder to this process alone, until the end of the block or of the process; inside such a block it may be had again.
+
+    The folder is there. One that cannot be written to is not locked: whatever is written next will say so.
+
+    Raises:
+        StoreError: another process works in it.
+    """
+    key = str(folder.resolve())
+    with _guard:
+        lock = None if _held[key] else _acquired(folder)
+        _held[key] += 1
+    try:
+        yield
+    finally:
+        with _guard:
+            _held[key] -= 1
+            if lock is not None:
+                (folder / NAME).unlink(missing_ok=True)  # first, so that whoever waits for it makes a new one
+                lock.release()
+
+
+def _acquired(folder: Path) -> FileLock | None:
+    import filelock
+
+    path = folder / NAME
+    lock = filelock.FileLock(path, timeout=PATIENCE_S, thread_local=False)
+    try:
+        lock.acquire()
+    except filelock.Timeout as exc:
+        raise StoreError(
+            f"{folder} is in use by {_holder(path)}. Wait until it is done, or choose another folder with {option('out')}."
+        ) from exc
+    except OSError as exc:
+        if exc.errno in (EACCES, EPERM, EROFS):
+            return None
+        raise StoreError(f"{path} cannot be used: {exc.strerror}. Delete it, and try again.") from exc
+    with suppress(OSError):
+        path.write_text(f"{os.getpid()} {datetime.now():%H:%M}\n", encoding="ascii")
+    return lock
+
+
+def _holder(path: Path) -> str:
+    """Who holds the lock: `process 123 since 14:05`."""
+    with suppress(OSError), path.open("rb") as file:
+        process, _, since = file.read(LONGEST_NOTE).decode("ascii", "replace").partition(" ")
+        if process.isdecimal():
+            since = since.strip()
+            return f"process {process} since {since}" if len(since) == 5 and since.replace(":", "").isdecimal() else f"process {process}"
+    return "another process"

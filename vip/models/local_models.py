@@ -1,0 +1,45 @@
+"""Which model is taken where the user names none: a dated choice, in local_models.toml beside this file."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+from vip.records import Part
+
+FILE = Path(__file__).with_suffix(".toml")
+
+
+class LocalModel(Part):
+    """A model that runs in this process."""
+
+    model: str
+    parameters: float
+    """In billions."""
+    download_gb: float
+    licence: str
+    why: str
+
+    def __str__(self) -> str:
+        """`Qwen/Qwen3-VL-2B-Instruct (2.1 billion parameters, 4.3 GB to download once, Apache-2.0)`."""
+        return f"{self.model} ({self.parameters:g} billion parameters, {self.download_gb:g} GB to download once, {self.licence})"
+
+
+class LocalModels(Part):
+    """The file."""
+
+    as_of: date
+    vision: LocalModel
+
+
+@cache
+def local_models() -> LocalModels:
+    """What comes with vip."""
+    return LocalModels.model_validate(tomllib.loads(FILE.read_text(encoding="utf-8")))
+
+
+def vision_model() -> LocalModel:
+    """The model for `--engine transformers`."""
+    return local_models().vision
