@@ -65,6 +65,8 @@ VALUES = {
         "end": 9.0,
         "stream": 1,
         "timeout": 60.0,
+        "cookies": "cookies.txt",
+        "proxy": "http://proxy:3128",
     },
     CaptionSettings: {
         **MODELS,

@@ -192,7 +192,7 @@ def test_the_same_pictures_in_another_folder_cost_nothing(server: ApiServer, tmp
 def test_a_server_that_goes_away_costs_only_the_rest(tmp_path: Path) -> None:
     path = run_folder(tmp_path / "a.vip", 12)
     with ApiServer(*["ok"] * 5, "401") as server:
-        with pytest.raises(EngineError, match="API key"):
+        with pytest.raises(EngineError, match="No key is set, and"):
             caption(path, **options(server, tmp_path, concurrency=2))
         assert len(described(path)) == 5
         server.set(behaviours=["ok"])
@@ -319,7 +319,7 @@ def test_a_second_run_tells_what_failed_before_the_captions_of_the_first(tmp_pat
 
 def test_a_key_that_stops_being_good_ends_the_run_and_says_so(tmp_path: Path) -> None:
     path = run_folder(tmp_path / "a.vip", 6)
-    with ApiServer("ok", "ok", "401") as server, pytest.raises(EngineError, match=r"API key.*Tried 4 times"):
+    with ApiServer("ok", "ok", "401") as server, pytest.raises(EngineError, match=r"No key is set.*Tried 4 times"):
         caption(path, **options(server, tmp_path, concurrency=1))
     assert len(described(path)) == 2
     assert not (path / "failures.jsonl").exists()

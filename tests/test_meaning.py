@@ -175,10 +175,10 @@ def test_classic_refuses_a_question(tmp_path: Path) -> None:
     ("options", "said"),
     [
         ({"query": "a dog", "pruner": "k-center"}, "--query chooses by relevance, and --pruner k-center does not"),
-        ({"pruner": "aks"}, 'The pruner aks chooses by relevance to a question. Add --query "a dog'),
+        ({"pruner": "aks"}, "The pruner aks chooses by relevance to a question. Add --query 'a dog"),
         ({"device": "cuda"}, "--device cuda: neither the embedder classic nor the detector opencv"),
         ({"precision": "bf16"}, "--precision bf16: neither the embedder classic nor the detector opencv"),
-        ({"labels": "dog, cat"}, "--labels dog, cat: the detector opencv finds what it was made for"),
+        ({"labels": "dog, cat"}, "--labels 'dog, cat': the detector opencv finds what it was made for"),
         ({"labels": " , "}, "the list of words to look for is empty"),
         ({"candidates": 3}, "--candidates 3 is less than the 12 keyframes wanted"),
         ({"candidates": 30, "sampler": "every:2s"}, "every:2s takes as many as its step gives"),

@@ -113,7 +113,7 @@ def test_a_static_video_gives_fewer_and_says_so(tmp_path: Path) -> None:
 def test_the_observer_hears_what_auto_became_and_every_step(video: Path, tmp_path: Path) -> None:
     listener = Listener()
     run = vip.extract(video, out=tmp_path / "run", keyframes=3, observer=listener)
-    assert any(note.startswith("auto embedder: classic") for note in listener.notes)
+    assert any(note.startswith("embedder: classic (built in); ") for note in listener.notes)
     assert run.manifest is not None
     assert run.manifest.backends["embedder"] == "classic"
     assert all(len(done) == total for total, done in listener.steps.values())
@@ -357,7 +357,7 @@ def test_a_run_that_is_open_sees_its_new_descriptions(folder: Path) -> None:
 def test_another_engine_is_refused_until_it_may_replace(folder: Path) -> None:
     vip.caption(folder, engine="fake")
     before = stamps(folder)
-    with pytest.raises(UsageError, match="is described by fake, and now offline is asked"):
+    with pytest.raises(UsageError, match="holds 4 descriptions by fake, which --engine offline would replace"):
         vip.caption(folder, engine="offline")
     assert stamps(folder) == before
     assert {row.engine for row in vip.caption(folder, engine="offline", overwrite=True).descriptions} == {"offline"}
@@ -429,6 +429,6 @@ def test_an_unreadable_picture_costs_itself_and_is_named(tmp_path: Path) -> None
 
 def test_when_no_picture_can_be_read_it_is_the_input_that_is_at_fault(tmp_path: Path) -> None:
     (tmp_path / "b.jpg").write_text("no picture")
-    with pytest.raises(InputError, match=r"None of the 1 pictures .*b\.jpg is not a picture"):
+    with pytest.raises(InputError, match=r"The only picture .* cannot be read: .*b\.jpg is not a picture"):
         vip.caption(tmp_path, engine="fake")
     assert [path.name for path in tmp_path.iterdir()] == ["b.jpg"]

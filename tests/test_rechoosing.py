@@ -167,7 +167,7 @@ def test_another_video_under_the_name_is_not_taken_for_it(moved: Path, tmp_path:
 @pytest.mark.parametrize(
     ("changes", "kind", "words"),
     [
-        ({"sampler": "uniform"}, UsageError, "The run was made with sampler sync, and sampler uniform needs another look.*not --from"),
+        ({"sampler": "uniform"}, UsageError, "made with sampler sync, and sampler uniform needs another look.*`vip extract VIDEO` instead"),
         ({"start": "0:01"}, UsageError, "start None, and start 1.0"),
         ({"detector": "mine"}, UsageError, "detector opencv, and detector mine"),
         ({"keyframes": 0}, UsageError, "keyframes"),

@@ -38,7 +38,7 @@ from vip.locks import in_use
 from vip.protocols import Detector, Observer, Silent
 from vip.records import Failure, Keyframe
 from vip.store import Run
-from vip.wording import again, counted, option
+from vip.wording import again, option
 
 KNOWN_FROM = 5  # requests
 SAMPLE = 8  # keyframes on which the cost is reckoned
@@ -471,7 +471,8 @@ def _list_pictures(
     store.write_rows(looked, rows())
     if not known:
         looked.unlink()
-        raise InputError(f"None of the {counted(len(pictures), 'picture')} in {home} can be read: {failures[0].message}")
+        which = "The only picture" if len(pictures) == 1 else f"None of the {len(pictures):,} pictures"
+        raise InputError(f"{which} in {home} {'cannot' if len(pictures) == 1 else 'can'} be read: {failures[0].message}")
     order = (path.name for path in pictures if path.name in known)
     store.merge_rows(home / store.KEYFRAMES, [home / store.KEYFRAMES, looked], Keyframe, key=lambda row: row.id, order=order)
     looked.unlink()

@@ -34,7 +34,7 @@ from vip.isolation.parent import apart
 from vip.protocols import Observer, PictureKeeper, Silent
 from vip.records import Candidate, Keyframe, Manifest, Origin, VideoInfo
 from vip.store import Run
-from vip.video import AddressSource, DownloadedSource, Reader, Source, open_video, source_of
+from vip.video import AddressSource, DownloadedSource, FileSource, PicturesSource, Reader, Source, open_video, source_of
 from vip.wording import counted, option
 
 WRITTEN = "write"  # the stage behind CHOSEN in Manifest.seconds
@@ -79,6 +79,8 @@ def extract(
     folder = Path(out) if out is not None else default_folder(named)
     settings, observer = chosen(ExtractSettings, settings, options), observer or Silent()
 
+    if isinstance(named, FileSource | PicturesSource) and not isinstance(named, DownloadedSource) and not _is_there(named, folder):
+        open_video(named).close()  # says what is wrong with it
     with store.making_folder(folder):
         if isinstance(named, DownloadedSource) and named.state() is None:
             manifest = earlier(folder, named, settings, overwrite)
@@ -90,6 +92,11 @@ def extract(
         except NotInPartsError as exc:
             _work(downloaded(named, settings, observer, exc), folder, overwrite, settings, observer, isolated)
     return Run(folder)
+
+
+def _is_there(named: Source, folder: Path) -> bool:
+    """Whether the video is there, or a run of it that may be finished."""
+    return named.state() is not None or store.exists(folder)
 
 
 def _work(source: Source, folder: Path, overwrite: bool, settings: ExtractSettings, observer: Observer, isolated: bool) -> None:

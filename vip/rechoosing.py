@@ -96,7 +96,8 @@ def _settings(manifest: Manifest, changes: dict[str, Any]) -> ExtractSettings:
         had = getattr(before, name)
         if name not in CHANGEABLE and value not in (had, manifest.backends.get(name)):
             raise UsageError(
-                f"The run was made with {name} {had}, and {name} {value} needs another look at the video. Run {call('extract', 'VIDEO')}."
+                f"The run was made with {name} {had}, and {name} {value} needs another look at the video."
+                f" Run {call('extract', 'VIDEO')} instead."
             )
     return after.model_copy(update={name: getattr(before, name) for name in before.model_fields_set if name not in CHANGEABLE})
 

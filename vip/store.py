@@ -109,8 +109,8 @@ class Run:
         Raises:
             InputError: there are none in the folder, or there is no such folder.
         """
-        if not (self.folder / KEYFRAMES).exists():
-            load_run(self.folder)  # says why
+        if not (self.folder / KEYFRAMES).exists() and not (self.folder / MANIFEST).exists():
+            load_run(self.folder)  # says what is wrong
         return [KeyframePicture(row, self.folder, self) for row in read_rows(self.folder / KEYFRAMES, Keyframe)]
 
     @cached_property

@@ -19,13 +19,13 @@ def test_a_named_engine_is_never_replaced(name: str, environment: dict[str, str]
 @pytest.mark.parametrize(
     ("base_url", "environment", "expected", "word"),
     [
-        (None, {}, ("offline", None), "neither"),
-        (None, {"OPENAI_API_KEY": ""}, ("offline", None), "neither"),
-        (None, {"OPENAI_API_KEY": " ", "OPENAI_BASE_URL": " "}, ("offline", None), "neither"),
+        (None, {}, ("offline", None), "no key is set"),
+        (None, {"OPENAI_API_KEY": ""}, ("offline", None), "no key is set"),
+        (None, {"OPENAI_API_KEY": " ", "OPENAI_BASE_URL": " "}, ("offline", None), "no key is set"),
         (None, {"OPENAI_API_KEY": "sk-1"}, ("openai", None), "OPENAI_API_KEY is set"),
         (None, {"OPENAI_BASE_URL": URL}, ("openai", URL), "OPENAI_BASE_URL is set"),
-        (URL, {}, ("openai", URL), "--base-url is set"),
-        (URL, {"OPENAI_BASE_URL": "http://other/v1", "OPENAI_API_KEY": "sk-1"}, ("openai", URL), "--base-url is set"),
+        (URL, {}, ("openai", URL), "--base-url localhost:8000"),
+        (URL, {"OPENAI_BASE_URL": "http://other/v1", "OPENAI_API_KEY": "sk-1"}, ("openai", URL), "--base-url localhost:8000"),
     ],
 )
 def test_auto_takes_the_api_where_one_is_set(

@@ -58,7 +58,7 @@ def test_any_folder_of_pictures_is_described(tmp_path: Path) -> None:
     assert [one["keyframe_id"] for one in row["descriptions"]] == ["a.jpg", "b.png", "größe [1].jpeg"]
     assert {one["time_s"] for one in row["descriptions"]} == {None}
     assert {path.name for path in (tmp_path / "photos").iterdir()} == {
-        *("a.jpg", "b.png", "größe [1].jpeg", "keyframes.jsonl", "descriptions.jsonl")
+        *("a.jpg", "b.png", "größe [1].jpeg", "keyframes.jsonl", "descriptions.jsonl", "report.html")
     }
     assert vip(tmp_path, "report", "photos").code == 0
 
@@ -119,14 +119,17 @@ def test_a_model_that_is_named_is_the_one_that_is_asked(extracted: Path, tmp_pat
 
 
 def test_another_engine_is_refused_until_it_may_replace(described: Path, tmp_path: Path) -> None:
+    assert caption(tmp_path, "sample.vip", "--engine", "fake").code == 0
     before = stamps(described)
-    refused = caption(tmp_path, "sample.vip", "--engine", "fake")
-    assert refused.code == 2
-    assert "sample.vip is described by offline, and now fake is asked" in refused.sentence
-    assert "--overwrite" in refused.sentence
-    assert stamps(described) == before
-    assert caption(tmp_path, "sample.vip", "--engine", "fake", "--overwrite").code == 0
-    assert {row.engine for row in load_run(described).descriptions} == {"fake"}
+    with ApiServer() as server:
+        options = ("--engine", "openai:tiny-vlm", "--base-url", server.base_url)
+        refused = caption(tmp_path, "sample.vip", *options)
+        assert refused.code == 2
+        assert "sample.vip is described by fake, and now openai:tiny-vlm is asked" in refused.sentence
+        assert "--overwrite" in refused.sentence
+        assert stamps(described) == before
+        assert caption(tmp_path, "sample.vip", *options, "--overwrite").code == 0
+    assert {row.engine for row in load_run(described).descriptions} == {"openai:tiny-vlm"}
 
 
 @pytest.mark.parametrize(("behaviour", "code"), [("401", 5), ("refusal", 6)])

@@ -53,16 +53,16 @@ def test_people_read_the_same_as_programs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("variables", "works", "pick"),
     [
-        ({}, False, "offline, because neither OPENAI_API_KEY nor OPENAI_BASE_URL nor --base-url is set"),
-        ({"OPENAI_API_KEY": SECRET}, True, "openai, because OPENAI_API_KEY is set"),
-        ({"OPENAI_BASE_URL": "http://box:8000/v1"}, True, "openai, because OPENAI_BASE_URL is set (to a server at box:8000)"),
+        ({}, False, "offline; no key is set (OPENAI_API_KEY, or --base-url URL for a server of your own)"),
+        ({"OPENAI_API_KEY": SECRET}, True, "openai; OPENAI_API_KEY is set"),
+        ({"OPENAI_BASE_URL": "http://box:8000/v1"}, True, "openai; OPENAI_BASE_URL is set to box:8000"),
     ],
 )
 def test_what_auto_would_pick_is_told_with_its_reason(variables: dict[str, str], works: bool, pick: str, tmp_path: Path) -> None:
     (report,) = doctor(tmp_path, "--json", **variables).rows
     assert next(row["works"] for row in report["rows"] if row["name"] == "openai") is works
     assert report["auto"]["engine"] == pick
-    assert report["auto"]["embedder"].startswith("classic, ")
+    assert report["auto"]["embedder"].startswith("classic; ")
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,9 @@ def things(tmp_path_factory: pytest.TempPathFactory, undisturbed: Path) -> Path:
     (folder / "mine").mkdir()
     (folder / "mine" / "thesis.txt").write_text("mine")
     shutil.copytree(undisturbed, folder / "run")
+    shutil.copytree(folder / "photos", folder / "asked")
+    picture(folder / "asked" / "b.png", 1)
+    assert vip(folder, "caption", "asked", "--engine", "fake").code == 0
     assert vip(folder, "extract", "video.mp4", "-n", "2").code == 0
     return folder
 
@@ -107,7 +110,7 @@ USAGE = [
     ("extract video.mp4 -n 3", ["video.vip holds another run (keyframes 2, now 3)", "-o", "--overwrite"]),
     ("extract other.mp4 -n 2 -o video.vip", ["video.vip holds another run (video video.mp4, now other.mp4)"]),
     ("extract video.mp4 -o mine", ["mine is not empty and no run of vip", "--overwrite"]),
-    ("caption run --engine fake", ["run is described by offline, and now fake is asked"]),
+    ("caption asked --engine offline", ["asked holds 2 descriptions by fake, which --engine offline would replace", "--overwrite"]),
     ("caption video.vip --base-url localhost:8000", ['"localhost:8000" is not a web address']),
     ("caption video.vip --engine fake --recipe poem", ["--recipe = 'poem'", "'direct' or 'paper'"]),
     ("caption video.vip --engine fake --context 101", ["--context = '101'", "less than or equal to 100"]),
@@ -131,7 +134,7 @@ INPUT = [
     ("caption missing", ["missing is not a folder"]),
     ("caption video.mp4", ["video.mp4 is not a folder"]),
     ("caption no\xa0videos", ["holds neither a run of vip nor pictures"]),
-    ("caption bad\xa0photos --engine fake", ["None of the 1 pictures", "a.jpg is not a picture"]),
+    ("caption bad\xa0photos --engine fake", ["The only picture in bad photos cannot be read", "a.jpg is not a picture"]),
     ("report missing", ["missing is not a folder"]),
     ("report photos", ["photos holds no keyframes", "vip extract"]),
 ]
@@ -139,7 +142,7 @@ BACKEND = [
     ("extract video.mp4 -o new --embedder clasic", ['no embedder "clasic"', 'Did you mean "classic"?']),
     ("extract video.mp4 -o new --detector yolo", ['no detector "yolo"', "There is: file, opencv, transformers"]),
     ("extract video.mp4 -o new --query dog --embedder classic", ["--query needs an embedder", "Write --embedder clip"]),
-    ("extract video.mp4 -o new --query dog", ["--query needs an embedder", "clip has no weights in the cache, and HF_HUB_OFFLINE is set"]),
+    ("extract video.mp4 -o new --query dog", ["--query needs an embedder", "clip's weights are not here, and HF_HUB_OFFLINE is set"]),
     ("extract video.mp4 -o new --embedder clip", ["The weights of ViT-B-32 are not in the cache", "--embedder classic"]),
     ("extract video.mp4 -o new --embedder clip:ViT-B-33/openai", ['no architecture "ViT-B-33". Did you mean "ViT-B-32"?']),
     ("extract video.mp4 -o new --detector transformers", ["needs a model: --detector transformers:PekingU/rtdetr_r50vd"]),
@@ -152,7 +155,7 @@ BACKEND = [
     ("caption video.vip --engine offline --language de", ["offline writes English only", "Leave --language out"]),
 ]
 ENGINE = [
-    ("caption video.vip --engine openai:gpt-5-mini", ["OPENAI_API_KEY is not set", "--engine offline"]),
+    ("caption video.vip --engine openai:gpt-5-mini", ["No key is set", "Set OPENAI_API_KEY", "--engine offline"]),
     ("caption video.vip --engine fake:auth", ["does not accept its key"]),
     (f"caption video.vip --engine openai --base-url {NOTHING_THERE}", ["127.0.0.1:9", "cannot be reached", "Is the server running"]),
 ]
@@ -206,7 +209,7 @@ def test_what_goes_wrong_is_one_sentence_with_its_code_and_touches_nothing(
         (newer("run/keyframes.jsonl"), "report run", 7, ["newer vip (schema 2, this one knows 1)"]),
         (newer("run/descriptions.jsonl"), "caption run", 7, ["newer vip", "pip install -U"]),
         (unlink("video.vip/keyframes.jsonl"), "extract video.mp4 -n 2", 7, ["keyframes.jsonl cannot be read", "--overwrite"]),
-        (unlink("video.vip/keyframes.jsonl"), "report video.vip", 3, ["unfinished extraction", "same `vip extract` again"]),
+        (unlink("video.vip/keyframes.jsonl"), "report video.vip", 3, ["unfinished extraction", "same `vip extract VIDEO` again"]),
     ],
 )  # fmt: skip
 def test_damage_is_one_sentence_with_its_code_and_touches_nothing(

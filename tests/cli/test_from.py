@@ -28,12 +28,12 @@ def test_other_keyframes_come_from_a_run_and_nothing_but_the_command_line_counts
     ("arguments", "code", "words"),
     [
         (["a.mp4", "--from", "sample.vip"], 2, "Give one of them."),
-        (["--from", "sample.vip", "--sampler", "uniform"], 2, "needs another look at the video. Give VIDEO, not --from."),
+        (["--from", "sample.vip", "--sampler", "uniform"], 2, "needs another look at the video. Run `vip extract VIDEO` instead."),
         (["--from", "sample.vip", "-n", "2", "-o", "sample.vip"], 2, "is the run itself"),
         (["--from", "sample.vip", "--pruner", "threshold:2"], 4, "needs a cosine between -1 and 1"),
         (["--from", "nowhere"], 3, "is not a folder"),
         (["a.mp4", "--pruner", "treshold"], 4, 'Did you mean "threshold"?'),
-        (["a.mp4", "--sampler", "every:2h"], 4, "needs a time such as 2s"),
+        (["a.mp4", "--sampler", "every:2x"], 4, "needs a time such as 2s"),
         ([], 2, "Give a VIDEO"),
     ],
 )

@@ -14,6 +14,7 @@ import pytest
 from tests.api_server import ApiServer
 from tests.cli.terminal import SECRET, HoldingServer, RefusingServer, end, said_of, secrets_in, start, vip
 from tests.clips import SAMPLE, result, stamps
+from vip import registry
 from vip.store import load_run
 
 FILES = {
@@ -47,10 +48,11 @@ def test_the_sample_video_becomes_keyframes_captions_and_a_page(tmp_path: Path) 
 
 def test_auto_says_what_it_became_and_why(tmp_path: Path) -> None:
     notes = vip(tmp_path, *RUN).err.splitlines()
-    assert notes[0] == "vip: engine: offline; no key is set (OPENAI_API_KEY, or --base-url URL for a server of your own)"
-    assert notes[1].startswith("vip: embedder: classic (built in); ")
-    assert len(notes) == 2
-    assert all(len(note) <= 120 for note in notes)
+    assert notes[0].startswith("vip: embedder: classic (built in); ")
+    assert notes[1] == "vip: engine: offline; no key is set (OPENAI_API_KEY, or --base-url URL for a server of your own)"
+    assert notes[2].startswith("vip: Without a key, --engine transformers describes what it sees by ")
+    assert len(notes) == 3
+    assert all(len(note) <= 120 for note in notes[:2])
 
 
 def test_what_auto_became_is_said_once_for_several_videos(tmp_path: Path) -> None:
@@ -58,7 +60,10 @@ def test_what_auto_became_is_said_once_for_several_videos(tmp_path: Path) -> Non
         shutil.copyfile(SAMPLE, tmp_path / name)
     done = vip(tmp_path, "run", "a.mp4", "b.mp4", "-n", "2")
     assert done.code == 0
-    assert [note.partition(";")[0] for note in done.err.splitlines()] == ["vip: engine: offline", "vip: embedder: classic (built in)"]
+    assert [note.partition(";")[0] for note in done.err.splitlines()] == [
+        *("vip: embedder: classic (built in)", "vip: engine: offline"),
+        f"vip: Without a key, --engine transformers describes what it sees by {registry.local_model()}.",
+    ]
 
 
 def test_json_is_all_there_is_on_stdout(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_without_a_number_as_many_as_algorithm_1_would_leave() -> None:
 
 
 def test_no_question_is_refused() -> None:
-    with pytest.raises(UsageError, match='Add --query "a dog catches a frisbee"'):
+    with pytest.raises(UsageError, match="Add --query 'a dog catches a frisbee'"):
         Relevant(None).prune(replace(at_angles([0, 90]), relevance=None), keep=1, redundant=0.9)
     with pytest.raises(BackendError, match="takes no detail"):
         Relevant("a dog")

@@ -281,14 +281,14 @@ def test_auto_takes_classic_offline_and_loads_nothing_for_it(
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert registry.auto_embedder("auto") == ("classic", "the embedded one: clip has no weights in the cache, and HF_HUB_OFFLINE is set")
+    assert registry.auto_embedder("auto") == ("classic", "clip's weights are not here, and HF_HUB_OFFLINE is set")
 
 
 def test_auto_takes_classic_where_clip_is_not_installed(
     auto: tuple[dict[str, bytes], list[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clip_weights, "find_spec", lambda name: None)
-    assert registry.auto_embedder("auto") == ("classic", "the embedded one: clip is not installed")
+    assert registry.auto_embedder("auto") == ("classic", "open_clip is not installed")
 
 
 def test_a_name_is_never_replaced() -> None:

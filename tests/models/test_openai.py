@@ -151,8 +151,9 @@ def test_the_address_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch)
 
 def test_without_key_and_address_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "  ")
-    with pytest.raises(EngineError, match=r"OPENAI_API_KEY is not set.*--engine offline"):
-        OpenAIEngine("gpt-5-mini")
+    engine = OpenAIEngine("gpt-5-mini")
+    with pytest.raises(EngineError, match=r"No key is set.*Set OPENAI_API_KEY.*--key-file FILE.*--engine offline"):
+        engine.check()
 
 
 def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +264,7 @@ def test_what_may_pass_is_said_in_one_sentence_after_one_try(behaviour: str, kin
 @pytest.mark.parametrize(
     ("behaviour", "kind", "words"),
     [
-        ("401", EngineError, "asks for an API key.*Set OPENAI_API_KEY"),
+        ("401", EngineError, "No key is set, and .* asks for one.*Set OPENAI_API_KEY"),
         ("403", EngineError, 'does not allow the model "tiny-vlm"'),
         ("quota", EngineError, "quota.*spent.*--engine offline"),
         ("402", EngineError, "wants to be paid first"),

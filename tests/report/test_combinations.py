@@ -29,8 +29,9 @@ def test_by_default_each_sampler_and_each_pruner_is_compared_with_what_extract_d
     found = combinations([], SETTINGS)
     assert found[0].name == "sync+algorithm1"
     assert {combination.sampler for combination in found} == set(SAMPLERS)
-    assert {combination.pruner for combination in found} == set(PRUNERS)
-    assert len(found) == len(SAMPLERS) + len(PRUNERS) - 1 == len(set(names()))
+    assert {combination.pruner for combination in found} == {*PRUNERS, "none"}
+    assert len(found) == len(SAMPLERS) + len(PRUNERS) == len(set(names()))
+    assert found[-1].name == "uniform+none", "exactly as many evenly spaced frames"
     assert [combination.name for combination in found if combination.asked] == ["sync+algorithm1"]
     assert [combination.name for combination in found if combination.is_known] == [
         "sync+algorithm1", "every:2s+algorithm1", "shots+algorithm1", "sync+k-center"
@@ -52,9 +53,9 @@ def test_the_settings_say_what_extract_does() -> None:
     [
         ("shot", BackendError, 'There is no sampler "shot". Did you mean "shots"?'),
         ("sync+kcenter", BackendError, 'There is no pruner "kcenter". Did you mean "k-center"?'),
-        ("k-center", UsageError, '"k-center" is a pruner. Write --with sync+k-center.'),
-        ("+k-center", UsageError, '--with "+k-center" names no sampler. Write --with SAMPLER+PRUNER'),
-        ("", UsageError, '--with "" names no sampler.'),
+        ("k-center", UsageError, '"k-center" is a pruner. Write sync+k-center.'),
+        ("+k-center", UsageError, '"+k-center" names no sampler. Write SAMPLER+PRUNER'),
+        ("", UsageError, '"" names no sampler.'),
     ],
 )
 def test_a_name_that_is_wrong_is_refused_with_the_right_one(asked: str, error: type[Exception], message: str) -> None:

@@ -193,7 +193,7 @@ def test_an_empty_file(server: FileServer) -> None:
 
 def test_a_web_page(server: FileServer) -> None:
     (server.folder / "page.html").write_text("<html><body>" + "Watch our video! " * 500)
-    assert refusal(server, "page.html").startswith("is not a video that FFmpeg can read (")
+    assert refusal(server, "page.html") == "is a web page, not a video file."
 
 
 def test_a_playlist_is_refused(server: FileServer) -> None:

@@ -141,7 +141,8 @@ def _take_back(looks: Sequence[Look], dropped: dict[int, Decision], min_sharpnes
     if len(dropped) < len(looks):
         return None
     if shows_nothing_at_all(looks):
-        raise InputError(f"All that was looked at is black ({counted(len(looks), 'frame')}): the video shows nothing to keep.")
+        seen = "The only frame that was looked at is" if len(looks) == 1 else f"All {len(looks):,} frames that were looked at are"
+        raise InputError(f"{seen} black: the video shows nothing to keep.")
     rules = {decision.rule for decision in dropped.values()}
     if "below_min_sharpness" in rules and min_sharpness is not None:
         best = max(look.measured.quality.sharpness for look in looks)

@@ -37,10 +37,10 @@ class Search:
     """Whether the sampler means just the frames that it names."""
     insistent: bool
     """Whether more frames are tried until enough of them differ."""
-    as_is: bool
-    """Whether the planned frames are taken as they are."""
     keeper: PictureKeeper
     observer: Observer
+    as_is: bool = False
+    """Whether the planned frames are taken as they are."""
 
 
 def look_at(search: Search, planned: Sequence[int]) -> list[Look]:

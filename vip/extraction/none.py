@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vip.clock import clock
 from vip.errors import BackendError
 from vip.protocols import Drop, Prunable, Thinned
 from vip.wording import option
@@ -29,7 +30,13 @@ class NoPruning:
         count = len(frames)
         if keep is None or keep >= count:
             return Thinned((), "kept: as the sampler gave it", BOUND)
-        kept = set(((np.arange(keep) + 0.5) * (count / keep)).astype(int).tolist())
-        dropped = [row for row in range(count) if row not in kept]
-        drops = tuple(Drop(row, step, BOUND, (), "dropped: between the frames that are kept") for step, row in enumerate(dropped, 1))
+        kept = ((np.arange(keep) + 0.5) * (count / keep)).astype(np.int64)
+        dropped = sorted(set(range(count)) - set(kept.tolist()))
+        drops = tuple(_drop(frames, row, step, int(kept[np.abs(kept - row).argmin()])) for step, row in enumerate(dropped, 1))
         return Thinned(drops, f"kept: one of {keep} at even distances", BOUND)
+
+
+def _drop(frames: Prunable, row: int, step: int, nearest: int) -> Drop:
+    likeness = float(frames.embeddings.image[row] @ frames.embeddings.image[nearest])
+    reason = f"dropped: too many; the nearest that is kept is {clock(frames.times_s[nearest])}, with likeness {likeness:.3f}"
+    return Drop(row, step, likeness, (nearest,), reason)

@@ -40,27 +40,29 @@ def caption(
     Where an engine fails on the way, the pages show what is described by then.
     """
     given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
+    homes = [describing.home_of(run) for run in given]
+    before = [_changed_ns(home) for home in homes]
     try:
         done = describing.caption(
             given, overwrite=overwrite, in_batches=in_batches, settings=settings, observer=observer, ledger=ledger, **options
         )
     except (EngineError, ReplyError, SomeFailedError):
-        for run in given:
-            _refresh(Run(describing.home_of(run)))
+        for home, changed_ns in zip(homes, before, strict=True):
+            if _changed_ns(home) != changed_ns:
+                write_report(Run(home))
         raise
-    for run in done:
-        _refresh(run)
+    for home in homes:
+        page = home / store.REPORT
+        if not page.exists() or page.stat().st_mtime_ns < _changed_ns(home):
+            write_report(Run(home))
     return done[0] if isinstance(runs, Run | str | Path) else done
 
 
-def _refresh(run: Run) -> None:
-    """Write the page where it is missing, or older than what it shows."""
-    page, keyframes = run.folder / store.REPORT, run.folder / store.KEYFRAMES
-    if not keyframes.exists():
-        return
-    shown_ns = [path.stat().st_mtime_ns for name in SHOWN if (path := run.folder / name).exists()]
-    if not page.exists() or page.stat().st_mtime_ns < max(shown_ns):
-        write_report(run)
+def _changed_ns(home: Path) -> int:
+    """When what the page shows was last written; 0 where there is nothing to show."""
+    if not (home / store.KEYFRAMES).exists():
+        return 0
+    return max(path.stat().st_mtime_ns for name in SHOWN if (path := home / name).exists())
 
 
 def run(
@@ -87,4 +89,9 @@ def run(
     folder = Path(out) if out is not None else default_folder(named)
     with store.making_folder(folder):
         extracted = extract(named, out=folder, overwrite=overwrite, settings=extraction, observer=observer, isolated=isolated)
-        return caption(extracted, overwrite=overwrite, settings=captioning, observer=observer, ledger=ledger)
+        try:
+            return caption(extracted, overwrite=overwrite, settings=captioning, observer=observer, ledger=ledger)
+        except (EngineError, ReplyError, SomeFailedError):
+            if not (folder / store.REPORT).exists():
+                write_report(Run(folder))
+            raise
