@@ -32,6 +32,8 @@ class Card:
     """Its size; empty where it is the video's."""
     why: str
     """Why it was kept; empty where the page says it once for all."""
+    told: tuple[str, ...]
+    """Fields of FAMOuS of which the page says once for all that they are not determined."""
 
     @property
     def name(self) -> str:
@@ -78,7 +80,7 @@ def _head(card: Card) -> Html:
 def _words(card: Card) -> Html:
     if card.description is not None:
         caption = tag("p", card.description.dense_caption, class_="caption", dir="auto")
-        return join([caption, famous(card.description), summary(card.description.verification)])
+        return join([caption, famous(card.description, told=card.told), summary(card.description.verification)])
     if card.failure is not None:
         return tag("p", tag("strong", "Not described. "), tag("bdi", card.failure.message), class_="failed")
     return Html("")

@@ -12,9 +12,10 @@ from functools import cached_property
 from pathlib import Path, PurePath
 
 from vip.captioning.tokens import tokens_in
-from vip.records import Candidate, Embeddings, Keyframe
+from vip.records import NOT_DETERMINED, Candidate, Description, Embeddings, Keyframe
 from vip.report.axes import Span, evenly, span_of
 from vip.report.cards import Card, article, failures_by_keyframe
+from vip.report.checks import silent_fields
 from vip.report.curves import figure, legend, sharpness_curve, similarity_curve
 from vip.report.dropped import dropped
 from vip.report.made import made
@@ -28,6 +29,7 @@ from vip.store import CANDIDATES, EMBEDDINGS, FAILURES, KEYFRAMES, REPORT, Keyfr
 
 MAX_CARDS = 600
 MAX_FAILURES = 200
+MEASURING_ENGINE = "offline"  # vip's own: it says what was measured, and cannot see
 
 
 def write_report(run: Run) -> Path:
@@ -85,8 +87,18 @@ class Report:
         return reasons.pop() if len(reasons) == 1 else ""
 
     @cached_property
+    def descriptions(self) -> list[Description]:
+        return self.run.descriptions
+
+    @cached_property
+    def undetermined(self) -> tuple[str, ...]:
+        """Fields of FAMOuS that no description determines."""
+        silent = [silent_fields(row) for row in self.descriptions]
+        return tuple(name for name in silent[0] if all(name in names for names in silent)) if silent else ()
+
+    @cached_property
     def cards(self) -> list[Card]:
-        descriptions = {row.keyframe_id: row for row in self.run.descriptions}
+        descriptions = {row.keyframe_id: row for row in self.descriptions}
         failures = failures_by_keyframe([frame.record for frame in self.keyframes], self.run.failures)
         return [
             Card(
@@ -99,6 +111,7 @@ class Report:
                 candidate=candidate,
                 size=self.size_of(frame.record),
                 why=candidate.decision.reason if candidate and not self.why else "",
+                told=self.undetermined,
             )
             for i, frame, shown, candidate in zip(self.numbers, self.keyframes, self.shown, self.chosen, strict=True)
         ]
@@ -140,7 +153,7 @@ def page(report: Report) -> Iterator[Html]:
     yield _curves(report)
     with open_thumbnails(report.run.folder) as thumbnails:
         yield dropped(report.candidates, thumbnails, portrait=report.portrait)
-    yield made(report.run.manifest, report.run.descriptions)
+    yield made(report.run.manifest, report.descriptions)
     yield from closing()
 
 
@@ -182,10 +195,10 @@ def _counts(report: Report) -> str:
 
 
 def _captions(report: Report) -> Html:
-    done, wanted = len(report.run.descriptions), len(report.run.keyframes)
+    rows, wanted = report.descriptions, len(report.run.keyframes)
+    done = len(rows)
     if not done:
         return _fact("none yet", "vip caption writes them")
-    rows = report.run.descriptions
     engines = tag("bdi", ", ".join(dict.fromkeys(row.engine for row in rows)))
     length = f"{sum(tokens_in(row.dense_caption) for row in rows) / done:.0f} tokens on average"
     return join([engines, tag("small", f"{done} of {wanted}, {length}" if done < wanted else length)])
@@ -214,6 +227,7 @@ def _keyframes(report: Report) -> Iterator[Html]:
     yield tag("h2", "Keyframes" if report.run.manifest or report.candidates else "Pictures")
     if report.why:
         yield tag("p", report.why, class_="hint", dir="auto")
+    yield _undetermined(report)
     if any(card.keyframe.detections and card.shown for card in cards):
         yield tag("label", tag("input", type="checkbox", id="show-boxes"), " Show what was detected in the pictures", class_="switch")
     if len(cards) < len(report.run.keyframes):
@@ -221,6 +235,18 @@ def _keyframes(report: Report) -> Iterator[Html]:
     yield Html('<div class="cards">')
     yield from map(article, cards)
     yield Html("</div></section>")
+
+
+def _undetermined(report: Report) -> Html:
+    """Say once what no card says, and where only measuring was done, what would say more."""
+    if not report.undetermined:
+        return Html("")
+    of = " in any of them" if len(report.descriptions) > 1 else ""
+    parts: list[str] = [f"{NOT_DETERMINED.capitalize()}{of}: {', '.join(report.undetermined)}."]
+    if {row.engine for row in report.descriptions} == {MEASURING_ENGINE}:
+        command = tag("code", "vip caption DIR --engine openai:MODEL --overwrite")
+        parts += [f" The engine {MEASURING_ENGINE} measures pictures and does not see what they show; a model that sees does: ", command]
+    return tag("p", *parts, class_="hint")
 
 
 def _curves(report: Report) -> Html:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from vip.records import Rule
+from vip.records import NOT_DETERMINED, Rule
 
 RULES: dict[Rule, tuple[str, str]] = {
     "pruned": ("Pruned", "good, but most like others or, where something was asked for, less relevant"),
@@ -66,4 +66,4 @@ def date(created_utc: str) -> str:
 
 def is_undetermined(text: str) -> bool:
     """True for what an engine says where it cannot tell."""
-    return text.strip().casefold().startswith("not determined")
+    return text.strip().casefold().startswith(NOT_DETERMINED)
