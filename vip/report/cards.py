@@ -32,6 +32,8 @@ class Card:
     """Its size; empty where it is the video's."""
     why: str
     """Why it was kept; empty where the page says it once for all."""
+    watch: str
+    """Link to the video at its time; empty where there is none."""
     told: tuple[str, ...]
     """Fields of FAMOuS of which the page says once for all that they are not determined."""
 
@@ -73,8 +75,10 @@ def _boxes(detections: tuple[Detection, ...]) -> Html:
 
 
 def _head(card: Card) -> Html:
-    of = tag("span", f"{card.number} of {card.of}", class_="of")
-    return tag("h3", tag("a", tag("bdi", card.name), href=f"#k{card.number}"), " ", of)
+    name: Html = tag("bdi", card.name)
+    if card.watch:
+        name = tag("a", name, href=card.watch, rel="noreferrer", class_="watch", title="Watch the video from here")
+    return tag("h3", name, " ", tag("a", f"{card.number} of {card.of}", href=f"#k{card.number}", class_="of"))
 
 
 def _words(card: Card) -> Html:

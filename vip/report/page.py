@@ -24,6 +24,7 @@ from vip.report.pictures import Shown, open_thumbnails, shrink_all
 from vip.report.pruning import pruning_figure
 from vip.report.shell import closing, opening, resource
 from vip.report.timeline import Stop, Timeline, timeline
+from vip.report.video_link import VideoLink, video_link
 from vip.report.words import date, file_size, plural, time_code
 from vip.store import CANDIDATES, EMBEDDINGS, FAILURES, KEYFRAMES, REPORT, KeyframePicture, Run, replacing
 
@@ -111,6 +112,7 @@ class Report:
                 candidate=candidate,
                 size=self.size_of(frame.record),
                 why=candidate.decision.reason if candidate and not self.why else "",
+                watch=self.link.at(frame.time_s) if self.link and frame.time_s is not None else "",
                 told=self.undetermined,
             )
             for i, frame, shown, candidate in zip(self.numbers, self.keyframes, self.shown, self.chosen, strict=True)
@@ -131,6 +133,10 @@ class Report:
         if self.span is None or not stops:
             return Timeline(Html(""), "")
         return timeline(self.span, sorted(stops, key=lambda stop: stop.time_s), self.candidates)
+
+    @cached_property
+    def link(self) -> VideoLink | None:
+        return video_link(self.run)
 
     @property
     def portrait(self) -> bool:
