@@ -250,8 +250,8 @@ def _undetermined(report: Report) -> Html:
     of = " in any of them" if len(report.descriptions) > 1 else ""
     parts: list[str] = [f"{NOT_DETERMINED.capitalize()}{of}: {', '.join(report.undetermined)}."]
     if {row.engine for row in report.descriptions} == {MEASURING_ENGINE}:
-        command = tag("code", "vip caption DIR --engine openai:MODEL --overwrite")
-        parts += [f" The engine {MEASURING_ENGINE} measures pictures and does not see what they show; a model that sees does: ", command]
+        command = tag("code", "vip caption DIR --engine openai:MODEL --overwrite", class_="command")
+        parts += [f" The engine {MEASURING_ENGINE} measures and does not see. A model that sees fills them in: ", command]
     return tag("p", *parts, class_="hint")
 
 

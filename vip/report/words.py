@@ -49,9 +49,14 @@ def file_size(size_bytes: int) -> str:
     return f"{size_bytes} bytes"
 
 
+def whole(count: int) -> str:
+    """`12`, `12 345`."""
+    return f"{count:,}".replace(",", "\u202f")
+
+
 def plural(count: int, one: str, many: str | None = None) -> str:
     """`1 picture`, `2 pictures`, `12 345 pictures`."""
-    return f"{f'{count:,}'.replace(',', chr(0x202F))} {one if count == 1 else many or one + 's'}"
+    return f"{whole(count)} {one if count == 1 else many or one + 's'}"
 
 
 def date(created_utc: str) -> str:
