@@ -10,6 +10,7 @@ from vip.cli.console import AsJson, Console, Quiet, keyframes, print_json
 
 EXAMPLES = """[bold]Examples[/bold]
 vip export video.vip --to vtt                     captions as subtitles, for any player
+vip export runs/ --to csv                         a table for spreadsheets, one row a keyframe
 vip export runs/*.vip --to hf -o my-dataset       datasets.load_dataset("my-dataset")
 vip export s3://bucket/corpus --to coco           from what vip batch wrote
 vip export corpus --to webdataset -o s3://bucket/shards
@@ -18,7 +19,9 @@ vip export corpus --to webdataset -o s3://bucket/shards
 Sources = Annotated[
     list[str], typer.Argument(help="What vip batch wrote, under any address; run folders, or folders of them.", show_default=False)
 ]
-To = Annotated[str, typer.Option("--to", help="Format: parquet, webdataset, hf, jsonl, coco, vtt.", show_default=False, metavar="NAME")]
+To = Annotated[
+    str, typer.Option("--to", help="Format: parquet, webdataset, hf, jsonl, csv, coco, vtt.", show_default=False, metavar="NAME")
+]
 Out = Annotated[str | None, typer.Option("--out", "-o", help="Folder, also s3:// or gs://.", show_default="NAME-FORMAT", metavar="FOLDER")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier export wrote.")]
 

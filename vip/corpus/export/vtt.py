@@ -76,7 +76,7 @@ def _cue(cue: SubtitleCue) -> str:
 
 
 def _milliseconds(time_s: float) -> int:
-    return round(1000 * min(max(time_s, 0.0), MOST_S))
+    return round(1000 * min(MOST_S, max(0.0, time_s)))
 
 
 def _clock(milliseconds: int) -> str:
