@@ -11,6 +11,7 @@ from vip.cli.console import AsJson, Console, Quiet, keyframes, print_json
 EXAMPLES = """[bold]Examples[/bold]
 vip export video.vip --to vtt                     captions as subtitles, for any player
 vip export runs/ --to csv                         a table for spreadsheets, one row a keyframe
+vip export video.vip --to sheet                   a contact sheet: all keyframes with their times, as pictures
 vip export runs/*.vip --to hf -o my-dataset       datasets.load_dataset("my-dataset")
 vip export s3://bucket/corpus --to coco           from what vip batch wrote
 vip export corpus --to webdataset -o s3://bucket/shards
@@ -20,7 +21,7 @@ Sources = Annotated[
     list[str], typer.Argument(help="What vip batch wrote, under any address; run folders, or folders of them.", show_default=False)
 ]
 To = Annotated[
-    str, typer.Option("--to", help="Format: parquet, webdataset, hf, jsonl, csv, coco, vtt.", show_default=False, metavar="NAME")
+    str, typer.Option("--to", help="Format: parquet, webdataset, hf, jsonl, csv, coco, vtt, sheet.", show_default=False, metavar="NAME")
 ]
 Out = Annotated[str | None, typer.Option("--out", "-o", help="Folder, also s3:// or gs://.", show_default="NAME-FORMAT", metavar="FOLDER")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier export wrote.")]

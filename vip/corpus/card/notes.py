@@ -133,5 +133,5 @@ def loading(card: Card) -> list[tuple[str, str]]:
             found.append(("webdataset, one shard", f"import webdataset\n\ndata = {read}"))
     return [
         *found,
-        ("vip", f"vip export {shlex.quote(card.out)} --to hf -o hub/    # also parquet, webdataset, jsonl, csv, coco, vtt"),
+        ("vip", f"vip export {shlex.quote(card.out)} --to hf -o hub/    # also parquet, webdataset, jsonl, csv, coco, vtt, sheet"),
     ]
