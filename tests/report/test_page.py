@@ -103,13 +103,20 @@ def test_a_page_of_offline_captions_has_no_row_of_famous_and_says_what_would_fil
 
 
 def test_a_card_names_in_one_line_what_only_others_determine(tmp_path: Path) -> None:
-    report = described_by(make_run(tmp_path), "offline", NOTHING, {}, {"focus": "Not determined."})
+    report = described_by(make_run(tmp_path), "openai:gpt-5-mini", NOTHING, {}, {"focus": "Not determined."})
     assert "Not determined in any of them: mood." in report.text
     assert [text for path, text in report.texts if path[-1:] == ("p",) and text.startswith("Not determined: ")] == [
         "Not determined: focus, action, objects, setting",
         "Not determined: focus",
     ]
     assert len(report.of("dl", class_="famous")) == 2
+
+
+def test_cards_of_offline_captions_say_nothing_of_what_was_not_found(tmp_path: Path) -> None:
+    """The caption says it: no person or face was found."""
+    report = described_by(make_run(tmp_path), "offline", NOTHING, {}, {"focus": "not determined"})
+    assert "Not determined in any of them: mood." in report.text
+    assert report.text.lower().count("not determined") == 1
 
 
 def test_an_engine_that_sees_is_not_told_to_be_blind(tmp_path: Path) -> None:

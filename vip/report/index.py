@@ -24,6 +24,7 @@ from vip.video.pillow import open_picture, shown
 INDEX = "index.html"
 MAX_RUNS = 5000  # with 800 bytes of text and 1.2 kB of picture for each
 MAX_PICTURES = 4  # of a run
+MOST_LETTERS, MOST_ENGINES = 255, 10  # what a manifest of a stranger states may be longer
 PICTURES_BYTES = 6 * 2**20  # of all runs; base64 adds a third: 8 MiB of page
 PICTURE_BYTES = 16 * 2**10
 MUCH_TOO_LARGE = 2
@@ -101,11 +102,11 @@ def _entry(run: Run, share: PictureShare) -> RunEntry:
         engines[row.engine] = engines.get(row.engine, 0) + 1
     return RunEntry(
         run.folder.name,
-        title=PurePath(manifest.video.path).name or run.folder.name,
+        title=PurePath(manifest.video.path).name[:MOST_LETTERS] or run.folder.name,
         length_s=span.end_s - span.start_s if span else None,
         keyframes=len(run.keyframes),
         described=sum(engines.values()),
-        engines=tuple(engines),
+        engines=tuple(engine[:MOST_LETTERS] for engine in engines)[:MOST_ENGINES],
         failures=len(run.failures),
         pictures=tuple(_pictures(run, share)),
         has_page=exists(run.folder / REPORT),

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path, PurePath
 
 from vip.captioning.tokens import tokens_in
-from vip.records import NOT_DETERMINED, Candidate, Description, Embeddings, Keyframe
+from vip.records import NOT_DETERMINED, Candidate, Description, Embeddings, Famous, Keyframe
 from vip.report.axes import Span, evenly, span_of
 from vip.report.cards import Card, article, failures_by_keyframe
 from vip.report.checks import silent_fields
@@ -98,9 +98,15 @@ class Report:
         return tuple(name for name in silent[0] if all(name in names for names in silent)) if silent else ()
 
     @cached_property
+    def is_measured(self) -> bool:
+        """Every description says what was measured, and nothing that would have to be seen."""
+        return {row.engine for row in self.descriptions} == {MEASURING_ENGINE}
+
+    @cached_property
     def cards(self) -> list[Card]:
         descriptions = {row.keyframe_id: row for row in self.descriptions}
         failures = failures_by_keyframe([frame.record for frame in self.keyframes], self.run.failures)
+        told = tuple(Famous.model_fields) if self.is_measured else self.undetermined
         return [
             Card(
                 number=i + 1,
@@ -113,7 +119,7 @@ class Report:
                 size=self.size_of(frame.record),
                 why=candidate.decision.reason if candidate and not self.why else "",
                 watch=self.link.at(frame.time_s) if self.link and frame.time_s is not None else "",
-                told=self.undetermined,
+                told=told,
             )
             for i, frame, shown, candidate in zip(self.numbers, self.keyframes, self.shown, self.chosen, strict=True)
         ]
@@ -249,7 +255,7 @@ def _undetermined(report: Report) -> Html:
         return Html("")
     of = " in any of them" if len(report.descriptions) > 1 else ""
     parts: list[str] = [f"{NOT_DETERMINED.capitalize()}{of}: {', '.join(report.undetermined)}."]
-    if {row.engine for row in report.descriptions} == {MEASURING_ENGINE}:
+    if report.is_measured:
         command = tag("code", "vip caption DIR --engine openai:MODEL --overwrite", class_="command")
         parts += [f" The engine {MEASURING_ENGINE} measures and does not see. A model that sees fills them in: ", command]
     return tag("p", *parts, class_="hint")
