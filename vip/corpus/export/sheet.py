@@ -18,7 +18,7 @@ from vip.corpus.output.clip import Clip, KeyframeRow
 from vip.corpus.output.plain import one_line
 from vip.report.words import plural
 
-OLD = r"[A-Za-z0-9._-]{1,100}~\d+\.jpg"
+OLD = ""  # `write` removes the sheets that an earlier export of the same video leaves over
 MOST_S = 3600.0 * 1000
 EMOJI_PARTS = "\ufe0e\ufe0f"
 DASHES = str.maketrans(dict.fromkeys("‐‑‒–—−", "-"))  # Pillow's own font has no other
@@ -27,18 +27,25 @@ MAX_TILES = 60  # of a sheet, which is then about 1600 x 4500 pixels
 
 def write(clips: Iterator[Clip], out: str, note: Callable[[str], None]) -> int:
     files = without_letters = 0
+    there = storage.sizes_in(out)
     for clip in clips:
         tiles = [_tile(number, frame) for number, frame in enumerate(clip.frames, 1)]
         captions = [one_line(frame.description.dense_caption) if frame.description else "" for frame in clip.frames]
         without_letters += sum(bool(caption) and not tile.caption for tile, caption in zip(tiles, captions, strict=True))
+        number = 1
         for number, sheet in enumerate(sheets_of(clip, tiles), 1):
-            name = f"{clip.video.key}.jpg" if number == 1 else f"{clip.video.key}~{number}.jpg"
-            storage.write_whole(storage.join(out, name), sheet)
+            storage.write_whole(storage.join(out, _name(clip, number)), sheet)
             files += 1
+        while (old := _name(clip, number := number + 1)) in there:  # of an earlier export of more keyframes
+            storage.remove(storage.join(out, old))
     if without_letters:
         left_out = plural(without_letters, "caption is", "captions are")
         note(f"{left_out} not on the sheets: no font here has all of their letters. Install DejaVu Sans, or Noto Sans CJK.")
     return files
+
+
+def _name(clip: Clip, number: int) -> str:
+    return f"{clip.video.key}.jpg" if number == 1 else f"{clip.video.key}~{number}.jpg"
 
 
 def sheets_of(clip: Clip, tiles: list[SheetTile]) -> Iterator[bytes]:
