@@ -257,3 +257,9 @@ def test_a_packet_index_gives_shown_frames_in_time_order() -> None:
 def test_columns_of_different_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match=r"different lengths: \[2, 3\]"):
         index([0, 1, 2], [True, False], [True, True, True])
+
+
+def test_famous_names_the_fields_that_say_nothing() -> None:
+    said = Famous(focus="a dog", action="not determined", mood="Not determined.", objects=(), setting=" ")
+    assert said.undetermined == ("action", "mood", "objects", "setting")
+    assert said.model_copy(update={"action": "not determined, but it runs", "objects": ("", "dog")}).undetermined == ("mood", "setting")

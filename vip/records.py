@@ -18,6 +18,7 @@ Image = npt.NDArray[np.uint8]  # (H, W, 3) RGB, upright, square pixels
 Vectors = npt.NDArray[np.float32]  # (N, D), rows of length 1
 
 SCHEMA_VERSION: Literal[1] = 1
+NOT_DETERMINED = "not determined"  # what a description says where the picture does not show it, in every language
 PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"})
 
 Rule = Literal[
@@ -251,6 +252,16 @@ class Famous(Part):
     mood: str
     objects: tuple[str, ...]
     setting: str
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """Names of the fields that say nothing: empty, or "not determined" and no more."""
+        said = {name: getattr(self, name) for name in Famous.model_fields}
+        return tuple(name for name, text in said.items() if not any(map(_is_determined, (text,) if isinstance(text, str) else text)))
+
+
+def _is_determined(text: str) -> bool:
+    return text.strip().rstrip(".").casefold() not in {"", NOT_DETERMINED}
 
 
 def _said(text: str) -> str:

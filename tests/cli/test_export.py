@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,12 @@ from tests.cli.terminal import vip
 
 def test_captions_become_subtitles(undisturbed: Path, tmp_path: Path) -> None:
     done = vip(tmp_path, "export", undisturbed, "--to", "vtt")
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0
+    assert re.fullmatch(
+        r"Of 4 captions, \d ends? early with …, for lack of time .* Export with --to jsonl to have all of the text.", done.sentence
+    )
     assert done.out == "4 keyframes of 1 video, 4 described, in 1 file in sample-vtt\n"
-    assert (tmp_path / "sample-vtt" / "sample.vtt").read_text().count(" --> ") == 4
+    assert (tmp_path / "sample-vtt" / "sample.vtt").read_text().count(" --> ") >= 4
 
 
 def test_json_says_what_was_written(undisturbed: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,61 @@ def test_a_run_folder_that_was_moved_and_renamed_is_still_one(described: Path, t
     moved = described.rename(tmp_path / "elsewhere")
     assert vip(tmp_path, "report", "elsewhere").code == 0
     assert all(keyframe.path.exists() for keyframe in load_run(moved).keyframes)
+
+
+# ---------------------------------------------------------------- a folder of runs
+
+
+@pytest.fixture
+def runs(undisturbed: Path, tmp_path: Path) -> Path:
+    """A folder with two runs that have no pages yet."""
+    for name in ("one.vip", "two.vip"):
+        shutil.copytree(undisturbed, tmp_path / "runs" / name)
+        (tmp_path / "runs" / name / "report.html").unlink()
+    return tmp_path / "runs"
+
+
+def test_a_folder_of_runs_gets_the_page_of_each_and_an_index(runs: Path, tmp_path: Path) -> None:
+    done = vip(tmp_path, "report", "runs")
+    assert (done.code, done.out, done.err) == (0, "Open runs/index.html\n", "")
+    index = (runs / "index.html").read_text()
+    for name in ("one.vip", "two.vip"):
+        assert (runs / name / "report.html").exists()
+        assert f'href="{name}/report.html"' in index
+
+
+def test_json_of_a_folder_of_runs_is_an_object_a_line(runs: Path, tmp_path: Path) -> None:
+    done = vip(tmp_path, "report", "runs", "--json")
+    assert done.rows == [
+        {"run": "runs/one.vip", "report": "runs/one.vip/report.html"},
+        {"run": "runs/two.vip", "report": "runs/two.vip/report.html"},
+        {"index": "runs/index.html"},
+    ]
+
+
+def test_a_damaged_run_costs_only_its_own_page(runs: Path, tmp_path: Path) -> None:
+    (runs / "one.vip" / "candidates.jsonl").write_text("{broken\n")
+    done = vip(tmp_path, "report", "runs", "--json")
+    assert done.code == 8
+    assert done.sentence == "1 of 2 runs could not be reported. runs/index.html names it."
+    assert done.notes[0].startswith("runs/one.vip/candidates.jsonl, line 1: damaged")
+    assert [row.get("exit_code") for row in done.rows] == [7, None, None, 8]
+    assert (runs / "two.vip" / "report.html").exists()
+    index = (runs / "index.html").read_text()
+    assert "candidates.jsonl, line 1: damaged" in index
+    assert 'href="one.vip/' not in index
+
+
+def test_an_index_of_somebody_else_is_refused(runs: Path, tmp_path: Path) -> None:
+    (runs / "index.html").write_text("mine")
+    done = vip(tmp_path, "report", "runs")
+    assert done.code == 2
+    assert done.sentence.startswith("runs/index.html was not written by vip.")
+    assert (runs / "index.html").read_text() == "mine"
+
+
+def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = vip(tmp_path, "report", "empty")
+    assert done.code == 3
+    assert done.sentence.startswith("empty holds no keyframes.")

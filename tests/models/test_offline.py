@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from vip.captioning.colours import TABLE
 from vip.errors import BackendError
-from vip.models.offline import NOT_DETERMINED, OfflineEngine, caption, famous
+from vip.models.offline import OfflineEngine, caption, famous
 from vip.protocols import Facts, Request, ViewChange
-from vip.records import Detection, Famous, Quality
+from vip.records import NOT_DETERMINED, Detection, Famous, Quality
 
 QUALITY = Quality(sharpness=300, brightness=0.45, contrast=0.2)
 COLOURS = (("blue", 0.41), ("beige", 0.22), ("brown", 0.1))

@@ -19,7 +19,7 @@ from vip.records import Embeddings, Failure
 from vip.report import page as page_module
 from vip.report import pictures
 from vip.report.page import Report, page, write_report
-from vip.store import load_run
+from vip.store import Run, load_run
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -54,7 +54,6 @@ def test_each_keyframe_has_a_card_with_time_caption_famous_sharpness_and_engine(
             f"The caption of {frame.time_s}",
             "a dancer",
             "leaps",
-            "not determined",
             "rope",
             "ball",
             "a hall",
@@ -76,9 +75,54 @@ def test_detections_are_drawn_over_the_picture_and_stay_within_it(tmp_path: Path
     assert Page(html).of("input", id="show-boxes")
 
 
-def test_what_the_engine_could_not_determine_is_muted(tmp_path: Path) -> None:
+def described_by(run: Run, engine: str, *said: dict[str, str | tuple[str, ...]]) -> Page:
+    """The page of a run whose descriptions are those of the engine, with these fields of FAMOuS in turn."""
+    rows = [description(frame.record, engine=engine) for frame in run.keyframes]
+    changed = [row.model_copy(update={"famous": row.famous.model_copy(update=one)}) for row, one in zip(rows, said, strict=True)]
+    store.write_rows(run.folder / store.DESCRIPTIONS, changed)
+    return read(write_report(load_run(run.folder)))
+
+
+NOTHING = {"focus": "not determined", "action": "not determined", "mood": "not determined", "objects": (), "setting": "not determined"}
+
+
+def test_what_no_description_determines_is_said_once_and_not_on_each_card(tmp_path: Path) -> None:
     report = read(write_report(make_run(tmp_path)))
-    assert len(report.of("dd", class_="undetermined")) == 3  # the mood of each
+    assert "Not determined in any of them: mood." in report.text
+    assert report.text.lower().count("not determined") == 1
+    assert "Mood" not in report.text
+    assert "offline" not in report.text
+
+
+def test_a_page_of_offline_captions_has_no_row_of_famous_and_says_what_would_fill_them(tmp_path: Path) -> None:
+    report = described_by(make_run(tmp_path), "offline", NOTHING, NOTHING, NOTHING)
+    assert "Not determined in any of them: focus, action, mood, objects, setting." in report.text
+    assert report.text.lower().count("not determined") == 1
+    assert report.of("dl", class_="famous") == []
+    assert "vip caption DIR --engine openai:MODEL --overwrite" in report.text
+
+
+def test_a_card_names_in_one_line_what_only_others_determine(tmp_path: Path) -> None:
+    report = described_by(make_run(tmp_path), "openai:gpt-5-mini", NOTHING, {}, {"focus": "Not determined."})
+    assert "Not determined in any of them: mood." in report.text
+    assert [text for path, text in report.texts if path[-1:] == ("p",) and text.startswith("Not determined: ")] == [
+        "Not determined: focus, action, objects, setting",
+        "Not determined: focus",
+    ]
+    assert len(report.of("dl", class_="famous")) == 2
+
+
+def test_cards_of_offline_captions_say_nothing_of_what_was_not_found(tmp_path: Path) -> None:
+    """The caption says it: no person or face was found."""
+    report = described_by(make_run(tmp_path), "offline", NOTHING, {}, {"focus": "not determined"})
+    assert "Not determined in any of them: mood." in report.text
+    assert report.text.lower().count("not determined") == 1
+
+
+def test_an_engine_that_sees_is_not_told_to_be_blind(tmp_path: Path) -> None:
+    report = described_by(make_run(tmp_path), "openai:gpt-5-mini", NOTHING, NOTHING, NOTHING)
+    assert "Not determined in any of them" in report.text
+    assert "does not see" not in report.text
 
 
 def test_each_dropped_candidate_is_shown_with_time_rule_and_reason(tmp_path: Path) -> None:
@@ -183,9 +227,15 @@ def test_text_cannot_run_backwards_over_the_rest_nor_hold_controls(tmp_path: Pat
 def test_no_caption_changes_the_page_s_elements(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     def captioned(caption: str) -> Page:
         run = load_run(folder)
-        frame = run.keyframes[0].record
-        run.__dict__["descriptions"] = [description(frame).model_copy(update={"dense_caption": caption})]
-        return Page("".join(page(Report(run))))
+        row = description(run.keyframes[0].record).model_copy(update={"dense_caption": caption})
+        store.write_rows(folder / store.DESCRIPTIONS, [row])
+        found = Page("".join(page(Report(run))))
+        assert any(path[-1:] == ("p",) and shown(text) == shown(caption) for path, text in found.texts) or not caption
+        return found
+
+    def shown(text: str) -> str:
+        """As a parser has it: without the difference between kinds of line ends and the signs that are never shown."""
+        return "".join(sign for sign in text if sign.isprintable() and sign != "\ufffd")
 
     folder = tmp_path_factory.getbasetemp() / "captions"
     if not folder.exists():

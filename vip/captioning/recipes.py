@@ -19,7 +19,7 @@ from vip.captioning.ground import detected, grounding, stated
 from vip.captioning.pictures import JPEG_QUALITY, Look
 from vip.prompts import Prompt
 from vip.protocols import Picture, Request, Stage
-from vip.records import Call, Description, Detection, Direct, Expected, Famous
+from vip.records import NOT_DETERMINED, Call, Description, Detection, Direct, Expected, Famous
 from vip.store import KeyframePicture
 
 Recipe = Literal["direct", "paper"]
@@ -30,7 +30,6 @@ STAGES: dict[str, Stage] = {"direct": "describe"}  # of the prompts whose name i
 SEES = frozenset({"direct", "caption", "verify"})
 READS = frozenset({"topic", "structure"})  # asked of the engine for structure; `describe` as well where it has no picture
 MAX_TOKENS = 2048  # a caption has about 114; models that think aloud need the rest
-NOT_DETERMINED = "not determined"
 MOST_EXPECTED = 20
 
 

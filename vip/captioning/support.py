@@ -18,9 +18,8 @@ import numpy.typing as npt
 
 from vip.captioning.naming import main_noun, same_thing
 from vip.protocols import Embedder
-from vip.records import Check, Description, Detection, Famous, Vectors, Verification
+from vip.records import NOT_DETERMINED, Check, Description, Detection, Famous, Vectors, Verification
 
-NOT_DETERMINED = "not determined"
 FIELDS = ("focus", "action", "mood", "objects", "setting")
 SAME_PICTURE = 0.95  # image cosine from which on frames show the same, so that a claim fits each of them
 MOST_OTHERS = 64  # frames that one is compared with: enough for a mean and its spread, and 100,000 pictures stay affordable

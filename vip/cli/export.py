@@ -13,6 +13,8 @@ from vip.wording import counted
 
 EXAMPLES = """[bold]Examples[/bold]
 vip export video.vip --to vtt              captions as subtitles
+vip export runs/ --to csv                  a table for spreadsheets
+vip export video.vip --to sheet            a contact sheet, as a picture
 vip export runs/*.vip --to hf -o hub/      for datasets.load_dataset("hub/")
 vip export s3://bucket/corpus --to coco    from what vip batch wrote
 vip export corpus --to webdataset -o s3://bucket/shards
@@ -21,7 +23,7 @@ vip export corpus --to webdataset -o s3://bucket/shards
 Sources = Annotated[
     list[str], typer.Argument(help="What vip batch wrote, under any address; run folders, or folders of them.", show_default=False)
 ]
-FORMATS = ("parquet", "webdataset", "hf", "jsonl", "coco", "vtt")
+FORMATS = ("parquet", "webdataset", "hf", "jsonl", "csv", "coco", "vtt", "sheet")
 To = Annotated[str, option("--to", help=f"Format: {', '.join(FORMATS)}.", metavar="NAME", complete=choices(*FORMATS))]
 Out = Annotated[str | None, option("--out", "-o", help="Folder, also s3:// or gs://.", metavar="DIR", default="NAME-FORMAT")]
 Overwrite = Annotated[bool, switch("--overwrite", help="Replace what an earlier export wrote.")]

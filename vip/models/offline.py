@@ -15,10 +15,9 @@ from zlib import crc32
 
 from vip.errors import BackendError, EngineError
 from vip.protocols import Facts, Reply, Request, ViewChange
-from vip.records import Detection, Famous, Quality
+from vip.records import NOT_DETERMINED, Detection, Famous, Quality
 from vip.wording import option
 
-NOT_DETERMINED = "not determined"
 SURE, LIKELY = 0.8, 0.5  # a detection below is "probably" there, below the second one "possibly"
 FILLS, LARGE, SMALL = 0.5, 0.15, 0.03  # share of the picture that a box covers
 DARK, DIM, BRIGHT, GLARING = 0.15, 0.32, 0.6, 0.8  # brightness

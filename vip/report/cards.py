@@ -32,6 +32,10 @@ class Card:
     """Its size; empty where it is the video's."""
     why: str
     """Why it was kept; empty where the page says it once for all."""
+    watch: str
+    """Link to the video at its time; empty where there is none."""
+    told: tuple[str, ...]
+    """Fields of FAMOuS of which the page says once for all that they are not determined."""
 
     @property
     def name(self) -> str:
@@ -71,14 +75,16 @@ def _boxes(detections: tuple[Detection, ...]) -> Html:
 
 
 def _head(card: Card) -> Html:
-    of = tag("span", f"{card.number} of {card.of}", class_="of")
-    return tag("h3", tag("a", tag("bdi", card.name), href=f"#k{card.number}"), " ", of)
+    name: Html = tag("bdi", card.name)
+    if card.watch:
+        name = tag("a", name, href=card.watch, rel="noreferrer", class_="watch", title="Watch the video from here")
+    return tag("h3", name, " ", tag("a", f"{card.number} of {card.of}", href=f"#k{card.number}", class_="of"))
 
 
 def _words(card: Card) -> Html:
     if card.description is not None:
         caption = tag("p", card.description.dense_caption, class_="caption", dir="auto")
-        return join([caption, famous(card.description), summary(card.description.verification)])
+        return join([caption, famous(card.description, told=card.told), summary(card.description.verification)])
     if card.failure is not None:
         return tag("p", tag("strong", "Not described. "), tag("bdi", card.failure.message), class_="failed")
     return Html("")

@@ -12,9 +12,10 @@ from functools import cached_property
 from pathlib import Path, PurePath
 
 from vip.captioning.tokens import tokens_in
-from vip.records import Candidate, Embeddings, Keyframe
+from vip.records import NOT_DETERMINED, Candidate, Description, Embeddings, Famous, Keyframe
 from vip.report.axes import Span, evenly, span_of
 from vip.report.cards import Card, article, failures_by_keyframe
+from vip.report.checks import silent_fields
 from vip.report.curves import figure, legend, sharpness_curve, similarity_curve
 from vip.report.dropped import dropped
 from vip.report.made import made
@@ -23,11 +24,13 @@ from vip.report.pictures import Shown, open_thumbnails, shrink_all
 from vip.report.pruning import pruning_figure
 from vip.report.shell import closing, opening, resource
 from vip.report.timeline import Stop, Timeline, timeline
+from vip.report.video_link import VideoLink, video_link
 from vip.report.words import date, file_size, plural, time_code
 from vip.store import CANDIDATES, EMBEDDINGS, FAILURES, KEYFRAMES, REPORT, KeyframePicture, Run, replacing
 
 MAX_CARDS = 600
 MAX_FAILURES = 200
+MEASURING_ENGINE = "offline"  # vip's own: it says what was measured, and cannot see
 
 
 def write_report(run: Run) -> Path:
@@ -85,9 +88,25 @@ class Report:
         return reasons.pop() if len(reasons) == 1 else ""
 
     @cached_property
+    def descriptions(self) -> list[Description]:
+        return self.run.descriptions
+
+    @cached_property
+    def undetermined(self) -> tuple[str, ...]:
+        """Fields of FAMOuS that no description determines."""
+        silent = [silent_fields(row) for row in self.descriptions]
+        return tuple(name for name in silent[0] if all(name in names for names in silent)) if silent else ()
+
+    @cached_property
+    def is_measured(self) -> bool:
+        """Every description says what was measured, and nothing that would have to be seen."""
+        return {row.engine for row in self.descriptions} == {MEASURING_ENGINE}
+
+    @cached_property
     def cards(self) -> list[Card]:
-        descriptions = {row.keyframe_id: row for row in self.run.descriptions}
+        descriptions = {row.keyframe_id: row for row in self.descriptions}
         failures = failures_by_keyframe([frame.record for frame in self.keyframes], self.run.failures)
+        told = tuple(Famous.model_fields) if self.is_measured else self.undetermined
         return [
             Card(
                 number=i + 1,
@@ -99,6 +118,8 @@ class Report:
                 candidate=candidate,
                 size=self.size_of(frame.record),
                 why=candidate.decision.reason if candidate and not self.why else "",
+                watch=self.link.at(frame.time_s) if self.link and frame.time_s is not None else "",
+                told=told,
             )
             for i, frame, shown, candidate in zip(self.numbers, self.keyframes, self.shown, self.chosen, strict=True)
         ]
@@ -118,6 +139,10 @@ class Report:
         if self.span is None or not stops:
             return Timeline(Html(""), "")
         return timeline(self.span, sorted(stops, key=lambda stop: stop.time_s), self.candidates)
+
+    @cached_property
+    def link(self) -> VideoLink | None:
+        return video_link(self.run)
 
     @property
     def portrait(self) -> bool:
@@ -140,7 +165,7 @@ def page(report: Report) -> Iterator[Html]:
     yield _curves(report)
     with open_thumbnails(report.run.folder) as thumbnails:
         yield dropped(report.candidates, thumbnails, portrait=report.portrait)
-    yield made(report.run.manifest, report.run.descriptions)
+    yield made(report.run.manifest, report.descriptions)
     yield from closing()
 
 
@@ -182,10 +207,10 @@ def _counts(report: Report) -> str:
 
 
 def _captions(report: Report) -> Html:
-    done, wanted = len(report.run.descriptions), len(report.run.keyframes)
+    rows, wanted = report.descriptions, len(report.run.keyframes)
+    done = len(rows)
     if not done:
         return _fact("none yet", "vip caption writes them")
-    rows = report.run.descriptions
     engines = tag("bdi", ", ".join(dict.fromkeys(row.engine for row in rows)))
     length = f"{sum(tokens_in(row.dense_caption) for row in rows) / done:.0f} tokens on average"
     return join([engines, tag("small", f"{done} of {wanted}, {length}" if done < wanted else length)])
@@ -214,6 +239,7 @@ def _keyframes(report: Report) -> Iterator[Html]:
     yield tag("h2", "Keyframes" if report.run.manifest or report.candidates else "Pictures")
     if report.why:
         yield tag("p", report.why, class_="hint", dir="auto")
+    yield _undetermined(report)
     if any(card.keyframe.detections and card.shown for card in cards):
         yield tag("label", tag("input", type="checkbox", id="show-boxes"), " Show what was detected in the pictures", class_="switch")
     if len(cards) < len(report.run.keyframes):
@@ -221,6 +247,18 @@ def _keyframes(report: Report) -> Iterator[Html]:
     yield Html('<div class="cards">')
     yield from map(article, cards)
     yield Html("</div></section>")
+
+
+def _undetermined(report: Report) -> Html:
+    """Say once what no card says, and where only measuring was done, what would say more."""
+    if not report.undetermined:
+        return Html("")
+    of = " in any of them" if len(report.descriptions) > 1 else ""
+    parts: list[str] = [f"{NOT_DETERMINED.capitalize()}{of}: {', '.join(report.undetermined)}."]
+    if report.is_measured:
+        command = tag("code", "vip caption DIR --engine openai:MODEL --overwrite", class_="command")
+        parts += [f" The engine {MEASURING_ENGINE} measures and does not see. A model that sees fills them in: ", command]
+    return tag("p", *parts, class_="hint")
 
 
 def _curves(report: Report) -> Html:

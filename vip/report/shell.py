@@ -6,8 +6,12 @@ import base64
 import hashlib
 from collections.abc import Iterator
 from importlib import resources
+from pathlib import Path
 
+from vip.errors import StoreError
 from vip.report.markup import Html, join, tag
+
+GENERATOR = tag("meta", name="generator", content="vip")
 
 
 def resource(name: str) -> str:
@@ -15,23 +19,36 @@ def resource(name: str) -> str:
     return resources.files("vip.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def opening(title: str, style: str) -> Iterator[Html]:
-    """From the doctype to the opened `main`."""
+LIGHTBOX = "page.js"
+
+
+def opening(title: str, style: str, *, script: str = LIGHTBOX) -> Iterator[Html]:
+    """From the doctype to the opened `main`; `script` names the file that `closing` puts at the end."""
     yield Html('<!doctype html>\n<html lang="en">')
-    yield _head(title, style, _script())
+    yield _head(title, style, resource(script))
     yield Html("<body><main>")
 
 
-def closing() -> Iterator[Html]:
-    """From the closed `main` to the end: the lightbox and the script that fills it."""
+def closing(*, script: str = LIGHTBOX) -> Iterator[Html]:
+    """From the closed `main` to the end: the script, and the lightbox if it is the one that fills it."""
     yield Html("</main>")
-    yield _lightbox()
-    yield tag("script", Html(_script()))
+    if script == LIGHTBOX:
+        yield _lightbox()
+    yield tag("script", Html(resource(script)))
     yield Html("</body></html>\n")
 
 
-def _script() -> str:
-    return resource("page.js")
+def is_page(path: Path) -> bool:
+    """Whether a file is a page that vip wrote.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return GENERATOR.encode() in file.read(4096)
+    except OSError as exc:
+        raise StoreError(f"{path} cannot be read: {exc.strerror}.") from exc
 
 
 def _head(title: str, style: str, script: str) -> Html:
@@ -39,6 +56,7 @@ def _head(title: str, style: str, script: str) -> Html:
     return tag(
         "head",
         tag("meta", charset="utf-8"),
+        GENERATOR,
         tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from vip.records import Rule
+from vip.records import NOT_DETERMINED, Rule
 
 RULES: dict[Rule, tuple[str, str]] = {
     "pruned": ("Pruned", "good, but most like others or, where something was asked for, less relevant"),
@@ -49,9 +49,14 @@ def file_size(size_bytes: int) -> str:
     return f"{size_bytes} bytes"
 
 
+def whole(count: int) -> str:
+    """`12`, `12 345`."""
+    return f"{count:,}".replace(",", "\u202f")
+
+
 def plural(count: int, one: str, many: str | None = None) -> str:
     """`1 picture`, `2 pictures`, `12 345 pictures`."""
-    return f"{f'{count:,}'.replace(',', chr(0x202F))} {one if count == 1 else many or one + 's'}"
+    return f"{whole(count)} {one if count == 1 else many or one + 's'}"
 
 
 def date(created_utc: str) -> str:
@@ -66,4 +71,4 @@ def date(created_utc: str) -> str:
 
 def is_undetermined(text: str) -> bool:
     """True for what an engine says where it cannot tell."""
-    return text.strip().casefold().startswith("not determined")
+    return text.strip().casefold().startswith(NOT_DETERMINED)

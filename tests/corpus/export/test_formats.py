@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import av
 import cv2
 import numpy as np
 import pytest
@@ -20,6 +24,8 @@ from vip.corpus.output.clip import Clip
 from vip.corpus.output.table import COLUMNS
 from vip.errors import InputError
 from vip.records import Detection
+
+LONG_WORD = "Internationalisation" * 2 + "en"  # more than can be read in the two seconds from one keyframe to the next
 
 
 def unheard(text: str) -> None:
@@ -35,17 +41,27 @@ def said(one: Clip, *texts: str | None) -> Clip:
     return Clip(one.video, tuple(frames))
 
 
-def cues_of(text: str) -> list[tuple[str, str]]:
-    blocks = text.split("\n\n")
-    assert blocks[0] == "WEBVTT"
-    return [(block.split("\n")[0], "\n".join(block.strip("\n").split("\n")[1:])) for block in blocks[1:]]
+def cues_of(one: Clip) -> list[tuple[str, str]]:
+    """Times and text of each cue of the file, as a strict reader of WebVTT has them."""
+    first, *blocks = vtt.webvtt(vtt.captions_of(one)).removesuffix("\n").split("\n\n")
+    assert first == "WEBVTT" or (first == "WEBVTT\n" and not blocks)
+    found = []
+    for block in blocks:
+        times, *lines = block.split("\n")
+        assert re.fullmatch(r"\d{2,}:[0-5]\d:[0-5]\d\.\d{3} --> \d{2,}:[0-5]\d:[0-5]\d\.\d{3}", times), block
+        assert 1 <= len(lines) <= 2, block
+        assert all(line.strip() == line != "" and "-->" not in line and not re.search(r"<|&(?!amp;|lt;|gt;)", line) for line in lines), (
+            block
+        )
+        found.append((times, "\n".join(lines)))
+    return found
 
 
 # ---------------------------------------------------------------- vtt
 
 
 def test_a_caption_lasts_until_the_next_keyframe() -> None:
-    assert cues_of(vtt.subtitles(said(clip(), "one", None, "three"))) == [
+    assert cues_of(said(clip(), "one", None, "three")) == [
         ("00:00:02.000 --> 00:00:04.000", "one"),
         ("00:00:06.000 --> 00:00:09.000", "three"),
     ]
@@ -53,37 +69,62 @@ def test_a_caption_lasts_until_the_next_keyframe() -> None:
 
 def test_without_a_length_the_last_caption_is_shown_for_a_while() -> None:
     for length in (None, 3.0):
-        assert cues_of(vtt.subtitles(clip(duration_s=length)))[-1][0] == "00:00:06.000 --> 00:00:11.000"
+        assert cues_of(clip(duration_s=length))[-1][0] == "00:00:06.000 --> 00:00:11.000"
 
 
 def test_signs_that_mean_something_in_webvtt_are_escaped() -> None:
-    text = vtt.subtitles(said(clip(count=1), "a --> b\n\n<b>R&B</b> &amp;"))
-    assert cues_of(text) == [("00:00:02.000 --> 00:00:09.000", "a --&gt; b &lt;b&gt;R&amp;B&lt;/b&gt; &amp;amp;")]
+    one = said(clip(count=1), "a --> b\n\n<b>R&B</b> &amp;")
+    assert cues_of(one) == [("00:00:02.000 --> 00:00:09.000", "a --&gt; b &lt;b&gt;R&amp;B&lt;/b&gt; &amp;amp;")]
 
 
 @given(clips())
 def test_whatever_is_said_stays_in_its_cue(one: Clip) -> None:
-    text = vtt.subtitles(one)
-    timed = [frame.description for frame in one.frames if frame.keyframe.time_s is not None]
-    described = [row for row in timed if row and row.dense_caption.strip()]
-    assert text.count("-->") == len(described)
-    if described:
-        assert len(cues_of(text)) == len(described)
-        for times, _ in cues_of(text):
-            start, _, end = times.partition(" --> ")
-            assert (len(start), start) < (len(end), end)
+    edges = [time for times, _ in cues_of(one) for time in times.split(" --> ")]
+    assert all((len(start), start) <= (len(end), end) for start, end in pairwise(edges))
+    assert all(start != end for start, end in zip(edges[::2], edges[1::2], strict=True))
+    assert ffmpeg_cues(one) == [text for _, text in cues_of(one)]
+
+
+def ffmpeg_cues(one: Clip) -> list[str]:
+    """The texts as FFmpeg has them."""
+    with av.open(BytesIO(vtt.webvtt(vtt.captions_of(one)).encode()), format="webvtt") as file:
+        return [bytes(packet).decode() for packet in file.demux(file.streams.subtitles[0]) if packet.size]
 
 
 def test_ffmpeg_reads_the_subtitles(tmp_path: Path) -> None:
-    import av
-
     path = film(tmp_path / "v.mp4")
-    (tmp_path / "v.vtt").write_text(vtt.subtitles(said(clip(), "a < b", "größe", "three")))
+    one = said(clip(), "a < b", "größe", "It is three, and then a second line follows.")
+    (tmp_path / "v.vtt").write_text(vtt.webvtt(vtt.captions_of(one)))
     assert path.exists()
     with av.open(str(tmp_path / "v.vtt")) as file:
         stream = file.streams.subtitles[0]
         found = [(packet.pts, packet.duration, bytes(packet).decode()) for packet in file.demux(stream) if packet.size]
-    assert found == [(2000, 2000, "a &lt; b"), (4000, 2000, "größe"), (6000, 3000, "three")]
+    assert found == [(2000, 2000, "a &lt; b"), (4000, 2000, "größe"), (6000, 3000, "It is three, and then\na second line follows.")]
+
+
+@pytest.mark.parametrize(
+    ("captions", "sentence"),
+    [
+        (("word " * 30, "two", "three"), "Of 3 captions, 1 ends early with …, for lack of time before the next keyframe."),
+        (("word " * 30, "word " * 30, "x"), "Of 3 captions, 2 end early with …, for lack of time before the next keyframe."),
+        ((LONG_WORD, "two", "x"), "Of 3 captions, 1 is left out, for lack of time before the next keyframe."),
+        (
+            (LONG_WORD, LONG_WORD, "word " * 60),
+            "Of 3 captions, 1 ends early with … and 2 are left out, for lack of time before the next keyframe.",
+        ),
+    ],
+)
+def test_captions_that_end_early_are_counted(captions: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    told: list[str] = []
+    assert vtt.write(iter([said(clip(duration_s=8.0), *captions)]), str(tmp_path), told.append) == 1
+    assert told == [f"{sentence} Export with --to jsonl to have all of the text."]
+
+
+def test_captions_without_any_time_still_make_a_file_that_is_one(tmp_path: Path) -> None:
+    one = said(clip(count=1, duration_s=2.5), "one")
+    assert vtt.write(iter([one]), str(tmp_path), list[str]().append) == 1
+    assert cues_of(one) == []
+    assert (tmp_path / "abc.vtt").read_text() == "WEBVTT\n"
 
 
 def test_videos_without_captions_are_counted(tmp_path: Path) -> None:

@@ -131,4 +131,7 @@ def loading(card: Card) -> list[tuple[str, str]]:
         else:
             read = f'webdataset.WebDataset({one}, shardshuffle=False).decode("pil")'
             found.append(("webdataset, one shard", f"import webdataset\n\ndata = {read}"))
-    return [*found, ("vip", f"vip export {shlex.quote(card.out)} --to hf -o hub/    # also parquet, webdataset, jsonl, coco, vtt")]
+    return [
+        *found,
+        ("vip", f"vip export {shlex.quote(card.out)} --to hf -o hub/    # also parquet, webdataset, jsonl, csv, coco, vtt, sheet"),
+    ]

@@ -3,60 +3,80 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 
+from vip.corpus.export.cues import CaptionCues, SubtitleCue, caption_cues
 from vip.corpus.output import storage
-from vip.corpus.output.clip import Clip, KeyframeRow
+from vip.corpus.output.clip import Clip
+from vip.corpus.output.plain import one_line
 from vip.errors import InputError
+from vip.wording import option
 
 OLD = ""
 LAST_S = 5.0  # of the last caption, where the length of the video is not known
-LEAST_MS = 1
 MOST_S = 1000 * 3600.0  # what a host says of a length may be nonsense
 
 
 def write(clips: Iterator[Clip], out: str, note: Callable[[str], None]) -> int:
     """Raises InputError where no keyframe of a video is described."""
     files = left_out = 0
+    captions: Counter[str] = Counter()
     for clip in clips:
-        if text := subtitles(clip):
-            storage.write_whole(storage.join(out, f"{clip.video.key}.vtt"), text.encode())
+        if found := captions_of(clip):
+            storage.write_whole(storage.join(out, f"{clip.video.key}.vtt"), webvtt(found).encode())
             files += 1
+            captions.update("whole" if one.is_whole else "short" if one.cues else "hidden" for one in found)
         else:
             left_out += 1
     if not files:
         raise InputError("There is nothing to show as subtitles: no keyframe of a video is described. Run `vip caption` first.")
     if left_out:
         note(f"{left_out:,} of {files + left_out:,} videos have no described keyframes, and so no subtitles. `vip caption` describes them.")
+    if captions["short"] or captions["hidden"]:
+        note(_shortened(captions.total(), captions["short"], captions["hidden"]))
     return files
 
 
-def subtitles(clip: Clip) -> str:
-    """The WebVTT file; empty where nothing is described, or the pictures come from no video."""
+def _shortened(captions: int, short: int, hidden: int) -> str:
+    parts = []
+    if short:
+        parts.append(f"{short:,} end{'s' * (short == 1)} early with …")
+    if hidden:
+        parts.append(f"{hidden:,} {'is' if hidden == 1 else 'are'} left out")
+    of = f"{captions:,} caption{'s' * (captions != 1)}"
+    why = f"for lack of time before the next keyframe. Export with {option('to', 'jsonl')} to have all of the text."
+    return f"Of {of}, {' and '.join(parts)}, {why}"
+
+
+def captions_of(clip: Clip) -> list[CaptionCues]:
+    """Return the cues of each caption; none where nothing is described, or the pictures come from no video."""
     frames = sorted(((frame.keyframe.time_s, frame) for frame in clip.frames if frame.keyframe.time_s is not None), key=lambda one: one[0])
     if not frames:
-        return ""
+        return []
     starts = [_milliseconds(time) for time, _ in frames]
     end = _milliseconds(clip.video.duration_s or 0)
     if end <= starts[-1]:
         end = starts[-1] + _milliseconds(LAST_S)
     spans = pairwise([*starts, end])
-    cues = [_cue(start, stop, text) for (start, stop), (_, frame) in zip(spans, frames, strict=True) if (text := _text(frame))]
-    return "\n".join(("WEBVTT\n", *cues)) if cues else ""
+    captions = ((one.description.dense_caption if one.description else "", span) for span, (_, one) in zip(spans, frames, strict=True))
+    return [caption_cues(text, *span) for text, span in captions if one_line(text)]
 
 
-def _text(frame: KeyframeRow) -> str:
-    """The caption as WebVTT has it, on one line."""
-    return html.escape(" ".join(frame.description.dense_caption.split()), quote=False) if frame.description else ""
+def webvtt(captions: Iterable[CaptionCues]) -> str:
+    """Return the file."""
+    cues = (cue for caption in captions for cue in caption.cues)
+    return "\n".join(("WEBVTT\n", *map(_cue, cues)))
 
 
-def _cue(start_ms: int, end_ms: int, text: str) -> str:
-    return f"{_clock(start_ms)} --> {_clock(max(end_ms, start_ms + LEAST_MS))}\n{text}\n"
+def _cue(cue: SubtitleCue) -> str:
+    text = html.escape("\n".join(cue.lines), quote=False)  # of < and -->, which mean something there
+    return f"{_clock(cue.start_ms)} --> {_clock(cue.end_ms)}\n{text}\n"
 
 
 def _milliseconds(time_s: float) -> int:
-    return round(1000 * min(max(time_s, 0.0), MOST_S))
+    return round(1000 * min(MOST_S, max(0.0, time_s)))
 
 
 def _clock(milliseconds: int) -> str:

@@ -26,8 +26,8 @@ from vip.errors import InputError, UsageError, did_you_mean
 from vip.protocols import Observer, Silent
 from vip.records import Record
 
-Target = Literal["parquet", "webdataset", "hf", "jsonl", "coco", "vtt"]
-TARGETS: tuple[Target, ...] = ("parquet", "webdataset", "hf", "jsonl", "coco", "vtt")
+Target = Literal["parquet", "webdataset", "hf", "jsonl", "csv", "coco", "vtt", "sheet"]
+TARGETS: tuple[Target, ...] = ("parquet", "webdataset", "hf", "jsonl", "csv", "coco", "vtt", "sheet")
 MARK = "export.json"
 
 
