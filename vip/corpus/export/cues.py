@@ -18,7 +18,7 @@ from vip.corpus.output.plain import JOINERS, one_line
 LINE_COLUMNS = 42
 CUE_LINES = 2
 COLUMNS_PER_S = 20  # what adults can read, says Netflix; of wide letters half as many
-LEAST_S = 1.0  # a cue that is shown for less time is gone before it is read
+LEAST_S = 1.0  # a cue that is shown for less time is gone before it is read; only the first of a caption may be
 ELLIPSIS = "…"
 SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]」』）]*$")
 OPENING, CLOSING = frozenset({"Ps", "Pi"}), frozenset({"Pe", "Pf", "Po", "Sk", "Mn", "Mc", "Me"})  # Sk: colours of skin behind emoji
@@ -35,7 +35,7 @@ class SubtitleCue:
 
 @dataclass(frozen=True, slots=True)
 class CaptionCues:
-    """A caption in cues; none where it would be shown for too short a time."""
+    """A caption in cues; none where there is no time at all."""
 
     cues: tuple[SubtitleCue, ...]
     is_whole: bool
@@ -55,8 +55,10 @@ class _Word:
 def caption_cues(caption: str, start_ms: int, end_ms: int) -> CaptionCues:
     """Return the caption in cues from start to end, each for a time in proportion to its length.
 
-    A caption that is too long for its time ends early with an ellipsis.
+    A caption that is too long for its time ends early with an ellipsis; what fits on two lines is shown however short the time is.
     """
+    if end_ms <= start_ms:
+        return CaptionCues((), is_whole=False)
     words = list(_words(one_line(caption)))
     cues, is_whole = _cues_that_fit(words, COLUMNS_PER_S * (end_ms - start_ms) / 1000)
     weights = [_weight(lines) for lines in cues]
@@ -115,8 +117,17 @@ def _cues_that_fit(words: Sequence[_Word], room: float) -> tuple[list[tuple[str,
     first = bisect_right(list(accumulate(word.columns for word in words)), room)  # more words cannot fit
     if first == len(words) and _fits(whole := _cues(words), room):
         return whole, True
+    if len(_lines(words, LINE_COLUMNS)) <= CUE_LINES:
+        return [tuple(_even_lines(words))], True
     count = bisect_left(range(first), True, key=lambda number: not _fits(_cues(_cut_off(words[: number + 1])), room))
-    return _cues(_cut_off(words[:count])) if count else [], False
+    count = max(count, _on_two_lines(words))
+    return _cues(_cut_off(words[:count])), False
+
+
+def _on_two_lines(words: Sequence[_Word]) -> int:
+    """Return how many words a single cue takes, with the ellipsis behind them."""
+    counts = range(1, len(words))
+    return max(1, bisect_left(counts, True, key=lambda count: len(_cues(_cut_off(words[:count]))) > 1))
 
 
 def _fits(cues: Sequence[tuple[str, ...]], room: float) -> bool:

@@ -12,7 +12,7 @@ from vip.corpus.output import storage
 from vip.corpus.output.clip import Clip
 from vip.corpus.output.plain import one_line
 from vip.errors import InputError
-from vip.wording import option
+from vip.wording import agreeing, counted, option
 
 OLD = ""
 LAST_S = 5.0  # of the last caption, where the length of the video is not known
@@ -27,27 +27,17 @@ def write(clips: Iterator[Clip], out: str, note: Callable[[str], None]) -> int:
         if found := captions_of(clip):
             storage.write_whole(storage.join(out, f"{clip.video.key}.vtt"), webvtt(found).encode())
             files += 1
-            captions.update("whole" if one.is_whole else "short" if one.cues else "hidden" for one in found)
+            captions.update("whole" if one.is_whole else "short" for one in found)
         else:
             left_out += 1
     if not files:
         raise InputError("There is nothing to show as subtitles: no keyframe of a video is described. Run `vip caption` first.")
     if left_out:
         note(f"{left_out:,} of {files + left_out:,} videos have no described keyframes, and so no subtitles. `vip caption` describes them.")
-    if captions["short"] or captions["hidden"]:
-        note(_shortened(captions.total(), captions["short"], captions["hidden"]))
+    if short := captions["short"]:
+        ends = f"{agreeing(short, 'ends', 'end')} early with … for lack of time before the next keyframe"
+        note(f"Of {counted(captions.total(), 'caption')}, {ends}. Export with {option('to', 'jsonl')} to have all of the text.")
     return files
-
-
-def _shortened(captions: int, short: int, hidden: int) -> str:
-    parts = []
-    if short:
-        parts.append(f"{short:,} end{'s' * (short == 1)} early with …")
-    if hidden:
-        parts.append(f"{hidden:,} {'is' if hidden == 1 else 'are'} left out")
-    of = f"{captions:,} caption{'s' * (captions != 1)}"
-    why = f"for lack of time before the next keyframe. Export with {option('to', 'jsonl')} to have all of the text."
-    return f"Of {of}, {' and '.join(parts)}, {why}"
 
 
 def captions_of(clip: Clip) -> list[CaptionCues]:
