@@ -424,7 +424,7 @@ def test_an_unreadable_picture_costs_itself_and_is_named(tmp_path: Path) -> None
         vip.caption(tmp_path, engine="fake")
     run = vip.load_run(tmp_path)
     assert [row.keyframe_id for row in run.descriptions] == ["a.png"]
-    assert [(row.item, row.kind) for row in run.failures] == [("b.jpg", "InputError")]
+    assert [(row.item, row.kind) for row in run.failures] == [("b.jpg", "unreadable")]
 
 
 def test_when_no_picture_can_be_read_it_is_the_input_that_is_at_fault(tmp_path: Path) -> None:

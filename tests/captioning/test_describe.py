@@ -139,7 +139,7 @@ def test_a_picture_that_cannot_be_read_costs_its_keyframe(damage: str, suffix: s
     told = describe(items, engine)
     assert told.described == ["v:0000", "v:0002"]
     (failure,) = told.failures
-    assert (failure.item, failure.kind, failure.exit_code) == ("v:0001", "InputError", 3)
+    assert (failure.item, failure.kind, failure.exit_code) == ("v:0001", "unreadable", 3)
     assert len(engine.requests) == 2
 
 

@@ -287,4 +287,4 @@ def test_a_picture_that_is_gone_costs_its_keyframe(extracted: Path, tmp_path: Pa
     load_run(extracted).keyframes[2].path.unlink()
     done = caption(tmp_path, "sample.vip", *OFFLINE)
     assert done.code == 8
-    assert [row.kind for row in load_run(extracted).failures] == ["InputError"]
+    assert [row.kind for row in load_run(extracted).failures] == ["unreadable"]

@@ -192,7 +192,7 @@ def test_one_bad_file_does_not_stop_the_rest(clips: Path, tmp_path: Path) -> Non
     assert done.sentence == "4 of 6 videos failed; runs/failures.jsonl says why. Run the command again to retry only those."
     failures = [json.loads(line) for line in (tmp_path / "runs" / "failures.jsonl").read_text().splitlines()]
     assert [row["item"] for row in failures] == ["clips/aa.mp4", "clips/ab.mp4", "clips/ac.mp4", "missing.mp4"]
-    assert {(row["kind"], row["exit_code"]) for row in failures} == {("InputError", 3)}
+    assert [(row["kind"], row["exit_code"]) for row in failures] == [*[("unreadable", 3)] * 3, ("missing", 3)]
     assert all(f"vip: {row['message']}" in done.err.splitlines() for row in failures)
     results, (last,) = done.rows[:-1], done.rows[-1:]
     assert {row["video"]: row.get("exit_code", 0) for row in results} == {

@@ -66,10 +66,10 @@ def test_videos_that_crash_cost_only_themselves(package: dict[str, str], tmp_pat
         done = group.end()
     assert done.code == 8, done.err
     told = {Path(row.item).stem: row for row in Run(tmp_path / "runs").failures}
-    assert {name: (row.kind, row.exit_code) for name, row in told.items()} == dict.fromkeys(("crash", "eat"), ("InputError", 3))
+    assert {name: (row.kind, row.exit_code) for name, row in told.items()} == {"crash": ("crash", 3), "eat": ("unreadable", 3)}
     assert "FFmpeg crashed on this file (SIGSEGV)" in told["crash"].message
     assert "memory ran out" in told["eat"].message
-    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["a.vip", "failures.jsonl", "z.vip"]
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["a.vip", "failures.jsonl", "index.html", "z.vip"]
     assert [len(load_run(tmp_path / "runs" / f"{name}.vip").keyframes) for name in ("a", "z")] == [2, 2]
 
 

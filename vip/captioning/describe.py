@@ -17,6 +17,7 @@ from vip.asking.room import Postponed
 from vip.asking.spending import PURSE, Spent
 from vip.captioning.pictures import Look, Looks, encoded
 from vip.captioning.recipes import Describer, Place
+from vip.download.items import kind_of
 from vip.errors import InputError, ReplyError, VipError
 from vip.records import Description, Failure
 from vip.store import KeyframePicture
@@ -117,5 +118,5 @@ class Work:
 
 def failure_of(item: str, exc: VipError) -> Failure:
     """The row of failures.jsonl, with the type of what went wrong."""
-    kind = getattr(exc, "kind", None) or type(exc).__name__
+    kind = getattr(exc, "kind", None) or kind_of(exc)
     return Failure(item=item, kind=kind, message=str(exc), exit_code=exc.exit_code)

@@ -14,6 +14,7 @@ import typer
 
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, print_json, print_json_rows
+from vip.cli.extract import show_index
 from vip.clock import clock
 from vip.wording import counted
 
@@ -84,7 +85,7 @@ def caption_command(
     precision: options.Precision = None,
 ) -> None:
     """Describe keyframes: a dense caption each, then Focus, Action, Mood, Objects and Setting (FAMOuS)."""
-    from vip import describing
+    from vip import describing, store
     from vip.config import CaptionSettings, resolve
     from vip.report import caption
 
@@ -99,6 +100,9 @@ def caption_command(
         return
     for run in caption(runs, overwrite=overwrite, in_batches=batch, settings=settings, observer=console):
         show(run, console)
+    for folder in folders:
+        if store.home_of(folder) not in runs:
+            show_index(folder, console)
     tell_of_local_model(settings, console)
 
 

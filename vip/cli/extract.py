@@ -13,7 +13,7 @@ from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, err, print_json
 from vip.cli.inputs import find_videos, from_folder, run_folders
 from vip.clock import clock
-from vip.errors import InputError, SomeFailedError, UsageError, VipError
+from vip.errors import SomeFailedError, UsageError, VipError
 from vip.wording import counted
 
 if TYPE_CHECKING:
@@ -137,7 +137,9 @@ def each(
         work(videos[0], folders[videos[0]])
         return
     from vip import store
+    from vip.download.items import kind_of
     from vip.records import Failure
+    from vip.video import FileSource
 
     prepare()
     log = (out or Path()) / store.FAILURES
@@ -147,19 +149,29 @@ def each(
             work(video, folders[video])
         except VipError as exc:
             err(str(exc))
-            kind = "InputError" if isinstance(exc, InputError) else type(exc).__name__
-            failure = Failure(item=str(video), kind=kind, message=str(exc), exit_code=exc.exit_code)
-            failures.append(failure)
+            kind = "missing" if isinstance(video, FileSource) and not store.exists(video.path) else kind_of(exc)
+            failures.append(Failure(item=str(video), kind=kind, message=str(exc), exit_code=exc.exit_code))
             if console.as_json:
                 print_json({"video": str(video), "error": str(exc), "exit_code": exc.exit_code})
     if failures:
         store.make_folder(log.parent)
         store.write_rows(log, failures)
+    elif out is not None:
+        log.unlink(missing_ok=True)
+    if out is not None:
+        show_index(out, console)
+    if failures:
         raise SomeFailedError(
             f"{len(failures)} of {counted(len(videos), 'video')} failed; {log} says why. Run the command again to retry only those."
         )
-    if out is not None:
-        log.unlink(missing_ok=True)
+
+
+def show_index(folder: Path, console: Console) -> None:
+    """Write the index page of a folder of runs, and say where it is."""
+    from vip.report.index import run_folders_in, write_index
+
+    if run_folders_in(folder):
+        console.say(f"Open {write_index(folder)}")
 
 
 def show(run: Run, video: Source, console: Console) -> None:

@@ -6,7 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from vip.errors import InputError
+from vip.errors import (
+    BackendError,
+    EngineError,
+    GivenUpError,
+    InputError,
+    ReplyError,
+    SomeFailedError,
+    StoreError,
+    UsageError,
+    VipError,
+)
 
 ItemKind = Literal["youtube", "youtube8m", "address", "file"]
 FailureKind = Literal[
@@ -98,3 +108,19 @@ class ItemError(InputError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (str(self), self.kind, self.retry_after_s)
+
+
+def kind_of(exc: VipError) -> str:
+    """The type of what went wrong with a video, as failures.jsonl has it after every command."""
+    if isinstance(exc, ItemError):
+        return exc.kind
+    if isinstance(exc, GivenUpError):
+        return "crash" if exc.kind == "crash" else "timeout"
+    return next((kind for error, kind in KINDS.items() if isinstance(exc, error)), "other")
+
+
+KINDS: dict[type[VipError], str] = {
+    **{InputError: "unreadable", StoreError: "disk", ReplyError: "caption", SomeFailedError: "caption"},
+    **{UsageError: "usage", BackendError: "backend", EngineError: "engine"},
+}
+"""Of the errors that say no more. The last three end a batch instead of failing an item."""

@@ -142,8 +142,8 @@ def _from_site(
                 found = fetch(item, how, Path(scratch), room_bytes=room, told=_Progress(advance, room, str(source)))
         except ItemError as exc:
             if why is not None and why.kind == "page" and exc.kind == "no_video":
-                raise InputError(f"{why} yt-dlp finds no video in it. Give the address of a video.") from exc
-            raise InputError(f"{source}: {exc}") from exc
+                raise ItemError(f"{why} yt-dlp finds no video in it. Give the address of a video.", exc.kind) from exc
+            raise ItemError(f"{source}: {exc}", exc.kind) from exc
         path = kept.keep(source.shown, found.path, title=found.title)
     title = f'"{found.title}"' if found.title else source.name
     observer.note(f"Downloaded {title}, {path.stat().st_size / 1e6:.1f} MB, into {path.parent}.")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from vip import store
 from vip.config import ExtractSettings
+from vip.download.items import kind_of
 from vip.download.single import resolved
 from vip.errors import BackendError, UsageError, VipError
 from vip.pipeline import extract
@@ -96,7 +97,7 @@ def _failures(errors: Sequence[tuple[Combination, VipError]], observer: Observer
         if isinstance(exc, BackendError) and not combination.asked:
             observer.note(f"Left out {combination.name}: {exc}")
         else:
-            failures.append(Failure(item=combination.name, kind=type(exc).__name__, message=str(exc), exit_code=exc.exit_code))
+            failures.append(Failure(item=combination.name, kind=kind_of(exc), message=str(exc), exit_code=exc.exit_code))
     return tuple(failures)
 
 

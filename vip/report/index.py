@@ -144,4 +144,4 @@ def _failures(folder: Path) -> tuple[Failure, ...]:
     try:
         return tuple(read_rows(path, Failure)) if exists(path) else ()
     except StoreError as exc:
-        return (Failure(item=FAILURES, kind="StoreError", message=str(exc), exit_code=exc.exit_code),)
+        return (Failure(item=FAILURES, kind="disk", message=str(exc), exit_code=exc.exit_code),)
