@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from tests.api_server import ApiServer
-from tests.cli.terminal import SECRET, Done, vip
+from tests.cli.terminal import SECRET, Done, end, start_command, vip
 from vip.asking.answers import Answers
 
 
@@ -33,12 +36,14 @@ def test_every_kind_of_thing_is_told(tmp_path: Path) -> None:
         "extra",
         "engine",
         "answers",
+        "videos",
     }
     assert {(row["group"], row["name"]) for row in rows if row["works"]} >= {
         *(("sampler", "sync"), ("embedder", "classic"), ("detector", "opencv"), ("engine", "offline"), ("video", "PyAV"), ("device", "cpu"))
     }
     decoders = next(row for row in rows if row["name"] == "decoders")
-    assert all(name in decoders["detail"] for name in ("h264", "hevc", "vp9", "av1"))
+    assert decoders["works"]
+    assert decoders["detail"] == "av1, gif, h264, hevc, mjpeg, mpeg2, mpeg4, prores, vp8, vp9"
     assert all(row["detail"] for row in rows)
     assert list(tmp_path.iterdir()) == []
 
@@ -125,3 +130,40 @@ def test_backends_of_other_packages_are_listed_and_a_broken_one_breaks_nothing(t
     works = {row["name"]: row["works"] for row in report["rows"] if row["group"] == "detector"}
     assert works == {"opencv": True, "mine": True, "broken": False}
     assert "not_installed" in doctor(tmp_path, **variables).out
+
+
+def test_a_pyav_that_cannot_open_a_file_is_found_out(tmp_path: Path) -> None:
+    program = """
+import av
+def refuse(*arguments, **options):
+    raise av.error.InvalidDataError(1094995529, "Invalid data")
+av.open = refuse
+import vip.cli; vip.cli.main()
+"""
+    done = end(start_command(tmp_path, sys.executable, "-c", program, "doctor", "--json"))
+    decoders = next(row for row in done.rows[0]["rows"] if row["name"] == "decoders")
+    assert not decoders["works"]
+    assert "not read: av1 (" in decoders["detail"]
+    assert "Traceback" not in done.err
+
+
+def test_every_extra_is_told_with_what_it_brings_or_lacks(tmp_path: Path) -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    (report,) = doctor(tmp_path, "--json").rows
+    extras = {row["name"]: row for row in report["rows"] if row["group"] == "extra"}
+    assert set(extras) == set(project["optional-dependencies"]) - {"dev", "bench"}
+    assert "yt-dlp " in extras["batch"]["detail"]
+    for name, row in extras.items():
+        assert row["works"] or f"missing: pip install 'vip-keyframes[{name}]'" in row["detail"]
+
+
+def test_engines_of_other_packages_are_told(tmp_path: Path) -> None:
+    package = tmp_path / "packages" / "other-1.0.dist-info"
+    package.mkdir(parents=True)
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[vip.engines]\nmine = vip.models.fake:FakeEngine\nbroken = nowhere:Nothing\n")
+    (report,) = doctor(tmp_path, "--json", PYTHONPATH=os.pathsep.join([str(package.parent), *filter(None, sys.path)])).rows
+    engines = {row["name"]: row for row in report["rows"] if row["group"] == "engine"}
+    assert engines["mine"]["works"]
+    assert not engines["broken"]["works"]
+    assert "nowhere" in engines["broken"]["detail"]

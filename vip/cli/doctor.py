@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 from vip.cli.console import AsJson, print_json
 from vip.wording import counted
@@ -16,8 +19,9 @@ vip doctor
 vip doctor --json | jq '.rows[] | select(.works == false)'
 """
 
-DECODERS = ("h264", "hevc", "vp8", "vp9", "libvpx-vp9", "av1", "libdav1d", "mpeg4", "mpeg2video", "mjpeg", "gif", "prores")
-EXTRAS = {"shots": "scenedetect", "clip": "open_clip", "transformers": "transformers"}
+PACKAGE = "vip-keyframes"
+SAMPLES = Path(__file__).with_name("doctor_samples")  # see examples/make_doctor_samples.py
+NOT_FOR_USERS = frozenset({"dev", "bench"})
 ALWAYS_THERE = ("classic", "opencv", "sync", "uniform", "every", "katna", "algorithm1", "k-center", "threshold", "aks", "none", "offline")
 WITH_FILES = ("clip", "transformers", "file")  # told by their models, or there is nothing to tell
 
@@ -62,20 +66,48 @@ def _basis() -> list[Row]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30 if hasattr(os, "sysconf") else 0
     return [
         Row("vip", "vip", True, f"{__version__} on Python {platform.python_version()}"),
-        Row("device", "cpu", True, f"{counted(os.cpu_count() or 1, 'core')}, {memory:.0f} GiB; the embedded backends need no more"),
+        Row("device", "cpu", True, f"{counted(os.cpu_count() or 1, 'core')}, {memory:.0f} GiB; what is built in needs no more"),
     ]
 
 
 def _decoders() -> list[Row]:
+    """Read a small file of each codec as `vip extract` would."""
     from importlib.metadata import version
 
     import av
 
+    from vip.errors import VipError
+
     ffmpeg = ".".join(str(part) for part in av.library_versions["libavcodec"])
-    rows = [Row("video", "PyAV", True, f"{version('av')} with libavcodec {ffmpeg}")]
-    missing = [name for name in DECODERS if name not in av.codecs_available]
-    there = ", ".join(name for name in DECODERS if name not in missing)
-    return [*rows, Row("video", "decoders", not missing, f"{there}{'; missing: ' + ', '.join(missing) if missing else ''}")]
+    read, failed = [], []
+    for path in sorted(SAMPLES.iterdir()):
+        try:
+            _check_colours(path)
+        except VipError as exc:
+            failed.append(f"{path.stem} ({exc})")
+        else:
+            read.append(path.stem)
+    return [
+        Row("video", "PyAV", True, f"{version('av')} with libavcodec {ffmpeg}"),
+        Row("video", "decoders", not failed, f"{', '.join(read)}{'; not read: ' + ', '.join(failed) if failed else ''}"),
+    ]
+
+
+def _check_colours(path: Path) -> None:
+    """Read the two frames of a sample, in which red and blue change places.
+
+    Raises:
+        VipError: they cannot be read, or show something else.
+    """
+    from vip.errors import InputError
+    from vip.video import FileSource, open_video
+
+    with open_video(FileSource(path)) as video:
+        frames = [frame.image for frame in video.frames(video.index.shown_pts.tolist())]
+    sides = [image[:, side].mean(axis=(0, 1)) for image in frames for side in (slice(0, 24), slice(40, 64))]
+    is_red = [bool(red > 2 * blue) for red, _, blue in sides]
+    if is_red != [True, False, False, True]:
+        raise InputError(f"{path.name} shows something else than it does.")
 
 
 def _backends() -> list[Row]:
@@ -88,10 +120,28 @@ def _backends() -> list[Row]:
         ("detector", registry.detector),
     ]
     rows = [_try(kind, name, make) for kind, make in tries for name in registry.names(kind) if name not in WITH_FILES]
-    rows += [Row(*row) for row in registry.models()]
-    for extra, module in EXTRAS.items():
-        there = find_spec(module) is not None
-        rows.append(Row("extra", extra, there, _installed(module) if there else f"not installed: pip install 'vip-keyframes[{extra}]'"))
+    return [*rows, *(Row(*row) for row in registry.models()), *_extras()]
+
+
+def _extras() -> list[Row]:
+    """The extras that the package itself names, and whether what they ask for is installed."""
+    from importlib.metadata import PackageNotFoundError, metadata, requires, version
+
+    try:
+        names, wanted = metadata(PACKAGE).get_all("Provides-Extra") or [], requires(PACKAGE) or []
+    except PackageNotFoundError:
+        return [Row("extra", "all", False, f"unknown: vip runs from a folder, without `pip install {PACKAGE}`")]
+    rows = []
+    for extra in sorted(set(names) - NOT_FOR_USERS):
+        here, missing = [], []
+        for requirement in wanted:
+            if re.search(rf"extra == ['\"]{re.escape(extra)}['\"]", requirement) and (found := re.match(r"[\w.-]+", requirement)):
+                try:
+                    here.append(f"{found[0]} {version(found[0])}")
+                except PackageNotFoundError:
+                    missing.append(found[0])
+        lacks = f"{', '.join(missing)} missing: pip install '{PACKAGE}[{extra}]'" if missing else ""
+        rows.append(Row("extra", extra, not missing, lacks or ", ".join(here)))
     return rows
 
 
@@ -99,22 +149,26 @@ def _try(kind: str, name: str, make: Callable[[str], object]) -> Row:
     from vip.errors import VipError
 
     try:
-        make(name)
+        _use(kind, make(name))
     except VipError as exc:
         return Row(kind, name, False, str(exc))
-    return Row(kind, name, True, "embedded, no weights needed" if name in ALWAYS_THERE else "ready")
+    return Row(kind, name, True, "built in" if name in ALWAYS_THERE else "ready")
 
 
-def _installed(module: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version
+def _use(kind: str, made: Any) -> None:
+    """Give a backend a picture to work on, where that is what it does."""
+    import numpy as np
 
-    try:
-        return version({"open_clip": "open_clip_torch", "scenedetect": "scenedetect-headless"}.get(module, module))
-    except PackageNotFoundError:
-        return "installed"
+    picture = np.zeros((48, 64, 3), np.uint8)
+    if kind == "embedder":
+        made.embed_images([picture])
+    elif kind == "detector":
+        made.detect([picture])
 
 
 def _engines() -> list[Row]:
+    from vip import registry
+
     key, address = os.environ.get("OPENAI_API_KEY", "").strip(), os.environ.get("OPENAI_BASE_URL", "").strip()
     ready = bool(key or address)
     if not ready:
@@ -122,17 +176,24 @@ def _engines() -> list[Row]:
     else:
         detail = f"key {_masked(key)}, server {_without_login(address) or 'api.openai.com'}; not asked anything now"
     local = find_spec("transformers") is not None and find_spec("llguidance") is not None
+    missing = "" if local else f", after pip install '{PACKAGE}[transformers]'"
     return [
-        Row("engine", "offline", True, "embedded: describes what it measures"),
+        Row("engine", "offline", True, "built in: describes what it measures"),
         Row("engine", "openai", ready, detail),
-        Row(
-            "engine",
-            "transformers",
-            local,
-            "models in this process" if local else "not installed: pip install 'vip-keyframes[transformers]'",
-        ),
+        Row("engine", "transformers", local, f"models in this process, by default {registry.local_model()}{missing}"),
+        *(_try("engine", name, registry.engine) for name in registry.names("engine") if name not in registry.BUILT_IN["engine"]),
         _answers(),
+        _videos(),
     ]
+
+
+def _videos() -> Row:
+    """Where downloaded videos are kept."""
+    from vip.download.cache import default_folder
+
+    folder = default_folder()
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.exists() else 0
+    return Row("videos", "kept in", True, f"{folder}: {size / 1e6:.1f} MB of downloads" if size else f"{folder}, none yet")
 
 
 def _answers() -> Row:
