@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Generator, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -18,11 +19,44 @@ from vip.wording import on_command_line
 # Nothing in the tests, nor in the commands that they start, asks a model hub; what it would answer depends on the network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+EXTRAS = frozenset(
+    {"datasets", "fsspec", "google_crc32c", "llguidance", "moto", "open_clip", "pyarrow", "pycocotools", "ray", "scenedetect", "skimage"}
+    | {"torch", "transformers", "webdataset", "yaml", "yt_dlp"}
+)
+"""Modules that vip itself does not need."""
+
 # The same examples at every run; HYPOTHESIS_PROFILE=search looks for new ones. A busy machine is no failure.
 PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.register_profile("same", PATIENT, derandomize=True)
 hypothesis.settings.register_profile("search", PATIENT)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--core", action="store_true", help="leave out tests that need an extra which is not installed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """With --core, leave out modules of tests that cannot be imported for lack of an extra; without it that is an error."""
+    report = yield
+    missing = re.findall(r"No module named '(\w+)", str(report.longrepr)) if report.failed else []
+    if missing and missing[-1] in EXTRAS and collector.config.getoption("--core"):
+        report.outcome, report.longrepr = "skipped", (str(collector.path), 0, f"Skipped: {missing[-1]} is not installed")
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """The same for tests that import an extra when they run."""
+    report = yield
+    exc = call.excinfo.value if call.excinfo else None
+    while exc is not None and not isinstance(exc, ModuleNotFoundError):
+        exc = exc.__cause__ or exc.__context__
+    missing = exc.name.partition(".")[0] if exc is not None and exc.name else ""
+    if report.failed and missing in EXTRAS and item.config.getoption("--core"):
+        report.outcome, report.longrepr = "skipped", (str(item.path), 0, f"Skipped: {missing} is not installed")
+    return report
 
 
 @pytest.fixture(scope="session", autouse=True)

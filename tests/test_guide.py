@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+import vip
 from tests.clips import SAMPLE
 from vip import registry
-from vip.errors import BackendError
+from vip.errors import BackendError, UsageError
 from vip.video import Video
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guide.md"
@@ -45,3 +47,22 @@ def test_the_guides_sampler_can_be_named_and_takes_the_heaviest_sync_frames(pack
         assert registry.sampler("heavy").sample(video, keyframes=12) == index.sync_pts.tolist()
     with pytest.raises(BackendError, match="takes a number"):
         registry.sampler("heavy:many")
+
+
+def test_the_guide_shows_how_vip_is_used_in_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = re.search(r"<!-- test: python -->\n```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    assert code
+    shutil.copyfile(SAMPLE, tmp_path / "talk.mp4")
+    monkeypatch.chdir(tmp_path)
+    exec(code[1], {})
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 7
+    assert all("keyframes/000" in line for line in lines[:6])
+    assert "keyframes=6" in lines[6]
+
+
+def test_a_keyword_of_run_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r'There is no setting "keyframe"\. Did you mean "keyframes"\?'):
+        vip.run(SAMPLE, out=tmp_path / "run", keyframe=3)

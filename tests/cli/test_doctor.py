@@ -122,13 +122,16 @@ def test_nobody_is_asked_anything(tmp_path: Path) -> None:
 def test_backends_of_other_packages_are_listed_and_a_broken_one_breaks_nothing(tmp_path: Path) -> None:
     info = tmp_path / "package" / "vip_extra-1.dist-info"
     info.mkdir(parents=True)
-    (tmp_path / "package" / "vip_extra.py").write_text("class Mine:\n    def __init__(self, detail, **settings): pass\n")
+    (tmp_path / "package" / "vip_extra.py").write_text(
+        "class Mine:\n    def __init__(self, detail, **settings): pass\n    def detect(self, images, where=()): return [[]]\n"
+        "class Deaf:\n    def __init__(self, detail, **settings): pass\n"
+    )
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: vip-extra\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[vip.detectors]\nmine = vip_extra:Mine\nbroken = not_installed:Mine\n")
+    (info / "entry_points.txt").write_text("[vip.detectors]\nmine = vip_extra:Mine\ndeaf = vip_extra:Deaf\nbroken = not_installed:Mine\n")
     variables = {"PYTHONPATH": str(tmp_path / "package")}
     (report,) = doctor(tmp_path, "--json", **variables).rows
     works = {row["name"]: row["works"] for row in report["rows"] if row["group"] == "detector"}
-    assert works == {"opencv": True, "mine": True, "broken": False}
+    assert works == {"opencv": True, "mine": True, "deaf": False, "broken": False}
     assert "not_installed" in doctor(tmp_path, **variables).out
 
 

@@ -152,6 +152,8 @@ def _try(kind: str, name: str, make: Callable[[str], object]) -> Row:
         _use(kind, make(name))
     except VipError as exc:
         return Row(kind, name, False, str(exc))
+    except Exception as exc:  # another package's may fail in any way
+        return Row(kind, name, False, f"it does not work ({type(exc).__name__}: {' '.join(str(exc).split())})")
     return Row(kind, name, True, "built in" if name in ALWAYS_THERE else "ready")
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
 from vip import describing, store
 from vip.asking.spending import Ledger
-from vip.config import CaptionSettings, ExtractSettings
+from vip.config import CaptionSettings, ExtractSettings, chosen
 from vip.describing import One
 from vip.download.single import resolved
-from vip.errors import EngineError, ReplyError, SomeFailedError
+from vip.errors import EngineError, ReplyError, SomeFailedError, UsageError, did_you_mean
 from vip.pipeline import default_folder, extract
 from vip.protocols import Observer
 from vip.report.page import write_report
@@ -75,8 +75,12 @@ def run(
     observer: Observer | None = None,
     isolated: bool = False,
     ledger: Ledger | None = None,
+    **options: Any,
 ) -> Run:
     """Extract, caption and report in one go; `isolated` as for `vip.extract`, `ledger` as for `vip.caption`.
+
+    Args:
+        extraction, captioning: settings of the two, or their fields as keywords: `keyframes=6`, `engine="offline"`.
 
     Returns:
         The run, with keyframes, descriptions and report.html in its folder.
@@ -84,7 +88,8 @@ def run(
     Raises:
         VipError: as `vip.extract` and `vip.caption` do; where keyframes could not be described, the page is written first.
     """
-    describing.check(captioning or CaptionSettings())
+    extraction, captioning = _settings(extraction, captioning, options)
+    describing.check(captioning)
     named = resolved(source_of(video))
     folder = Path(out) if out is not None else default_folder(named)
     with store.making_folder(folder):
@@ -95,3 +100,21 @@ def run(
             if not (folder / store.REPORT).exists():
                 write_report(Run(folder))
             raise
+
+
+def _settings(
+    extraction: ExtractSettings | None, captioning: CaptionSettings | None, options: Mapping[str, Any]
+) -> tuple[ExtractSettings, CaptionSettings]:
+    """The settings of both; a keyword that both know is for both.
+
+    Raises:
+        UsageError: a keyword that neither knows, or a wrong value.
+    """
+    known = {**ExtractSettings.model_fields, **CaptionSettings.model_fields}
+    for name in options:
+        if name not in known:
+            raise UsageError(f'There is no setting "{name}".{did_you_mean(name, known)}')
+    of_extraction, of_captioning = (
+        {name: value for name, value in options.items() if name in kind.model_fields} for kind in (ExtractSettings, CaptionSettings)
+    )
+    return chosen(ExtractSettings, extraction, of_extraction), chosen(CaptionSettings, captioning, of_captioning)
