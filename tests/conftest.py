@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Iterator
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 
@@ -21,7 +22,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 EXTRAS = frozenset(
     {"datasets", "fsspec", "google_crc32c", "llguidance", "moto", "open_clip", "pyarrow", "pycocotools", "ray", "scenedetect", "skimage"}
-    | {"torch", "transformers", "webdataset", "yaml", "yt_dlp"}
+    | {"torch", "transformers", "webdataset", "werkzeug", "yaml", "yt_dlp"}
 )
 """Modules that vip itself does not need."""
 
@@ -34,6 +35,14 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--core", action="store_true", help="leave out tests that need an extra which is not installed")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --core, leave out what is marked with an extra that is not installed."""
+    for item in items if config.getoption("--core") else ():
+        missing = [name for marker in item.iter_markers("extra") for name in marker.args if find_spec(name) is None]
+        if missing:
+            item.add_marker(pytest.mark.skip(reason=f"{missing[0]} is not installed"))
 
 
 @pytest.hookimpl(wrapper=True)

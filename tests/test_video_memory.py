@@ -10,6 +10,7 @@ import gc
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import av
 import pytest
 from av.video.frame import VideoFrame
 
@@ -79,6 +80,7 @@ def test_workers_leave_nothing_behind(clips: Clips) -> None:
     assert alive() - before <= FEW
 
 
+@pytest.mark.skipif(int(av.__version__.partition(".")[0]) > 18, reason="PyAV 19 lets the frames go")
 def test_asking_every_frame_for_its_display_matrix_would_keep_all_of_them(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
     """That the tests above can fail."""
     monkeypatch.setattr(Video, "_turn", lambda _, frame: vip.pixels.turn_of(frame))

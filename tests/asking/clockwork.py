@@ -40,6 +40,10 @@ class _Loop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self.jumping.now_s
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Wait for the threads in real time: from Python 3.12 on there is a limit, which in made-up time is over at once."""
+        await super().shutdown_default_executor()
+
 
 class Clockwork:
     """Runs coroutines in made-up time."""

@@ -300,5 +300,5 @@ def test_pictures_are_read_beside_the_loop(tmp_path: Path, monkeypatch: pytest.M
 
 def test_what_fails_is_told_with_its_kind() -> None:
     assert failure_of("a", ReplyError("x", kind="length")).kind == "length"
-    assert failure_of("a", ReplyError("x")).kind == "ReplyError"
+    assert failure_of("a", ReplyError("x")).kind == "caption"
     assert failure_of("a", InputError("x")).exit_code == 3

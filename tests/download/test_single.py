@@ -99,6 +99,7 @@ def test_a_download_that_breaks_off_is_begun_again_and_one_that_never_ends_is_re
     assert list(cache.folder_of(address).glob(".part-*")) == []
 
 
+@pytest.mark.extra("yt_dlp")
 def test_the_video_of_a_page_is_found_by_yt_dlp(host: VideoHost, mp4: bytes, tmp_path: Path) -> None:
     host.put("/v.mp4", mp4, "video/mp4")
     address = host.put("/talk", page(video("/v.mp4"), title="Frisbee"))
@@ -111,6 +112,7 @@ def test_the_video_of_a_page_is_found_by_yt_dlp(host: VideoHost, mp4: bytes, tmp
     assert len(host.asked) == asked
 
 
+@pytest.mark.extra("yt_dlp")
 def test_a_web_page_is_called_one(host: VideoHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     address = host.put("/about", page("nothing"))
     with pytest.raises(InputError, match=r"/about is a web page, not a video file\. yt-dlp finds no video in it\."):
@@ -127,6 +129,7 @@ def test_a_page_that_is_served_in_parts_is_still_a_page(tmp_path: Path) -> None:
         vip.extract(f"{server.address}/a.mp4", out=tmp_path / "run")
 
 
+@pytest.mark.extra("yt_dlp")
 def test_a_youtube_address_is_named_by_its_id_in_all_its_spellings() -> None:
     for address in (WATCH, "https://youtu.be/dQw4w9WgXcQ?si=abc", "https://m.youtube.com/watch?v=dQw4w9WgXcQ&t=10s&list=PL1"):
         source = resolved(source_of(address))
@@ -144,6 +147,7 @@ def test_a_server_that_refuses_is_said(host: VideoHost, tmp_path: Path) -> None:
         vip.extract(host.put("/watch", status=403), out=tmp_path / "run")
 
 
+@pytest.mark.extra("yt_dlp")
 def test_a_video_of_youtube_is_watched_by_its_id_and_kept(
     host: VideoHost, mp4: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +163,7 @@ def test_a_video_of_youtube_is_watched_by_its_id_and_kept(
     assert (len(again.keyframes), len(host.asked)) == (3, asked), "new pictures come from the cache"
 
 
+@pytest.mark.extra("yt_dlp")
 def test_a_video_that_was_deleted_is_said_in_one_sentence(host: VideoHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(single, "BatchSettings", partial(BatchSettings, video_base_url=host.address))
     with pytest.raises(InputError, match=rf"^{re.escape(WATCH)}: .*404"):
@@ -166,6 +171,7 @@ def test_a_video_that_was_deleted_is_said_in_one_sentence(host: VideoHost, tmp_p
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.extra("yt_dlp")
 def test_a_folder_of_something_else_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "notes.txt").write_text("mine")

@@ -95,8 +95,8 @@ def test_a_picture_that_cannot_be_read_is_a_failure_and_the_others_go_on(tmp_pat
     rows, failures, told = read(tmp_path)
     assert [row.id for row in rows] == ["a.png", "d.png"]
     assert [(failure.item, failure.kind, failure.exit_code) for failure in failures] == [
-        ("b.png", "InputError", 3),
-        ("c.jpg", "InputError", 3),
+        ("b.png", "unreadable", 3),
+        ("c.jpg", "unreadable", 3),
     ]
     assert all(failure.item in failure.message for failure in failures)
     assert told == 4

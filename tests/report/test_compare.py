@@ -96,7 +96,7 @@ def test_one_that_fails_does_not_stop_the_others(video: Path, tmp_path: Path) ->
     assert [choice.combination for choice in found.choices] == [DEFAULT]
     (failure,) = load_failures(tmp_path / "out")
     assert found.failures == (failure,)
-    assert (failure.item, failure.kind, failure.exit_code) == ("refuses+algorithm1", "BackendError", 4)
+    assert (failure.item, failure.kind, failure.exit_code) == ("refuses+algorithm1", "backend", 4)
     assert "The sampler refuses." in found.page.read_text()
     compare(video, [DEFAULT], out=tmp_path / "out", settings=SETTINGS)
     assert load_failures(tmp_path / "out") == []

@@ -155,11 +155,11 @@ class LocalFile(io.RawIOBase):
     """The file as FFmpeg reads it. For one thread."""
 
     def __init__(self, local: Local, running: RunningHash | None) -> None:
+        self._file = local.source.path.open("rb", buffering=0)
         self.name = f"file:{local.source.path.absolute()}"  # FFmpeg knows raw streams by their suffix
         self._local = local
         self._hash = running
         self._opening = True
-        self._file = local.source.path.open("rb", buffering=0)
         self._place = 0
 
     def opened(self) -> None:
@@ -218,6 +218,6 @@ class LocalFile(io.RawIOBase):
         return True
 
     def close(self) -> None:
-        if not self.closed:
+        if not self.closed and hasattr(self, "_file"):  # it could be opened
             self._file.close()
         super().close()

@@ -398,7 +398,7 @@ class Video(OpenFile):
                 return self._decoder.decode(packet)
         except EOFError:
             return []
-        except av.error.FFmpegError:
+        except (av.error.FFmpegError, ValueError):  # PyAV 19 has the latter where damage leaves no codec
             if self._threads == 1:
                 self._damaged.add(packet.pts if packet else None)
             self._hurt = True

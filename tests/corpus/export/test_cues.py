@@ -109,7 +109,11 @@ def test_what_cannot_be_read_in_time_ends_with_an_ellipsis_but_two_lines_are_alw
 
 
 def test_no_comma_stands_before_the_ellipsis() -> None:
-    assert shown(f"One, two, {'x' * 42} {'y' * 42}", 1) == [("One, two…",)]
+    assert shown(f"{'x' * 40}, {'y' * 40}, {'z' * 40}", 1) == [(f"{'x' * 40},", f"{'y' * 40}…")]
+
+
+def test_a_word_as_long_as_a_line_gives_a_letter_to_the_ellipsis() -> None:
+    assert shown(f"{'x' * 42} {'y' * 42} {'z' * 42}", 1) == [("x" * 42, f"{'y' * 41}…")]
 
 
 def test_a_word_longer_than_a_line_is_broken() -> None:

@@ -314,6 +314,7 @@ def test_utf_16_and_an_empty_list(tmp_path: Path) -> None:
     assert read(written(tmp_path / "ids.txt", b"")) == []
 
 
+@pytest.mark.extra("google_crc32c")
 def test_standard_input_is_a_list_packed_or_not() -> None:
     code = "from vip.corpus.listing.reading import read_items; print(*[row.key for row in read_items(['-'])])"
     for content in (

@@ -7,6 +7,7 @@ import io
 import struct
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,6 +114,7 @@ def test_a_list_of_tfrecords_gives_items_with_names_and_verticals(tmp_path: Path
     assert found.labels == ("252", "3", "4000")
 
 
+@pytest.mark.extra("google_crc32c")
 def test_a_packed_file_without_a_suffix_is_known_by_its_content(tmp_path: Path) -> None:
     path = tmp_path / "train-00000-of-03844"
     path.write_bytes(gzip.compress(FILE))

@@ -126,8 +126,13 @@ def _cues_that_fit(words: Sequence[_Word], room: float) -> tuple[list[tuple[str,
 
 def _on_two_lines(words: Sequence[_Word]) -> int:
     """Return how many words a single cue takes, with the ellipsis behind them."""
-    counts = range(1, len(words))
-    return max(1, bisect_left(counts, True, key=lambda count: len(_cues(_cut_off(words[:count]))) > 1))
+
+    def is_too_much(count: int) -> bool:
+        cues = _cues(_cut_off(words[:count]))
+        return len(cues) > 1 or any(columns(line) > LINE_COLUMNS for line in cues[0])
+
+    most = next((count for count in range(1, len(words)) if is_too_much(count)), len(words)) - 1
+    return max(1, most)
 
 
 def _fits(cues: Sequence[tuple[str, ...]], room: float) -> bool:
@@ -142,6 +147,8 @@ def _weight(lines: Sequence[str]) -> float:
 def _cut_off(words: Sequence[_Word]) -> list[_Word]:
     """Return the words with an ellipsis at their end."""
     text = words[-1].text.rstrip(".,;:-–—…、，。；：") + ELLIPSIS
+    while columns(text) > LINE_COLUMNS:
+        text = text[:-2] + ELLIPSIS
     return [*words[:-1], _Word(text, columns(text), words[-1].is_joined)]
 
 
