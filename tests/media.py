@@ -185,9 +185,10 @@ def decoded(path: Path, decoder: str | None = None) -> Iterator[VideoFrame]:
             for packet in container.demux(stream):
                 try:
                     yield from context.decode(packet)
-                except (av.error.FFmpegError, ValueError):  # PyAV 19 has the latter for a codec that damage hides
-                    continue
-        except (av.error.FFmpegError, ValueError):
+                except av.error.FFmpegError:
+                    if not context.is_open:  # tried once more, PyAV 19 crashes
+                        return
+        except av.error.FFmpegError:
             return
 
 

@@ -55,7 +55,7 @@ class OpenFile:
         self._decoder = decoder_of(self._stream, self._threads)
         self._threads = self._decoder.thread_count
         self._reformatter = VideoReformatter()
-        self._primed = self._hurt = False
+        self._primed = self._hurt = self._cannot_open = False
         self._packets: Iterator[Packet[VideoStream]] = self._demux()
         self._next = 0  # the index position of what _packets gives next
 

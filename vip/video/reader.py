@@ -223,6 +223,7 @@ class Video(OpenFile):
         Args:
             keeper: is given each frame that it wants at full size, just before the small one is yielded.
         """
+        self._check_decoder()
         for frame in self._decoded(sorted(set(pts))):
             yield from self._converted(frame, longest_side_px, keeper)
 
@@ -233,6 +234,7 @@ class Video(OpenFile):
         if self.index.by_decoding:
             yield from self.frames(pts, longest_side_px=longest_side_px, keeper=keeper)
             return
+        self._check_decoder()
         reached = -math.inf
         for asked in self.groups(sorted(set(pts))):
             group = [stamp for stamp in asked if stamp > reached]
@@ -392,13 +394,25 @@ class Video(OpenFile):
             yield from self._decode(packet)
         yield from self._decode(None)
 
+    def _check_decoder(self) -> None:
+        """Refuse to touch a decoder that could not be opened: no other packet opens it, and PyAV 19 crashes.
+
+        Raises:
+            InputError: it could not.
+        """
+        if self._cannot_open:
+            raise InputError(NOTHING_DECODES.format(self.source))
+
     def _decode(self, packet: Packet[VideoStream] | None) -> list[VideoFrame]:
         try:
             with inside_ffmpeg:
                 return self._decoder.decode(packet)
         except EOFError:
             return []
-        except (av.error.FFmpegError, ValueError):  # PyAV 19 has the latter where damage leaves no codec
+        except av.error.FFmpegError as exc:
+            if not self._decoder.is_open:
+                self._cannot_open = True
+                raise InputError(NOTHING_DECODES.format(self.source)) from exc
             if self._threads == 1:
                 self._damaged.add(packet.pts if packet else None)
             self._hurt = True
