@@ -26,6 +26,10 @@ EXTRAS = frozenset(
 )
 """Modules that vip itself does not need."""
 
+SLOW = ("benchmarks", "cli", "corpus/test_batch", "corpus/work", "examples", "isolation", "models/test_open_clip", "models/test_served")
+SLOW += ("models/test_transformers", "test_describing", "test_api_server")
+"""Where nearly every test starts processes or loads torch: `-m "not slow"` leaves them out."""
+
 # The same examples at every run; HYPOTHESIS_PROFILE=search looks for new ones. A busy machine is no failure.
 PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.register_profile("same", PATIENT, derandomize=True)
@@ -38,7 +42,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --core, leave out what is marked with an extra that is not installed."""
+    """Mark what is slow. With --core, leave out what is marked with an extra that is not installed."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix().startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
     for item in items if config.getoption("--core") else ():
         missing = [name for marker in item.iter_markers("extra") for name in marker.args if find_spec(name) is None]
         if missing:

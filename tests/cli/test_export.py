@@ -15,7 +15,7 @@ def test_captions_become_subtitles(undisturbed: Path, tmp_path: Path) -> None:
     done = vip(tmp_path, "export", undisturbed, "--to", "vtt")
     assert done.code == 0
     assert re.fullmatch(
-        r"Of 4 captions, \d ends? early with …, for lack of time .* Export with --to jsonl to have all of the text.", done.sentence
+        r"Of 4 captions, \d ends? early with … for lack of time .* Export with --to jsonl to have all of the text.", done.sentence
     )
     assert done.out == "4 keyframes of 1 video, 4 described, in 1 file in sample-vtt\n"
     assert (tmp_path / "sample-vtt" / "sample.vtt").read_text().count(" --> ") >= 4
