@@ -118,7 +118,13 @@ def check(settings: CaptionSettings, *, asks: bool = True) -> None:
 
 
 def batches_of(folders: Sequence[Path], settings: CaptionSettings, observer: Observer) -> list[Job]:
-    """The batches that were handed in for these folders: as the server sees them, or where it cannot be asked as last seen."""
+    """The batches that were handed in for these folders: as the server sees them, or where it cannot be asked as last seen.
+
+    Raises:
+        InputError: there is no such folder.
+    """
+    for folder in folders:
+        store.check_folder(folder)
     home = batch.home_of(folders)
     jobs = batch.jobs_in(home)
     if not any(job.is_open and job.job for job in jobs):

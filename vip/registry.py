@@ -14,6 +14,7 @@ import inspect
 import os
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -159,6 +160,11 @@ def auto_embedder(name: str) -> tuple[str, str | None]:
 def auto_note(name: str, why: str) -> str:
     """What the user is told of it: `embedder: classic (built in); open_clip is not installed`."""
     return SaidOnce(f"embedder: {name}{' (built in)' if name == 'classic' else ''}; {why}")
+
+
+def has_clip() -> bool:
+    """Whether the library of the embedder `clip` is installed."""
+    return find_spec("open_clip") is not None
 
 
 @cache

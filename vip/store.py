@@ -175,14 +175,23 @@ def load_run(folder: str | Path) -> Run:
         StoreError: its files are corrupt or were written by a newer vip.
     """
     path = home_of(Path(folder))
-    if not is_folder(path):
-        raise InputError(f"{path} is not a folder. Give the folder of a run.")
+    check_folder(path)
     run, finished = Run(path), (path / KEYFRAMES).exists()
     if (path / MANIFEST).exists() and not (finished and run.manifest and run.manifest.seconds):
         raise InputError(f"{path} holds an unfinished extraction. Run the same {call('extract', 'VIDEO')} again to finish it.")
     if not finished:
         raise InputError(f"{path} holds no keyframes. Run {call('extract', 'VIDEO', out=path)} first.")
     return run
+
+
+def check_folder(path: Path) -> None:
+    """Refuse what is no folder.
+
+    Raises:
+        InputError: there is none of this name.
+    """
+    if not is_folder(path):
+        raise InputError(f"{path} is not a folder. Give the folder of a run.")
 
 
 def home_of(folder: Path) -> Path:

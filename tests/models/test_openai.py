@@ -163,6 +163,19 @@ def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(monkeypatch: py
     assert "quoted" not in str(caught.value)
 
 
+@pytest.mark.parametrize("behaviour", ["500", "429"])
+def test_a_list_of_models_that_fails_is_named_with_the_way_round_it(behaviour: str) -> None:
+    with ApiServer(models=behaviour) as server, pytest.raises(EngineError) as failed:
+        OpenAIEngine(None, base_url=server.base_url)
+    assert str(failed.value).startswith(f"The list of models at {server.base_url}/models cannot be had: ")
+    assert "Name one with --engine openai:MODEL" in str(failed.value)
+
+
+def test_a_server_that_wants_a_key_for_its_list_says_that_none_is_set() -> None:
+    with ApiServer(models="401") as server, pytest.raises(EngineError, match="^No key is set, and .* asks for one"):
+        OpenAIEngine(None, base_url=server.base_url)
+
+
 def test_a_model_can_bring_its_server_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     with ApiServer() as server:

@@ -103,11 +103,14 @@ def check_joint(embedder: Embedder, why: str | None = None) -> None:
         BackendError: the embedder has no joint space.
     """
     if not getattr(embedder, "joint_space", False):
-        chosen = f" ({why})" if why else ""
-        raise BackendError(
-            f"{option('query')} needs an embedder that puts pictures and texts into one space, and {embedder.name}{chosen} does not."
-            f" Write {option('embedder', 'clip')}; it comes with pip install 'vip-keyframes[clip]'."
-        )
+        needs = f"{option('query')} needs an embedder that puts pictures and texts into one space, and {embedder.name} does not"
+        if not registry.has_clip():
+            raise BackendError(f"{needs}. Write {option('embedder', 'clip')}, after pip install 'vip-keyframes[clip]'.")
+        if why:
+            raise BackendError(
+                f"{needs}. clip is installed, but {why}. Run it once with a connection, or give {option('embedder', 'clip:ARCH@FILE')}."
+            )
+        raise BackendError(f"{needs}. Write {option('embedder', 'clip')}.")
 
 
 def detector_for(settings: ModelSettings) -> Detector:
