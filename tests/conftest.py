@@ -21,7 +21,20 @@ from vip.wording import on_command_line
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 EXTRAS = frozenset(
-    {"datasets", "fsspec", "google_crc32c", "llguidance", "moto", "open_clip", "pyarrow", "pycocotools", "ray", "scenedetect", "skimage"}
+    {
+        "datasets",
+        "fsspec",
+        "google_crc32c",
+        "huggingface_hub",
+        "llguidance",
+        "moto",
+        "open_clip",
+        "pyarrow",
+        "pycocotools",
+        "ray",
+        "scenedetect",
+        "skimage",
+    }
     | {"torch", "transformers", "webdataset", "werkzeug", "yaml", "yt_dlp"}
 )
 """Modules that vip itself does not need."""

@@ -172,7 +172,7 @@ def test_a_list_of_models_that_fails_is_named_with_the_way_round_it(behaviour: s
 
 
 def test_a_server_that_wants_a_key_for_its_list_says_that_none_is_set() -> None:
-    with ApiServer(models="401") as server, pytest.raises(EngineError, match="^No key is set, and .* asks for one"):
+    with ApiServer(models="401") as server, pytest.raises(EngineError, match=r"^No key is set, and .* asks for one"):
         OpenAIEngine(None, base_url=server.base_url)
 
 
