@@ -255,17 +255,17 @@ def killed_at(write: int) -> Iterator[None]:
     whole = store.replacing
 
     @contextmanager
-    def replacing(path: Path, *, durable: bool = False) -> Iterator[BytesIO]:
+    def replacing(path: Path, *, inside: Path | None = None, durable: bool = False) -> Iterator[BytesIO]:
         nonlocal count
         count += 1
         if count < write:
-            with whole(path, durable=durable) as file:
+            with whole(path, inside=inside, durable=durable) as file:
                 yield file  # type: ignore[misc]
             return
         buffer = BytesIO()
         yield buffer
         data = buffer.getvalue()
-        path.with_name(path.name + store.PARTIAL_SUFFIX).write_bytes(data[: len(data) // 2])
+        path.with_name(f".{'0' * 32}{store.PARTIAL_SUFFIX}").write_bytes(data[: len(data) // 2])
         raise Killed
 
     with pytest.MonkeyPatch.context() as patch:

@@ -21,7 +21,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeVar, overload
 
-from vip import registry, store
+from vip import files, registry, store
 from vip.asking.batches import Job
 from vip.asking.spending import PURSE, Ledger, Spent, dollars
 from vip.captioning import batch, engines
@@ -34,7 +34,6 @@ from vip.config import CaptionSettings, chosen
 from vip.errors import InputError, ReplyError, SomeFailedError, StoreError, VipError
 from vip.extraction.backends import detector_for
 from vip.extraction.pictures import keyframes_of, pictures_in
-from vip.locks import in_use
 from vip.protocols import Detector, Observer, Silent
 from vip.records import Failure, Keyframe
 from vip.store import Run
@@ -267,7 +266,7 @@ class _Job:
     async def _in_rounds(self) -> None:
         """Describe in batches, until nothing is left to wait for."""
         home = batch.home_of([folder.path for folder in self.folders])
-        with in_use(home), batch.Rounds(self.made.describer, home, self.observer.note) as rounds:
+        with store.in_use(home), batch.Rounds(self.made.describer, home, self.observer.note) as rounds:
             await self._round()
             while any(folder.postponed for folder in self.folders):
                 await rounds.collect()
@@ -451,7 +450,7 @@ def _look_at_pictures(home: Path, settings: CaptionSettings, observer: Observer,
         return
     detector = detector_for(settings)
     store.make_folder(home)
-    with in_use(home):
+    with store.in_use(home):
         _list_pictures(home, pictures, new, known, detector, who, observer, failures)
 
 
@@ -476,12 +475,12 @@ def _list_pictures(
 
     store.write_rows(looked, rows())
     if not known:
-        looked.unlink()
+        files.remove(looked)
         which = "The only picture" if len(pictures) == 1 else f"None of the {len(pictures):,} pictures"
         raise InputError(f"{which} in {home} {'cannot' if len(pictures) == 1 else 'can'} be read: {failures[0].message}")
     order = (path.name for path in pictures if path.name in known)
     store.merge_rows(home / store.KEYFRAMES, [home / store.KEYFRAMES, looked], Keyframe, key=lambda row: row.id, order=order)
-    looked.unlink()
+    files.remove(looked)
 
 
 def _known_pictures(home: Path, detector: str) -> set[str]:

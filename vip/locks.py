@@ -16,6 +16,7 @@ from errno import EACCES, EPERM, EROFS
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vip import files
 from vip.errors import StoreError
 from vip.wording import option
 
@@ -32,10 +33,13 @@ _guard = threading.Lock()
 
 
 @contextmanager
-def in_use(folder: Path) -> Iterator[None]:
+def in_use(folder: Path) -> Iterator[bool]:
     """Have a folder to this process alone, until the end of the block or of the process; inside such a block it may be had again.
 
     The folder is there. One that cannot be written to is not locked: whatever is written next will say so.
+
+    Yields:
+        True where the folder was locked now, and False where this process had it already, or cannot write to it.
 
     Raises:
         StoreError: another process works in it.
@@ -45,7 +49,7 @@ def in_use(folder: Path) -> Iterator[None]:
         lock = None if _held[key] else _acquired(folder)
         _held[key] += 1
     try:
-        yield
+        yield lock is not None
     finally:
         with _guard:
             _held[key] -= 1
@@ -69,14 +73,14 @@ def _acquired(folder: Path) -> FileLock | None:
         if exc.errno in (EACCES, EPERM, EROFS):
             return None
         raise StoreError(f"{path} cannot be used: {exc.strerror}. Delete it, and try again.") from exc
-    with suppress(OSError):
-        path.write_text(f"{os.getpid()} {datetime.now():%H:%M}\n", encoding="ascii")
+    with suppress(OSError), files.opened_to_append(path) as note:
+        note.write(f"{os.getpid()} {datetime.now():%H:%M}\n".encode("ascii"))
     return lock
 
 
 def _holder(path: Path) -> str:
     """Who holds the lock: `process 123 since 14:05`."""
-    with suppress(OSError), path.open("rb") as file:
+    with suppress(OSError), files.opened(path) as file:
         process, _, since = file.read(LONGEST_NOTE).decode("ascii", "replace").partition(" ")
         if process.isdecimal():
             since = since.strip()

@@ -275,12 +275,12 @@ def write_keyframes(folder: Path, manifest: Manifest, observer: Observer, video:
     start = perf_counter()
     kept = [row for row in store.read_rows(folder / store.CANDIDATES, Candidate) if row.decision.kept]
     names = picture_names(folder, manifest)
-    store.make_folder(folder / store.PICTURES)
+    store.make_folder(folder / store.PICTURES, inside=folder)
     with observer.track("Writing keyframes", len(kept)) as advance:
 
         def work(reader: Reader, batch: Sequence[int]) -> Iterator[tuple[int, tuple[int, ...]]]:
             for frame in reader.frames(batch):
-                store.write_picture(folder / store.PICTURES / names[frame.pts], frame.image)
+                store.write_picture(folder / store.PICTURES / names[frame.pts], frame.image, inside=folder)
                 advance()
                 yield frame.pts, frame.image.shape
 
@@ -296,7 +296,7 @@ def write_keyframes(folder: Path, manifest: Manifest, observer: Observer, video:
             f"{manifest.video.path}: {counted(len(failed), 'keyframe')} could be decoded before and cannot now. Did the file change?"
         )
     for pts in names.keys() - set(missing):  # written before; pictures in a row have each a size of its own
-        shapes[pts] = store.read_picture(folder / store.PICTURES / names[pts]).shape
+        shapes[pts] = store.read_picture(folder / store.PICTURES / names[pts], inside=folder).shape
     rows = [
         Keyframe(
             id=f"{manifest.video_id}:{number:04d}",

@@ -138,16 +138,16 @@ def _seen(old: Run, manifest: Manifest, pruning: Pruning, pruner: str) -> Seen:
 
 def _write(old: Run, folder: Path, manifest: Manifest, observer: Observer) -> None:
     """Copy the pictures that the old run has, decode the others."""
-    there = {frame.record.pts: frame.path for frame in old.keyframes}
-    store.make_folder(folder / store.PICTURES)
+    there = {frame.record.pts: frame for frame in old.keyframes}
+    store.make_folder(folder / store.PICTURES, inside=folder)
     missing = 0
     for pts, name in picture_names(folder, manifest).items():
         target, source = folder / store.PICTURES / name, there.get(pts)
         if target.exists():
             continue
-        if source and source.suffix == target.suffix and source.exists():
-            with store.replacing(target) as file:
-                file.write(source.read_bytes())
+        if source and source.path.suffix == target.suffix and source.path.exists():
+            with store.replacing(target, inside=folder) as file:
+                file.write(source.data)
         else:
             missing += 1
     if missing == 0:

@@ -7,21 +7,23 @@ manifest is written last; a run that was killed therefore starts its unfinished 
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
-import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import ValidationError
 
-from vip import locks
+from vip import files, locks
 from vip.errors import InputError, StoreError, VipError
 from vip.records import SCHEMA_VERSION, Candidate, Description, Embeddings, Failure, Image, Keyframe, Manifest, Record
 from vip.wording import call, option
@@ -39,7 +41,11 @@ JOURNAL = "descriptions.partial.jsonl"
 FAILURES = "failures.jsonl"
 REPORT = "report.html"
 THUMBNAILS = "thumbnails.zip"
-PARTIAL_SUFFIX = ".vip-part"
+PARTIAL_SUFFIX = files.PARTIAL_SUFFIX
+MOST_JSON_BYTES = 64 * 2**20
+MOST_LINE_BYTES = 16 * 2**20
+MOST_ARRAYS_BYTES = 2 * 2**30
+MOST_PICTURE_BYTES = 512 * 2**20
 DECODED = f"decoded{PARTIAL_SUFFIX}"  # a folder, there while a run is being made
 
 PICTURE_NAME = re.compile(r"\d{4,}_\d{2,}h\d{2}m\d{2}\.\d{3}s\.(jpg|png|webp)")
@@ -74,7 +80,16 @@ class KeyframePicture:
         Raises:
             InputError: the picture is missing or damaged.
         """
-        return read_picture(self.path)
+        return read_picture(self.path, inside=self.folder)
+
+    @property
+    def data(self) -> bytes:
+        """The file as it is.
+
+        Raises:
+            InputError: it is missing, or no file that vip reads.
+        """
+        return _picture_bytes(self.path, self.folder)
 
     @property
     def description(self) -> Description | None:
@@ -208,33 +223,55 @@ def _make_again() -> str:
 
 
 def read_json(path: Path, kind: type[RecordT]) -> RecordT:
+    """Read a file that is one record.
+
+    Raises:
+        StoreError: it is missing, damaged, too large, or no regular file.
+    """
     try:
-        text = path.read_bytes()
+        text = files.read_bytes(path, most_bytes=MOST_JSON_BYTES)
     except OSError as exc:
-        raise StoreError(f"{path} cannot be read: {exc.strerror}. {_make_again()}") from exc
+        raise _unreadable(path, exc) from exc
     return _parse(text, kind, where=str(path))
 
 
 def read_rows(path: Path, kind: type[RecordT], *, torn_end: bool = False) -> Iterator[RecordT]:
     """The rows of a JSONL file. `torn_end`: the last line may be half written and is then left out."""
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if torn_end and not line.endswith(b"\n"):
-                    return
-                if line.strip():
-                    yield _parse(line, kind, where=f"{path}, line {number}")
-    except OSError as exc:
-        raise StoreError(f"{path} cannot be read: {exc.strerror}. {_make_again()}") from exc
+    for number, line in enumerate(lines(path), 1):
+        if torn_end and not line.endswith(b"\n"):
+            return
+        if line.strip():
+            yield _parse(line, kind, where=f"{path}, line {number}")
 
 
 def count_rows(path: Path) -> int:
     """How many rows a JSONL file has, without reading what they say."""
+    return sum(1 for line in lines(path) if line.strip())
+
+
+def lines(path: Path) -> Iterator[bytes]:
+    """The lines of a JSONL file, one in memory at a time; errors as of `read_json`."""
     try:
-        with path.open("rb") as file:
-            return sum(1 for line in file if line.strip())
+        with files.opened(path) as file:
+            yield from _lines_of(file, path)
     except OSError as exc:
-        raise StoreError(f"{path} cannot be read: {exc.strerror}. {_make_again()}") from exc
+        raise _unreadable(path, exc) from exc
+
+
+def _lines_of(file: IO[bytes], path: Path) -> Iterator[bytes]:
+    """The lines of an open file.
+
+    Raises:
+        StoreError: one is longer than any row that vip writes.
+    """
+    while line := file.readline(MOST_LINE_BYTES):
+        if len(line) == MOST_LINE_BYTES:
+            raise StoreError(f"{path}: damaged (a line is longer than {MOST_LINE_BYTES:,} bytes). {_make_again()}")
+        yield line
+
+
+def _unreadable(path: Path, exc: OSError) -> StoreError:
+    return StoreError(f"{path} cannot be read: {exc.strerror}. {_make_again()}")
 
 
 def _parse(text: bytes, kind: type[RecordT], *, where: str) -> RecordT:
@@ -257,70 +294,98 @@ def _loads(text: bytes, kind: type[RecordT]) -> RecordT:
     except ValidationError as exc:
         if exc.errors()[0]["type"] != "json_invalid":
             raise
+    try:
         return kind.model_validate(json.loads(text))  # Python reads file names that are not valid UTF-8, see _dumps
+    except RecursionError:
+        raise ValueError("lists in lists, too deep") from None
 
 
 def _schema_version(text: bytes) -> int | None:
     try:
         version = json.loads(text).get("schema_version")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return None
     return version if isinstance(version, int) else None
 
 
 def read_embeddings(path: Path) -> Embeddings:
+    data = read_arrays(path)
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
-            return Embeddings(data["image"], data["text"], str(data["model"]))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as exc:
+        if not all(data[name].dtype == np.float32 and np.isfinite(data[name]).all() for name in ("image", "text")):
+            raise ValueError("a vector is not of numbers")
+        return Embeddings(data["image"], data["text"], str(data["model"]))
+    except (ValueError, KeyError) as exc:
         raise StoreError(f"{path}: damaged ({exc}). {_make_again()}") from exc
 
 
-def read_picture(path: Path) -> Image:
+def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Read the arrays of an .npz file, each no larger than the file.
+
+    Raises:
+        StoreError: it is missing or damaged.
+    """
+    try:
+        with files.opened_zip(path, most_bytes=MOST_ARRAYS_BYTES) as archive:
+            return {name.removesuffix(".npy"): _array(archive.read(name)) for name in archive.namelist()}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as exc:
+        raise StoreError(f"{path}: damaged ({exc}). {_make_again()}") from exc
+
+
+def _array(data: bytes) -> npt.NDArray[Any]:
+    """An array as np.save writes it; its header may not promise more than is there."""
+    file = BytesIO(data)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError("an array of another format")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
+        raise ValueError("an array of another size than it says")
+    file.seek(0)
+    return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def read_picture(path: Path, *, inside: Path | None = None) -> Image:
     """uint8 (H, W, 3) RGB of a picture file, upright as its EXIF says; an alpha channel is left aside.
+
+    Args:
+        inside: the folder that the command names; by default the one the picture lies in.
 
     Raises:
         InputError: the file is missing or no picture.
     """
     import cv2
 
+    data = np.frombuffer(_picture_bytes(path, inside), np.uint8)
     try:
-        data = np.fromfile(path, np.uint8)
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read: {exc.strerror}.") from exc
-    picture = cv2.imdecode(data, cv2.IMREAD_COLOR_RGB) if data.size else None
+        picture = cv2.imdecode(data, cv2.IMREAD_COLOR_RGB) if data.size else None
+    except cv2.error:  # more pixels than OpenCV takes
+        picture = None
     if picture is None:
         raise InputError(f"{path} is not a picture that can be read.")
     return np.asarray(picture, np.uint8)
+
+
+def _picture_bytes(path: Path, inside: Path | None) -> bytes:
+    try:
+        return files.read_bytes(path, inside=inside, most_bytes=MOST_PICTURE_BYTES)
+    except OSError as exc:
+        raise InputError(f"{path} cannot be read: {exc.strerror}.") from exc
 
 
 # ---------------------------------------------------------------- writing
 
 
 @contextmanager
-def replacing(path: Path, *, durable: bool = False) -> Iterator[IO[bytes]]:
-    """Write a file beside `path` and rename it over `path` once it is whole.
-
-    Args:
-        durable: wait until it is on the disk, so that it also survives a power cut. What is quickly made again need not.
+def replacing(path: Path, *, inside: Path | None = None, durable: bool = False) -> Iterator[IO[bytes]]:
+    """Write a file beside `path` and rename it over `path` once it is whole; arguments as of `files.replacing`.
 
     Raises:
         StoreError: not writable, or the disk is full; `path` is then as it was.
     """
-    part = path.with_name(path.name + PARTIAL_SUFFIX)
     try:
-        with part.open("wb") as file:
+        with files.replacing(path, inside=inside, durable=durable) as file:
             yield file
-            file.flush()
-            if durable:
-                os.fsync(file.fileno())
-        part.replace(path)
     except OSError as exc:
-        part.unlink(missing_ok=True)
         raise _unwritable(path, exc) from exc
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
 
 
 def _unwritable(path: Path, exc: OSError) -> StoreError:
@@ -351,7 +416,7 @@ def write_failures(path: Path, failures: Sequence[Failure]) -> None:
     if failures:
         write_rows(path, failures)
     else:
-        path.unlink(missing_ok=True)
+        files.remove(path)
 
 
 def write_embeddings(path: Path, embeddings: Embeddings) -> None:
@@ -359,7 +424,7 @@ def write_embeddings(path: Path, embeddings: Embeddings) -> None:
         np.savez(file, image=embeddings.image, text=embeddings.text, model=np.array(embeddings.model))
 
 
-def write_picture(path: Path, image: Image, *, jpeg_quality: int = 95, png_compression: int = 3) -> None:
+def write_picture(path: Path, image: Image, *, inside: Path | None = None, jpeg_quality: int = 95, png_compression: int = 3) -> None:
     """Encode an RGB picture in the format of the path's suffix; PNG and WebP are written without loss."""
     import cv2
 
@@ -371,7 +436,7 @@ def write_picture(path: Path, image: Image, *, jpeg_quality: int = 95, png_compr
     done, data = cv2.imencode(path.suffix, cv2.cvtColor(image, cv2.COLOR_RGB2BGR), parameters[path.suffix])
     if not done:
         raise StoreError(f"{path}: a picture of {image.shape[1]}x{image.shape[0]} does not fit the format. Try {option('format', 'png')}.")
-    with replacing(path) as file:
+    with replacing(path, inside=inside) as file:
         file.write(data.tobytes())
 
 
@@ -385,7 +450,7 @@ def appending(path: Path, *, durable: bool = True) -> Iterator[Callable[[Record]
         durable: wait until each is on the disk. What is quickly made again need not.
     """
     try:
-        with path.open("r+b" if path.exists() else "w+b") as file:
+        with files.opened_to_append(path) as file:
             file.truncate(_end_of_rows(file))
             file.seek(0, os.SEEK_END)
 
@@ -400,7 +465,7 @@ def appending(path: Path, *, durable: bool = True) -> Iterator[Callable[[Record]
         raise _unwritable(path, exc) from exc
     finally:
         with suppress(OSError):
-            if path.stat().st_size == 0:
+            if path.lstat().st_size == 0:
                 path.unlink()
 
 
@@ -421,19 +486,26 @@ def merge_rows(path: Path, sources: Sequence[Path], kind: type[RecordT], *, key:
     """Write the rows of several files in an order, the later file's where two have the same key; without holding them in memory."""
     places: dict[str, tuple[int, int]] = {}
     with ExitStack() as stack:
-        files: list[IO[bytes]] = []
+        opened: list[IO[bytes]] = []
         for source in filter(Path.exists, sources):
-            number, position = len(files), 0
-            files.append(stack.enter_context(source.open("rb")))
-            for line in files[-1]:
+            number, position = len(opened), 0
+            opened.append(stack.enter_context(_opened(source)))
+            for line in _lines_of(opened[-1], source):
                 if line.endswith(b"\n") and line.strip():
                     places[key(_parse(line, kind, where=str(source)))] = number, position
                 position += len(line)
         with replacing(path, durable=True) as target:
             for name in order:
                 if place := places.get(name):
-                    files[place[0]].seek(place[1])
-                    target.write(files[place[0]].readline())
+                    opened[place[0]].seek(place[1])
+                    target.write(opened[place[0]].readline())
+
+
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        return files.opened(path)
+    except OSError as exc:
+        raise _unreadable(path, exc) from exc
 
 
 @contextmanager
@@ -448,8 +520,17 @@ def making_folder(path: Path) -> Iterator[None]:
     with leaving_no_empty(path):
         if not is_folder(path):
             make_folder(path)
-        with locks.in_use(path):
+        with in_use(path):
             yield
+
+
+@contextmanager
+def in_use(folder: Path) -> Iterator[None]:
+    """Have a folder to this process alone, without what a killed one left half written; errors as of `locks.in_use`."""
+    with locks.in_use(folder) as is_new:
+        if is_new:
+            _sweep(folder)
+        yield
 
 
 @contextmanager
@@ -460,18 +541,21 @@ def leaving_no_empty(path: Path) -> Iterator[None]:
         yield
     except BaseException:
         if not existed and is_folder(path) and is_empty(path):
-            shutil.rmtree(path, ignore_errors=True)
+            files.remove_folder(path)
         raise
 
 
-def make_folder(path: Path) -> None:
+def make_folder(path: Path, *, inside: Path | None = None) -> None:
     """Make the folder where it is missing.
+
+    Args:
+        inside: the folder that the command names, if this one lies in it: then it may be no link.
 
     Raises:
         StoreError: it cannot be made or written to.
     """
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        files.make_folder(path, inside=inside)
         if not os.access(path, os.W_OK):
             raise PermissionError(13, "Permission denied")
     except OSError as exc:
@@ -494,13 +578,25 @@ def is_empty(folder: Path) -> bool:
 def clear(folder: Path) -> None:
     """Delete what vip wrote into a run folder, the manifest excepted, and nothing else."""
     names = (CANDIDATES, EMBEDDINGS, LOOKS, THUMBNAILS, KEYFRAMES, DESCRIPTIONS, JOURNAL, FAILURES, REPORT)
-    pictures = [path for path in (folder / PICTURES).glob("*") if PICTURE_NAME.fullmatch(path.name)]
-    partial = [path for path in folder.rglob(f"*{PARTIAL_SUFFIX}") if DECODED not in path.parts and path.name != locks.NAME]
-    for path in (*(folder / name for name in names), *partial, *pictures):
+    pictures = [name for name in files.names_in(folder / PICTURES, inside=folder) if PICTURE_NAME.fullmatch(name)]
+    for path in (*(folder / name for name in names), *_left_behind(folder), *(folder / PICTURES / name for name in pictures)):
         try:
-            path.unlink(missing_ok=True)
+            files.remove(path, inside=folder)
         except OSError as exc:
             raise StoreError(f"{path} cannot be deleted: {exc.strerror}. Choose another folder with {option('out')}.") from exc
+
+
+def _sweep(folder: Path) -> None:
+    for path in _left_behind(folder):
+        with suppress(OSError):
+            files.remove(path, inside=folder)
+
+
+def _left_behind(folder: Path) -> Iterator[Path]:
+    for place in (folder, folder / PICTURES):
+        for name in files.names_in(place, inside=folder):
+            if name.endswith(PARTIAL_SUFFIX) and name not in (DECODED, locks.NAME):
+                yield place / name
 
 
 def picture_name(number: int, time_s: float, suffix: str, *, of: int) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.captioning.keyframes import DIRECT, PROMPTS, Scripted, Told, describe, keyframe, keyframes, paper
-from vip import store
+from vip import files, store
 from vip.captioning.describe import AHEAD, failure_of
 from vip.errors import EngineError, InputError, ReplyError, StoreError
 from vip.models.fake import FakeEngine
@@ -101,9 +101,9 @@ def test_what_is_measured_goes_in_order_and_each_picture_is_read_once(tmp_path: 
     read: list[str] = []
     read_picture = store.read_picture
 
-    def counted(path: Path) -> Image:
+    def counted(path: Path, *, inside: Path) -> Image:
         read.append(path.name)
-        return read_picture(path)
+        return read_picture(path, inside=inside)
 
     monkeypatch.setattr(store, "read_picture", counted)
     describe(keyframes(tmp_path, 8), Measuring())
@@ -145,14 +145,14 @@ def test_a_picture_that_cannot_be_read_costs_its_keyframe(damage: str, suffix: s
 
 def test_each_picture_is_read_once_however_often_it_is_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    read_bytes = Path.read_bytes
+    read_bytes = files.read_bytes
 
-    def counted(path: Path) -> bytes:
+    def counted(path: Path, **bounds: Any) -> bytes:
         read.append(path.name)
-        return read_bytes(path)
+        return read_bytes(path, **bounds)
 
     items = keyframes(tmp_path, 4)
-    monkeypatch.setattr(Path, "read_bytes", counted)
+    monkeypatch.setattr(files, "read_bytes", counted)
     engine = Scripted(lambda request, number: "{}" if number <= 2 else paper(request, number))
     describe(items, engine, recipe="paper")
     assert sorted(read) == [f"{number:04d}.jpg" for number in range(4)]
@@ -288,9 +288,9 @@ def test_pictures_are_read_beside_the_loop(tmp_path: Path, monkeypatch: pytest.M
     threads: set[int] = set()
     read_picture = store.read_picture
 
-    def noted(path: Path) -> Image:
+    def noted(path: Path, *, inside: Path) -> Image:
         threads.add(threading.get_ident())
-        return read_picture(path)
+        return read_picture(path, inside=inside)
 
     monkeypatch.setattr(store, "read_picture", noted)
     describe(keyframes(tmp_path, 3, suffix="png"), Scripted())

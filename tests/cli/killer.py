@@ -39,16 +39,16 @@ def kill_in_write(number: int, folder: str | None = None) -> None:
     count = mmap(-1, 1)  # which a fork shares
 
     @contextmanager
-    def replacing(path: Path, *, durable: bool = False) -> Iterator[IO[bytes]]:
+    def replacing(path: Path, *, inside: Path | None = None, durable: bool = False) -> Iterator[IO[bytes]]:
         count[0] += folder in (None, path.parent.name)
         if count[0] != number:
-            with _whole(path, durable=durable) as file:
+            with _whole(path, inside=inside, durable=durable) as file:
                 yield file
             return
         buffer = BytesIO()
         yield buffer
         data = buffer.getvalue()
-        path.with_name(path.name + store.PARTIAL_SUFFIX).write_bytes(data[: len(data) // 2])
+        path.with_name(f".{'0' * 32}{store.PARTIAL_SUFFIX}").write_bytes(data[: len(data) // 2])
         _die()
 
     store.replacing = replacing

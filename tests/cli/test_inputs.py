@@ -47,14 +47,14 @@ def test_a_folder_of_pictures_is_one_video(photos: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize("given", [["photos/img%d.png"], [f"photos/img{number}.png" for number in range(1, 12)]])
 def test_so_are_a_pattern_and_the_pictures_of_a_shell_glob(photos: Path, monkeypatch: pytest.MonkeyPatch, given: list[str]) -> None:
     monkeypatch.chdir(photos.parent)
-    (source,), _ = find_videos(given)
+    (source,) = find_videos(given).videos
     assert isinstance(source, PicturesSource)
     assert set(source.paths) == {Path("photos") / f"img{number}.png" for number in range(1, 12)}
 
 
 def test_a_folder_with_both_is_one_of_videos(photos: Path) -> None:
     (photos / "a.mp4").touch()
-    assert find_videos([str(photos)]) == ([FileSource(photos / "a.mp4")], 11)
+    assert find_videos([str(photos)]) == ([FileSource(photos / "a.mp4")], 11, 0)
 
 
 def test_pictures_that_are_passed_over_are_counted(photos: Path, tmp_path: Path) -> None:
@@ -80,8 +80,8 @@ def test_folders_in_folders_are_looked_into_where_that_is_asked(tmp_path: Path, 
         picture(path) if path.suffix == ".png" else shutil.copyfile(SAMPLE, path)
     (tmp_path / "one/two/old.vip/manifest.json").write_text("{}")
     (tmp_path / "one/two/loop").symlink_to(tmp_path / "one", target_is_directory=True)
-    assert find_videos(["one"]) == ([FileSource(Path("one/a.mp4"))], 0)
-    sources, passed_over = find_videos(["one"], recursive=True)
+    assert find_videos(["one"]) == ([FileSource(Path("one/a.mp4"))], 0, 0)
+    sources, passed_over, _ = find_videos(["one"], recursive=True)
     assert [str(source) for source in sources] == ["one/a.mp4", "one/three", "one/two/a.mp4"]
     assert passed_over == 0
     done = vip(tmp_path, "extract", "one", "-r", "-n", "1", "-o", "runs")
@@ -99,7 +99,7 @@ def test_a_folder_whose_videos_lie_deeper_says_how_to_reach_them(tmp_path: Path)
 
 def test_pictures_between_videos_are_one_video_with_a_folder_of_its_own(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(photos.parent)
-    sources, _ = find_videos(["photos/img1.png", "a.mp4", "photos/img2.png", "http://h/get?id=1", "http://h/get?id=2", "photos"])
+    sources, *_ = find_videos(["photos/img1.png", "a.mp4", "photos/img2.png", "http://h/get?id=1", "http://h/get?id=2", "photos"])
     assert [source.name for source in sources] == ["photos", "a.mp4", "get", "get", "photos"]
     folders = run_folders(sources, Path("runs"), several=True)
     assert len({folder.name for folder in folders.values()}) == 5

@@ -51,12 +51,19 @@ def test_pictures_come_in_the_order_of_the_keyframes_and_damaged_ones_are_none(t
 
 
 def test_a_thumbnail_that_is_large_or_no_jpeg_is_not_taken(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / store.THUMBNAILS, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(tmp_path / store.THUMBNAILS, "w") as archive:
         archive.writestr("000000.jpg", b"\xff\xd8\xff" + bytes(10))
         archive.writestr("000001.jpg", b"\xff\xd8\xff" + bytes(pictures.THUMBNAIL_BYTES))
         archive.writestr("000002.jpg", b"<svg onload='x'>")
     with open_thumbnails(tmp_path) as thumbnails:
         assert [thumbnails.read(i) is not None for i in range(4)] == [True, False, False, False]
+
+
+def test_thumbnails_that_are_packed_are_not_unpacked(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / store.THUMBNAILS, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("000000.jpg", b"\xff\xd8\xff" + bytes(10))
+    with open_thumbnails(tmp_path) as thumbnails:
+        assert thumbnails.read(0) is None
 
 
 def test_a_thumbnail_that_does_not_match_its_checksum_is_not_taken(tmp_path: Path) -> None:

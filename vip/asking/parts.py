@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
+from vip import files
 from vip.errors import StoreError
 from vip.records import Part, Record
 from vip.store import exists, read_json, replacing
@@ -76,9 +77,10 @@ def delete(folder: Path, part: int) -> None:
 def delete_others(folder: Path, parts: set[int]) -> None:
     """Delete what belongs to none of these parts: their processes died before they were whole, or noted."""
     known = {path_of(folder, part).stem for part in parts}
-    for path in folder.glob("part-*"):
-        if path.name.partition(".")[0] not in known:
-            path.unlink(missing_ok=True)
+    for name in files.names_in(folder, inside=folder.parent):
+        is_part = name.startswith("part-") and name.partition(".")[0] not in known
+        if is_part or name.endswith(files.PARTIAL_SUFFIX):
+            files.remove(folder / name, inside=folder.parent)
 
 
 class Writer:

@@ -13,12 +13,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vip import store
+from vip import files, store
 from vip.asking.spending import Spent, dollars
 from vip.captioning.describe import Step
 from vip.captioning.recipes import How, how_of
 from vip.errors import UsageError
-from vip.locks import in_use
 from vip.records import Description, Failure, Keyframe, Manifest, Record
 from vip.store import KeyframePicture
 from vip.wording import counted, option
@@ -132,10 +131,10 @@ class Folder:
             StoreError: it cannot be written to, or another process works in it.
         """
         store.make_folder(self.path)
-        self._stack.enter_context(in_use(self.path))
+        self._stack.enter_context(store.in_use(self.path))
         if self._stamps() != self._seen:  # another process was here, or an earlier round
             self.described, self._seen = len(self._done()), self._stamps()
-        (self.path / store.FAILURES).unlink(missing_ok=True)
+        files.remove(self.path / store.FAILURES)
         self._append = self._stack.enter_context(store.appending(self.path / store.JOURNAL, durable=False))
         self._log = self._stack.enter_context(store.appending(self.path / store.FAILURES, durable=False))
         for failure in self.early:
@@ -153,7 +152,7 @@ class Folder:
         if self._append is None:
             raise RuntimeError("the folder is not open")
         if not self.changed:
-            (self.path / store.REPORT).unlink(missing_ok=True)  # it no longer shows what is here; the command ends with a new one
+            files.remove(self.path / store.REPORT)  # it no longer shows what is here; the command ends with a new one
         self._append(row)
         self.changed = True
 
@@ -246,7 +245,7 @@ class Folder:
         """Write the descriptions in the order of the keyframes, and drop the journal."""
         self.close()
         self._merge()
-        (self.path / store.JOURNAL).unlink(missing_ok=True)
+        files.remove(self.path / store.JOURNAL)
 
     def _merge(self) -> None:
         store.merge_rows(

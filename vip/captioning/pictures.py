@@ -41,10 +41,7 @@ def encoded(item: KeyframePicture, longest_side_px: int) -> Picture:
     """
     record = item.record
     if item.path.suffix.lower() in {".jpg", ".jpeg"} and max(record.width_px, record.height_px) <= longest_side_px:
-        try:
-            data = item.path.read_bytes()
-        except OSError as exc:
-            raise InputError(f"{item.path} cannot be read: {exc.strerror}.") from exc
+        data = item.data
         if len(data) <= MOST_BYTES and data.startswith(JPEG_START) and data.endswith(JPEG_END) and EXIF not in data:
             return Picture(data, "image/jpeg")
     return jpeg(item.image, longest_side_px)

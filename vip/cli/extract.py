@@ -128,9 +128,12 @@ def each(
         VipError: of the only video.
         SomeFailedError: some of several failed; failures.jsonl in `out` says which and why.
     """
-    videos, passed_over = find_videos(given, recursive=recursive)
-    if passed_over:
-        console.note(f"Passed over {counted(passed_over, 'picture')} that {'lies' if passed_over == 1 else 'lie'} beside videos.")
+    videos, beside, links = find_videos(given, recursive=recursive)
+    if beside:
+        console.note(f"Passed over {counted(beside, 'picture')} that {'lies' if beside == 1 else 'lie'} beside videos.")
+    if links:
+        leads = "leads out of its folder. Name it" if links == 1 else "lead out of their folder. Name them"
+        console.note(f"Passed over {counted(links, 'link')} that {leads} on the command line to use {'it' if links == 1 else 'them'}.")
     several = recursive or len(videos) > 1 or from_folder(videos[0], given)
     folders = run_folders(videos, out, several=several)
     if not several:

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from vip.errors import InputError
 
@@ -15,8 +15,18 @@ if TYPE_CHECKING:
     from vip.video import Source
 
 
-def find_videos(given: Sequence[str], *, recursive: bool = False) -> tuple[list[Source], int]:
-    """The videos that are meant, and how many pictures are passed over, since they lie in a folder beside videos.
+class Found(NamedTuple):
+    """The videos that are meant, and how many files in the folders that were named are left out."""
+
+    videos: list[Source]
+    pictures: int
+    """They lie beside videos."""
+    links: int
+    """They lead out of the folder."""
+
+
+def find_videos(given: Sequence[str], *, recursive: bool = False) -> Found:
+    """Find the videos that are meant.
 
     Files and addresses are taken as they are, and of a folder its videos in name order. A file that is missing stays in the list. A
     folder that holds pictures and no videos is one video, and so are all pictures that are named.
@@ -33,18 +43,18 @@ def find_videos(given: Sequence[str], *, recursive: bool = False) -> tuple[list[
 
     named = [Path(name) for name in given if os.path.isfile(name) and is_picture(Path(name))]  # noqa: PTH113 - for names that are too long
     found: list[Source] = []
-    passed_over = 0
+    beside = links = 0
     for name in given:
         path = Path(name)
         if len(named) > 1 and path in named:
             found.append(pictures(named))
         elif is_folder(path):
-            sources, beside = _in_folder(path, recursive)
-            found += sources or [_as_pictures(path)]
-            passed_over += beside
+            inside = _in_folder(path, recursive)
+            found += inside.videos or [_as_pictures(path)]
+            beside, links = beside + inside.pictures, links + inside.links
         else:
             found.append(resolved(source_of(name)))
-    return list(dict.fromkeys(found)), passed_over
+    return Found(list(dict.fromkeys(found)), beside, links)
 
 
 def _as_pictures(folder: Path) -> Source:
@@ -62,23 +72,23 @@ def _as_pictures(folder: Path) -> Source:
         raise InputError(f"{exc} Add -r to look into the folders in it." if inside else str(exc)) from exc
 
 
-def _in_folder(folder: Path, recursive: bool) -> tuple[list[Source], int]:
-    """The videos of a folder, and how many pictures lie beside them. Folders that vip wrote are left out."""
+def _in_folder(folder: Path, recursive: bool) -> Found:
+    """The videos of a folder. Folders that vip wrote are left out."""
     from vip.store import MANIFEST
     from vip.video.source import FileSource, contents, source_of
 
-    videos, shown = contents(folder)
+    videos, shown, links = contents(folder)
     found: list[Source] = list(map(FileSource, videos))
-    passed_over = len(shown) if videos else 0
+    beside = len(shown) if videos else 0
     if not recursive:
-        return found, passed_over
+        return Found(found, beside, links)
     if shown and not videos:
         found.append(source_of(folder))
     for inside in sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink() and not path.name.startswith(".")):
         if not (inside / MANIFEST).exists():
-            sources, beside = _in_folder(inside, recursive)
-            found, passed_over = found + sources, passed_over + beside
-    return found, passed_over
+            deeper = _in_folder(inside, recursive)
+            found, beside, links = found + deeper.videos, beside + deeper.pictures, links + deeper.links
+    return Found(found, beside, links)
 
 
 def from_folder(video: Source, given: Sequence[str]) -> bool:

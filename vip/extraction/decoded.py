@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vip import store
+from vip import files, store
 from vip.errors import StoreError
 from vip.records import Frame
 
@@ -22,7 +21,7 @@ class DecodedPictures:
     """
 
     def __init__(self, folder: Path, suffix: str, effort: Callable[[int], int] = lambda _: 0) -> None:
-        self._folder, self._suffix, self._effort = folder / store.DECODED, suffix, effort
+        self._run, self._folder, self._suffix, self._effort = folder, folder / store.DECODED, suffix, effort
         self._has_room = True
 
     @contextmanager
@@ -40,8 +39,8 @@ class DecodedPictures:
 
     def keep(self, frame: Frame) -> None:
         try:
-            store.make_folder(self._folder)
-            store.write_picture(self._path(frame.pts), frame.image, png_compression=1)
+            store.make_folder(self._folder, inside=self._run)
+            store.write_picture(self._path(frame.pts), frame.image, inside=self._run, png_compression=1)
         except StoreError:
             self._has_room = False
             self.clear()
@@ -55,10 +54,10 @@ class DecodedPictures:
         if kept.suffix == path.suffix == ".jpg":
             kept.replace(path)
         else:
-            store.write_picture(path, store.read_picture(kept))
+            store.write_picture(path, store.read_picture(kept, inside=self._run), inside=self._run)
 
     def clear(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        files.remove_folder(self._folder)
 
     def _path(self, pts: int) -> Path:
         return self._folder / f"{pts}.{'jpg' if self._suffix == 'jpg' else 'png'}"

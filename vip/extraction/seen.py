@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vip import store
+from vip import files, store
 from vip.errors import InputError, StoreError
 from vip.extraction.detect import text_of
 from vip.extraction.quality import Measured
-from vip.extraction.scan import Look, Vector
+from vip.extraction.scan import SIGNATURE_SIZE, Look, Vector
 from vip.records import Candidate
 from vip.store import Run
 from vip.wording import call
@@ -57,12 +57,21 @@ def looks_of(run: Run) -> list[Look]:
     again = f"Run {call('extract', 'VIDEO', overwrite=True)} to make the run again."
     if embeddings is None or not (run.folder / store.LOOKS).exists():
         raise InputError(f"{run.folder} has no {store.LOOKS}, which choosing from it needs: an older vip made it. {again}")
-    columns, thumbnails = _columns(run.folder / store.LOOKS), _thumbnails(run.folder / store.THUMBNAILS)
-    if not {"pts", "signature", "restless", *SHARES} <= set(columns) or [row.pts for row in rows] != columns["pts"].tolist():
+    columns, thumbnails = store.read_arrays(run.folder / store.LOOKS), _thumbnails(run.folder / store.THUMBNAILS)
+    if not _fit(columns, len(rows)) or [row.pts for row in rows] != columns["pts"].tolist():
         raise StoreError(f"{run.folder / store.LOOKS} does not fit {store.CANDIDATES}. {again}")
     if len(embeddings) != len(rows) or not {row.index for row in rows} <= set(thumbnails):
         raise StoreError(f"{run.folder / store.EMBEDDINGS} or {store.THUMBNAILS} does not fit {store.CANDIDATES}. {again}")
     return [_look(row, columns, place, embeddings.image[place], thumbnails[row.index]) for place, row in enumerate(rows)]
+
+
+def _fit(columns: Columns, rows: int) -> bool:
+    """Whether all are there, of this many rows, with the shapes and types that `write_looks` gives them."""
+    kinds = {"pts": "i", "restless": "b", **dict.fromkeys(SHARES, "f")}
+    flat = all(name in columns and columns[name].shape == (rows,) and columns[name].dtype.kind == kind for name, kind in kinds.items())
+    signature, view = columns.get("signature"), columns.get("view")
+    seen = signature is not None and signature.shape == (rows, *reversed(SIGNATURE_SIZE), 3) and signature.dtype == np.uint8
+    return flat and seen and (view is None or (view.ndim == 2 and len(view) == rows and view.dtype == np.float32))
 
 
 def _look(row: Candidate, columns: Columns, place: int, vector: np.ndarray, thumbnail: bytes) -> Look:
@@ -109,18 +118,10 @@ def known_of(run: Run) -> Known:
     )
 
 
-def _columns(path: Path) -> Columns:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
-            return dict(data)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as exc:
-        raise StoreError(f"{path}: damaged ({exc}). Run {call('extract', 'VIDEO', overwrite=True)} to make it again.") from exc
-
-
 def _thumbnails(path: Path) -> dict[int, bytes]:
     """JPEGs by candidate index."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with files.opened_zip(path) as archive:
             return {int(Path(name).stem): archive.read(name) for name in archive.namelist()}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as exc:
         raise StoreError(f"{path}: damaged ({exc}). Run {call('extract', 'VIDEO', overwrite=True)} to make it again.") from exc

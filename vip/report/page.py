@@ -7,11 +7,13 @@ anywhere, can be read without JavaScript, and stays at a few MB: pictures are sc
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
 
 from vip.captioning.tokens import tokens_in
+from vip.errors import StoreError
 from vip.records import NOT_DETERMINED, Candidate, Description, Embeddings, Famous, Keyframe
 from vip.report.axes import Span, evenly, span_of
 from vip.report.cards import Card, article, failures_by_keyframe
@@ -26,7 +28,7 @@ from vip.report.shell import closing, opening, resource
 from vip.report.timeline import Stop, Timeline, timeline
 from vip.report.video_link import VideoLink, video_link
 from vip.report.words import date, file_size, plural, time_code
-from vip.store import CANDIDATES, EMBEDDINGS, FAILURES, KEYFRAMES, REPORT, KeyframePicture, Run, replacing
+from vip.store import CANDIDATES, EMBEDDINGS, FAILURES, KEYFRAMES, REPORT, KeyframePicture, Run, in_use, replacing
 
 MAX_CARDS = 600
 MAX_FAILURES = 200
@@ -41,7 +43,10 @@ def write_report(run: Run) -> Path:
     """
     path = run.folder / REPORT
     parts = list(page(Report(run)))  # all of it before the file is opened: a damaged run leaves nothing behind
-    with replacing(path) as file:
+    with ExitStack() as stack:
+        with suppress(StoreError):  # whoever works in the folder has swept it already
+            stack.enter_context(in_use(run.folder))
+        file = stack.enter_context(replacing(path))
         file.writelines(part.encode() for part in parts)
     return path
 

@@ -9,11 +9,12 @@ import base64
 import math
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from vip.errors import InputError
+from vip.files import opened_zip
 from vip.records import Image
 from vip.report.markup import Html, tag
 from vip.store import THUMBNAILS, KeyframePicture
@@ -108,12 +109,10 @@ class Thumbnails:
 @contextmanager
 def open_thumbnails(folder: Path) -> Iterator[Thumbnails]:
     """The thumbnails of a run folder; all missing where the file is absent or damaged."""
-    try:
-        archive = zipfile.ZipFile(folder / THUMBNAILS)
-    except (OSError, zipfile.BadZipFile):
-        yield Thumbnails(None)
-        return
-    with archive:
+    with ExitStack() as stack:
+        archive: zipfile.ZipFile | None = None
+        with suppress(OSError, zipfile.BadZipFile):
+            archive = stack.enter_context(opened_zip(folder / THUMBNAILS))
         yield Thumbnails(archive)
 
 

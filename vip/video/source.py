@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from vip.errors import InputError
+from vip.files import leads_out
 from vip.records import PICTURE_SUFFIXES
 from vip.video.animated import is_animated, is_animated_webp
 
@@ -261,24 +262,36 @@ def pictures(paths: Sequence[Path]) -> PicturesSource:
     return PicturesSource(tuple(dict.fromkeys(paths)), here, home.name or "pictures")
 
 
-def contents(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The videos and the pictures of a folder, each in name order.
+class Contents(NamedTuple):
+    """What lies in a folder, each in name order."""
+
+    videos: list[Path]
+    pictures: list[Path]
+    links: int
+    """So many are left out, since they lead out of the folder: who names a folder allows what is in it, and no more."""
+
+
+def contents(folder: Path) -> Contents:
+    """The videos and the pictures of a folder.
 
     Raises:
         InputError: it cannot be read.
     """
     try:
-        files = sorted(file for file in folder.iterdir() if file.suffix.lower() in VIDEO_SUFFIXES | PICTURE_SUFFIXES and file.is_file())
+        found = sorted(file for file in folder.iterdir() if file.suffix.lower() in VIDEO_SUFFIXES | PICTURE_SUFFIXES and file.is_file())
     except OSError as exc:
         raise InputError(f"{folder} cannot be read: {exc.strerror}.") from exc
+    files = [file for file in found if not leads_out(file, folder)]
     shown = [file for file in files if is_picture(file)]
-    return [file for file in files if file not in set(shown)], shown
+    return Contents([file for file in files if file not in set(shown)], shown, len(found) - len(files))
 
 
 def _folder(folder: Path) -> PicturesSource:
-    videos, shown = contents(folder)
+    videos, shown, links = contents(folder)
     if videos:
         raise InputError(f"{folder} is a folder of videos. Give one of them.")
+    if links and not shown:
+        raise InputError(f"{folder} holds only links that lead out of it. Name what they lead to, or the links themselves.")
     if not shown:
         raise InputError(f"{folder} is a folder without videos or pictures. Give a video file, or a folder that holds some.")
     return PicturesSource(tuple(shown), folder, folder.absolute().name or "pictures")
@@ -289,10 +302,14 @@ def _pattern(path: Path) -> PicturesSource:
     start, digits, end = PATTERN.split(path.name, maxsplit=1)
     wanted = re.compile(rf"{re.escape(start)}\d{{{digits or 1},}}{re.escape(end)}")
     try:
-        found = sorted(file for file in path.parent.iterdir() if wanted.fullmatch(file.name) and file.is_file())
+        found = sorted(file for file in path.parent.iterdir() if _fits(file, wanted))
     except OSError as exc:
         raise InputError(f"{path}: the folder {path.parent} cannot be read ({exc.strerror}).") from exc
     if not found:
         raise InputError(f"{path}: no file in {path.parent} fits this pattern. Check the folder and the number of digits.")
     stem = start.strip("_-. ") or path.absolute().parent.name or "pictures"
     return PicturesSource(tuple(found), path, stem)
+
+
+def _fits(file: Path, wanted: re.Pattern[str]) -> bool:
+    return bool(wanted.fullmatch(file.name)) and file.is_file() and not leads_out(file, file.parent)

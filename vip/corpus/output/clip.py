@@ -232,9 +232,9 @@ def _frames(run: Run, key: str, vectors: list[Vector] | None) -> list[KeyframeRo
 
 def _bytes_of(picture: KeyframePicture) -> bytes:
     try:
-        return picture.path.read_bytes()
-    except OSError as exc:
-        raise StoreError(f"{picture.path} cannot be read: {exc.strerror}. Run the same `vip extract` again.") from exc
+        return picture.data
+    except InputError as exc:
+        raise StoreError(f"{exc} Run the same `vip extract` again.") from exc
 
 
 def _vectors(run: Run, rows: list[Keyframe]) -> list[Vector] | None:
@@ -245,13 +245,12 @@ def _vectors(run: Run, rows: list[Keyframe]) -> list[Vector] | None:
     places: dict[int, int] = {}
     place = 0
     try:
-        with (run.folder / store.CANDIDATES).open("rb") as file:
-            for line in filter(bytes.strip, file):  # a tenth of the time that the whole records would take
-                row = json.loads(line)
-                if row["index"] in wanted:
-                    places[row["index"]] = place
-                place += row["quality"] is not None
-    except (OSError, KeyError, TypeError) as exc:
+        for line in filter(bytes.strip, store.lines(run.folder / store.CANDIDATES)):  # a tenth of the time of whole records
+            row = json.loads(line)
+            if row["index"] in wanted:
+                places[row["index"]] = place
+            place += row["quality"] is not None
+    except (KeyError, TypeError, RecursionError) as exc:
         raise ValueError(f"{store.CANDIDATES}: {exc!r}") from exc
     if place != len(run.embeddings):
         raise ValueError(f"{len(run.embeddings)} vectors of {place} candidates that could be decoded")

@@ -1,0 +1,223 @@
+"""Files below a folder of a stranger: links, FIFOs, devices and paths that lead out are refused at once, on any system."""
+
+from __future__ import annotations
+
+import errno
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vip import files
+
+Act = Callable[[Path], object]
+
+
+def replaced(path: Path) -> None:
+    with files.replacing(path) as file:
+        file.write(b"new")
+
+
+def appended(path: Path) -> None:
+    with files.opened_to_append(path) as file:
+        file.write(b"new")
+
+
+READING: list[Act] = [files.read_bytes, files.opened, appended]
+NAMES = ["read", "open", "append"]
+
+
+@pytest.fixture(params=[True, False], ids=["open folders", "whole paths"])
+def places(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """On a system that opens files in open folders, and on one that does not (Windows)."""
+    monkeypatch.setattr(files, "KNOWS_PLACES", request.param)
+    return bool(request.param)
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    path = tmp_path / "outside"
+    path.mkdir()
+    (path / "secret").write_bytes(b"secret")
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "folder"
+    path.mkdir()
+    return path
+
+
+@pytest.mark.usefixtures("places")
+@pytest.mark.parametrize("act", READING, ids=NAMES)
+def test_a_link_is_not_followed(act: Act, folder: Path, outside: Path) -> None:
+    (folder / "file").symlink_to(outside / "secret")
+    with pytest.raises(OSError, match="it is a link") as refused:
+        act(folder / "file")
+    assert refused.value.errno == errno.ELOOP
+    assert (outside / "secret").read_bytes() == b"secret"
+
+
+@pytest.mark.usefixtures("places")
+@pytest.mark.parametrize("act", [*READING, replaced], ids=[*NAMES, "replace"])
+def test_a_link_that_leads_nowhere_makes_no_file_there(act: Act, folder: Path, outside: Path) -> None:
+    (folder / "file").symlink_to(outside / "new")
+    if act is replaced:
+        act(folder / "file")
+        assert (folder / "file").read_bytes() == b"new"
+        assert not (folder / "file").is_symlink()
+    else:
+        with pytest.raises(OSError, match="it is a link"):
+            act(folder / "file")
+    assert [path.name for path in outside.iterdir()] == ["secret"]
+
+
+@pytest.mark.usefixtures("places")
+def test_a_file_takes_the_place_of_a_link_and_not_of_what_it_leads_to(folder: Path, outside: Path) -> None:
+    (folder / "file").symlink_to(outside / "secret")
+    replaced(folder / "file")
+    assert ((folder / "file").read_bytes(), (outside / "secret").read_bytes()) == (b"new", b"secret")
+
+
+@pytest.mark.usefixtures("places")
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_link_in_the_middle_of_a_path_is_refused(depth: int, folder: Path, outside: Path) -> None:
+    (outside / "deep").mkdir()
+    (outside / "deep" / "secret").write_bytes(b"secret")
+    (folder / "pictures").symlink_to(outside)
+    path = folder.joinpath("pictures", *["deep"] * (depth - 1), "secret")
+    for act in (
+        lambda: files.read_bytes(path, inside=folder),
+        lambda: files.opened_to_append(path, inside=folder),
+        lambda: files.remove(path, inside=folder),
+        lambda: files.make_folder(path.with_name("made"), inside=folder),
+        lambda: files.replacing(path, inside=folder).__enter__(),
+    ):
+        with pytest.raises(OSError, match="link"):
+            act()
+    assert files.names_in(path.parent, inside=folder) == []
+    assert {found.name for found in outside.rglob("*")} == {"secret", "deep"}
+
+
+@pytest.mark.usefixtures("places")
+def test_a_folder_that_is_a_link_is_not_made_or_emptied(folder: Path, outside: Path) -> None:
+    (folder / "pictures").symlink_to(outside)
+    with pytest.raises(OSError, match="link"):
+        files.make_folder(folder / "pictures", inside=folder)
+    files.remove_folder(folder / "pictures")
+    assert not (folder / "pictures").is_symlink()
+    assert (outside / "secret").exists()
+
+
+@pytest.mark.usefixtures("places")
+def test_the_folder_that_is_named_may_be_a_link(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "short").symlink_to(folder)
+    replaced(tmp_path / "short" / "file")
+    assert files.read_bytes(tmp_path / "short" / "file") == b"new"
+    files.make_folder(tmp_path / "short" / "pictures", inside=tmp_path / "short")
+    assert (folder / "pictures").is_dir()
+
+
+@pytest.mark.parametrize("act", READING, ids=NAMES)
+def test_a_fifo_does_not_wait(act: Act, folder: Path) -> None:
+    os.mkfifo(folder / "file")
+    with pytest.raises(OSError, match="no regular file"):
+        act(folder / "file")
+
+
+def test_a_named_fifo_or_device_does_not_wait_either(folder: Path) -> None:
+    os.mkfifo(folder / "file")
+    for path in (folder / "file", Path("/dev/zero")):
+        with pytest.raises(OSError, match="no regular file"):
+            files.read_named(path, most_bytes=100)
+    (folder / "real").write_bytes(b"x")
+    (folder / "link").symlink_to("real")
+    assert files.read_named(folder / "link", most_bytes=100) == b"x"
+
+
+@pytest.mark.usefixtures("places")
+def test_a_device_or_a_folder_is_refused(folder: Path) -> None:
+    with pytest.raises(OSError, match="no regular file"):
+        files.opened(Path("/dev/zero"))
+    (folder / "inside").mkdir()
+    with pytest.raises(IsADirectoryError):
+        files.opened(folder / "inside")
+
+
+@pytest.mark.parametrize("name", ["../outside/secret", "pictures/../../outside/secret", ".."])
+def test_a_path_that_leads_out_is_refused(name: str, folder: Path, outside: Path) -> None:
+    with pytest.raises(ValueError, match="does not lie inside"):
+        files.read_bytes(folder / name, inside=folder)
+    assert (outside / "secret").exists()
+
+
+def test_an_absolute_path_elsewhere_is_refused(folder: Path, outside: Path) -> None:
+    with pytest.raises(ValueError, match="secret"):
+        files.read_bytes(outside / "secret", inside=folder)
+
+
+def test_a_file_that_is_too_large_is_not_read(folder: Path) -> None:
+    with (folder / "file").open("wb") as file:
+        file.truncate(2**40)  # of zeros, on no disk
+    with pytest.raises(OSError, match=r"larger than 100 bytes"):
+        files.read_bytes(folder / "file", most_bytes=100)
+
+
+def test_a_file_with_a_second_name_is_not_written_into(folder: Path, outside: Path) -> None:
+    os.link(outside / "secret", folder / "file")
+    with pytest.raises(OSError, match="hard link"):
+        appended(folder / "file")
+    replaced(folder / "file")
+    assert (outside / "secret").read_bytes() == b"secret"
+
+
+@pytest.mark.usefixtures("places")
+def test_what_fails_leaves_the_file_and_nothing_beside_it(folder: Path) -> None:
+    (folder / "file").write_bytes(b"old")
+    with pytest.raises(ZeroDivisionError), files.replacing(folder / "file") as file:
+        file.write(b"half")
+        raise ZeroDivisionError
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {"file": b"old"}
+
+
+def test_a_durable_file_is_on_the_disk_before_it_has_its_name_and_its_name_after(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def synced(number: int) -> None:
+        steps.append("folder" if os.path.samestat(os.fstat(number), folder.stat()) else f"{os.fstat(number).st_size} bytes")
+        fsync(number)
+
+    def renamed(*args: str, **folders: int) -> None:
+        steps.append("name")
+        replace(*args, **folders)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    with files.replacing(folder / "file", durable=True) as file:
+        file.write(b"123")
+    assert steps == ["3 bytes", "name", "folder"]
+
+
+def test_a_zip_file_that_unpacks_to_more_than_it_has_is_refused(folder: Path) -> None:
+    for name, kind in (("stored", zipfile.ZIP_STORED), ("packed", zipfile.ZIP_DEFLATED)):
+        with zipfile.ZipFile(folder / name, "w", kind) as archive:
+            archive.writestr("a", bytes(10_000))
+    with files.opened_zip(folder / "stored") as archive:
+        assert archive.read("a") == bytes(10_000)
+    with pytest.raises(zipfile.BadZipFile), files.opened_zip(folder / "packed"):
+        pass
+
+
+def test_links_that_lead_out_of_a_folder_are_told(folder: Path, outside: Path) -> None:
+    (folder / "file").write_bytes(b"x")
+    for name, target in {"in": "file", "out": "../outside/secret", "round": "round"}.items():
+        (folder / name).symlink_to(target)
+    assert {name: files.leads_out(folder / name, folder) for name in ("file", "in", "out", "round")} == {
+        **{"file": False, "in": False},
+        **{"out": True, "round": True},
+    }
+    assert not outside.is_symlink()

@@ -1,0 +1,241 @@
+"""Files below a folder that may come from a stranger, opened so that they can do no harm.
+
+The folder itself is what a command names, and may be a link. Below it no link is followed, nothing but regular files is opened (a FIFO
+or a device would never end), and no file is larger than its bound. A new file has a name that nobody can guess until it is whole.
+Everything raises OSError with a `strerror` that a sentence can end with.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import stat
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+PARTIAL_SUFFIX = ".vip-part"
+MOST_BYTES = 4 * 2**30  # of a file without a bound of its own
+KNOWS_PLACES = {os.open, os.rename, os.unlink, os.mkdir, os.stat} <= os.supports_dir_fd  # not on Windows, see `_checked`
+
+_NO_LINK, _NO_WAIT, _FOLDER = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_DIRECTORY"))
+_BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+LINK = "it is a link, or lies behind one, and vip follows none inside a folder"
+NO_FILE = "it is no regular file"
+
+
+def opened(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> IO[bytes]:
+    """Open a file to read.
+
+    Args:
+        inside: the folder that the command names; by default the one the file lies in.
+
+    Raises:
+        OSError: it is missing, a link, no regular file, or larger than `most_bytes`.
+    """
+    with _place(path, inside) as (folder, name):
+        return _regular(_open(name, os.O_RDONLY, folder), "rb", most_bytes)
+
+
+def read_bytes(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> bytes:
+    """Return what is in a file; errors as of `opened`."""
+    with opened(path, inside=inside, most_bytes=most_bytes) as file:
+        data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:  # it has grown
+        raise _too_large(most_bytes)
+    return data
+
+
+def read_named(path: Path, *, most_bytes: int) -> bytes:
+    """Return what is in a file that the user names, also where that is a link; a FIFO or a device is refused."""
+    with _regular(os.open(path, os.O_RDONLY | _NO_WAIT | _BINARY), "rb", most_bytes) as file:
+        return file.read(most_bytes)
+
+
+def opened_to_append(path: Path, *, inside: Path | None = None) -> IO[bytes]:
+    """Open a file to read and to write, and make it where it is missing.
+
+    Raises:
+        OSError: it is a link, no regular file, or has a second name elsewhere.
+    """
+    with _place(path, inside) as (folder, name):
+        number = _open(name, os.O_RDWR | os.O_CREAT, folder)
+        if os.fstat(number).st_nlink > 1:
+            os.close(number)
+            raise OSError(errno.EMLINK, "it has a second name elsewhere (a hard link)")
+        return _regular(number, "r+b", MOST_BYTES)
+
+
+@contextmanager
+def opened_zip(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> Iterator[zipfile.ZipFile]:
+    """Open an archive whose members are stored as they are, so that reading one takes no more memory than the file has bytes.
+
+    Raises:
+        OSError: as of `opened`.
+        zipfile.BadZipFile: it is none, or a member is compressed, encrypted or lies about its size.
+    """
+    with opened(path, inside=inside, most_bytes=most_bytes) as file, zipfile.ZipFile(file) as archive:
+        size_bytes = os.fstat(file.fileno()).st_size
+        for member in archive.infolist():
+            is_plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1
+            if not is_plain or member.file_size != member.compress_size or member.file_size > size_bytes:
+                raise zipfile.BadZipFile("a member is not stored as it is")
+        yield archive
+
+
+@contextmanager
+def replacing(path: Path, *, inside: Path | None = None, durable: bool = False) -> Iterator[IO[bytes]]:
+    """Write a new file beside `path`, and rename it over `path` once it is whole.
+
+    Args:
+        durable: wait until it is on the disk under its name, so that it survives a power cut. What is quickly made again need not.
+
+    Raises:
+        OSError: not writable, or the disk is full; `path` is then as it was.
+    """
+    with _place(path, inside) as (folder, name):
+        part = str(Path(name).with_name(f".{secrets.token_hex(16)}{PARTIAL_SUFFIX}"))
+        number = _open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, folder)
+        try:
+            with os.fdopen(number, "wb") as file:
+                yield file
+                file.flush()
+                if durable:
+                    os.fsync(file.fileno())
+            os.replace(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(part, dir_fd=folder)
+            raise
+        if durable:
+            _sync(folder)
+
+
+def make_folder(path: Path, *, inside: Path | None = None) -> None:
+    """Make a folder where it is missing, and those above it; below `inside` none of them may be a link."""
+    if inside is None:
+        path.mkdir(parents=True, exist_ok=True)
+        return
+    with _place(path, inside) as (folder, name):
+        with suppress(FileExistsError):
+            os.mkdir(name, dir_fd=folder)
+        os.close(_open(name, os.O_RDONLY | _FOLDER, folder))
+
+
+def names_in(path: Path, *, inside: Path | None = None) -> list[str]:
+    """Return the names in a folder; none where there is no such folder, or a link in its place."""
+    try:
+        with _place(path / "x", inside or path) as (folder, _):
+            return sorted(os.listdir(path if folder is None else folder))  # noqa: PTH208 - of an open folder
+    except OSError:
+        return []
+
+
+def remove(path: Path, *, inside: Path | None = None) -> None:
+    """Delete a file, or a link and not what it leads to, where there is one."""
+    with suppress(FileNotFoundError), _place(path, inside) as (folder, name):
+        os.unlink(name, dir_fd=folder)
+
+
+def remove_folder(path: Path) -> None:
+    """Delete a folder and what is in it, as far as that is possible; of a link only the link."""
+    if path.is_symlink():
+        with suppress(OSError):
+            path.unlink()
+    else:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def leads_out(path: Path, folder: Path) -> bool:
+    """True for what lies in a folder by its name, but leads out of it by a link."""
+    try:
+        return not path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # links in a circle
+        return True
+
+
+# ---------------------------------------------------------------- one step after the other
+
+
+@contextmanager
+def _place(path: Path, inside: Path | None) -> Iterator[tuple[int | None, str]]:
+    """The open folder that a file lies in, and the name in it; without open folders (Windows) the whole path, looked at before.
+
+    Raises:
+        OSError: a link is on the way.
+        ValueError: the path does not lie inside.
+    """
+    top = path.parent if inside is None else inside
+    *between, name = path.relative_to(top).parts
+    if ".." in (*between, name):
+        raise ValueError(f"{path} does not lie inside {top}")
+    if not KNOWS_PLACES:
+        yield None, str(_checked(top, between) / name)
+        return
+    folder = os.open(top, os.O_RDONLY | _FOLDER | _BINARY)
+    try:
+        for part in between:
+            deeper = _open(part, os.O_RDONLY | _FOLDER, folder)
+            os.close(folder)
+            folder = deeper
+        yield folder, name
+    finally:
+        os.close(folder)
+
+
+def _checked(top: Path, parts: list[str]) -> Path:
+    """The path, once none of its parts is a link."""
+    path = top
+    for part in parts:
+        path /= part
+        if path.is_symlink():
+            raise OSError(errno.ELOOP, LINK)
+    return path
+
+
+def _open(name: str, flags: int, folder: int | None) -> int:
+    if folder is None and Path(name).is_symlink():
+        raise OSError(errno.ELOOP, LINK)
+    try:
+        return os.open(name, flags | _NO_LINK | _NO_WAIT | _BINARY, 0o666, dir_fd=folder)
+    except OSError as exc:
+        if exc.errno in (errno.ELOOP, errno.EMLINK) or (exc.errno == errno.ENOTDIR and flags & _FOLDER and _is_link(name, folder)):
+            raise OSError(errno.ELOOP, LINK) from exc
+        if exc.errno == errno.ENXIO:  # a FIFO that nobody reads, a socket
+            raise OSError(errno.ENXIO, NO_FILE) from exc
+        raise
+
+
+def _is_link(name: str, folder: int | None) -> bool:
+    return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+
+
+def _regular(number: int, mode: str, most_bytes: int) -> IO[bytes]:
+    """The file, unless it is a device, a FIFO, a folder, or too large."""
+    try:
+        status = os.fstat(number)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, NO_FILE)
+        if status.st_size > most_bytes:
+            raise _too_large(most_bytes)
+        return os.fdopen(number, mode)
+    except BaseException:
+        os.close(number)
+        raise
+
+
+def _too_large(most_bytes: int) -> OSError:
+    return OSError(errno.EFBIG, f"it is larger than {most_bytes:,} bytes")
+
+
+def _sync(folder: int | None) -> None:
+    """Put on the disk that a file has a new name, where the system can do that."""
+    if folder is not None:
+        with suppress(OSError):
+            os.fsync(folder)
