@@ -110,7 +110,7 @@ def test_every_example_is_a_command_that_exists(line: str) -> None:
         ("vip extract --sampler e", {"every:2s"}),
         ("vip extract --format ", {"jpg", "png", "webp"}),
         ("vip caption --recipe p", {"paper"}),
-        ("vip export --to c", {"coco"}),
+        ("vip export --to c", {"coco", "csv"}),
         ("vip batch --shards ", {"parquet", "webdataset"}),
         ("vip batch --runner r", {"ray"}),
     ],

@@ -95,10 +95,10 @@ def no_room_for_decoded_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = store.replacing
 
     @contextmanager
-    def replacing(path: Path, *, durable: bool = False) -> Iterator[IO[bytes]]:
+    def replacing(path: Path, *, inside: Path | None = None, durable: bool = False) -> Iterator[IO[bytes]]:
         if path.parent.name == DECODED:
             raise store.StoreError(f"{path} cannot be written: {errno.ENOSPC}")
-        with whole(path, durable=durable) as file:
+        with whole(path, inside=inside, durable=durable) as file:
             yield file
 
     monkeypatch.setattr(store, "replacing", replacing)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from vip.video import Source
 
 EXAMPLES = """[bold]Examples[/bold]
-vip run video.mp4                        keyframes, captions, a page: video.vip/
-vip run video.mp4 -n 24 --engine offline       described without any API
-vip run clips/ -o runs/                  a run folder for each video of a folder
+vip run video.mp4                    keyframes, captions, a page: video.vip/
+vip run video.mp4 -n 24 --engine offline         described without any API
+vip run clips/ -o runs/              a run folder for each video in a folder
 vip run https://youtu.be/YE7VzlLtp-4     a page of a video site
-vip run talk.mp4 --engine openai:gpt-5.4-mini --dry-run    what it would cost
+vip run talk.mp4 --engine openai:gpt-5.4-mini --dry-run        what it costs
 """
 
 

@@ -1,0 +1,103 @@
+"""What vip remembers for its user between commands: whom they trust, and what this machine did.
+
+Lies in `~/.local/state/vip` (XDG_STATE_HOME), which only the user may read. Nothing that comes from elsewhere can put a word there, so
+a folder that is passed around cannot claim to be one's own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from vip import files
+from vip.errors import StoreError
+
+Kind = Literal["settings", "runs", "jobs"]
+SECRET = "secret"
+SECRET_BYTES = 32
+
+
+def folder() -> Path:
+    """Return where it lies; XDG_STATE_HOME moves it."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "vip"
+
+
+def remember(kind: Kind, name: str) -> None:
+    """Note a name for later commands.
+
+    Raises:
+        StoreError: it cannot be noted.
+    """
+    path = _mark(kind, name)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with files.replacing(path, durable=True) as file:
+            file.write(name.encode("utf-8", "surrogateescape") + b"\n")
+    except OSError as exc:
+        raise StoreError(f"{path} cannot be written: {exc.strerror}. Make room, or set XDG_STATE_HOME to a folder of yours.") from exc
+
+
+def knows(kind: Kind, name: str) -> bool:
+    """Return whether the name was noted on this machine, by this user."""
+    return _mark(kind, name).is_file()
+
+
+def forget(kind: Kind, name: str) -> None:
+    """Take a name back, if it was noted."""
+    with suppress(OSError):
+        files.remove(_mark(kind, name))
+
+
+def signature(text: str) -> str | None:
+    """Return what proves later that this machine wrote the text; None where nothing can be remembered here."""
+    secret = _secret()
+    return hmac.new(secret, _bytes(text), hashlib.sha256).hexdigest() if secret else None
+
+
+def is_signed(text: str, signed: str | None) -> bool:
+    """Return whether this machine wrote the text."""
+    secret = _secret() if signed else None
+    return bool(secret and signed and hmac.compare_digest(hmac.new(secret, _bytes(text), hashlib.sha256).hexdigest(), signed))
+
+
+def _mark(kind: Kind, name: str) -> Path:
+    return folder() / kind / hashlib.sha256(_bytes(name)).hexdigest()
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _secret() -> bytes | None:
+    """Random bytes that are made once; None where they cannot be kept."""
+    path = folder() / SECRET
+    if (found := _read(path)) is None:
+        with suppress(OSError):
+            _make(path)
+            found = _read(path)
+    return found
+
+
+def _read(path: Path) -> bytes | None:
+    with suppress(OSError):
+        found = files.read_bytes(path, most_bytes=SECRET_BYTES)
+        return found if len(found) == SECRET_BYTES else None
+    return None
+
+
+def _make(path: Path) -> None:
+    """Write new random bytes under the name, unless another process was quicker."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    part = path.with_name(f".{secrets.token_hex(16)}{files.PARTIAL_SUFFIX}")
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(secrets.token_bytes(SECRET_BYTES))
+    try:
+        with suppress(FileExistsError):
+            path.hardlink_to(part)
+    finally:
+        part.unlink()
