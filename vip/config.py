@@ -1,7 +1,7 @@
-"""The settings of each command, frozen. Command line > environment > vip.toml > defaults.
+"""The settings of each command, frozen. Command line > environment > vip.toml here > the user's own vip.toml > defaults.
 
-The environment variable of a setting is `VIP_` and its name in capitals (`VIP_KEYFRAMES=8`). vip.toml is looked for in
-the current folder; its tables are named like the commands:
+The environment variable of a setting is `VIP_` and its name in capitals (`VIP_KEYFRAMES=8`). vip.toml is looked for in the current
+folder, where not all of it counts (see `vip.trust`), and in `~/.config/vip/`; its tables are named like the commands:
 
     [extract]
     keyframes = 8
@@ -15,15 +15,16 @@ import os
 import re
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from vip import files, trust
 from vip.clock import clock, seconds_of
 from vip.errors import UsageError, did_you_mean
-from vip.wording import option
+from vip.wording import SaidOnce, listed, option
 
 
 class Settings(BaseModel):
@@ -245,8 +246,19 @@ class BatchSettings(Settings):
         return self
 
 
+ENGINES = ("engine", "describe_engine", "structure_engine")
+MOST_TOML_BYTES = 2**20
+Tables = dict[str, dict[str, Any]]
 COMMANDS: dict[str, type[Settings]] = {"extract": ExtractSettings, "caption": CaptionSettings, "batch": BatchSettings}
 SettingsT = TypeVar("SettingsT", bound=Settings)
+
+
+class _Layer(NamedTuple):
+    """Settings from one place; a later one counts more."""
+
+    values: Mapping[str, Any]
+    origin: Callable[[str], str]
+    """How a message names where the value of a setting comes from."""
 
 
 def resolve(
@@ -255,26 +267,45 @@ def resolve(
     *,
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
+    note: Callable[[str], None] = lambda text: None,
 ) -> SettingsT:
     """Settings from all layers; a `given` value of None means that the command line says nothing.
+
+    Args:
+        note: is told what of a vip.toml in the current folder does not count.
 
     Raises:
         UsageError: a misspelt key of vip.toml, or a value outside its range, named with where it came from.
     """
     environment = os.environ if environment is None else environment
-    table = _read_toml((folder or Path.cwd()) / "vip.toml").get(_command_of(kind), {})
+    command = _command_of(kind)
+    variables = {name: value for name in kind.model_fields if (value := environment.get(f"VIP_{name.upper()}"))}
+    layers = [
+        _Layer(_of_user(environment).get(command, {}), lambda name: f"{user_file(environment)}: {name}"),
+        _Layer(_allowed((folder or Path.cwd()) / "vip.toml", note).get(command, {}), lambda name: f"vip.toml: {name}"),
+        _Layer(variables, lambda name: f"VIP_{name.upper()}"),
+        _Layer(given, lambda name: f"--{name.replace('_', '-')}"),
+    ]
     values: dict[str, Any] = {}
-    origin: dict[str, str] = {}
-    for name in kind.model_fields:
-        variable = f"VIP_{name.upper()}"
-        for source, value in (
-            (f"vip.toml: {name}", table.get(name)),
-            (variable, environment.get(variable) or None),
-            (f"--{name.replace('_', '-')}", given.get(name)),
-        ):
-            if value is not None:
-                values[name], origin[name] = value, source
-    return _checked(kind, values, origin)
+    layer_of: dict[str, _Layer] = {}
+    for layer in layers:
+        said = {name: value for name in kind.model_fields if (value := layer.values.get(name)) is not None}
+        values |= said
+        layer_of |= dict.fromkeys(said, layer)
+    if "key_file" in values and not _belongs(layer_of, layers, environment):
+        note(SaidOnce(f"The key in {values.pop('key_file')} was given for another server, and does not go to this one."))
+    return _checked(kind, values, {name: layer.origin(name) for name, layer in layer_of.items()})
+
+
+def _belongs(layer_of: Mapping[str, _Layer], layers: Sequence[_Layer], environment: Mapping[str, str]) -> bool:
+    """Whether the file of a key was given for the server that is asked: by who typed the command, or where the address stands too."""
+    *_, variables, typed = layers
+    addresses = [layer_of["base_url"]] if "base_url" in layer_of else []
+    addresses += [layer for name in ENGINES if (layer := layer_of.get(name)) and "@" in str(layer.values[name])]
+    if not addresses and environment.get("OPENAI_BASE_URL", "").strip():
+        addresses = [variables]
+    place = layer_of["key_file"]
+    return place is typed or all(address is place for address in addresses)
 
 
 def from_keywords(kind: type[SettingsT], options: Mapping[str, Any]) -> SettingsT:
@@ -310,15 +341,58 @@ def _command_of(kind: type[Settings]) -> str:
     return next(name for name, settings in COMMANDS.items() if settings is kind)
 
 
-def _read_toml(path: Path) -> dict[str, dict[str, Any]]:
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+def user_file(environment: Mapping[str, str] | None = None) -> Path:
+    """The user's own settings: `~/.config/vip/vip.toml`; XDG_CONFIG_HOME moves them."""
+    environment = os.environ if environment is None else environment
+    return Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "vip" / "vip.toml"
+
+
+def _of_user(environment: Mapping[str, str]) -> Tables:
+    path = user_file(environment)
+    content = read_settings(path)
+    return tables_in(path, content) if content is not None else {}
+
+
+def _allowed(path: Path, note: Callable[[str], None]) -> Tables:
+    """What counts of a vip.toml that lies in the current folder."""
+    content = read_settings(path)
+    if content is None:
         return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
-        raise UsageError(f"{path} is not valid TOML: {exc}.") from exc
+    tables = tables_in(path, content)
+    refused = trust.refused(tables)
+    if not refused or trust.is_trusted(path, content):
+        return tables
+    names = listed(dict.fromkeys(refused))
+    note(SaidOnce(f"{path.name} sets {names}, which does not count: the file only lies in this folder. If you trust it, run `vip trust`."))
+    return {command: {name: value for name, value in table.items() if name not in refused} for command, table in tables.items()}
+
+
+def read_settings(path: Path) -> bytes | None:
+    """The content of a file of settings; None where there is none.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        return files.read_named(path, most_bytes=MOST_TOML_BYTES)
+    except FileNotFoundError:
+        return None
     except OSError as exc:
         raise UsageError(f"{path} cannot be read: {exc.strerror}.") from exc
+
+
+def tables_in(path: Path, content: bytes) -> Tables:
+    """The tables of a file of settings, by command.
+
+    Raises:
+        UsageError: it is no TOML, or has a name that vip does not know.
+    """
+    try:
+        tables = tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+        raise UsageError(f"{path} is not valid TOML: {exc}.") from exc
+    except RecursionError:
+        raise UsageError(f"{path} is not valid TOML: lists in lists, too deep.") from None
     for command, table in tables.items():
         if command not in COMMANDS:
             raise UsageError(f'{path} has an unknown entry "{command}".{did_you_mean(command, COMMANDS)}')

@@ -125,10 +125,13 @@ def default_folder(video: Source) -> Path:
     return Path(f"{video.stem}.vip")
 
 
-def earlier(folder: Path, named: Source, settings: ExtractSettings, overwrite: bool, *, origin: Origin | None = None) -> Manifest | None:
+def earlier(
+    folder: Path, named: Source | None, settings: ExtractSettings, overwrite: bool, *, origin: Origin | None = None
+) -> Manifest | None:
     """The manifest of an earlier run of the same video and settings; None where there is nothing to go on from.
 
     Args:
+        named: None where the video is not looked at, and `origin` tells enough.
         origin: the run whose candidates are chosen from; None where the video is to be looked at.
 
     Raises:
@@ -151,7 +154,7 @@ def earlier(folder: Path, named: Source, settings: ExtractSettings, overwrite: b
     other = [f"{key} {had.get(key)}, now {value}" for key, value in wanted.items() if had.get(key) != value]
     if manifest.chosen_from != origin:
         other.append(_candidates_of(manifest.chosen_from))
-    if not same_file(manifest.video, named):
+    if named and not same_file(manifest.video, named):
         before, now = PurePath(manifest.video.path), PurePath(named.location)
         other.insert(0, f"video {before}, now {now}" if before.name == now.name else f"video {before.name}, now {now.name}")
     if not other:

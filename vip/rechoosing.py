@@ -17,9 +17,9 @@ from vip.extraction.relevant import relevance_of
 from vip.extraction.seen import looks_of
 from vip.pipeline import WRITTEN, earlier, picture_names, same_file, write_keyframes
 from vip.protocols import Observer, Silent
-from vip.records import Manifest, Origin, Pruning
+from vip.records import Manifest, Origin, Pruning, VideoInfo
 from vip.store import Run
-from vip.video import open_video, source_of
+from vip.video import Source, open_video, source_of
 from vip.wording import call, option
 
 CHANGEABLE = ("keyframes", "pruner", "text_weight", "query", "min_objects", "min_sharpness", "format")
@@ -30,6 +30,7 @@ def rechoose(
     run: Run | str | Path,
     *,
     out: str | Path | None = None,
+    video: str | Path | None = None,
     overwrite: bool = False,
     observer: Observer | None = None,
     **changes: Any,
@@ -39,6 +40,8 @@ def rechoose(
     Args:
         run: a run or its folder. It stays as it is.
         out: the new run folder; by default `NAME-n6.vip` or `NAME-auto.vip` in the current folder.
+        video: where the video lies now. A run of another machine needs it for pictures that it does not hold: what its manifest says
+            is not opened.
         overwrite: replace a run of other settings.
         changes: `keyframes=`, `pruner=`, `text_weight=`, `query=`, `min_objects=`, `min_sharpness=`, `format=`; all else is as in
             the run.
@@ -47,7 +50,7 @@ def rechoose(
         The new run. Pictures that the old one has are copied; the others are decoded.
 
     Raises:
-        InputError: the run is unfinished or of an older vip; or a new picture is needed and its video is gone or changed.
+        InputError: the run is unfinished or of an older vip; or a new picture is needed and its video is gone, changed or not named.
         UsageError: a setting is wrong or needs another look at the video, or the folder holds something else.
         BackendError: the pruner is unknown, or the run's embedder cannot compare pictures and a query.
         StoreError: the run is damaged, or the folder cannot be written.
@@ -62,20 +65,44 @@ def rechoose(
     if folder.absolute().resolve() == old.folder.absolute().resolve():
         raise UsageError(f"{folder} is the run itself, and its captions would be lost. Choose another folder with {option('out')}.")
     origin = Origin(run=str(old.folder.absolute()), created_utc=manifest.created_utc)
-    named = resolved(source_of(manifest.video.path))
+    named = _named(manifest, video)
+    info = manifest.video.model_copy(update={"path": named.location}) if named and video is not None else manifest.video
     new = earlier(folder, named, settings, overwrite, origin=origin)
     if new and WRITTEN in new.seconds:
         return Run(folder)
     pruner, observer = pruner_for(settings), observer or Silent()
     with store.making_folder(folder):
         if new is None or CHOSEN not in new.seconds:
-            seen = _seen(old, manifest, manifest.pruning, pruner.name)
+            seen = _seen(old, manifest, info, manifest.pruning, pruner.name)
             relevance = _relevance(old, seen, settings)
             new = decide(
-                seen, folder, settings, pruner, observer, video_id=manifest.video_id, start=start, origin=origin, relevance=relevance
+                seen,
+                folder,
+                settings,
+                pruner,
+                observer,
+                video_id=manifest.video_id,
+                start=start,
+                origin=origin,
+                relevance=relevance,
+                is_own=named is not None,
             )
-        _write(old, folder, new, observer)
+        _write(old, folder, new, named, observer)
     return Run(folder)
+
+
+def _named(manifest: Manifest, video: str | Path | None) -> Source | None:
+    """The video of a run: as the user names it, or as the manifest does where this machine wrote that; else None.
+
+    Raises:
+        InputError: it is another video.
+    """
+    if video is None:
+        return resolved(source_of(manifest.video.path)) if store.is_own(manifest) else None
+    named = resolved(source_of(video))
+    if not same_file(manifest.video, named):
+        raise InputError(f"{named} is not the video that the run was made from ({manifest.video.path}), or has changed since.")
+    return named
 
 
 def default_folder(video_id: str, settings: ExtractSettings) -> Path:
@@ -119,7 +146,7 @@ def _relevance(old: Run, seen: Seen, settings: ExtractSettings) -> list[float] |
     return relevance_of(seen.embeddings, settings.query, loaded)
 
 
-def _seen(old: Run, manifest: Manifest, pruning: Pruning, pruner: str) -> Seen:
+def _seen(old: Run, manifest: Manifest, video: VideoInfo, pruning: Pruning, pruner: str) -> Seen:
     looks, rows = looks_of(old), old.candidates
     assert old.embeddings is not None, "looks_of has read them"
     return Seen(
@@ -128,7 +155,7 @@ def _seen(old: Run, manifest: Manifest, pruning: Pruning, pruner: str) -> Seen:
         lost=[row.pts for row in rows if row.quality is None],
         sync=frozenset(row.pts for row in rows if row.is_sync),
         time_base=rows[0].time_base,
-        video=manifest.video,
+        video=video,
         backends={**manifest.backends, "pruner": pruner},
         redundant=pruning.redundant,
         losses=manifest.losses,
@@ -136,7 +163,7 @@ def _seen(old: Run, manifest: Manifest, pruning: Pruning, pruner: str) -> Seen:
     )
 
 
-def _write(old: Run, folder: Path, manifest: Manifest, observer: Observer) -> None:
+def _write(old: Run, folder: Path, manifest: Manifest, named: Source | None, observer: Observer) -> None:
     """Copy the pictures that the old run has, decode the others."""
     there = {frame.record.pts: frame for frame in old.keyframes}
     store.make_folder(folder / store.PICTURES, inside=folder)
@@ -153,12 +180,15 @@ def _write(old: Run, folder: Path, manifest: Manifest, observer: Observer) -> No
     if missing == 0:
         write_keyframes(folder, manifest, observer, None)
         return
-    named = resolved(source_of(manifest.video.path))
+    chosen = f"{missing} of the chosen frames {'has' if missing == 1 else 'have'} no picture in {old.folder} yet"
+    if named is None:
+        raise InputError(
+            f"{chosen}, and another machine made it: its video is not opened unasked. Name it with {option('video', 'VIDEO')},"
+            f" or run `vip trust {old.folder}`."
+        )
     if named.state() is None or not same_file(manifest.video, named):
         state = "is gone" if named.state() is None else "has changed since"
-        raise InputError(
-            f"{missing} of the chosen frames have no picture in {old.folder} yet, and {named} {state}. Put it back and try again."
-        )
+        raise InputError(f"{chosen}, and {named} {state}. Put it back and try again, or name it with {option('video', 'VIDEO')}.")
     settings = manifest.settings
     with open_video(named, stream=settings["stream"], start_s=settings["start"], end_s=settings["end"]) as video:
         write_keyframes(folder, manifest, observer, video)

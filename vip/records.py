@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -125,6 +126,25 @@ class Embeddings:
 # ---------------------------------------------------------------- on disk
 
 
+def _plain_name(value: str) -> str:
+    if not value or value in {".", ".."} or PurePath(value).name != value or "\0" in value:
+        raise ValueError(f"{value!r} is not the plain name of a file")
+    return value
+
+
+def _path_inside(value: str) -> str:
+    path = PurePath(value)
+    if not path.name or path.is_absolute() or path.drive or ".." in path.parts or "\0" in value:
+        raise ValueError(f"{value!r} leads out of the folder")
+    return value
+
+
+PlainName = Annotated[str, AfterValidator(_plain_name)]
+"""Names a file or a folder wherever it is put, and leads nowhere else."""
+PathInside = Annotated[str, AfterValidator(_path_inside)]
+"""Leads from a folder to something in it."""
+
+
 class Part(BaseModel):
     """A piece of a record: frozen, and no field that is not known."""
 
@@ -228,10 +248,10 @@ class Keyframe(Record):
     """One row of keyframes.jsonl. A picture that does not come from a video has no times."""
 
     id: str
-    video_id: str
+    video_id: PlainName
     time_s: float | None
     pts: int | None
-    image_path: str
+    image_path: PathInside
     """Relative to the run folder."""
     width_px: int
     height_px: int
@@ -427,7 +447,7 @@ class Manifest(Record):
     versions: dict[str, str]
     device: str
     """Where models ran: `cpu`, `cuda in fp16`, `embedder cuda in fp16, detector cpu`."""
-    video_id: str
+    video_id: PlainName
     video: VideoInfo
     notes: tuple[str, ...] = ()
     """What the user was told: losses, fewer keyframes than asked, choices of `auto`."""
@@ -442,3 +462,10 @@ class Manifest(Record):
     seconds: dict[str, float] = {}
     """Wall seconds of each finished stage; a stage that is missing here has not finished."""
     created_utc: str
+    signature: str | None = None
+    """Proves to the machine that made the run that it did (`vip.store.is_own`). On others the video is only read where it is named."""
+
+    @property
+    def origin(self) -> str:
+        """What is signed."""
+        return "\n".join([self.video.path, self.video_id, self.created_utc])

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from vip import files, locks
+from vip import files, locks, user_state
 from vip.errors import InputError, StoreError, VipError
 from vip.records import SCHEMA_VERSION, Candidate, Description, Embeddings, Failure, Image, Keyframe, Manifest, Record
 from vip.wording import call, option
@@ -207,6 +207,16 @@ def check_folder(path: Path) -> None:
     """
     if not is_folder(path):
         raise InputError(f"{path} is not a folder. Give the folder of a run.")
+
+
+def signed(manifest: Manifest) -> Manifest:
+    """The manifest with the proof that this machine made the run."""
+    return manifest.model_copy(update={"signature": user_state.signature(manifest.origin)})
+
+
+def is_own(manifest: Manifest) -> bool:
+    """Whether this machine made the run, or its user has allowed it: then its video is read from where the manifest says."""
+    return user_state.is_signed(manifest.origin, manifest.signature) or user_state.knows("runs", manifest.origin)
 
 
 def home_of(folder: Path) -> Path:

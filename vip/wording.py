@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 VARIABLE = "VIP_COMMAND_LINE"  # in the environment, since new interpreters have to know it too
@@ -76,6 +76,12 @@ def _literal(value: object) -> str:
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """`1 keyframe`, `1,200 keyframes`: a number that agrees with its noun."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def agreeing(count: int, one: str, many: str, noun: str = "") -> str:

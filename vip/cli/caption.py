@@ -90,7 +90,7 @@ def caption_command(
     from vip.report import caption
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
-    settings = resolve(CaptionSettings, options.given(context, CaptionSettings))
+    settings = resolve(CaptionSettings, options.given(context, CaptionSettings), note=console.note)
     runs = describing.runs_in(folders)
     if status:
         show_status(runs, batch, settings, console)

@@ -77,7 +77,7 @@ def compare_command(
     from vip.report.compare import compare
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
-    settings = resolve(ExtractSettings, options.given(context, ExtractSettings))
+    settings = resolve(ExtractSettings, options.given(context, ExtractSettings), note=console.note)
     registry.check(embedder=settings.embedder, detector=settings.detector)
     wanted = combinations(with_ or [], settings)
     comparison = compare(video, wanted, out=out, overwrite=overwrite, settings=settings, observer=console, isolated=True)

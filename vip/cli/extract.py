@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -44,6 +44,7 @@ def extract_command(
     keyframes: options.Keyframes = None,
     out: options.Out = None,
     from_run: options.From = None,
+    video: options.Video = None,
     recursive: options.Recursive = False,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
@@ -74,7 +75,9 @@ def extract_command(
 
     console, given = Console(quiet=quiet, verbose=verbose, as_json=as_json), options.given(context, ExtractSettings)
     if from_run is not None:
-        _again(from_run, videos, out, given, overwrite, console)
+        _again(from_run, videos, video, out, given, overwrite, console)
+    elif video is not None:
+        raise UsageError(f"--video {video} goes with --from RUN. Leave --video out to extract from it.")
     elif videos:
         _anew(videos, out, given, overwrite, recursive, console)
     else:
@@ -87,26 +90,34 @@ def _anew(videos: Sequence[str], out: Path | None, given: dict[str, Any], overwr
     from vip.extraction.backends import load
     from vip.pipeline import extract
 
-    settings = resolve(ExtractSettings, given)
+    settings = resolve(ExtractSettings, given, note=console.note)
     registry.check(sampler=settings.sampler, pruner=settings.pruner, embedder=settings.embedder, detector=settings.detector)
 
     def work(video: Source, folder: Path) -> None:
         run = extract(video, out=folder, overwrite=overwrite, settings=settings, observer=console, isolated=True)
-        show(run, video, console)
+        show(run, video.name, str(video), console)
 
     each(videos, out, work, console, recursive=recursive, prepare=partial(load, settings))
 
 
-def _again(run: Path, videos: Sequence[str] | None, out: Path | None, given: dict[str, Any], overwrite: bool, console: Console) -> None:
+def _again(
+    run: Path,
+    videos: Sequence[str] | None,
+    video: str | None,
+    out: Path | None,
+    given: dict[str, Any],
+    overwrite: bool,
+    console: Console,
+) -> None:
     """What the command line says counts, and nothing of vip.toml or the environment: all else is as in the run."""
     from vip.rechoosing import rechoose
-    from vip.video import source_of
 
     if videos:
-        raise UsageError(f"--from {run} names the run to choose from, and {videos[0]} a video. Give one of them.")
+        raise UsageError(f"--from {run} names the run to choose from, and {videos[0]} a video. Write --video {videos[0]}, or leave one out.")
     changes = {name: value for name, value in given.items() if value is not None}
-    new = rechoose(run, out=out, overwrite=overwrite, observer=console, **changes)
-    show(new, source_of(new.manifest.video.path if new.manifest else run), console)
+    new = rechoose(run, out=out, video=video, overwrite=overwrite, observer=console, **changes)
+    path = new.manifest.video.path if new.manifest else str(run)
+    show(new, PurePath(path).name, path, console)
 
 
 def each(
@@ -177,13 +188,13 @@ def show_index(folder: Path, console: Console) -> None:
         console.say(f"Open {write_index(folder)}")
 
 
-def show(run: Run, video: Source, console: Console) -> None:
+def show(run: Run, name: str, video: str, console: Console) -> None:
     """The result of an extraction for people, or as JSON."""
     if console.as_json:
         print_json(summary(run, video))
         return
     console.say(
-        f"{video.name}: {counted(len(run.keyframes), 'keyframe')} of {counted(len(run.candidates), 'candidate')} in {run.folder}/keyframes/"
+        f"{name}: {counted(len(run.keyframes), 'keyframe')} of {counted(len(run.candidates), 'candidate')} in {run.folder}/keyframes/"
     )
     for keyframe in run.keyframes:
         if keyframe.time_s is not None:
@@ -192,11 +203,11 @@ def show(run: Run, video: Source, console: Console) -> None:
         console.detail(f"Seconds: {', '.join(f'{stage} {seconds:.2f}' for stage, seconds in run.manifest.seconds.items())}.")
 
 
-def summary(run: Run, video: Source) -> dict[str, Any]:
+def summary(run: Run, video: str) -> dict[str, Any]:
     """What --json prints of a run."""
     manifest = run.manifest
     return {
-        "video": str(video),
+        "video": video,
         "run": str(run.folder),
         "counts": manifest.counts.model_dump() if manifest and manifest.counts else None,
         "notes": list(run.notes),

@@ -87,8 +87,8 @@ def run_command(
     from vip.report import run
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
-    extraction = resolve(ExtractSettings, options.given(context, ExtractSettings))
-    captioning = resolve(CaptionSettings, options.given(context, CaptionSettings))
+    extraction = resolve(ExtractSettings, options.given(context, ExtractSettings), note=console.note)
+    captioning = resolve(CaptionSettings, options.given(context, CaptionSettings), note=console.note)
     registry.check(
         sampler=extraction.sampler,
         pruner=extraction.pruner,
@@ -112,7 +112,7 @@ def run_command(
         )
         if as_json:
             descriptions = [row.model_dump(mode="json") for row in done.descriptions]
-            print_json({**extract_cli.summary(done, video), "descriptions": descriptions, "report": str(done.folder / "report.html")})
+            print_json({**extract_cli.summary(done, str(video)), "descriptions": descriptions, "report": str(done.folder / "report.html")})
             return
         counts = f"{counted(len(done.keyframes), 'keyframe')} of {counted(len(done.candidates), 'candidate')}"
         console.say(f"{video.name}: {counts} in {done.folder}/keyframes/")

@@ -64,6 +64,7 @@ def decide(
     start: float,
     origin: Origin | None = None,
     relevance: Sequence[float] | None = None,
+    is_own: bool = True,
 ) -> Manifest:
     """Choose, and write everything but the pictures.
 
@@ -71,6 +72,7 @@ def decide(
         start: when the stage began, by `perf_counter`.
         origin: the run that looked at the candidates, if it is not this one.
         relevance: of each look to the query of the settings.
+        is_own: the user named the video; it may be read again without being named.
 
     Raises:
         InputError: nothing is left to keep.
@@ -106,6 +108,7 @@ def decide(
         chosen_from=origin,
         created_utc=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+    manifest = store.signed(manifest) if is_own else manifest
     store.write_json(folder / store.MANIFEST, manifest)
     store.clear(folder)
     store.write_rows(folder / store.CANDIDATES, rows)

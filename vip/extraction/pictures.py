@@ -54,7 +54,7 @@ def _keyframe(path: Path, image: Image, detector: Detector) -> Keyframe:
     found = detector.detect([working], [Where(name=path.name)])[0]
     return Keyframe(
         id=path.name,
-        video_id=path.absolute().parent.name,
+        video_id=path.absolute().parent.name or "pictures",
         time_s=None,
         pts=None,
         image_path=path.name,

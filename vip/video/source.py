@@ -52,7 +52,8 @@ class FileSource:
     @property
     def stem(self) -> str:
         """What the run folder and the ids of keyframes are named after."""
-        return self.called or self.path.stem
+        stem = self.path.stem
+        return self.called or (stem if stem.strip(".") else f"video{self.path.name}")  # of "..mp4" the stem is a dot
 
     @property
     def location(self) -> str:

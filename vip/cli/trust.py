@@ -1,0 +1,82 @@
+"""`vip trust`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vip.cli import options
+from vip.cli.console import AsJson, Console, Quiet, print_json
+from vip.errors import UsageError
+from vip.wording import listed
+
+if TYPE_CHECKING:
+    from vip.records import Manifest
+
+EXAMPLES = """[bold]Examples[/bold]
+vip trust                     vip.toml here, as it is now
+vip trust clips/vip.toml      that of another folder
+vip trust video.vip/          a run of another machine: its video, its batches
+vip trust --revoke            take it back
+"""
+
+What = Annotated[Path, typer.Argument(help="A vip.toml, or a run folder.", show_default="vip.toml")]
+Revoke = Annotated[bool, options.switch("--revoke", help="Trust it no longer.")]
+
+
+def trust_command(what: What = Path("vip.toml"), revoke: Revoke = False, as_json: AsJson = False, quiet: Quiet = False) -> None:
+    """Allow a vip.toml or a run of somebody else what could do harm: servers, keys, files and addresses that it names.
+
+    A vip.toml that only lies in the current folder may set numbers and choices; the rest counts once it is trusted, as long as the file
+    stays as it is. Of a run of another machine the video is opened, and batches are collected.
+    """
+    from vip import store
+
+    console = Console(quiet=quiet, as_json=as_json)
+    allowed = _run(what, revoke) if store.is_folder(what) else _settings(what, revoke)
+    if as_json:
+        print_json({"path": str(what), "trusted": not revoke, "allowed": allowed})
+        return
+    for line in allowed:
+        console.say(f"  {line}")
+    console.say(f"{what} is {'no longer ' if revoke else ''}trusted{'' if revoke else ' as it is now'}.")
+
+
+def _settings(path: Path, revoke: bool) -> list[str]:
+    """Trust a file of settings; what it may set now."""
+    from vip import trust
+    from vip.config import read_settings, tables_in
+
+    content = read_settings(path)
+    if content is None:
+        raise UsageError(f"{path} does not exist. Give a vip.toml or a run folder.")
+    tables = tables_in(path, content)
+    if revoke:
+        trust.distrust(path, content)
+    else:
+        trust.trust(path, content)
+    return [
+        f"[{command}] {name} = {value!r}" for command, table in tables.items() for name, value in table.items() if trust.asks_for_trust(name, value)
+    ]
+
+
+def _run(folder: Path, revoke: bool) -> list[str]:
+    """Trust a run folder; what may be opened now."""
+    from vip import store, user_state
+    from vip.captioning.batch import jobs_in
+    from vip.errors import InputError
+
+    home = store.home_of(folder)
+    manifest = store.Run(home).manifest
+    jobs = [job for job in jobs_in(home) if job.job]
+    if manifest is None and not jobs:
+        raise InputError(f"{folder} is not a run of vip. Give a run folder, or a vip.toml.")
+    change = user_state.forget if revoke else user_state.remember
+    if manifest is not None:
+        change("runs", manifest.origin)
+    for job in jobs:
+        change("jobs", str(job.job))
+    batches = [f"batch {job.job}" for job in jobs]
+    return [*([f"video {manifest.video.path}"] if manifest else []), *batches]
