@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from collections.abc import Iterator
@@ -15,8 +14,8 @@ import typer
 from typer.exceptions import TyperException
 
 from vip import __version__
-from vip.cli import batch, caption, compare, doctor, export, extract, report, run_all
-from vip.cli.console import err, out, silence
+from vip.cli import batch, caption, compare, doctor, export, extract, report, run_all, trust
+from vip.cli.console import err, print_json, silence
 from vip.errors import StoreError, VipError
 from vip.wording import on_command_line
 
@@ -38,6 +37,7 @@ app.command("caption", epilog=caption.EXAMPLES)(caption.caption_command)
 app.command("batch", epilog=batch.EXAMPLES)(batch.batch_command)
 app.command("export", epilog=export.EXAMPLES)(export.export_command)
 app.command("report", epilog=report.EXAMPLES)(report.report_command)
+app.command("trust", epilog=trust.EXAMPLES)(trust.trust_command)
 app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor_command)
 
 
@@ -106,5 +106,5 @@ def _failed(message: str, code: int) -> int:
     err(message)
     if "--json" in sys.argv:
         with suppress(StoreError):
-            out(json.dumps({"error": message, "exit_code": code}))
+            print_json({"error": message, "exit_code": code})
     return code

@@ -14,6 +14,7 @@ from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, err, print_json
 from vip.cli.values import backends
 from vip.errors import SomeFailedError
+from vip.untrusted import printable
 from vip.wording import counted
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def show(comparison: Comparison, console: Console) -> None:
         for failure in comparison.failures:
             print_json({"combination": failure.item, "error": failure.message, "exit_code": failure.exit_code})
         return
-    console.say(table(comparison))
+    console.show(table(comparison))
     if any(choice.reused for choice in comparison.choices):
         console.say("* measured by an earlier command, whose run is used again")
     if any((choice.combination.sampler, choice.combination.pruner) == EVENLY_SPACED for choice in comparison.choices):
@@ -143,9 +144,9 @@ def table(comparison: Comparison) -> str:
             cells[[column.name for column in columns].index("Seconds")].append("*")
         for cell, top in zip(cells, tops, strict=True):
             cell.stylize("bold green" if i in top else "")
-        grid.add_row(Text(choice.combination.name), *cells)
+        grid.add_row(Text(printable(choice.combination.name)), *cells)
     for failure in comparison.failures:
-        grid.add_row(Text(failure.item), Text("failed", "red"))
+        grid.add_row(Text(printable(failure.item)), Text("failed", "red"))
     with page.capture() as capture:
         page.print(grid)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())

@@ -13,6 +13,7 @@ from typing import IO, Annotated, Any
 import typer
 
 from vip.errors import StoreError
+from vip.untrusted import one_line, printable, printable_json
 from vip.wording import SaidOnce
 
 AsJson = Annotated[bool, typer.Option("--json", metavar=" ", help="Print the result as JSON, one object a line.")]
@@ -43,16 +44,21 @@ class Console:
     def say(self, text: str = "") -> None:
         """A line of the result for people."""
         if not self.quiet and not self.as_json:
-            out(text)
+            out(printable(text))
+
+    def show(self, styled: str) -> None:
+        """Lines of the result for people that vip has laid out and coloured itself; what others wrote is `printable` in them."""
+        if not self.quiet and not self.as_json:
+            out(styled)
 
     def item(self, label: str, text: str) -> None:
         """A line of a list: a label, and a text that is wrapped beside it on a terminal."""
         start = f"  {label:>10}  "
         if sys.stdout and sys.stdout.isatty():
             width = max(40, min(120, shutil.get_terminal_size().columns))
-            self.say(textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * len(start)))
+            self.show(textwrap.fill(one_line(text), width, initial_indent=printable(start), subsequent_indent=" " * len(start)))
         else:
-            self.say(f"{start}{text}")
+            self.say(f"{start}{one_line(text)}")
 
     @contextmanager
     def track(self, title: str, total: int, extra: Callable[[], str] | None = None) -> Iterator[Callable[[], None]]:
@@ -64,11 +70,11 @@ class Console:
 
         told = extra or (lambda: "")
         columns = (
-            *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()),
+            *(TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()),
             TextColumn("{task.fields[extra]}", markup=False),
         )
         with Progress(*columns, console=RichConsole(stderr=True), transient=True) as progress:
-            task = progress.add_task(title, total=total, extra=told())
+            task = progress.add_task(printable(title), total=total, extra=told())
             yield lambda: progress.update(task, advance=1, extra=told())
 
 
@@ -89,7 +95,7 @@ def out(text: str, *, end: str = "\n") -> None:
 def err(text: str) -> None:
     """One line on stderr, whatever file names it tells. Where nobody reads on, that is no reason to stop the work."""
     try:
-        print(f"vip: {' '.join(text.splitlines())}", file=sys.stderr)
+        print(f"vip: {printable(text)}", file=sys.stderr)
     except OSError:
         silence(sys.stderr)
 
@@ -101,16 +107,12 @@ def silence(stream: IO[str]) -> None:
 
 def print_json(record: dict[str, Any]) -> None:
     """One line of JSON on stdout."""
-    import json
-
-    out(json.dumps(record, ensure_ascii=False))
+    out(printable_json(record))
 
 
 def print_json_rows(record: dict[str, Any], name: str, rows: Iterable[dict[str, Any]]) -> None:
     """One line of JSON on stdout, the record with `rows` as its last entry; they are never all in memory."""
-    import json
-
-    out(json.dumps({**record, name: []}, ensure_ascii=False).removesuffix("]}"), end="")
+    out(printable_json({**record, name: []}).removesuffix("]}"), end="")
     for number, row in enumerate(rows):
-        out(f"{', ' if number else ''}{json.dumps(row, ensure_ascii=False)}", end="")
+        out(f"{', ' if number else ''}{printable_json(row)}", end="")
     out("]}")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vip.cli.console import AsJson, print_json
+from vip.untrusted import printable
 from vip.wording import counted
 
 EXAMPLES = """[bold]Examples[/bold]
@@ -51,7 +52,7 @@ def doctor_command(as_json: AsJson = False) -> None:
     group = ""
     for row in rows:
         mark = "[green]✓[/]" if row.works else "[yellow]–[/]"
-        table.add_row(row.group if row.group != group else "", mark, escape(row.name), escape(row.detail))
+        table.add_row(row.group if row.group != group else "", mark, escape(printable(row.name)), escape(printable(row.detail)))
         group = row.group
     console = Console(highlight=False)
     console.print(table)

@@ -113,7 +113,7 @@ def _again(
     from vip.rechoosing import rechoose
 
     if videos:
-        raise UsageError(f"--from {run} names the run to choose from, and {videos[0]} a video. Write --video {videos[0]}, or leave one out.")
+        raise UsageError(f"--from {run} names the run to choose from, and {videos[0]} a video. Write --video {videos[0]}, or leave it out.")
     changes = {name: value for name, value in given.items() if value is not None}
     new = rechoose(run, out=out, video=video, overwrite=overwrite, observer=console, **changes)
     path = new.manifest.video.path if new.manifest else str(run)

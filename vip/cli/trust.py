@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, print_json
 from vip.errors import UsageError
-from vip.wording import listed
-
-if TYPE_CHECKING:
-    from vip.records import Manifest
 
 EXAMPLES = """[bold]Examples[/bold]
 vip trust                     vip.toml here, as it is now
@@ -57,9 +53,8 @@ def _settings(path: Path, revoke: bool) -> list[str]:
         trust.distrust(path, content)
     else:
         trust.trust(path, content)
-    return [
-        f"[{command}] {name} = {value!r}" for command, table in tables.items() for name, value in table.items() if trust.asks_for_trust(name, value)
-    ]
+    said = ((command, *item) for command, table in tables.items() for item in table.items())
+    return [f"[{command}] {name} = {value!r}" for command, name, value in said if trust.asks_for_trust(name, value)]
 
 
 def _run(folder: Path, revoke: bool) -> list[str]:

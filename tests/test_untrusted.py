@@ -1,0 +1,89 @@
+"""Texts of others on a terminal, and JSON of others."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vip.untrusted import one_line, parse_json, printable, printable_json
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a dog on a beach", "a dog on a beach"),
+        ("two  spaces stay", "two  spaces stay"),
+        ("\x1b[31mred\x1b[0m \x1b[2J\x1b[1;1Hgone", "red gone"),
+        ("\x9b31mred\x9b0m", "red"),
+        ("a\x1b]0;title\x07b\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "ablink"),
+        ("\x1b]0;never ends", "0;never ends"),
+        ("\x1bPq#0\x1b\\six\x1bcfull reset", "sixfull reset"),
+        ("one\nvip: two\r\nthree\u2028four\x85five\vsix", "one vip: two  three four five six"),
+        ("\u202egnp.exe\u2069 \u200fx\u061c", "gnp.exe x"),
+        ("\ufeffso\u00adft\u200b", "soft"),
+        ("می\u200cخواهم 👩\u200d🔬", "می\u200cخواهم 👩\u200d🔬"),
+        ("日本語、 naïve café\u0301", "日本語、 naïve café\u0301"),
+        ("bell\x07 null\x00 delete\x7f", "bell null delete"),
+        ("\udcff.mp4", "\N{REPLACEMENT CHARACTER}.mp4"),
+    ],
+)
+def test_a_text_is_shown_without_what_a_terminal_obeys(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+@given(ANY_TEXT)
+def test_nothing_that_is_shown_is_a_control_character_or_turns_the_direction(text: str) -> None:
+    shown = printable(text)
+    kinds = {unicodedata.category(letter) for letter in shown if letter not in "\u200c\u200d"}
+    assert not kinds & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    assert printable(shown) == shown
+    assert one_line(text) == " ".join(shown.split())
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | ANY_TEXT, lambda inner: st.lists(inner) | st.dictionaries(ANY_TEXT, inner)))
+def test_json_that_is_shown_means_the_same(value: Any) -> None:
+    shown = printable_json(value)
+    assert json.loads(shown) == value
+    assert not {unicodedata.category(letter) for letter in shown} & {"Cc", "Cs", "Zl", "Zp"}
+    assert not set(shown) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\x9b")
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(), lambda inner: st.lists(inner)))
+def test_json_within_bounds_is_read_as_it_is(value: Any) -> None:
+    assert parse_json(json.dumps(value)) == value
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "[" * 100_000,
+        "[" * 300 + "]" * 300,
+        '{"a":' * 100_000,
+        "1" * 5000,
+        "1" * 25,
+        "-9223372036854775809",
+        "1e999",
+        "1e30",
+        "NaN",
+        "-Infinity",
+        '[{"a": [18446744073709551616]}]',
+        "{",
+        "",
+        "\x00",
+    ],
+)
+def test_json_beyond_bounds_is_a_value_error(data: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_json(data)
+
+
+def test_json_that_is_too_large_is_not_read() -> None:
+    with pytest.raises(ValueError, match="more than 10 bytes"):
+        parse_json("[1, 2, 3, 4]", most_bytes=10)

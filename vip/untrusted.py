@@ -1,0 +1,72 @@
+"""Texts that others wrote, made fit to be shown, and JSON that others sent, read within bounds."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from typing import Any
+
+JOINERS = "\u200c\u200d"  # letters of Persian and Hindi, and emoji, need them
+MOST_JSON_BYTES = 64 * 2**20
+SMALLEST, LARGEST = -(2**63), 2**63 - 1
+
+_NOT_PLAIN = re.compile(r"[^\x20-\x7e]")
+_ESCAPED = re.compile(r"[\x7f-\xa0\xad\u0600-\u0605\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]")
+_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, the cursor
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC and others that hold a text: titles, links
+    r"|\x1b[ -/]*[0-~]"
+)
+
+
+def printable(text: str) -> str:
+    """Return the text without escape sequences, control characters, line breaks, and marks that turn its direction or are not seen."""
+    if _NOT_PLAIN.search(text) is None:
+        return text
+    return "".join(map(_shown, _SEQUENCE.sub("", text)))
+
+
+def one_line(text: str) -> str:
+    """Return what is printable of the text, with single spaces."""
+    return " ".join(printable(text).split())
+
+
+def _shown(letter: str) -> str:
+    if letter.isspace():
+        return " "
+    if letter.isprintable() or letter in JOINERS:
+        return letter
+    return {"Cs": "\N{REPLACEMENT CHARACTER}", "Co": letter, "Cn": letter}.get(unicodedata.category(letter), "")
+
+
+def printable_json(value: Any) -> str:
+    """Return the value as JSON on one line that a terminal shows as it is: what it might obey is written as `\\u009b`."""
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+
+def parse_json(data: bytes | str, *, most_bytes: int = MOST_JSON_BYTES) -> Any:
+    """Return what JSON of somebody else says.
+
+    Raises:
+        ValueError: it is no JSON, too large, nested too deep (200), or has a number beyond 64 bits, NaN or Infinity.
+    """
+    from pydantic_core import from_json  # here, since every command loads this module
+
+    if len(data) > most_bytes:
+        raise ValueError(f"more than {most_bytes:,} bytes")
+    value = from_json(data, allow_inf_nan=False)
+    _check_numbers(value)
+    return value
+
+
+def _check_numbers(value: Any) -> None:
+    """Refuse whole numbers that fit in no column; the depth is bounded by the parser."""
+    if isinstance(value, dict):
+        for one in value.values():
+            _check_numbers(one)
+    elif isinstance(value, list):
+        for one in value:
+            _check_numbers(one)
+    elif isinstance(value, int | float) and not SMALLEST <= value <= LARGEST:
+        raise ValueError("a number beyond 64 bits")
