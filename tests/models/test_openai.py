@@ -277,7 +277,7 @@ def test_what_may_pass_is_said_in_one_sentence_after_one_try(behaviour: str, kin
 @pytest.mark.parametrize(
     ("behaviour", "kind", "words"),
     [
-        ("401", EngineError, "No key is set, and .* asks for one.*Set OPENAI_API_KEY"),
+        ("401", EngineError, "No key is set, and .* asks for one.*Give it in --key-file FILE, or set OPENAI_BASE_URL"),
         ("403", EngineError, 'does not allow the model "tiny-vlm"'),
         ("quota", EngineError, "quota.*spent.*--engine offline"),
         ("402", EngineError, "wants to be paid first"),
@@ -508,6 +508,7 @@ def test_a_server_that_wants_max_completion_tokens_gets_them_from_then_on() -> N
 def test_a_server_that_rejects_both_names_of_the_bound_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "'max_tokens'+'max_completion_tokens'")  # which the server quotes in what it rejects
     with ApiServer("400") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         assert type(failure(server)) is RejectedError
     assert [sorted(name for name in chat.body if name.startswith("max_")) for chat in server.chats] == [
         ["max_tokens"],
@@ -593,6 +594,7 @@ def test_json_is_found_between_fences_and_thoughts(behaviour: str) -> None:
 def test_a_key_that_the_server_echoes_is_nowhere_in_the_error(behaviour: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with ApiServer(behaviour, models="401") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         error = failure(server)
         assert f"Bearer {KEY}" in server.chats[0].headers["authorization"]
     shown = "".join(traceback.format_exception(error))
@@ -603,6 +605,7 @@ def test_a_key_that_the_server_echoes_is_nowhere_in_the_error(behaviour: str, mo
 def test_a_key_of_another_shape_is_cut_out_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "myOwnToken.77")
     with ApiServer("401") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         error = failure(server)
     assert "does not accept the API key" in str(error)
     assert "myOwnToken" not in "".join(traceback.format_exception(error))

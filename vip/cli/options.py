@@ -51,9 +51,7 @@ Recursive = Annotated[bool, switch("--recursive", "-r", help="Take the videos of
 From = Annotated[
     Path | None, option("--from", help="Choose again from this run instead of a video; -o is NAME-nN.vip then.", metavar="RUN")
 ]
-Video = Annotated[
-    str | None, option("--video", help="With --from: where its video lies now, for pictures the run lacks.", metavar="VIDEO")
-]
+Video = Annotated[str | None, option("--video", help="With --from: where its video lies now, for pictures the run lacks.", metavar="VIDEO")]
 Out = Annotated[
     Path | None,
     option("--out", "-o", help="The run folder; with several videos, the folder for their run folders.", metavar="DIR", default="NAME.vip"),

@@ -7,34 +7,26 @@ parameters) is found out once and remembered in `traits`. The library's errors e
 
 from __future__ import annotations
 
+import asyncio
 import base64
-import importlib
 import json
 import re
-import ssl
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 import openai
 
-from vip.errors import EngineError, ReplyError
+from vip.errors import BusyError, EngineError, ReplyError, VipError
 from vip.models.openai_batch import OpenAIBatches
-from vip.models.openai_errors import (
-    Server,
-    broken_json,
-    checked_address,
-    cut_off,
-    filtered,
-    is_official,
-    is_rejection,
-    not_a_reply,
-    scrub,
-    translated,
-)
-from vip.models.openai_server import KEY, address_in, key_for, limits_in
+from vip.models.openai_errors import Server, checked_address, cut_off, filtered, is_rejection, not_a_reply, scrub, translated
+from vip.models.openai_replies import http_client, http_library, json_of, within
+from vip.models.openai_server import KEY, address_in, is_of_environment, key_for, limits_in
 from vip.protocols import Picture, RateLimits, Reply, Request
+from vip.untrusted import one_line, parse_json
 from vip.wording import option
 
 OFFICIAL = "https://api.openai.com/v1"
@@ -42,12 +34,14 @@ DEFAULT_MODEL = "gpt-5.4-mini-2026-03-17"  # as of November 2026: takes pictures
 TIMEOUT_S, CONNECT_TIMEOUT_S = 120.0, 10.0
 REASONING_TOKENS = 8192  # reasoning counts against max_completion_tokens before the first word of the answer
 CLIENTS = 8
+LONGEST_ANSWER = 100_000  # letters; 2,048 tokens are a tenth of it
+LONGEST_NAME = 200  # of a model
+MOST_TOKENS = 100_000_000  # that a server may count for one answer
 AS_JSON: Any = {"headers": {"Content-Type": "application/json"}}
 NO_KEY = "no-key"  # what servers that want none are sent: the library insists on one
 FORMS = ("json_schema", "json_object", "text")  # how a schema is asked for, from the strictest on
 LENGTHS = ("max_tokens", "max_completion_tokens")  # what servers call the bound of the answer
 NOT_ENFORCED = 2  # answers without the JSON asked for, and none with it: the server only pretends to know this form
-BROKEN = (json.JSONDecodeError, UnicodeDecodeError)  # what the library lets through when an answer is no JSON
 
 _THINKING = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"\A```\w*\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
@@ -80,7 +74,7 @@ class OpenAIEngine:
         """
         model, address = address_in(detail, base_url, OFFICIAL)
         address = checked_address(address)
-        key = key_for(key_file)
+        key = key_for(key_file, address)
         self._settings: dict[str, Any] = {
             "api_key": key or NO_KEY,
             "base_url": address,
@@ -88,17 +82,17 @@ class OpenAIEngine:
             "timeout": openai.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)),
         }
         source = str(key_file) if key_file else KEY
-        self._server = Server(address, model, key, timeout_s, source)
-        model = model or (DEFAULT_MODEL if is_official(address) else self._first_model())
-        self._server = Server(address, model, key, timeout_s, source)
+        self._server = Server(address, model, key, timeout_s, source, is_of_environment(address))
+        self._clients: list[openai.AsyncOpenAI] = []
+        self._asked = 0
+        if not model:
+            self._server = replace(self._server, model=DEFAULT_MODEL if self._server.official else self._first_model())
         self.picture_detail = picture_detail
         self.parameters = {"detail": picture_detail}
         self.thinking_tokens = REASONING_TOKENS if self._server.official else 0
         self.traits = {"form": FORMS[0], "length": LENGTHS[self._server.official]}
         self._fitting = self._useless = 0
         self._limits: RateLimits | None = None
-        self._clients: list[openai.AsyncOpenAI] = []
-        self._asked = 0
 
     @property
     def model(self) -> str:
@@ -131,12 +125,14 @@ class OpenAIEngine:
         """One of several in turn: each looks through all its connections at every request."""
         self._asked += 1
         if len(self._clients) < min(CLIENTS, self._asked):
-            http = openai.DefaultAsyncHttpxClient(event_hooks={"response": [self._note_limits]}, verify=_trusted(self._server.base_url))
-            self._clients.append(openai.AsyncOpenAI(**self._settings, http_client=http))
+            self._clients.append(self._new_client())
         return self._clients[self._asked % len(self._clients)]
 
-    async def _note_limits(self, response: Any) -> None:
-        self._limits = limits_in(response.headers)
+    def _new_client(self) -> openai.AsyncOpenAI:
+        return openai.AsyncOpenAI(**self._settings, http_client=http_client(self._server, self._note_limits))
+
+    def _note_limits(self, headers: Mapping[str, str]) -> None:
+        self._limits = limits_in(headers)
 
     async def close(self) -> None:
         clients, self._clients = self._clients, []
@@ -155,9 +151,9 @@ class OpenAIEngine:
         length = first = self.traits["length"]
         while True:
             try:  # not chat.completions.create: checking and copying 100 kB of picture there costs as much as sending it
-                completion = await self._client.post(
-                    "/chat/completions", cast_to=object, content=self._body(request, form, length), options=AS_JSON
-                )
+                body = self._body(request, form, length)
+                post = self._client.post("/chat/completions", cast_to=http_library().Response, content=body, options=AS_JSON)
+                completion = json_of(await within(self._server, post), self._server)
             except openai.OpenAIError as exc:
                 if length == first and length != (other := _other_length(exc, length)):  # once: it may dislike both
                     length = other
@@ -165,9 +161,6 @@ class OpenAIEngine:
                     form = FORMS[FORMS.index(form) + 1]
                 else:
                     raise translated(exc, self._server, models=await self._models_for(exc)) from exc
-            except BROKEN as exc:
-                scrub(exc, self._server)
-                raise broken_json(self._server) from exc
             else:
                 reply = self.reply(completion, request)
                 self._learn(request, form, length, reply)
@@ -191,6 +184,9 @@ class OpenAIEngine:
         """From now on; what was counted was of another form."""
         self.traits["form"] = form
         self._fitting = self._useless = 0
+
+    def _no_list(self, why: VipError) -> EngineError:
+        return EngineError(f"The list of models at {self.address}/models cannot be had: {why} {_name_it()}")
 
     def batches(self) -> OpenAIBatches:
         """The server's Batch API: the same questions, answered later for less."""
@@ -250,36 +246,55 @@ class OpenAIEngine:
         text = _THINKING.sub("", content).strip() if isinstance(content, str) else ""
         if not text:
             raise ReplyError(f"{self.model} at {self.address} sent an empty answer.", kind="empty", **used)
-        model = completion.get("model")
-        return Reply(
-            _json_in(text) if request.schema is not None else text,
-            model=model if isinstance(model, str) and model else self.model,
-            limits=self._limits,
-            **used,
-        )
+        if len(text) > LONGEST_ANSWER:
+            raise ReplyError(f"{self.model} at {self.address} sent an answer of {len(text):,} letters.", kind="too_large", **used)
+        text = _json_in(text) if request.schema is not None else text
+        return Reply(self._without_secrets(text), model=self._model_in(completion), limits=self._limits, **used)
+
+    def _without_secrets(self, text: str) -> str:
+        """The text without the key, also where JSON spells its letters in numbers."""
+        if "\\u" in text:
+            with suppress(ValueError):
+                text = json.dumps(parse_json(text), ensure_ascii=False)
+        return self._server.without_secrets(text)
+
+    def _model_in(self, completion: dict[str, Any]) -> str:
+        """The model that answered, as the server names it."""
+        named = completion.get("model")
+        name = one_line(self._server.without_secrets(named)) if isinstance(named, str) and len(named) <= LONGEST_NAME else ""
+        return name or self.model
 
     async def _models_for(self, exc: openai.OpenAIError) -> list[str]:
         """The models of the server if `exc` may mean that one is missing; none where it does not say."""
         if not isinstance(exc, openai.NotFoundError):
             return []
         try:
-            client = self._client.with_options(timeout=CONNECT_TIMEOUT_S)
-            return _ids(await client.get("/models", cast_to=object))
-        except (openai.OpenAIError, *BROKEN):
+            return await self._models(self._client)
+        except (openai.OpenAIError, VipError):
             return []
+
+    async def _models(self, client: openai.AsyncOpenAI) -> list[str]:
+        limit_s = min(self._server.timeout_s, CONNECT_TIMEOUT_S)
+        listed = client.with_options(timeout=limit_s).get("/models", cast_to=http_library().Response)
+        return _ids(json_of(await within(self._server, listed, limit_s), self._server))
+
+    async def _models_alone(self) -> list[str]:
+        async with self._new_client() as client:
+            return await self._models(client)
 
     def _first_model(self) -> str:
         try:
-            with openai.OpenAI(**self._settings) as client:
-                models = _ids(client.get("/models", cast_to=object))
-        except (openai.NotFoundError, *BROKEN) as exc:
+            with ThreadPoolExecutor(1) as pool:  # a loop may run in this thread, as in a notebook
+                models = pool.submit(asyncio.run, self._models_alone()).result()
+        except (openai.NotFoundError, ReplyError) as exc:
             scrub(exc, self._server)
             raise EngineError(f"{self.address} does not list its models. {_name_it()}") from exc
         except (openai.APIConnectionError, openai.AuthenticationError) as exc:  # no question would fare better
             raise translated(exc, self._server) from exc
         except openai.OpenAIError as exc:
-            said = translated(exc, self._server)
-            raise EngineError(f"The list of models at {self.address}/models cannot be had: {said} {_name_it()}") from exc
+            raise self._no_list(translated(exc, self._server)) from exc
+        except BusyError as exc:
+            raise self._no_list(exc) from exc
         if not models:
             raise EngineError(f"{self.address} lists no model. {_name_it()}")
         return models[0]
@@ -287,18 +302,6 @@ class OpenAIEngine:
 
 def _name_it() -> str:
     return f"Name one with {option('engine', 'openai:MODEL')}, and check the address: it usually ends in /v1."
-
-
-def _trusted(address: str) -> ssl.SSLContext:
-    """Whose certificates are believed: nobody's where none is needed, so that an address without TLS leads to none with it."""
-    return _certificates() if address.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-
-@cache
-def _certificates() -> Any:
-    """Read once for all clients, by the HTTP library below the openai library: httpx or httpx2."""
-    library = openai.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0]
-    return importlib.import_module(library).create_ssl_context()
 
 
 def _other_length(exc: openai.OpenAIError, length: str) -> str:
@@ -310,7 +313,7 @@ def _other_length(exc: openai.OpenAIError, length: str) -> str:
 
 def _has_keys(text: str, schema: dict[str, Any]) -> bool:
     try:
-        answer = json.loads(text)
+        answer = parse_json(text)
     except ValueError:
         return False
     return isinstance(answer, dict) and set(schema.get("required", ())) <= set(answer)
@@ -324,7 +327,7 @@ def _tokens_in(completion: dict[str, Any]) -> dict[str, int | None]:
     """Tokens that the server counted, where it did."""
     usage = completion.get("usage")
     counted = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
-    tokens_in, tokens_out = (count if isinstance(count, int) and count >= 0 else None for count in counted)
+    tokens_in, tokens_out = (count if type(count) is int and 0 <= count <= MOST_TOKENS else None for count in counted)
     return {"tokens_in": tokens_in, "tokens_out": tokens_out}
 
 
@@ -332,7 +335,7 @@ def _ids(page: object) -> list[str]:
     """Names of the models on a page; none where the server sent something else, as `models.list()` could not bear."""
     entries = page.get("data") if isinstance(page, dict) else []
     names = [entry.get("id") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-    return [name for name in names if isinstance(name, str)]
+    return [name for name in names if isinstance(name, str) and len(name) <= LONGEST_NAME and name.isprintable()]
 
 
 def _json_in(text: str) -> str:

@@ -9,6 +9,7 @@ what they were sent, so keys and passwords are cut out of all texts, those of th
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,11 +20,13 @@ from math import isfinite
 from urllib.parse import urlsplit
 
 from vip.errors import BusyError, BusyKind, EngineError, RejectedError, ReplyError, UsageError
+from vip.untrusted import one_line
 from vip.wording import option
 
 OFFICIAL_HOST = "api.openai.com"
 REDACTED = "[redacted]"
 LONGEST_QUOTE = 300
+SHORTEST_SECRET = 4  # a shorter one stands in any text
 ITEM_CODES = frozenset(
     {
         "content_filter",
@@ -57,6 +60,8 @@ class Server:
     timeout_s: float
     key_name: str = "OPENAI_API_KEY"
     """Where the key comes from."""
+    is_of_environment: bool = False
+    """What the environment holds for a server, such as OPENAI_API_KEY, is for this one."""
 
     @property
     def official(self) -> bool:
@@ -71,13 +76,30 @@ class Server:
 
     def redacted(self, text: str) -> str:
         """The text on one line, without secrets and not too long."""
+        line = one_line(_LOOKS_LIKE_KEY.sub(REDACTED, _USER_INFO.sub("//", self.without_secrets(text))))
+        return line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}…"
+
+    def without_secrets(self, text: str) -> str:
+        """The text without the key, and without the password and the query of the address."""
         parts = urlsplit(self.base_url)
         for secret in (self.key, parts.password, parts.query):
-            if secret:
+            if secret and len(secret) >= SHORTEST_SECRET:
                 text = text.replace(secret, REDACTED)
-        text = _LOOKS_LIKE_KEY.sub(REDACTED, _USER_INFO.sub("//", text))
-        line = " ".join(text.split())
-        return line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}…"
+        return text
+
+    @property
+    def no_key(self) -> str:
+        """Why no key is sent, as the beginning of a sentence."""
+        if os.environ.get("OPENAI_API_KEY", "").strip() and not self.is_of_environment:
+            return "OPENAI_API_KEY was set for another server"
+        return "No key is set"
+
+    @property
+    def advice(self) -> str:
+        """How a key gets to this server."""
+        if self.official:
+            return f"Set OPENAI_API_KEY, or give {option('key_file', 'FILE')}."
+        return f"Give it in {option('key_file', 'FILE')}, or set OPENAI_BASE_URL={self.address} beside OPENAI_API_KEY."
 
     def said(self, exc: Exception) -> str:
         """` (said: "…")` with the server's own message; nothing where it has none."""
@@ -119,6 +141,8 @@ def is_rejection(exc: Exception) -> bool:
 
 def translated(exc: Exception, server: Server, *, models: Sequence[str] = ()) -> EngineError | ReplyError:
     """The exception in vip's words. `models` are those that the server lists, where a missing one may be meant."""
+    if isinstance(exc.__cause__, EngineError | ReplyError):  # of vip's own, on the way through the library
+        return exc.__cause__
     names = [kind.__name__ for kind in type(exc).__mro__]
     translate = next((TRANSLATIONS[name] for name in names if name in TRANSLATIONS), _unknown)
     found = _not_found(exc, server, models) if translate is _no_such_page else translate(exc, server)
@@ -142,9 +166,7 @@ def scrub(exc: BaseException, server: Server) -> None:
 
 def _wrong_key(exc: Exception, server: Server) -> EngineError:
     if not server.key:
-        return EngineError(
-            f"No key is set, and {server.address} asks for one{server.said(exc)}. Set OPENAI_API_KEY, or give {option('key_file', 'FILE')}."
-        )
+        return EngineError(f"{server.no_key}, and {server.address} asks for one{server.said(exc)}. {server.advice}")
     return EngineError(f"{server.address} does not accept the API key{server.said(exc)}. Check {server.key_name}.")
 
 

@@ -12,11 +12,17 @@ import stat
 from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from vip.errors import EngineError, UsageError
+from vip.files import read_named
+from vip.models.openai_errors import is_official
 from vip.protocols import RateLimits
 
 KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+ENGINES = ("VIP_ENGINE", "VIP_DESCRIBE_ENGINE", "VIP_STRUCTURE_ENGINE")
+MOST_KEY_BYTES = 16_384
+MOST_DIGITS = 15  # of a number in a header
 UNIT_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 _AT = re.compile(r"(.*)@(https?://.+)", re.DOTALL)
@@ -30,14 +36,30 @@ def address_in(detail: str | None, base_url: str | None, official: str) -> tuple
     return model, own or base_url or os.environ.get(ADDRESS, "").strip() or official
 
 
-def key_for(file: Path | None) -> str | None:
-    """The key; None where none is set.
+def is_of_environment(address: str) -> bool:
+    """Whether OPENAI_API_KEY is for the server: api.openai.com, or the one that the environment names too."""
+    named = [os.environ.get(ADDRESS, ""), os.environ.get("VIP_BASE_URL", "")]
+    named += [found[2] for name in ENGINES if (found := _AT.fullmatch(os.environ.get(name, "")))]
+    return is_official(address) or _place(address) in {_place(one.strip()) for one in named if one.strip()}
+
+
+def _place(address: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port."""
+    try:
+        parts = urlsplit(address)
+        return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return "", address, None
+
+
+def key_for(file: Path | None, address: str) -> str | None:
+    """The key for a server; None where none is set for it.
 
     Raises:
         UsageError: the file cannot be read, or others may read it.
         EngineError: what there is cannot be a key.
     """
-    key = _key_in(file) if file else os.environ.get(KEY, "").strip()
+    key = _key_in(file) if file else os.environ.get(KEY, "").strip() if is_of_environment(address) else ""
     where = str(file) if file else KEY
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise EngineError(f"{where} contains letters that no key has. Copy it again.")
@@ -49,7 +71,7 @@ def _key_in(file: Path) -> str:
         mode = file.stat().st_mode
         if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
             raise UsageError(f"{file} may be read by others (mode {stat.S_IMODE(mode):03o}). Run `chmod 600 {file}`, or make a new key.")
-        if key := file.read_text(encoding="utf-8").strip():
+        if key := read_named(file, most_bytes=MOST_KEY_BYTES).decode().strip():
             return key
         raise UsageError(f"{file} holds no key: it is empty.")
     except OSError as exc:
@@ -66,7 +88,7 @@ def limits_in(headers: Mapping[str, str]) -> RateLimits | None:
 
 
 def _count(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() else None
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None
 
 
 def seconds_in(text: str | None) -> float | None:
