@@ -3,6 +3,7 @@
     option("max_usd", 20)                 --max-usd 20                 max_usd=20
     option("overwrite")                   --overwrite                  overwrite=True
     call("extract", "VIDEO", "overwrite") `vip extract VIDEO --overwrite`   `vip.extract(VIDEO, overwrite=True)`
+    counted(1, "shard")                   1 shard
 
 Which of the two it is, the command line says once, for this process and those that it starts.
 """
@@ -61,6 +62,11 @@ def call(name: str, *arguments: str, **options: object) -> str:
 def again() -> str:
     """`Run the same command again`, or what that is in Python."""
     return "Run the same command again" if is_on_command_line() else "Make the same call again"
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """`1 shard`, `1,234 shards`. Phrases agree too: `counted(count, "video waits", "videos wait")`."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def _literal(value: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from tests.cli.terminal import vip
@@ -33,7 +34,7 @@ def test_what_failed_is_code_8_and_one_sentence(tmp_path: Path) -> None:
     done = vip(tmp_path, "batch", "list.txt", *QUICK, "--quiet")
     assert done.code == 8
     assert done.out == ""
-    assert done.sentence.startswith("0 videos, 1 rows and 0 keyframes failed; corpus/failures.jsonl says why.")
+    assert done.sentence.startswith("1 row failed; corpus/failures.jsonl says why.")
     (row,) = [json.loads(line) for line in (tmp_path / "corpus" / "failures.jsonl").read_text().splitlines()]
     assert (row["item"], row["kind"], row["where"]) == ("nowhere.mp4", "missing", "list.txt, line 4")
 
@@ -61,8 +62,18 @@ def test_bare_retry_failed_means_all(tmp_path: Path) -> None:
     clip(tmp_path / "late.mp4")
     done = vip(tmp_path, "batch", *QUICK, "--retry-failed")
     assert done.code == 0, done.err
-    assert "1 videos that failed are tried again." in done.err
+    assert "1 video that failed is tried again." in done.err
     assert "3 done" in done.out
+
+
+def test_numbers_agree_with_their_nouns(tmp_path: Path) -> None:
+    clip(tmp_path / "video.mp4", range(4))
+    (tmp_path / "list.txt").write_text("video.mp4\nnowhere.mp4\n")
+    done = vip(tmp_path, "batch", "list.txt", "-o", "corpus", "-n", "1", "--workers", "1", "--embedder", "classic")
+    told = done.out + done.err + (tmp_path / "corpus" / "README.md").read_text() + (tmp_path / "corpus" / "card.html").read_text()
+    assert "1 shard" in told
+    assert "1 bad row" in told
+    assert re.findall(r"(?<![\d,.])1 (?:chosen |bad )?(?:videos|rows|shards|keyframes|captions|claims|requests|tokens)\b", told) == []
 
 
 def test_without_an_output_the_next_thing_to_do_is_said(tmp_path: Path) -> None:

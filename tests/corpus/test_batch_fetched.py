@@ -117,7 +117,7 @@ def test_where_all_that_is_left_waits_for_another_try_the_user_is_told(tmp_path:
         rows = [host.put("/down.mp4", status=500)]
         batch([listed(tmp_path, rows)], str(tmp_path / "corpus"), choices(host.address, retry_wait=0.5), observer=bars)
     (told,) = [note for note in bars.notes if "another try" in note]
-    assert told.startswith("1 videos wait for another try (1 network), the first for ")
+    assert told.startswith("1 video waits for another try (1 network), the first for ")
 
 
 def test_a_folder_for_videos_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:

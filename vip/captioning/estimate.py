@@ -15,6 +15,7 @@ from vip.asking.spending import dollars
 from vip.asking.tokens import picture_tokens, text_tokens
 from vip.captioning.recipes import RECIPES, SEES, Describer, Place
 from vip.store import KeyframePicture
+from vip.wording import counted
 
 ANSWER_TOKENS = {"topic": 90, "caption": 45, "describe": 125, "structure": 95, "direct": 220}  # the dense caption has about 114
 CAPTION = "word " * 85  # stands for a caption that is not written yet
@@ -36,7 +37,7 @@ class Estimate:
         """`about 12 requests, 21,600 tokens in, 2,640 out, $0.0107 (gpt-5-mini, price of 2025-08-07)`."""
         money = "" if self.usd is None else f", {dollars(self.usd)}"
         of = f" ({', '.join(self.priced)})" if self.priced and self.usd is not None else ""
-        return f"about {self.requests:,} requests, {self.tokens_in:,} tokens in, {self.tokens_out:,} out{money}{of}"
+        return f"about {counted(self.requests, 'request')}, {self.tokens_in:,} tokens in, {self.tokens_out:,} out{money}{of}"
 
 
 def estimate(describer: Describer, sample: Sequence[tuple[KeyframePicture, str | None]], todo: int, *, batch: bool = False) -> Estimate:

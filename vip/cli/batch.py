@@ -10,6 +10,7 @@ import typer
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, print_json
 from vip.errors import SomeFailedError, UsageError, did_you_mean
+from vip.wording import counted
 
 if TYPE_CHECKING:
     from vip.corpus.status import Status
@@ -203,10 +204,16 @@ def _run(context: typer.Context, lists: list[str], out: str, retry: str | None, 
     told = batch(lists, out, choices, retry=retry, observer=console)
     _tell(told, console)
     if told.failed or told.bad_rows or told.undescribed:
-        raise SomeFailedError(
-            f"{told.failed:,} videos, {told.bad_rows:,} rows and {told.undescribed:,} keyframes failed; "
-            f"{shown(join(out, 'failures.jsonl'))} says why.{' Try videos again with --retry-failed.' if told.failed else ''}"
-        )
+        where = shown(join(out, "failures.jsonl"))
+        again = " Try them again with --retry-failed." if told.failed or told.undescribed else ""
+        raise SomeFailedError(f"{_failed(told)} failed; {where} says why.{again}")
+
+
+def _failed(told: Status) -> str:
+    """`2 videos, 1 row and 3 keyframes`, without what there is none of."""
+    counts = ((told.failed, "video"), (told.bad_rows, "row"), (told.undescribed, "keyframe"))
+    *more, last = (counted(count, noun) for count, noun in counts if count)
+    return f"{', '.join(more)} and {last}" if more else last
 
 
 def _tell(told: Status, console: Console) -> None:

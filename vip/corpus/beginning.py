@@ -20,6 +20,7 @@ from vip.corpus.output.storage import join, write_whole
 from vip.corpus.state import Drawn, State
 from vip.errors import UsageError
 from vip.protocols import Observer
+from vip.wording import counted
 
 DISTRIBUTION = "distribution.json"
 TOLD_EACH = 100_000  # rows
@@ -39,7 +40,8 @@ def begin(state: State, out: str, lists: Sequence[str], choices: Choices, retry:
     _take_over(state, out, observer)
     if retry is not None:
         count = state.retry(None if retry == "all" else retry)
-        observer.note(f"{count:,} videos that failed{'' if retry == 'all' else f' ({retry})'} are tried again.")
+        of = "" if retry == "all" else f" ({retry})"
+        observer.note(f"{counted(count, 'video')} that failed{of} {'is' if count == 1 else 'are'} tried again.")
     state.put("began", time.time())
     state.commit()
 
@@ -76,7 +78,7 @@ def _read(state: State, lists: Sequence[str], choices: Choices, observer: Observ
     for count in state.add(drawn()):
         if count >= told + TOLD_EACH:
             told = count
-            observer.note(f"{count:,} rows are read.")
+            observer.note(f"{counted(count, 'row is', 'rows are')} read.")
     state.commit()
 
 
@@ -87,7 +89,8 @@ def _choose(state: State, out: str, choices: Choices, observer: Observer) -> Non
         tally.add(item, count, chosen)
     distribution = tally.distribution()
     write_whole(join(out, DISTRIBUTION), (distribution.model_dump_json(indent=2) + "\n").encode())
-    observer.note(f"{distribution.chosen:,} of {distribution.videos:,} videos are chosen.")
+    are = "is" if distribution.chosen == 1 else "are"
+    observer.note(f"{distribution.chosen:,} of {counted(distribution.videos, 'video')} {are} chosen.")
     if len(distribution.shares) > 1:
         for line in distribution.lines():
             observer.note(f"  {line}")

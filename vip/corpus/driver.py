@@ -24,6 +24,7 @@ from vip.corpus.work.crew import Came, Done, Event, Failed, Hands
 from vip.corpus.work.hand import Job, part_path
 from vip.corpus.work.packer import Packer
 from vip.protocols import Observer
+from vip.wording import counted
 
 if TYPE_CHECKING:
     from vip.corpus.listing.vocabulary import Vocabulary
@@ -159,7 +160,8 @@ class Driver:
         kinds = self.state.later()
         why = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
         left = duration(max(0.0, due - time.time()))
-        self.observer.note(f"{sum(kinds.values()):,} videos wait for another try ({why}), the first for {left}.")
+        videos = counted(sum(kinds.values()), "video waits", "videos wait")
+        self.observer.note(f"{videos} for another try ({why}), the first for {left}.")
         self._told_idle = now
 
     @property

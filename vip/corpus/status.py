@@ -8,6 +8,7 @@ from vip.corpus.home import existing_home, worker
 from vip.corpus.listing.rows import shown
 from vip.corpus.state import EXTRACTED, FAILED, LATER, READY, SHARDED, UNCHOSEN, WAITING, State
 from vip.records import Record
+from vip.wording import counted
 
 RATE_OVER_S = 600.0
 
@@ -119,16 +120,19 @@ def lines(told: Status) -> list[str]:
         f"  videos     {told.done:,} done, {told.failed:,} failed, {told.waiting:,} waiting of {told.chosen:,} ({share:.1f} %)",
     ]
     if told.not_chosen or told.bad_rows:
-        found.append(f"  list       {told.not_chosen:,} not chosen, {told.bad_rows:,} bad rows")
+        found.append(f"  list       {told.not_chosen:,} not chosen, {counted(told.bad_rows, 'bad row')}")
     if told.again:
         found.append(f"  again      {told.again:,} to be tried again, the first in {duration(told.again_in_s or 0.0)}")
-    found.append(f"  keyframes  {told.keyframes:,} of {duration(told.video_s)} of video, {size(told.bytes)} in {told.shards:,} shards")
+    found.append(
+        f"  keyframes  {told.keyframes:,} of {duration(told.video_s)} of video, {size(told.bytes)} in {counted(told.shards, 'shard')}"
+    )
     if told.not_in_shards:
-        found[-1] += f" ({told.not_in_shards:,} videos wait for theirs)"
+        found[-1] += f" ({counted(told.not_in_shards, 'video waits for its own', 'videos wait for theirs')})"
     if told.undescribed_videos or told.undescribed or told.tokens:
         found.append(
-            f"  captions   {told.undescribed_videos:,} videos wait for theirs, {told.undescribed:,} keyframes could not be described, "
-            f"${told.usd:,.2f}, {told.tokens:,} tokens"
+            f"  captions   {counted(told.undescribed_videos, 'video waits', 'videos wait')} for them, "
+            f"{counted(told.undescribed, 'keyframe')} could not be described, "
+            f"${told.usd:,.2f}, {counted(told.tokens, 'token')}"
         )
     if told.per_minute is not None:
         left = f", {duration(told.left_s)} left" if told.left_s is not None else ""

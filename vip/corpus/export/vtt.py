@@ -9,6 +9,7 @@ from itertools import pairwise
 from vip.corpus.output import storage
 from vip.corpus.output.clip import Clip, KeyframeRow
 from vip.errors import InputError
+from vip.wording import counted
 
 OLD = ""
 LAST_S = 5.0  # of the last caption, where the length of the video is not known
@@ -28,7 +29,8 @@ def write(clips: Iterator[Clip], out: str, note: Callable[[str], None]) -> int:
     if not files:
         raise InputError("There is nothing to show as subtitles: no keyframe of a video is described. Run `vip caption` first.")
     if left_out:
-        note(f"{left_out:,} of {files + left_out:,} videos have no described keyframes, and so no subtitles. `vip caption` describes them.")
+        have = f"{'has' if left_out == 1 else 'have'} no described keyframes, and so no subtitles"
+        note(f"{left_out:,} of {counted(files + left_out, 'video')} {have}. `vip caption` describes them.")
     return files
 
 

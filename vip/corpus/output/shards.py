@@ -32,6 +32,7 @@ from vip.corpus.output.table import clips_of, rows_of
 from vip.corpus.output.webdataset import TarShard, read_tar
 from vip.errors import StoreError
 from vip.records import Record
+from vip.wording import counted
 
 Format = Literal["parquet", "webdataset"]
 FOLDER = "shards"
@@ -161,7 +162,7 @@ def read_shards(out: str, report: Callable[[str], None] = lambda text: None) -> 
             yield info
         else:
             size = sizes.get(info.file)
-            has = "is missing" if size is None else f"has {size:,} bytes instead of {info.bytes:,}"
+            has = "is missing" if size is None else f"has {counted(size, 'byte')} instead of {info.bytes:,}"
             report(f"{without_secrets(storage.join(folder, info.file))} {has}, and is left out. {AGAIN}")
 
 
@@ -226,7 +227,8 @@ def _problems_of(out: str, info: ShardInfo) -> Iterator[str]:
     if digest != info.sha256:
         yield f"{without_secrets(address)} has other bytes than were written. Delete it with its .json, and run again."
     elif rows != info.rows or keys != [video.key for video in info.videos]:
-        yield f"{without_secrets(address)} holds {rows} keyframes of {len(keys)} videos, its .json says {info.rows} of {len(info.videos)}."
+        has = f"{counted(rows, 'keyframe')} of {counted(len(keys), 'video')}"
+        yield f"{without_secrets(address)} holds {has}, its .json says {info.rows:,} of {len(info.videos):,}."
 
 
 def _sidecar(address: str) -> ShardInfo:
