@@ -89,7 +89,8 @@ def _missing(card: Card) -> Iterator[str]:
         yield f"{left_out} not chosen: what is left is no even sample of the list."
     if told.undescribed:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.keyframes.failures.most(5))
-        yield f"{counted(told.undescribed, 'keyframe')} could not be described{f' ({kinds})' if kinds else ''}; the column caption_failure says why."
+        why = f" ({kinds})" if kinds else ""
+        yield f"{counted(told.undescribed, 'keyframe')} could not be described{why}; the column caption_failure says why."
     if counts.broken:
         yield f"{counted(counts.broken, 'shard is', 'shards are')} not whole, and not counted here. The first: {counts.problems[0]}"
     for note, count in counts.videos.notes.most(MOST_NOTES):
@@ -110,7 +111,8 @@ def _captions(card: Card) -> Iterator[str]:
     verdicts, claims = words.verdicts.counts, words.verdicts.total
     found = ", ".join(f"{share(verdicts.get(name, 0), claims)} {name}" for name in ("supported", "unsupported", "unchecked"))
     yield (
-        f"{share(words.verified, words.described)} of the captions were held against their pictures. Of {counted(claims, 'claim')}: {found}. "
+        f"{share(words.verified, words.described)} of the captions were held against their pictures. "
+        f"Of {counted(claims, 'claim')}: {found}. "
         f"A second look corrected {counted(words.corrected, 'caption')}."
     )
 
