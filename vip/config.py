@@ -201,6 +201,7 @@ class BatchSettings(Settings):
     """What becomes of a list of videos, beside how each is extracted and described."""
 
     caption: bool = Field(default=False, description="Describe the keyframes too.")
+    batch: bool = Field(default=False, exclude=True, description="Ask through the server's Batch API: half the price, within a day.")
     shards: Literal["parquet", "webdataset"] = Field(default="parquet", description="Format of the shards.")
     shard_size: Bytes = Field(default=256_000_000, exclude=True, description="Size of a shard, about: 256MB.")
     weights: Path | None = Field(default=None, description="TOML file with a weight for each vertical, instead of vip's own.")

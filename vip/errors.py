@@ -7,6 +7,7 @@
     ├── BackendError      4  a backend that is unknown, not installed, or lacks weights or device
     ├── EngineError       5  the model's server: authentication, rate limit, time-out, gone; a budget that is spent
     │   ├── BusyError        one try that failed for a reason that may pass
+    │   ├── OutageError      so did all tries: the server is gone, and may come back
     │   └── BudgetError      the ceiling leaves no room for another request
     ├── ReplyError        6  the model's answer: refused, cut off, does not fit the schema
     ├── StoreError        7  the run folder: corrupt, newer schema, unwritable, disk full
@@ -83,6 +84,21 @@ class BusyError(EngineError):
         super().__init__(message)
         self.kind = kind
         self.retry_after_s = retry_after_s
+
+
+class OutageError(EngineError):
+    """The server answered in none of the tries, for a reason that may pass: later it may answer again.
+
+    Args:
+        kind: that of the last try.
+    """
+
+    def __init__(self, message: str, kind: BusyKind) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (str(self), self.kind)
 
 
 class BudgetError(EngineError):

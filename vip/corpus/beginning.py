@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from vip.corpus.choices import Choices
 from vip.corpus.items import BadRow
 from vip.corpus.listing.choosing import Tally, load_weights, lot
 from vip.corpus.listing.reading import read_items
-from vip.corpus.listing.rows import shown
 from vip.corpus.listing.vocabulary import load_vocabulary
 from vip.corpus.output.shards import read_shards
 from vip.corpus.output.storage import join, write_whole
 from vip.corpus.state import Drawn, State
-from vip.errors import UsageError
 from vip.protocols import Observer
 from vip.wording import counted
 
@@ -26,16 +23,28 @@ DISTRIBUTION = "distribution.json"
 TOLD_EACH = 100_000  # rows
 
 
-def begin(state: State, out: str, lists: Sequence[str], choices: Choices, retry: str | None, observer: Observer) -> None:
+def begin(
+    state: State,
+    out: str,
+    lists: Sequence[str],
+    choices: Choices,
+    observer: Observer,
+    *,
+    retry: str | None = None,
+    other_sample: bool = False,
+) -> None:
     """Bring the state to where the work begins.
 
+    Args:
+        retry: try again what failed: "all", or one type of failure.
+        other_sample: choose anew among what was read before, since another number is asked for.
+
     Raises:
-        UsageError: the batch was begun with other settings.
         InputError: a list cannot be read.
     """
-    _same_settings(state, out, choices)
     if lists:
         _read(state, lists, choices, observer)
+    if lists or other_sample:
         _choose(state, out, choices, observer)
     _take_over(state, out, observer)
     if retry is not None:
@@ -44,26 +53,6 @@ def begin(state: State, out: str, lists: Sequence[str], choices: Choices, retry:
         observer.note(f"{counted(count, 'video')} that failed{of} {'is' if count == 1 else 'are'} tried again.")
     state.put("began", time.time())
     state.commit()
-
-
-def _same_settings(state: State, out: str, choices: Choices) -> None:
-    """Refuse to mix videos that were done in two ways. What an older vip had no setting for is as it is now."""
-    wanted = settings_of(choices)
-    had = state.get("settings")
-    if had is None:
-        state.put("settings", wanted)
-        return
-    other = [f"{name} {had[name]}, now {value}" for name, value in wanted.items() if had.get(name, value) != value]
-    if other:
-        raise UsageError(f"{shown(out)} holds a batch with other settings ({'; '.join(other)}). Give the same ones, or choose another -o.")
-
-
-def settings_of(choices: Choices) -> dict[str, Any]:
-    """What the rows of the data set depend on."""
-    found = {**choices.extraction.model_dump(mode="json"), **choices.batch.model_dump(mode="json", exclude={"sample", "seed", "weights"})}
-    if choices.batch.caption:
-        found |= choices.captioning.model_dump(mode="json", exclude={"key_file", "base_url", "topic"})
-    return found
 
 
 def _read(state: State, lists: Sequence[str], choices: Choices, observer: Observer) -> None:

@@ -295,9 +295,10 @@ class State:
 
     # ------------------------------------------------------------ parts and shards
 
-    def to_describe(self) -> list[Entry]:
-        """Parts that wait for their descriptions; never many."""
-        return [_entry(row) for row in self._all(f"SELECT {COLUMNS} FROM items WHERE state = {EXTRACTED} ORDER BY id")]
+    def to_describe(self) -> list[tuple[Entry, int]]:
+        """Parts that wait for their descriptions, and the bytes of each."""
+        rows = self._all(f"SELECT {COLUMNS}, bytes FROM items WHERE state = {EXTRACTED} ORDER BY id")
+        return [(_entry(row[:-1]), row[-1]) for row in rows]
 
     def with_parts(self) -> list[str]:
         """Keys of the items whose parts are to lie here."""

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
+from vip.asking.outage import Rest
+from vip.captioning.batch import jobs_in
 from vip.corpus.home import existing_home, worker
 from vip.corpus.listing.rows import shown
 from vip.corpus.state import EXTRACTED, FAILED, LATER, READY, SHARDED, UNCHOSEN, WAITING, State
@@ -11,6 +15,21 @@ from vip.records import Record
 from vip.wording import counted
 
 RATE_OVER_S = 600.0
+CAPTIONS_REST = "captions_rest"  # in the state: while the captions server is left alone
+BATCHES = "captions"  # folder in the state in which batches of questions are noted
+
+
+class BatchJob(Record):
+    """A batch of questions."""
+
+    status: str
+    """`written`, then the server's words."""
+    job: str | None
+    """The server's name for it; None where it is not handed in yet."""
+    requests: int
+    done: int
+    """Failed ones among them."""
+    created_utc: str
 
 
 class Status(Record):
@@ -31,6 +50,11 @@ class Status(Record):
     """When the first of them is due."""
     undescribed_videos: int
     """Extracted, and waiting for their descriptions; part of `waiting`."""
+    captions_rest_s: float | None
+    """For how long nothing more is asked of the captions server, which is gone; None where it is asked."""
+    captions_rest_why: str | None
+    batches: tuple[BatchJob, ...]
+    """Of questions, where these go through the Batch API: those whose answers are still to come, as last seen."""
     keyframes: int
     undescribed: int
     """Keyframes that could not be described."""
@@ -73,6 +97,7 @@ def status_of(state: State, out: str, process: int | None) -> Status:
     waiting = sum(counts.get(each, 0) for each in (WAITING, LATER, EXTRACTED))
     done = counts.get(READY, 0) + counts.get(SHARDED, 0)
     now, due = time.time(), state.next_due()
+    rest = Rest(*told) if process and (told := state.get(CAPTIONS_REST)) else None
     rate, ending = _rates(state, now) if process else (None, None)
     return Status(
         out=shown(out),
@@ -86,6 +111,9 @@ def status_of(state: State, out: str, process: int | None) -> Status:
         again=counts.get(LATER, 0),
         again_in_s=None if due is None else round(max(0.0, due - now), 1),
         undescribed_videos=counts.get(EXTRACTED, 0),
+        captions_rest_s=None if rest is None else round(max(0.0, rest.until - now), 1),
+        captions_rest_why=None if rest is None else rest.why,
+        batches=tuple(_batches(state.home / BATCHES)),
         keyframes=int(totals["keyframes"]),
         undescribed=int(totals["undescribed"]),
         shards=state.shards(),
@@ -98,6 +126,13 @@ def status_of(state: State, out: str, process: int | None) -> Status:
         per_minute=None if rate is None else round(60 * rate, 2),
         left_s=round(waiting / ending, 1) if ending else None,
     )
+
+
+def _batches(home: Path) -> Iterator[BatchJob]:
+    for job in jobs_in(home):
+        if job.is_open:
+            done = job.completed + job.failed
+            yield BatchJob(status=job.status, job=job.job, requests=job.rows, done=done, created_utc=job.created_utc)
 
 
 def _rates(state: State, now: float) -> tuple[float | None, float | None]:
@@ -134,6 +169,13 @@ def lines(told: Status) -> list[str]:
             f"{counted(told.undescribed, 'keyframe')} could not be described, "
             f"${told.usd:,.2f}, {counted(told.tokens, 'token')}"
         )
+    if told.captions_rest_s is not None:
+        found.append(f"  rest       captions rest for another {duration(told.captions_rest_s)}: {told.captions_rest_why}")
+    found += [
+        f"  batch      {job.status}, {job.done:,} of {counted(job.requests, 'request')} done, "
+        f"{job.job or 'not handed in yet'}, since {job.created_utc}"
+        for job in told.batches
+    ]
     if told.per_minute is not None:
         left = f", {duration(told.left_s)} left" if told.left_s is not None else ""
         found.append(f"  rate       {told.per_minute:,.1f} videos a minute{left}")

@@ -20,12 +20,12 @@ from vip.corpus.choices import Choices
 from vip.corpus.home import PARTS
 from vip.corpus.work.embedding import Embedding, has_gpu, wants_gpu
 from vip.corpus.work.hand import VIDEOS, WORK, Facts, Job, Plan, Role, part_path, too_slow
-from vip.corpus.work.process import Child
+from vip.corpus.work.process import DEATHS, Child, given_up
 from vip.download.items import FailureKind, Fetched
 from vip.errors import VipError
 
 GRACE_S = 60.0  # that an extractor may take longer than its time limit, which it keeps itself
-STARTS = 3  # in a row that may fail before the crew gives up
+DOES: dict[Role, str] = {"fetch": "fetches videos", "extract": "extracts keyframes"}
 
 
 class Came(NamedTuple):
@@ -178,8 +178,8 @@ class Crew:
         code = self._end(process)
         if not process.is_here:
             self._failed_starts += 1
-            if self._failed_starts >= STARTS:
-                raise RuntimeError(f"the processes that {process.role} do not start (exit code {code})")
+            if self._failed_starts >= DEATHS:
+                raise given_up(DOES[process.role], code)
         if process.job is None:
             return []
         why = "by the system, most likely because memory ran out" if code == -9 else f"(exit code {code})"

@@ -9,10 +9,9 @@ from pathlib import Path
 from vip.corpus.home import PARTS
 from vip.corpus.state import Entry, State
 from vip.corpus.work.hand import part_path
-from vip.corpus.work.process import Child, at_the_other_end
+from vip.corpus.work.process import DEATHS, Child, at_the_other_end, given_up
 from vip.errors import StoreError, VipError
 
-DEATHS = 3  # without a shard in between
 WAITING = 4  # times the size of a shard
 
 
@@ -127,7 +126,7 @@ class Packer:
         code, number = child.kill(), self._at_work
         self._child, self._at_work, self._deaths = None, None, self._deaths + 1
         if self._deaths >= DEATHS:
-            raise RuntimeError(f"the process that writes shards ended {DEATHS} times without a word (exit code {code})")
+            raise given_up("writes shards", code)
         if number is not None:
             self._unwritten.appendleft(number)
 

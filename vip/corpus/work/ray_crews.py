@@ -149,6 +149,8 @@ class Servers:
             if isinstance(exc.cause, VipError):
                 raise exc.cause from exc
             raise
+        except self._ray.exceptions.RayError as exc:
+            raise BackendError(f"The model cannot be loaded on a GPU of the cluster: {_short(exc)} Look at `ray status`.") from exc
         self._addresses[address] = handle
         return address
 
