@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from functools import partial
 from typing import ClassVar, Literal
 
 
@@ -84,6 +85,9 @@ class BusyError(EngineError):
         super().__init__(message)
         self.kind = kind
         self.retry_after_s = retry_after_s
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(type(self), kind=self.kind, retry_after_s=self.retry_after_s), (str(self),)
 
 
 class OutageError(EngineError):
