@@ -346,6 +346,11 @@ class Captioner:
         self._verifier = _verifier(settings, self._made, observer) if settings.verify else None
 
     @property
+    def has_answered(self) -> bool:
+        """Whether a server has, now or before."""
+        return any(room.breaker.answered for room in self._made.describer.rooms)
+
+    @property
     def engines(self) -> tuple[str, str]:
         """Who looks at the pictures and who writes FAMOuS, with their models."""
         describer = self._made.describer

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from vip.asking.batches import Batches, Job, status
-from vip.asking.room import MARGIN, TRIES, TRIES_BEFORE_AN_ANSWER, Room
+from vip.asking.room import MARGIN, TRIES_BEFORE_AN_ANSWER, Room
 from vip.asking.spending import PURSE, Spent
 from vip.captioning.recipes import Describer
 from vip.errors import BackendError, OutageError, ReplyError, UsageError, VipError
@@ -192,6 +192,7 @@ class _OneEngine:
         """When the first question of the part that is being written came."""
         self.failed = 0
         """Looks in a row at which the server could not be asked."""
+        self.failing_since_s = math.inf
 
     def postpone(self, question: bytes, request: Request) -> bool:
         key = question.hex()
@@ -236,8 +237,10 @@ class _OneEngine:
             if outage:
                 outage.answered()
             return
+        now = time.monotonic()
+        self.failing_since_s = now if not self.failed else self.failing_since_s
         self.failed += 1
         if not self.room.breaker.answered and busy.kind != "rate_limit" and self.failed >= TRIES_BEFORE_AN_ANSWER:
             raise OutageError(f"{busy} Tried {self.failed} times; what is done stays done.", busy.kind) from busy
-        if outage and (is_alone or (self.failed >= TRIES and not outage.is_on)):
+        if outage and (is_alone or (now > self.failing_since_s + outage.silent_s and not outage.is_on)):
             outage.rest(busy)

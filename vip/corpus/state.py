@@ -78,15 +78,33 @@ class State:
         path = home / NAME
         try:
             self._db = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
+        except sqlite3.Error as exc:
+            raise _unusable(path, exc) from exc
+        try:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("PRAGMA cache_size = -65536")
-            if self._db.execute("PRAGMA user_version").fetchone()[0] == 0:
-                self._db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+            if (version := self._version) == 0:
+                version = self._create()
         except sqlite3.Error as exc:
+            self._db.close()
             raise _unusable(path, exc) from exc
-        if (version := self._db.execute("PRAGMA user_version").fetchone()[0]) != VERSION:
+        if version != VERSION:
+            self._db.close()
             raise StoreError(f"{path}: written by another vip (state {version}, this one knows {VERSION}). Use that one, or another -o.")
+
+    @property
+    def _version(self) -> int:
+        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
+
+    def _create(self) -> int:
+        """Make the tables, unless another process, such as `--status`, makes them at this moment."""
+        self._db.execute("BEGIN IMMEDIATE")
+        if self._version == 0:
+            for statement in filter(str.strip, f"{SCHEMA} PRAGMA user_version = {VERSION}".split(";")):
+                self._db.execute(statement)
+        self._db.execute("COMMIT")
+        return self._version
 
     def close(self) -> None:
         self.commit()

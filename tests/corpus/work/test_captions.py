@@ -15,15 +15,16 @@ import pytest
 from tests.api_server import ApiServer
 from tests.captioning.keyframes import marker
 from tests.corpus.test_batch import Bars, clips_in, failures, listed, videos
+from vip.captioning.batch import jobs_in
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.batch import batch
 from vip.corpus.choices import Choices
 from vip.corpus.output.parts import unpack
 from vip.corpus.output.shards import read_shards
 from vip.corpus.status import Status, lines, status
-from vip.errors import BudgetError, EngineError, OutageError
+from vip.errors import BudgetError, EngineError, OutageError, UsageError
 
-PRICES = '[[price]]\nmodels = ["tiny-vlm"]\nusd_in = 1.0\nusd_out = 10.0\naddress = "127.0.0.1"\nas_of = 2026-01-01\n'
+PRICES = '[[price]]\nmodels = ["tiny-vlm"]\nusd_in = 1.0\nusd_out = 10.0\nbatch = 0.5\naddress = "127.0.0.1"\nas_of = 2026-01-01\n'
 
 
 @pytest.fixture
@@ -223,3 +224,96 @@ def test_killed_while_it_asks_no_more_is_asked_again_than_was_in_flight(tmp_path
     frames = [frame for clip in clips_in(out) for frame in clip.frames]
     assert len(frames) == 30
     assert all(frame.description for frame in frames)
+
+
+# ---------------------------------------------------------------- through the Batch API
+
+
+def test_questions_of_many_videos_go_in_one_batch_at_half_the_price(server: ApiServer, tmp_path: Path) -> None:
+    names, out = listed(tmp_path, videos(tmp_path, 6)), str(tmp_path / "corpus")
+    told = batch([names], out, choices(server, tmp_path, batch_settings={"batch": True}), observer=(bars := Bars()))
+    stats = server.stats()
+    assert (told.done, told.undescribed, stats.rows, stats.chats, stats.most_answered) == (6, 0, 18, 0, 1)
+    assert told.usd == pytest.approx(18 * (11 * 1e-6 + 7 * 1e-5) / 2)
+    assert [job.rows for job in jobs_in(tmp_path / "corpus" / "state" / "captions")] == [18]
+    assert [note for note in bars.notes if note.startswith("1 batch with 18 requests at the server")]
+    assert all(frame.description for clip in clips_in(tmp_path / "corpus") for frame in clip.frames)
+    assert told.batches == ()
+
+
+def test_three_questions_a_keyframe_take_three_batches(server: ApiServer, tmp_path: Path) -> None:
+    names, out = listed(tmp_path, videos(tmp_path, 3)), tmp_path / "corpus"
+    told = batch([names], str(out), choices(server, tmp_path, recipe="paper", batch_settings={"batch": True}))
+    assert (told.done, told.undescribed, server.stats().rows) == (3, 0, 27)
+    assert [job.rows for job in jobs_in(out / "state" / "captions")] == [9, 9, 9]
+
+
+BATCH_COMMAND = COMMAND.replace("retry_wait=0.3", "retry_wait=0.3, batch=True")
+
+
+def test_while_a_batch_is_at_the_server_the_status_tells_and_a_killed_run_goes_on(server: ApiServer, tmp_path: Path) -> None:
+    names, out, cache = listed(tmp_path, videos(tmp_path, 4)), tmp_path / "corpus", tmp_path / "answers.sqlite"
+    command = [sys.executable, "-c", BATCH_COMMAND, names, str(out), server.base_url, str(cache)]
+    server.set(batch_s=6.0)
+    for _ in range(2):
+        process = subprocess.Popen(command)
+        until(lambda pid=process.pid: (out / "state" / "state.sqlite").exists() and status(str(out)).process == pid)
+        until(lambda: status(str(out)).undescribed_videos == 4 and [job for job in status(str(out)).batches if job.job])
+        (job,) = status(str(out)).batches
+        assert (job.requests, job.done) == (12, 0)
+        assert [line for line in lines(status(str(out))) if "0 of 12 requests done, batch_" in line]
+        process.kill()
+        process.wait()
+    assert subprocess.run(command, check=False).returncode == 0
+    assert (server.stats().rows, server.stats().most_answered) == (12, 1)
+    assert status(str(out)).batches == ()
+    assert all(frame.description for clip in clips_in(out) for frame in clip.frames)
+
+
+def test_batches_that_are_at_the_server_are_not_left_there_for_questions_one_by_one(server: ApiServer, tmp_path: Path) -> None:
+    names, out, cache = listed(tmp_path, videos(tmp_path, 1)), tmp_path / "corpus", tmp_path / "answers.sqlite"
+    server.set(batch_s=60.0)
+    process = subprocess.Popen([sys.executable, "-c", BATCH_COMMAND, names, str(out), server.base_url, str(cache)])
+    until(lambda: (out / "state" / "state.sqlite").exists() and [job for job in status(str(out)).batches if job.job])
+    process.kill()
+    process.wait()
+    with pytest.raises(UsageError, match=r"^1 batch of questions is at the server\. Add --batch to collect the answers, or delete "):
+        batch([names], str(out), choices(server, tmp_path))
+
+
+def test_under_a_ceiling_batches_follow_each_other_as_it_allows(server: ApiServer, tmp_path: Path) -> None:
+    server.set(usage=(2000, 300))  # a quarter of a cent each in a batch, and at most 1.2 cents
+    names, out = listed(tmp_path, videos(tmp_path, 6)), str(tmp_path / "corpus")
+    told = batch([names], out, choices(server, tmp_path, max_usd=0.08, batch_settings={"batch": True}))
+    assert (told.done, told.undescribed, server.stats().rows) == (6, 0, 18)
+    assert told.usd == pytest.approx(18 * 0.0025)
+    assert len(jobs_in(tmp_path / "corpus" / "state" / "captions")) > 2
+    with pytest.raises(BudgetError, match=r"--max-usd 0\.01 leaves no room"):
+        batch([names], str(tmp_path / "other"), choices(server, tmp_path, max_usd=0.01, language="de", batch_settings={"batch": True}))
+    assert status(str(tmp_path / "other")).waiting > 0
+
+
+def test_a_batch_server_that_goes_away_is_waited_for(server: ApiServer, tmp_path: Path) -> None:
+    names, out = listed(tmp_path, videos(tmp_path, 4)), str(tmp_path / "corpus")
+    server.set(batch_s=1.0)
+
+    def away() -> Status:
+        until(lambda: (tmp_path / "corpus" / "state" / "state.sqlite").exists() and [job for job in status(out).batches if job.job])
+        server.kill()
+        until(lambda: status(out).captions_rest_s)
+        told = status(out)
+        server.restart()
+        return told
+
+    with ThreadPoolExecutor(1) as pool:
+        meanwhile = pool.submit(away)
+        told = batch([names], out, choices(server, tmp_path, batch_settings={"batch": True, "retry_wait": 0.3}))
+        assert "cannot be reached" in str(meanwhile.result().captions_rest_why)
+    assert (told.done, told.undescribed, server.stats().rows, server.stats().most_answered) == (4, 0, 12, 1)
+
+
+def test_rows_that_a_batch_cannot_answer_are_asked_one_by_one(tmp_path: Path) -> None:
+    with ApiServer("wrong_schema", "refusal", "ok", marks=True) as server:
+        names, out = listed(tmp_path, videos(tmp_path, 3)), str(tmp_path / "corpus")
+        told = batch([names], out, choices(server, tmp_path, batch_settings={"batch": True}))
+        assert (told.done, told.undescribed, server.stats().rows, server.stats().chats) == (3, 0, 9, 2)

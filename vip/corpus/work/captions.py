@@ -82,6 +82,10 @@ class HandIn(NamedTuple):
     """No more parts come for now: what is collected for a batch should go."""
 
 
+class Answered(NamedTuple):
+    """A server has answered, so its address is right."""
+
+
 class Resting(NamedTuple):
     """A server is left alone; None: it answers again."""
 
@@ -213,7 +217,8 @@ class Captions:
                 self.orders = replace(self.orders, paid=message)
             case Resting(rest):
                 self.rest = rest
-                self.orders = replace(self.orders, answered=self.orders.answered or rest is None)
+            case Answered():
+                self.orders = replace(self.orders, answered=True)
             case VipError():
                 raise message
             case str():
@@ -389,7 +394,7 @@ async def _serve(pipe: Connection, orders: Orders, ledger: Ledger) -> None:
     outages = Outages(orders.retry_wait_s, lambda rest: _tell_rest(pipe, rest), orders.answered)
     batches = orders.home / BATCHES if orders.in_batches else None
     captioner = Captioner(orders.settings, _Telling(pipe), ledger, outages=outages, batches=batches)
-    telling = asyncio.create_task(_tell_paid(pipe, ledger))
+    telling = asyncio.create_task(_keep_telling(pipe, ledger, captioner))
     try:
         pipe.send(Checked(*captioner.engines))
         await _Desk(pipe, orders.home, captioner, ledger).serve()
@@ -414,12 +419,15 @@ def _paid(ledger: Ledger) -> Paid:
     return Paid(spent.usd + spent.unsure_usd, spent.tokens_in + spent.tokens_out)
 
 
-async def _tell_paid(pipe: Connection, ledger: Ledger) -> None:
-    """Every now and then, so that also a run that is killed has it written down."""
-    told = None
+async def _keep_telling(pipe: Connection, ledger: Ledger, captioner: Captioner) -> None:
+    """What was spent, and that the server answers: so that also a run that is killed has it written down."""
+    told, answered = None, False
     while True:
         if (now := _paid(ledger)) != told:
             pipe.send(told := now)
+        if captioner.has_answered and not answered:
+            pipe.send(Answered())
+            answered = True
         await asyncio.sleep(PAID_S)
 
 
