@@ -213,9 +213,9 @@ class _OneEngine:
         return True
 
     async def answered(self, key: str, answer: Reply | VipError) -> None:
-        self.direct.add(key)  # once asked is enough: what cannot be used is asked again by itself
         if isinstance(answer, Reply):
             await self.room.keep(bytes.fromhex(key), answer)
+        self.direct.add(key)  # once asked is enough: what cannot be used is asked again by itself, but not before it is known
         PURSE.set(self.purses.pop(key, None))
         self.room.ledger.unbook(self.booked.pop(key, 0.0))
         if isinstance(answer, Reply | ReplyError) and answer.tokens_in is not None:

@@ -264,7 +264,8 @@ def test_while_a_batch_is_at_the_server_the_status_tells_and_a_killed_run_goes_o
         assert [line for line in lines(status(str(out))) if "0 of 12 requests done, batch_" in line]
         process.kill()
         process.wait()
-    assert subprocess.run(command, check=False).returncode == 0
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     assert (server.stats().rows, server.stats().most_answered) == (12, 1)
     assert status(str(out)).batches == ()
     assert all(frame.description for clip in clips_in(out) for frame in clip.frames)
