@@ -135,9 +135,9 @@ class RollingBatches(_Several):
         self._is_due = True
 
     def waits_for(self, questions: Iterable[bytes]) -> bool:
-        """Whether the answer to one of these is still to come from a batch."""
+        """Whether the answer to one of these is still to come from a batch, or there is no room for it under the ceiling for now."""
         keys = [question.hex() for question in questions]
-        return any(key in one.batches for one in self.several for key in keys)
+        return any(key in one.batches or key in one.refused for one in self.several for key in keys)
 
     async def look(self) -> bool:
         """Hand in what is due and collect what is there. Returns whether something came back.

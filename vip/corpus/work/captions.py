@@ -329,10 +329,10 @@ class _Desk:
                     batches.hand_in()
                 if await batches.look():
                     wait_s = FIRST_LOOK_S
-                    for key, (wanted, questions, spent) in list(self._in_batch.items()):
-                        if not batches.waits_for(questions):
-                            del self._in_batch[key]
-                            await self._begin(group, wanted, spent)
+                for key, (wanted, questions, spent) in list(self._in_batch.items()):
+                    if not batches.waits_for(questions):
+                        del self._in_batch[key]
+                        await self._begin(group, wanted, spent)
                 await self._waited(wait_s)
                 wait_s = min(LONGEST_LOOK_S, 2 * wait_s)
 
