@@ -22,7 +22,7 @@ from vip.config import BatchSettings
 from vip.corpus.beginning import begin
 from vip.corpus.card.write import write_card
 from vip.corpus.choices import Choices
-from vip.corpus.driver import CAPTIONS_ANSWERED, Driver
+from vip.corpus.driver import CAPTIONS_ANSWERED, CARD_IS_DUE, Driver
 from vip.corpus.home import existing_home, home_of, leaving_none, locked
 from vip.corpus.remembered import remember, settled
 from vip.corpus.state import State
@@ -76,9 +76,10 @@ def batch(
         driver = Driver(state, out, choices, observer, make, captions)
         stack.callback(driver.close)
         told = driver.run()
-        if driver.changed:
+        if driver.changed or state.get(CARD_IS_DUE):
             observer.note("Writing the data card.")
             write_card(out, told, choices)
+            state.put(CARD_IS_DUE, False)
         return told
 
 

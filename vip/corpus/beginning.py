@@ -13,7 +13,7 @@ from vip.corpus.items import BadRow
 from vip.corpus.listing.choosing import Tally, load_weights, lot
 from vip.corpus.listing.reading import read_items
 from vip.corpus.listing.vocabulary import load_vocabulary
-from vip.corpus.output.shards import read_shards
+from vip.corpus.output.shards import delete_leftovers, read_shards, undescribed_in
 from vip.corpus.output.storage import join, write_whole
 from vip.corpus.state import Drawn, State
 from vip.protocols import Observer
@@ -48,11 +48,18 @@ def begin(
         _choose(state, out, choices, observer)
     _take_over(state, out, observer)
     if retry is not None:
-        count = state.retry(None if retry == "all" else retry)
-        of = "" if retry == "all" else f" ({retry})"
-        observer.note(f"{counted(count, 'video')} that failed{of} {'is' if count == 1 else 'are'} tried again.")
+        _retry(state, retry, observer, with_captions=choices.batch.caption)
     state.put("began", time.time())
     state.commit()
+
+
+def _retry(state: State, kind: str, observer: Observer, *, with_captions: bool) -> None:
+    count = state.retry(None if kind == "all" else kind)
+    of = "" if kind == "all" else f" ({kind})"
+    observer.note(f"{counted(count, 'video')} that failed{of} {'is' if count == 1 else 'are'} tried again.")
+    if with_captions and kind in {"all", "caption"} and (keyframes := state.describe_again()):
+        told = counted(keyframes, "keyframe that has no description is", "keyframes that have no descriptions are")
+        observer.note(f"{told} described again.")
 
 
 def _read(state: State, lists: Sequence[str], choices: Choices, observer: Observer) -> None:
@@ -91,5 +98,13 @@ def _take_over(state: State, out: str, observer: Observer) -> None:
     for info in read_shards(out, observer.note):
         if info.number not in known:
             rows = [(video.key, video.counts.keyframes if video.counts else 0, video.youtube_id, video.duration_s) for video in info.videos]
-            state.take_over(info.number, rows, size_bytes=info.bytes, rows=info.rows)
+            state.take_over(
+                info.number,
+                rows,
+                size_bytes=info.bytes,
+                rows=info.rows,
+                undescribed=tuple(undescribed_in(info)),
+                generation=info.generation,
+            )
+    delete_leftovers(out)
     state.commit()

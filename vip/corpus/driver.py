@@ -23,6 +23,7 @@ from vip.corpus.work.captions import Captions, Described, Wanted
 from vip.corpus.work.crew import Came, Done, Event, Failed, Hands
 from vip.corpus.work.hand import Job, part_path
 from vip.corpus.work.packer import Packer
+from vip.corpus.work.revisions import Revisions
 from vip.protocols import Observer
 from vip.wording import counted
 
@@ -36,6 +37,7 @@ LOSSES = 5  # of its machine, before an item counts as the cause
 TELL_S = 60.0  # between two notes that all that is left waits
 USUAL_KEYFRAMES = 12  # of a video that has as many as it needs, for what captions will cost
 CAPTIONS_ANSWERED = "captions_answered"  # in the state: the captions server's address is right
+CARD_IS_DUE = "card_is_due"  # in the state: the data set is another one than its card tells of
 
 
 @dataclass(slots=True)
@@ -56,6 +58,7 @@ class Driver:
     _queue: Queue = field(init=False)
     _retries: Retries = field(init=False)
     _packer: Packer = field(init=False)
+    _revisions: Revisions = field(init=False)
     _failures: FailuresFile = field(init=False)
     _hands: Hands | None = field(init=False, default=None)
     _topics: Vocabulary | None = field(init=False, default=None)
@@ -67,6 +70,7 @@ class Driver:
     _undescribed_bytes: int = field(init=False, default=0)
     _noted_rest: Rest | None = field(init=False, default=None)
     _noted_answer: bool = field(init=False, default=False)
+    _noted_change: bool = field(init=False, default=False)
     _committed: float = field(init=False, default=0.0)
     _done: int = field(init=False, default=0)
     _failed: int = field(init=False, default=0)
@@ -79,6 +83,7 @@ class Driver:
         self._queue = Queue(self.state, settings.per_host)
         self._retries = Retries(self.state, self._queue, settings.retry_wait, self.observer)
         self._packer = Packer(self.state, self.out, settings.shards, settings.shard_size)
+        self._revisions = Revisions(self.state, self.out, self.observer.note)
         self._failures = FailuresFile(self.state, self.out)
         if settings.caption and settings.vocabulary:
             from vip.corpus.listing.vocabulary import load_vocabulary
@@ -98,21 +103,28 @@ class Driver:
             waiting = status_of(self.state, self.out, None).waiting
             if waiting:
                 self._hands = self.start(self.state.has_hosts())
-            if self.captions and self.choices.asked and waiting:
-                count = self.choices.extraction.keyframes
-                self.captions.expect(waiting * (count if count != "auto" else USUAL_KEYFRAMES))
+            if self.captions and (expected := self._expected_keyframes(waiting)):
+                self.captions.expect(expected)
             with self.observer.track("Videos", waiting, self._told) as self._advance:
                 self._take_up()
                 self._work()
-                while self._packer.lost:
-                    self._do_again()
+                while self._packer.lost or self._revisions.refresh():
                     self._work()
         finally:
             self.state.commit()
             self._failures.write()
         return status_of(self.state, self.out, None)
 
+    def _expected_keyframes(self, videos: int) -> int:
+        """To be asked about, for what that will cost."""
+        count = self.choices.extraction.keyframes
+        each = count if count != "auto" else USUAL_KEYFRAMES
+        return (videos * each if self.choices.asked else 0) + self.state.undescribed_wanted()
+
     def _work(self) -> None:
+        """Until nothing is left but to write the last shards; and write them."""
+        if self._packer.lost:
+            self._do_again()
         while self._goes_on():
             self._step()
         self.state.commit()
@@ -130,17 +142,19 @@ class Driver:
         if self._packer.lost:
             self._do_again()
         self._hand_out()
-        if self.captions and (not self._at_work or self._is_full):
+        if self.captions and (self._is_full or not (self._at_work or self._revisions.has_more)):
             self.captions.hand_in()
         self._tell_what_waits()
         for event in self._wait():
             self._happened(event)
         self._take_captions()
+        self._revise()
         self._keep()
         self._packer.step()
 
     def _goes_on(self) -> bool:
-        return bool(self._at_work or self._describing) or self._queue.has_more() or self.state.next_due() is not None
+        busy = self._at_work or self._describing or self._revisions.is_open
+        return bool(busy) or self._queue.has_more() or self.state.next_due() is not None
 
     def _wait(self) -> list[Event]:
         if self._hands is not None:
@@ -150,6 +164,9 @@ class Driver:
 
     def _keep(self) -> None:
         if time.monotonic() > self._committed + COMMIT_S:
+            if self.changed and not self._noted_change:
+                self.state.put(CARD_IS_DUE, True)
+                self._noted_change = True
             self.state.commit()
             self._committed = time.monotonic()
             self._failures.keep()
@@ -164,7 +181,7 @@ class Driver:
 
     @property
     def _is_idle(self) -> bool:
-        return not (self._at_work or self._describing)
+        return not (self._at_work or self._describing or self._revisions.is_open)
 
     def _tell_what_waits(self) -> None:
         """Why nothing happens, where that is so for a while: everything else has failed and is tried again later."""
@@ -181,11 +198,11 @@ class Driver:
     @property
     def changed(self) -> bool:
         """Whether this run did anything."""
-        return bool(self._done or self._failed)
+        return bool(self._done or self._failed or self._revisions.written)
 
     def close(self) -> None:
         """End everything at once; what is not written down is done again."""
-        for each in (self._hands, self.captions, self._packer):
+        for each in (self._hands, self.captions, self._packer, self._revisions):
             if each is not None:
                 each.close()
 
@@ -300,7 +317,18 @@ class Driver:
             self.state.put(CAPTIONS_REST, captions.rest)
             self._noted_rest = captions.rest
 
+    def _revise(self) -> None:
+        """Describe again what could not be described of videos that are in shards."""
+        if self.captions is None:
+            return
+        for part in self._revisions.step(unpacks=not self._is_full):
+            self._undescribed_bytes += part.size_bytes
+            self.captions.give(Wanted(part.key, part.path, part.topic))
+
     def _described(self, event: Described) -> None:
+        if self._revisions.has(event.key):
+            self._undescribed_bytes -= self._revisions.described(event.key, len(event.undescribed)).size_bytes
+            return
         entry, size_bytes = self._describing.pop(event.key)
         self._undescribed_bytes -= size_bytes
         if event.failure is not None:

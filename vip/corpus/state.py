@@ -14,7 +14,7 @@ import json
 import math
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ from vip.download.items import FailureKind, Item
 from vip.errors import StoreError
 
 NAME = "state.sqlite"
-VERSION = 1
+VERSION = 2
 TOGETHER = 10_000  # rows of a list in one statement
 UNCHOSEN, WAITING, LATER, EXTRACTED, READY, SHARDED, FAILED = range(7)
 
@@ -44,7 +44,9 @@ CREATE INDEX failed ON items (failure) WHERE state = 6;
 CREATE INDEX by_youtube_id ON items (youtube_id) WHERE youtube_id IS NOT NULL;
 CREATE TABLE bad_rows (place TEXT NOT NULL, text TEXT NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL, PRIMARY KEY (place, text));
 CREATE TABLE keyframes (item INTEGER NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL, PRIMARY KEY (item, key));
-CREATE TABLE shards (number INTEGER PRIMARY KEY, written REAL, bytes INTEGER, rows INTEGER);
+CREATE TABLE shards (
+    number INTEGER PRIMARY KEY, written REAL, bytes INTEGER, rows INTEGER, undescribed INTEGER NOT NULL DEFAULT 0,
+    generation INTEGER NOT NULL DEFAULT 0, wanted INTEGER);
 """
 
 
@@ -68,6 +70,16 @@ class Drawn(NamedTuple):
     item: Item
     draw: float
     kept: bool
+
+
+class Undescribed(NamedTuple):
+    """A keyframe that could not be described, in a shard."""
+
+    video: str
+    """The key of its item."""
+    keyframe: str
+    kind: str
+    message: str
 
 
 class State:
@@ -311,6 +323,27 @@ class State:
         self.commit()
         return changed.rowcount
 
+    def describe_again(self) -> int:
+        """Let keyframes wait for their descriptions that could not be described. Returns how many.
+
+        Those of parts that are in no shard yet wait with their parts; of shards a new generation is wanted.
+        """
+        of_parts = f"SELECT id FROM items WHERE state = {READY} AND shard IS NULL AND id IN (SELECT item FROM keyframes)"
+        in_parts = self._all(f"SELECT count(*) FROM keyframes WHERE item IN ({of_parts})")[0][0]
+        unwritten = "SELECT shard FROM items JOIN keyframes ON item = id WHERE shard IS NOT NULL"
+        with self._as_one():
+            self._write(f"UPDATE items SET state = {EXTRACTED}, ended = NULL WHERE id IN ({of_parts})")
+            self._write(
+                "UPDATE shards SET wanted = generation + 1 WHERE wanted IS NULL"
+                f" AND (undescribed > 0 OR (written IS NULL AND number IN ({unwritten})))"
+            )
+        self.commit()
+        return int(in_parts) + self.undescribed_wanted()
+
+    def undescribed_wanted(self) -> int:
+        """Keyframes in shards that are to be described again."""
+        return int(self._all("SELECT total(undescribed) FROM shards WHERE wanted IS NOT NULL")[0][0])
+
     # ------------------------------------------------------------ parts and shards
 
     def to_describe(self) -> list[tuple[Entry, int]]:
@@ -361,24 +394,65 @@ class State:
         self._write("DELETE FROM shards WHERE number = ? AND written IS NULL", (number,))
         self.commit()
 
-    def wrote(self, number: int, *, size_bytes: int, rows: int) -> None:
+    def wrote(self, number: int, *, size_bytes: int, rows: int, undescribed: int = 0) -> None:
         """The shard is in place: its items are done for good."""
         with self._as_one():
-            self._write("UPDATE shards SET written = ?, bytes = ?, rows = ? WHERE number = ?", (time.time(), size_bytes, rows, number))
+            self._write(
+                "UPDATE shards SET written = ?, bytes = ?, rows = ?, undescribed = ? WHERE number = ?",
+                (time.time(), size_bytes, rows, undescribed, number),
+            )
             self._write(f"UPDATE items SET state = {SHARDED} WHERE shard = ? AND state = {READY}", (number,))
         self.commit()
 
-    def take_over(self, number: int, keys: Iterable[tuple[str, int, str | None, float | None]], *, size_bytes: int, rows: int) -> None:
+    def to_revise(self) -> list[tuple[int, int]]:
+        """Shards in place of which a new generation is wanted, and which."""
+        return self._all("SELECT number, wanted FROM shards WHERE wanted IS NOT NULL AND written IS NOT NULL ORDER BY number")
+
+    def revised(self, number: int, *, generation: int, size_bytes: int, rows: int, undescribed: Iterable[Undescribed]) -> None:
+        """The generation that was wanted of a shard is in place; or the one before it, where nothing could be described either."""
+        left = list(undescribed)
+        with self._as_one():
+            self._write(
+                "UPDATE shards SET wanted = NULL, generation = ?, bytes = ?, rows = ?, undescribed = ? WHERE number = ?",
+                (generation, size_bytes, rows, len(left), number),
+            )
+            self._write("DELETE FROM keyframes WHERE item IN (SELECT id FROM items WHERE shard = ?)", (number,))
+            self._note_undescribed(left)
+        self.commit()
+
+    def keep_shard(self, number: int) -> None:
+        """No new generation of it is wanted any more: nothing could be described this time either."""
+        self._write("UPDATE shards SET wanted = NULL WHERE number = ?", (number,))
+
+    def _note_undescribed(self, keyframes: Iterable[Undescribed]) -> None:
+        sql = "INSERT OR REPLACE INTO keyframes SELECT id, ?, ?, ? FROM items WHERE key = ?"
+        for one in keyframes:
+            self._write(sql, (one.keyframe, one.kind, one.message, one.video))
+
+    def take_over(
+        self,
+        number: int,
+        keys: Iterable[tuple[str, int, str | None, float | None]],
+        *,
+        size_bytes: int,
+        rows: int,
+        undescribed: Sequence[Undescribed] = (),
+        generation: int = 0,
+    ) -> None:
         """A shard that lies in the output and that this state does not know, with its items: key, rows, YouTube id, length."""
         videos = list(keys)
         with self._as_one():
-            self._write("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?)", (number, time.time(), size_bytes, rows))
+            self._write(
+                "INSERT OR REPLACE INTO shards (number, written, bytes, rows, undescribed, generation) VALUES (?, ?, ?, ?, ?, ?)",
+                (number, time.time(), size_bytes, rows, len(undescribed), generation),
+            )
             for key, count, youtube_id, length_s in videos:
                 self._write(
                     f"UPDATE items SET state = {SHARDED}, shard = ?, rows = ?, bytes = ?, youtube_id = ?, length_s = ?, ended = ?"
                     " WHERE key = ?",
                     (number, count, size_bytes // len(videos), youtube_id, length_s, time.time(), key),
                 )
+            self._note_undescribed(undescribed)
 
     # ------------------------------------------------------------ telling
 

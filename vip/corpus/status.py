@@ -50,15 +50,17 @@ class Status(Record):
     """When the first of them is due."""
     undescribed_videos: int
     """Extracted, and waiting for their descriptions; part of `waiting`."""
-    captions_rest_s: float | None
+    captions_rest_s: float | None = None
     """For how long nothing more is asked of the captions server, which is gone; None where it is asked."""
-    captions_rest_why: str | None
-    batches: tuple[BatchJob, ...]
+    captions_rest_why: str | None = None
+    batches: tuple[BatchJob, ...] = ()
     """Of questions, where these go through the Batch API: those whose answers are still to come, as last seen."""
     keyframes: int
     undescribed: int
     """Keyframes that could not be described."""
     shards: int
+    shards_again: int = 0
+    """Those that are to be written anew, since keyframes in them are described again."""
     not_in_shards: int
     """Videos that are done and in no shard yet."""
     bytes: int
@@ -73,7 +75,7 @@ class Status(Record):
 
     @property
     def is_finished(self) -> bool:
-        return self.waiting == 0 and self.not_in_shards == 0
+        return self.waiting == 0 and self.not_in_shards == 0 and self.shards_again == 0
 
 
 def status(out: str) -> Status:
@@ -117,6 +119,7 @@ def status_of(state: State, out: str, process: int | None) -> Status:
         keyframes=int(totals["keyframes"]),
         undescribed=int(totals["undescribed"]),
         shards=state.shards(),
+        shards_again=len(state.to_revise()),
         not_in_shards=counts.get(READY, 0),
         bytes=int(totals["bytes"]),
         video_s=round(totals["video_s"], 3),
@@ -163,6 +166,8 @@ def lines(told: Status) -> list[str]:
     )
     if told.not_in_shards:
         found[-1] += f" ({counted(told.not_in_shards, 'video waits for its own', 'videos wait for theirs')})"
+    if told.shards_again:
+        found[-1] += f", {counted(told.shards_again, 'shard is', 'shards are')} to be written anew"
     if told.undescribed_videos or told.undescribed or told.tokens:
         found.append(
             f"  captions   {counted(told.undescribed_videos, 'video waits', 'videos wait')} for them, "

@@ -131,7 +131,7 @@ def loading(card: Card) -> list[tuple[str, str]]:
     found = []
     for kind, first in card.counts.files.items():
         folder = join(card.out, FOLDER)
-        files, one = (json.dumps(join(folder, name)) for name in (f"*.{first.partition('.')[2]}", first))
+        files, one = (json.dumps(join(folder, name)) for name in (f"*.{first.rpartition('.')[2]}", first))
         load = f'load_dataset("{kind}", data_files={files}, split="train", streaming=True)'
         found.append(("datasets", f"from datasets import load_dataset\n\ndata = {load}"))
         if kind == "parquet":

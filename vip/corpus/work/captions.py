@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vip.config import CaptionSettings
 from vip.corpus.status import BATCHES, duration
-from vip.corpus.work.hand import WORK, undescribed
+from vip.corpus.work.hand import undescribed
 from vip.corpus.work.process import DEATHS, Child, at_the_other_end, given_up
 from vip.errors import VipError
 from vip.protocols import Silent
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from vip.asking.spending import Ledger, Spent
     from vip.describing import Captioner
 
+DESCRIBING = "describing"  # folder in the state for the videos that are being described
 PAID_S = 0.5  # between two tellings of what was spent
 AHEAD = 64  # videos that wait here, so that no request waits for a video
 FIRST_LOOK_S, LONGEST_LOOK_S = 1.0, 60.0  # between looks at batches
@@ -72,7 +73,7 @@ class Checked(NamedTuple):
     structure_engine: str
 
 
-class Expected(NamedTuple):
+class ExpectedKeyframes(NamedTuple):
     """So many keyframes are to come in all, for the estimate of what they cost."""
 
     keyframes: int
@@ -158,7 +159,7 @@ class Captions:
 
     def expect(self, keyframes: int) -> None:
         """Let the process say what so many will cost."""
-        self._start().send(Expected(keyframes))
+        self._start().send(ExpectedKeyframes(keyframes))
 
     def give(self, wanted: Wanted) -> None:
         self._waiting.append(wanted)
@@ -272,7 +273,7 @@ class _Desk:
                 group.create_task(self._look_at_batches(group))
             while True:
                 message = await _received(self.pipe)
-                if isinstance(message, Expected):
+                if isinstance(message, ExpectedKeyframes):
                     self._keyframes = message.keyframes
                 elif isinstance(message, HandIn):
                     self._hands_in = True
@@ -281,7 +282,7 @@ class _Desk:
                     await self._begin(group, message, None)
 
     async def _begin(self, group: asyncio.TaskGroup, wanted: Wanted, spent: Spent | None) -> None:
-        folder = self.home / WORK / f"{wanted.part.stem}.captions"
+        folder = self.home / DESCRIBING / wanted.key
         count = await asyncio.to_thread(_unpacked, wanted.part, folder)
         if self._keyframes and (cost := self.captioner.cost(folder, self._keyframes)):
             self.pipe.send(cost)
@@ -375,6 +376,7 @@ def main(fd: str) -> None:
 
     with at_the_other_end(fd) as pipe:
         orders = pipe.recv()
+        shutil.rmtree(orders.home / DESCRIBING, ignore_errors=True)  # of a process that was killed
         ledger = Ledger(spent=Spent(usd=orders.paid.usd, tokens_in=orders.paid.tokens))
         try:
             asyncio.run(_serve(pipe, orders, ledger))
