@@ -126,7 +126,7 @@ def _check_fetching(state: State, settings: BatchSettings, observer: Observer) -
 
         if settings.keep_videos:
             store.make_folder(settings.keep_videos)
-        for note in preflight(settings, bool(state.waiting("youtube", 0, 1))):
+        for note in preflight(settings, "youtube" in state.hosts()):
             observer.note(note)
 
 

@@ -111,6 +111,8 @@ class Driver:
                 while self._packer.lost or self._revisions.refresh():
                     self._work()
         finally:
+            if self.changed:
+                self.state.put(CARD_IS_DUE, True)
             self.state.commit()
             self._failures.write()
         return status_of(self.state, self.out, None)

@@ -26,10 +26,11 @@ from vip.errors import StoreError
 
 NAME = "state.sqlite"
 VERSION = 2
+LONG_S = 1200  # from so long on a video is one of those that are begun first
 TOGETHER = 10_000  # rows of a list in one statement
 UNCHOSEN, WAITING, LATER, EXTRACTED, READY, SHARDED, FAILED = range(7)
 
-SCHEMA = """
+SCHEMA = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE items (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, source TEXT NOT NULL, place TEXT NOT NULL, host TEXT NOT NULL,
@@ -37,6 +38,7 @@ CREATE TABLE items (
     state INTEGER NOT NULL, tries INTEGER NOT NULL DEFAULT 0, lost INTEGER NOT NULL DEFAULT 0, due REAL,
     failure TEXT, message TEXT, youtube_id TEXT, shard INTEGER, rows INTEGER, bytes INTEGER, length_s REAL, ended REAL);
 CREATE INDEX by_host ON items (host, id) WHERE state = 1;
+CREATE INDEX by_length ON items (host, duration_s, id) WHERE state = 1 AND duration_s >= {LONG_S};
 CREATE INDEX by_due ON items (due) WHERE state = 2;
 CREATE INDEX by_end ON items (ended) WHERE ended IS NOT NULL;
 CREATE INDEX on_the_way ON items (state, shard) WHERE state IN (3, 4);
@@ -250,9 +252,19 @@ class State:
         return bool(self._all("SELECT 1 FROM items WHERE state IN (4, 5) AND host = ? LIMIT 1", (host,)))
 
     def waiting(self, host: str, behind: int, count: int) -> list[Entry]:
-        """Items of a host that wait, behind the one of this number, in the order of the list."""
-        sql = f"SELECT {COLUMNS} FROM items WHERE state = 1 AND host = ? AND id > ? ORDER BY id LIMIT ?"
+        """Items of a host that wait, behind the one of this number, in the order of the list; those that last long left out."""
+        short = f"(duration_s IS NULL OR duration_s < {LONG_S})"
+        sql = f"SELECT {COLUMNS} FROM items WHERE state = 1 AND host = ? AND id > ? AND {short} ORDER BY id LIMIT ?"
         return [_entry(row) for row in self._all(sql, (host, behind, count))]
+
+    def waiting_long(self, host: str, behind: Entry | None, count: int) -> list[Entry]:
+        """Items of a host that wait and last long, as the list says, behind this one; the longest first."""
+        last = (behind.item.duration_s, behind.id) if behind else (math.inf, 0)
+        sql = (
+            f"SELECT {COLUMNS} FROM items WHERE state = 1 AND host = ? AND duration_s >= {LONG_S}"
+            " AND (duration_s < ? OR (duration_s = ? AND id > ?)) ORDER BY duration_s DESC, id LIMIT ?"
+        )
+        return [_entry(row) for row in self._all(sql, (host, last[0], *last, count))]
 
     def due(self, now: float, count: int) -> list[Entry]:
         """Items that are to be tried again now."""
