@@ -4,7 +4,7 @@
     ├── UsageError        2  a bad option, a misspelt setting, a run folder of other settings
     ├── InputError        3  a file that is missing, unreadable, or shows nothing
     │   └── GivenUpError     one that FFmpeg crashed on, or that took too long
-    ├── BackendError      4  a backend that is unknown, not installed, or lacks weights or device
+    ├── BackendError      4  a backend that is unknown, not installed, or lacks weights, device or memory
     ├── EngineError       5  the model's server: authentication, rate limit, time-out, gone; a budget that is spent
     │   ├── BusyError        one try that failed for a reason that may pass
     │   ├── OutageError      so did all tries: the server is gone, and may come back

@@ -22,7 +22,9 @@ find . -name '*.mkv' | vip batch - -o corpus/    a list from another program
 vip batch train*.tfrecord -o s3://bucket/corpus --vocabulary vocabulary.csv --sample 10000
 vip batch ids.txt -o corpus/ --runner ray --ray-address auto --workers 64
 vip batch --status corpus/                       counts, rates, failures by type, dollars, time left
-vip batch ids.txt -o corpus/ --retry-failed=network      go on, and try again what failed of the network
+vip batch ids.txt -o corpus/ --caption --batch --max-usd 50      captions at half the price, within a day
+vip batch -o corpus/                             go on, with the settings it was begun with
+vip batch -o corpus/ --retry-failed=caption      go on, and describe again what could not be described
 vip export corpus/ --to hf -o hub/               see vip export --help
 """
 

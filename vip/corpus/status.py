@@ -175,7 +175,7 @@ def lines(told: Status) -> list[str]:
             f"${told.usd:,.2f}, {counted(told.tokens, 'token')}"
         )
     if told.captions_rest_s is not None:
-        found.append(f"  rest       captions rest for another {duration(told.captions_rest_s)}: {told.captions_rest_why}")
+        found.append(f"  rest       captions, for another {duration(told.captions_rest_s)}: {told.captions_rest_why}")
     found += [
         f"  batch      {job.status}, {job.done:,} of {counted(job.requests, 'request')} done, "
         f"{job.job or 'not handed in yet'}, since {job.created_utc}"

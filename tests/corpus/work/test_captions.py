@@ -127,7 +127,7 @@ def test_a_server_that_goes_away_costs_time_only_and_extraction_goes_on_meanwhil
     assert (stats.usable, stats.most_answered) == (36, 1), "nothing is asked twice"
     assert rested.captions_rest_why is not None
     assert "cannot be reached" in rested.captions_rest_why
-    assert [line for line in lines(rested) if "captions rest for another" in line]
+    assert [line for line in lines(rested) if "captions, for another" in line]
     assert [note for note in bars.notes if "cannot be reached" in note and "Captions rest for " in note]
     assert bars.notes.count("The captions server answers again, and captions go on.") == 1
     assert status(out).captions_rest_s is None

@@ -413,7 +413,7 @@ def _tell_rest(pipe: Connection, rest: Rest | None) -> None:
     if rest is None:
         pipe.send("The captions server answers again, and captions go on.")
     else:
-        pipe.send(f"{rest.why} Captions rest for {duration(rest.seconds)}; videos are extracted meanwhile.")
+        pipe.send(f"{rest.why} Captions rest for {duration(rest.seconds)}; all else goes on.")
 
 
 def _paid(ledger: Ledger) -> Paid:

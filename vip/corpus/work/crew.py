@@ -111,10 +111,10 @@ class Crew:
     _to_fetch: deque[Job] = field(default_factory=deque)
     _to_extract: deque[tuple[Job, Fetched | None]] = field(default_factory=deque)
     _failed_starts: int = 0
-    _disk: Holder = field(init=False)
+    _disk: Holder | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self._disk = Holder(self.plan.disk, self.plan.home / VIDEOS)
+        self._disk = Holder(self.plan.disk, self.plan.home / VIDEOS) if self.fetchers else None
         for name in (VIDEOS, WORK):  # what a killed run left
             shutil.rmtree(self.plan.home / name, ignore_errors=True)
         (self.plan.home / PARTS).mkdir(parents=True, exist_ok=True)
@@ -209,7 +209,7 @@ class Crew:
 
     def _free(self, job: Job) -> None:
         """Nothing of it lies here any more."""
-        if job.item.kind != "file":
+        if self._disk is not None and job.item.kind != "file":
             self._disk.free(job.item.key)
 
     # ------------------------------------------------------------ processes
@@ -254,7 +254,8 @@ class Crew:
             self.embedding.close()
         for name in (VIDEOS, WORK):
             shutil.rmtree(self.plan.home / name, ignore_errors=True)
-        self._disk.close()
+        if self._disk is not None:
+            self._disk.close()
 
 
 def crew_here(choices: Choices, home: Path, *, fetch: bool) -> Crew:
