@@ -254,14 +254,20 @@ def resolve(
     *,
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
+    layered: bool = True,
 ) -> SettingsT:
     """Settings from all layers; a `given` value of None means that the command line says nothing.
+
+    Args:
+        layered: False for what the command line says alone.
 
     Raises:
         UsageError: a misspelt key of vip.toml, or a value outside its range, named with where it came from.
     """
     environment = os.environ if environment is None else environment
     table = _read_toml((folder or Path.cwd()) / "vip.toml").get(_command_of(kind), {})
+    if not layered:
+        environment, table = {}, {}
     values: dict[str, Any] = {}
     origin: dict[str, str] = {}
     for name in kind.model_fields:

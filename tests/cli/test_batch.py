@@ -202,6 +202,16 @@ def test_what_the_rows_depend_on_is_refused_and_the_rest_may_change(tmp_path: Pa
     assert vip(tmp_path, "batch", "-o", "corpus", "-n", "3", "--workers", "2", "--embedder", "auto").code == 0
 
 
+def test_a_batch_goes_on_as_it_was_begun_whatever_vip_toml_and_the_environment_say(tmp_path: Path) -> None:
+    (tmp_path / "vip.toml").write_text("[extract]\nkeyframes = 8\n[batch]\nshards = 'webdataset'\n")
+    a_list(tmp_path)
+    assert vip(tmp_path, "batch", "list.txt", *QUICK, "--sample", "1").code == 0
+    done = vip(tmp_path, "batch", "-o", "corpus", "--sample", "2", VIP_KEYFRAMES="9")
+    assert done.code == 0, done.err
+    assert [len(one.frames) for one in read_clips(str(tmp_path / "corpus"))] == [3, 3]
+    assert {info.format for info in read_shards(str(tmp_path / "corpus"))} == {"webdataset"}
+
+
 def test_a_larger_sample_needs_no_list(tmp_path: Path) -> None:
     a_list(tmp_path)
     assert "1 done" in vip(tmp_path, "batch", "list.txt", *QUICK, "--sample", "1").out

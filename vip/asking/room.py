@@ -2,7 +2,8 @@
 
 In: a request and the prompt that it was made from. Out: the answer, checked against its schema, with a record of each call
 that was paid for. A question that was answered before, by this run or another, is not asked again; a server that is busy is
-asked again later; an answer that cannot be used is asked for again where that can help, and else is a typed failure.
+asked again later, one that is gone is left alone where the run may last (outage); an answer that cannot be used is asked for again
+where that can help, and else is a typed failure.
 """
 
 from __future__ import annotations

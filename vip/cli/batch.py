@@ -177,7 +177,7 @@ def batch_command(
 ) -> None:
     """Turn a list of videos into a data set. Started again, it goes on where it was.
 
-    What is not named here is taken from the tables extract, caption and batch of vip.toml.
+    What is not named here is taken from the tables extract, caption and batch of vip.toml; without a list, from the batch itself.
     """
     from vip.corpus.status import status as status_of
 
@@ -199,9 +199,10 @@ def _run(context: typer.Context, lists: list[str], out: str, retry: str | None, 
     from vip.corpus.output.storage import join
     from vip.download.items import FailureKind
 
-    extraction = resolve(ExtractSettings, options.given(context, ExtractSettings))
-    captioning = resolve(CaptionSettings, options.given(context, CaptionSettings))
-    choices = Choices(resolve(BatchSettings, options.given(context, BatchSettings)), extraction, captioning)
+    whole = bool(lists)  # without a list, what is not named here is as it was before, whatever vip.toml says
+    extraction = resolve(ExtractSettings, options.given(context, ExtractSettings), layered=whole)
+    captioning = resolve(CaptionSettings, options.given(context, CaptionSettings), layered=whole)
+    choices = Choices(resolve(BatchSettings, options.given(context, BatchSettings), layered=whole), extraction, captioning)
     if retry not in (None, "all", *get_args(FailureKind)):
         raise UsageError(f'There is no type of failure "{retry}".{did_you_mean(retry or "", get_args(FailureKind))}')
     registry.check(sampler=extraction.sampler, pruner=extraction.pruner, embedder=extraction.embedder, detector=extraction.detector)

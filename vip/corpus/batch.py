@@ -2,6 +2,9 @@
 
     read the lists ▸ choose ▸ state                                                          reading, choosing, state
     state ▸ queue ▸ crew: fetch ▸ extract ▸ part ▸ (captions) ▸ packer: shard ▸ sidecar      queue, crew, captions, packer
+    shard with keyframes that have no description ▸ parts ▸ captions ▸ its next generation   revisions
+
+Settings come first: those that are given now, and those that the batch was begun with (remembered).
 
 This process decides and writes the state, and does no work itself: a video's work is done in a crew (here, or many in a Ray cluster),
 questions are asked in one process for all, shards are written in another. Any of them may be killed at any moment. What is in the
