@@ -21,13 +21,15 @@ import pytest
 from tests.api_server import ApiServer, Asked
 from tests.corpus.s3 import S3
 from tests.corpus.test_batch import Bars, clips_in, failures, family, listed, videos
+from tests.corpus.work.killed import started
 from tests.corpus.work.test_captions import COMMAND, choices, until
+from vip.captioning.batch import jobs_in
 from vip.config import CaptionSettings
 from vip.corpus.batch import batch
 from vip.corpus.output.clip import Clip
 from vip.corpus.output.shards import FOLDER, read_clips, read_shards, verify
 from vip.corpus.status import status
-from vip.errors import BudgetError
+from vip.errors import BackendError, BudgetError
 
 
 class ChoosyServer(ApiServer):
@@ -160,6 +162,29 @@ def test_where_the_money_ends_in_between_the_next_run_goes_on_by_itself(server: 
         batch([], out, choices(server, tmp_path, max_usd=0.0), retry="caption")
     assert (status(out).undescribed, status(out).shards_again) == (told.undescribed, 1)
     assert batch([], out, choices(server, tmp_path, max_usd=5.0)).undescribed == 0
+
+
+def test_with_batch_the_keyframes_of_all_shards_go_in_one_batch(server: ChoosyServer, tmp_path: Path) -> None:
+    names, out = listed(tmp_path, videos(tmp_path, 8)), tmp_path / "corpus"
+    batch([names], str(out), choices(server, tmp_path, batch_settings={"shard_size": 60_000}))
+    assert len(files(out)) > 4
+    told = batch([], str(out), choices(server, tmp_path, batch_settings={"batch": True}), retry="caption")
+    assert (told.undescribed, server.stats().rows) == (0, 16)
+    assert [job.rows for job in jobs_in(out / "state" / "captions")] == [16]
+    assert set(rows(out).values()) == {1}
+
+
+def test_where_memory_runs_out_for_writing_shards_anew_one_sentence_says_so_and_the_next_run_goes_on(
+    server: ChoosyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names, out = listed(tmp_path, videos(tmp_path, 2)), str(tmp_path / "corpus")
+    batch([names], out, choices(server, tmp_path))
+    server.refused = ()
+    with monkeypatch.context() as patch:
+        patch.setattr("vip.corpus.work.revisions.Child", started)
+        with pytest.raises(BackendError, match="The process that writes shards anew was ended by the system 3 times in a row"):
+            batch([], out, choices(server, tmp_path), retry="caption")
+    assert batch([], out, choices(server, tmp_path)).undescribed == 0
 
 
 def test_a_video_of_which_no_keyframe_was_described_is_done_again(tmp_path: Path) -> None:
