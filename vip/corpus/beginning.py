@@ -54,12 +54,15 @@ def begin(
 
 
 def _retry(state: State, kind: str, observer: Observer, *, with_captions: bool) -> None:
-    count = state.retry(None if kind == "all" else kind)
+    videos = state.retry(None if kind == "all" else kind)
+    keyframes = state.describe_again() if with_captions and kind in {"all", "caption"} else 0
     of = "" if kind == "all" else f" ({kind})"
-    observer.note(f"{counted(count, 'video')} that failed{of} {'is' if count == 1 else 'are'} tried again.")
-    if with_captions and kind in {"all", "caption"} and (keyframes := state.describe_again()):
-        told = counted(keyframes, "keyframe that has no description is", "keyframes that have no descriptions are")
-        observer.note(f"{told} described again.")
+    if keyframes:
+        observer.note(
+            f"{counted(keyframes, 'keyframe')} that could not be described {'is' if keyframes == 1 else 'are'} asked about again."
+        )
+    if videos or not keyframes:
+        observer.note(f"{counted(videos, 'video')} that failed{of} {'is' if videos == 1 else 'are'} tried again.")
 
 
 def _read(state: State, lists: Sequence[str], choices: Choices, observer: Observer) -> None:

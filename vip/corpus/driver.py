@@ -110,6 +110,8 @@ class Driver:
                 self._work()
                 while self._packer.lost or self._revisions.refresh():
                     self._work()
+            if self._revisions.written:
+                self.observer.note(self._revisions.told())
         finally:
             if self.changed:
                 self.state.put(CARD_IS_DUE, True)

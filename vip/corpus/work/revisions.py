@@ -104,6 +104,8 @@ class Revisions:
     note: Callable[[str], None]
     written: int = 0
     """Shards."""
+    gained: int = 0
+    """Keyframes that are described now."""
     _waiting: deque[tuple[int, int]] = field(default_factory=deque)
     _open: dict[int, _Revision] = field(default_factory=dict)
     _of_key: dict[str, int] = field(default_factory=dict)
@@ -126,6 +128,11 @@ class Revisions:
     def is_open(self) -> bool:
         """Whether something is to be done still."""
         return bool(self._waiting or self._open or self._at_work)
+
+    def told(self) -> str:
+        """What was done, as a sentence."""
+        shards = counted(self.written, "shard is", "shards are")
+        return f"{shards} written anew, with {counted(self.gained, 'more keyframe', 'more keyframes')} described."
 
     @property
     def has_more(self) -> bool:
@@ -223,9 +230,7 @@ class Revisions:
         )
         self.written += 1
         if one := self._open.get(done.number):
-            more = counted(one.gained, "more keyframe is", "more keyframes are")
-            left = f", {counted(len(done.undescribed), 'is', 'are')} not" if done.undescribed else ""
-            self.note(f"Shard {done.number:05d} is written anew: {more} described{left}.")
+            self.gained += one.gained
         self._over(done.number)
 
     def _over(self, number: int) -> None:
