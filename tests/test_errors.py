@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vip import errors
-from vip.errors import VipError, did_you_mean
+from vip.download.items import ItemError
+from vip.errors import BusyError, GivenUpError, OutageError, ReplyError, VipError, did_you_mean
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guide.md"
 CODES = {
@@ -59,3 +61,18 @@ def test_a_hint_names_only_what_there_is(wrong: str, known: set[str]) -> None:
         assert hint == f" There is: {', '.join(sorted(known))}."
     else:
         assert close[1] in known
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        GivenUpError("slow", "timeout"),
+        BusyError("busy", kind="server", retry_after_s=3.0),
+        OutageError("gone", "connection"),
+        ReplyError("refused", kind="refusal", tokens_in=3),
+        ItemError("gone", "deleted", 2.0),
+    ],
+)
+def test_an_error_comes_whole_from_another_process(error: VipError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))

@@ -12,7 +12,7 @@ import pytest
 
 import vip
 from vip.errors import UsageError
-from vip.wording import VARIABLE, again, call, on_command_line, option
+from vip.wording import VARIABLE, again, call, counted, on_command_line, option
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+|(?<= )-[on] ")
 COMMAND_LINE_ONLY = ("cli", "corpus", "models/status.py", "wording.py", "download/options.py", "download/preflight.py")
@@ -84,3 +84,8 @@ def test_a_refusal_in_python_names_keywords(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"Choose another folder with out=, or add overwrite=True\.") as refused:
         vip.extract("examples/sample.mp4", out=tmp_path)
     assert "--" not in str(refused.value)
+
+
+def test_numbers_agree_with_their_nouns() -> None:
+    assert [counted(count, "shard") for count in (0, 1, 2, 1234)] == ["0 shards", "1 shard", "2 shards", "1,234 shards"]
+    assert [counted(count, "video waits", "videos wait") for count in (1, 2)] == ["1 video waits", "2 videos wait"]

@@ -6,6 +6,7 @@ import re
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,14 +23,17 @@ class Answer:
 
     Args:
         way: whole; `reset`: half of the body, then the connection is cut; `short`: half of it, then a proper end; `hang`: half of it,
-            then silence; `endless`: the body, then more for ever, and no length told; `mute`: nothing at all.
+            then silence; `endless`: the body, then more for ever, and no length told; `unsized`: the body, and no length told;
+            `mute`: nothing at all.
+        pause_s: before each block of 64 kB.
     """
 
     body: bytes = b""
     type: str = "text/html"
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
-    way: Literal["whole", "reset", "short", "hang", "endless", "mute"] = "whole"
+    way: Literal["whole", "reset", "short", "hang", "endless", "unsized", "mute"] = "whole"
+    pause_s: float = 0.0
 
 
 @dataclass
@@ -107,10 +111,15 @@ def _say(handler: Any, host: VideoHost, answer: Answer) -> None:
         handler.send_header(name, value)
     if start:
         handler.send_header("Content-Range", f"bytes {start}-{len(answer.body) - 1}/{len(answer.body)}")
-    if answer.way != "endless":
+    if answer.way not in {"endless", "unsized"}:
         handler.send_header("Content-Length", str(len(body)))
     handler.end_headers()
-    _send(handler, host, body if answer.way in {"whole", "endless"} else body[: len(body) // 2])
+    body = body if answer.way in {"whole", "endless", "unsized"} else body[: len(body) // 2]
+    for block in range(0, len(body), len(BLOCK)) if answer.pause_s else ():
+        time.sleep(answer.pause_s)
+        _send(handler, host, body[block : block + len(BLOCK)])
+    if not answer.pause_s:
+        _send(handler, host, body)
     if answer.way == "whole":
         return
     handler.close_connection = True

@@ -204,6 +204,7 @@ class BatchSettings(Settings):
     """What becomes of a list of videos, beside how each is extracted and described."""
 
     caption: bool = Field(default=False, description="Describe the keyframes too.")
+    batch: bool = Field(default=False, exclude=True, description="Ask through the server's Batch API: half the price, within a day.")
     shards: Literal["parquet", "webdataset"] = Field(default="parquet", description="Format of the shards.")
     shard_size: Bytes = Field(default=256_000_000, exclude=True, description="Size of a shard, about: 256MB.")
     weights: Path | None = Field(default=None, description="TOML file with a weight for each vertical, instead of vip's own.")
@@ -267,11 +268,13 @@ def resolve(
     *,
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
+    layered: bool = True,
     note: Callable[[str], None] = lambda text: None,
 ) -> SettingsT:
     """Settings from all layers; a `given` value of None means that the command line says nothing.
 
     Args:
+        layered: False for what the command line says alone.
         note: is told what of a vip.toml in the current folder does not count.
 
     Raises:
@@ -286,6 +289,8 @@ def resolve(
         _Layer(variables, lambda name: f"VIP_{name.upper()}"),
         _Layer(given, lambda name: f"--{name.replace('_', '-')}"),
     ]
+    if not layered:
+        layers = [_Layer({}, str), layers[-1]]
     values: dict[str, Any] = {}
     layer_of: dict[str, _Layer] = {}
     for layer in layers:

@@ -23,8 +23,10 @@ from typing import Any, TypeVar, overload
 
 from vip import files, registry, store
 from vip.asking.batches import Job
+from vip.asking.outage import Outage, Rest
 from vip.asking.spending import PURSE, Ledger, Spent, dollars
 from vip.captioning import batch, engines
+from vip.captioning.batch import RollingBatches
 from vip.captioning.describe import Lane, Work
 from vip.captioning.engines import Made, make
 from vip.captioning.estimate import Estimate, estimate
@@ -327,26 +329,67 @@ class _Job:
         raise SomeFailedError(f"{count} of {of} keyframes could not be described; {where}")
 
 
+@dataclass(frozen=True, slots=True)
+class Outages:
+    """What becomes of a server that is gone: it is left alone for a while and asked again, instead of ending the work.
+
+    Args:
+        first_s: the first rest; each further one is twice as long, see `vip.asking.outage`.
+        tell: told of each rest, and None when the server answers again.
+        answered: it has answered before. One that never did may be a wrong address, and ends the work.
+    """
+
+    first_s: float
+    tell: Callable[[Rest | None], None]
+    answered: bool
+
+
 class Captioner:
     """Describes run folders as they come, many at once: all through the same engines, within their limits and one ceiling.
 
     Args:
         ledger: what was spent before counts towards the ceiling.
+        outages: None where a server that is gone ends the work.
+        batches: the folder in which batches are noted, where the questions go into batches; None: they are asked one by one.
 
     Raises:
         UsageError, BackendError, EngineError, StoreError: as for `caption`.
     """
 
-    def __init__(self, settings: CaptionSettings, observer: Observer, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        settings: CaptionSettings,
+        observer: Observer,
+        ledger: Ledger,
+        *,
+        outages: Outages | None = None,
+        batches: Path | None = None,
+    ) -> None:
         self._settings, self._observer = settings, observer
         self._made = make(settings, os.environ, ledger)
         for room in self._made.describer.rooms:
             engines.check_engine(room.engine)
         for note in self._made.notes:
             observer.note(note)
-        for room in self._made.describer.rooms:
+        rooms = self._made.describer.rooms
+        for room in rooms:
             room.pace.tell = observer.note
+            if outages:
+                room.breaker.answered = outages.answered
+                room.pace.outage = room.pace.outage or Outage(outages.first_s, outages.tell)
+        self.batches = RollingBatches(self._made.describer, batches, observer.note) if batches else None
         self._verifier = _verifier(settings, self._made, observer) if settings.verify else None
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether a server has, now or before."""
+        return any(room.breaker.answered for room in self._made.describer.rooms)
+
+    @property
+    def engines(self) -> tuple[str, str]:
+        """Who looks at the pictures and who writes FAMOuS, with their models."""
+        describer = self._made.describer
+        return describer.describe_room.engine.name, describer.structure_room.engine.name
 
     @property
     def width(self) -> int:
@@ -357,21 +400,27 @@ class Captioner:
         """What so many keyframes like those of a folder will cost, and the ceiling, in words; "" where nothing is paid for."""
         told: list[str] = []
         job = self._job(folder, None, _Notes(told))
+        job.batch = self.batches is not None
         job.tell_cost(keyframes)
         return "".join(told)
 
-    async def caption(self, folder: Path, topic: str | None) -> Spent:
+    async def caption(self, folder: Path, topic: str | None, spent: Spent | None = None) -> frozenset[bytes]:
         """Describe a run folder; its failures.jsonl names what could not be described.
 
+        Args:
+            spent: what was used for it so far, which is added to.
+
         Returns:
-            What that took.
+            The questions whose answers are to come from a batch; empty where all is done.
 
         Raises:
             EngineError: the engine cannot be asked, or the money is spent.
         """
         job = self._job(folder, topic, Silent())
+        (one,) = job.folders
+        one.spent = one.spent if spent is None else spent
         await job.work()
-        return job.folders[0].spent
+        return frozenset(one.postponed)
 
     def _job(self, folder: Path, topic: str | None, observer: Observer) -> _Job:
         describer = self._made.describer

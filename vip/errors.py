@@ -5,9 +5,10 @@
     ├── InputError        3  a file that is missing, unreadable, or shows nothing
     │   ├── GivenUpError     one that FFmpeg crashed on, or that took too long
     │   └── NotInPartsError  an address that gives no parts of a video: it has to be downloaded, or yt-dlp may know the site
-    ├── BackendError      4  a backend that is unknown, not installed, or lacks weights or device
+    ├── BackendError      4  a backend that is unknown, not installed, or lacks weights, device or memory
     ├── EngineError       5  the model's server: authentication, rate limit, time-out, gone; a budget that is spent
     │   ├── BusyError        one try that failed for a reason that may pass
+    │   ├── OutageError      so did all tries: the server is gone, and may come back
     │   └── BudgetError      the ceiling leaves no room for another request
     ├── ReplyError        6  the model's answer: refused, cut off, does not fit the schema
     ├── StoreError        7  the run folder: corrupt, newer schema, unwritable, disk full
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from functools import partial
 from typing import ClassVar, Literal
 
 
@@ -102,6 +104,24 @@ class BusyError(EngineError):
         super().__init__(message)
         self.kind = kind
         self.retry_after_s = retry_after_s
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(type(self), kind=self.kind, retry_after_s=self.retry_after_s), (str(self),)
+
+
+class OutageError(EngineError):
+    """The server answered in none of the tries, for a reason that may pass: later it may answer again.
+
+    Args:
+        kind: that of the last try.
+    """
+
+    def __init__(self, message: str, kind: BusyKind) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (str(self), self.kind)
 
 
 class BudgetError(EngineError):

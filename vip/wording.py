@@ -3,6 +3,7 @@
     option("max_usd", 20)                 --max-usd 20                 max_usd=20
     option("overwrite")                   --overwrite                  overwrite=True
     call("extract", "VIDEO", "overwrite") `vip extract VIDEO --overwrite`   `vip.extract(VIDEO, overwrite=True)`
+    counted(1, "shard")                   1 shard
 
 Which of the two it is, the command line says once, for this process and those that it starts.
 """
@@ -69,13 +70,13 @@ def again() -> str:
     return "Run the same command again" if is_on_command_line() else "Make the same call again"
 
 
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """`1 shard`, `1,234 shards`. Phrases agree too: `counted(count, "video waits", "videos wait")`."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 def _literal(value: object) -> str:
     return str(value) if not isinstance(value, str) or value.isupper() or value.replace(".", "", 1).isdigit() else f'"{value}"'
-
-
-def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """`1 keyframe`, `1,200 keyframes`: a number that agrees with its noun."""
-    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def listed(names: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ from vip.asking.pace import Pace
 from vip.asking.prices import Price
 from vip.asking.room import GIVEN_UP_IN_A_ROW, TRIES, TRIES_BEFORE_AN_ANSWER, Answer, Room
 from vip.asking.spending import Ledger
-from vip.errors import BusyError, EngineError, ReplyError, StoreError, VipError
+from vip.errors import BusyError, EngineError, OutageError, ReplyError, StoreError, VipError
 from vip.prompts import load_prompts
 from vip.protocols import Picture, Reply, Request
 from vip.records import Famous
@@ -429,7 +429,7 @@ def test_a_request_that_alone_fails_costs_its_keyframe_and_three_in_a_row_the_ru
         with pytest.raises((ReplyError, EngineError)) as caught:
             clock.run(ask(room, number))
         kinds.append((type(caught.value), getattr(caught.value, "kind", None)))
-    assert kinds == [(ReplyError, "server"), (ReplyError, "server"), (EngineError, None)]
+    assert kinds == [(ReplyError, "server"), (ReplyError, "server"), (OutageError, "server")]
 
 
 def test_an_answer_in_between_starts_the_count_anew(room_of: RoomOf, clock: Clockwork) -> None:

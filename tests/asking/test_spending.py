@@ -179,8 +179,8 @@ def test_dollars_have_digits_that_say_something(usd: float, words: str) -> None:
 def test_a_question_that_batches_leave_no_room_for_is_refused_instead_of_waited_with() -> None:
     ledger = Ledger(max_usd=1.0, given=True)
     price = Price("m", 1e6, 1e6, batch=0.5, thinking=0, as_of=None, picture=None)
-    assert ledger.book(price, 1, 0)
-    assert not ledger.book(price, 2, 0)
+    assert ledger.book(price, 1, 0) == 0.5
+    assert ledger.book(price, 2, 0) is None
     with Clockwork() as clock:
         with pytest.raises(BudgetError, match="leaves no room"):
             clock.run(ledger.hold(price, 1, 0))

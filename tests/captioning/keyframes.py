@@ -148,7 +148,7 @@ class Told:
             self.over += 1
 
         for number, item in enumerate(items, 1):
-            callbacks = (self.descriptions.append, self.failures.append, lambda: None, over)
+            callbacks = (self.descriptions.append, self.failures.append, lambda question: None, over)
             yield Step(item, previous, number, len(items), "test", *callbacks, Spent(), known.get(item.id))
             previous = item
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import time
 from pathlib import Path
@@ -12,8 +13,11 @@ from tests.api_server import ApiServer
 from tests.cli.terminal import start, vip
 from tests.clips import picture
 from vip import describing, store
+from vip.asking.spending import Ledger
 from vip.captioning import batch
+from vip.config import CaptionSettings
 from vip.errors import BackendError, EngineError, UsageError
+from vip.protocols import Silent
 from vip.store import Run
 
 PRICES = '[[price]]\nmodels = ["tiny-vlm"]\naddress = "127.0.0.1"\nusd_in = 100.0\nusd_out = 400.0\nbatch = 0.5\n'
@@ -147,3 +151,28 @@ def test_what_cannot_go_in_batches_is_refused_in_a_sentence(photos: Path) -> Non
         describing.caption(photos, engine="offline", in_batches=True)
     with ApiServer() as server, pytest.raises(UsageError, match="--context"):
         described(photos, server, context=1)
+
+
+def test_what_keeps_coming_is_handed_in_after_an_hour_or_when_no_more_comes(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def go(server: ApiServer) -> list[int]:
+        settings = CaptionSettings(engine="openai:tiny-vlm", base_url=server.base_url)
+        captioner = describing.Captioner(settings, Silent(), Ledger(), batches=photos / "noted")
+        assert captioner.batches is not None
+        handed_in = []
+        with captioner.batches as batches:
+            questions = await captioner.caption(photos, None)
+            assert len(questions) == 5
+            for change in (lambda: None, lambda: monkeypatch.setattr(batch, "HAND_IN_S", 0.0)):
+                change()
+                await batches.look()
+                handed_in.append(len([job for job in batch.jobs_in(photos / "noted") if job.job]))
+            while batches.waits_for(questions):
+                await batches.look()
+            assert await captioner.caption(photos, None) == frozenset()
+        await captioner.close()
+        return handed_in
+
+    with ApiServer() as server:
+        assert asyncio.run(go(server)) == [0, 1]
+        assert server.stats().rows == 5
+    assert len(Run(photos).descriptions) == 5

@@ -194,7 +194,7 @@ def test_it_is_over_when_everything_was_tried(path: Path) -> None:
     assert not one.is_over
     found[3].on_failure(failure(3))
     assert not one.is_over
-    found[4].on_postponed()
+    found[4].on_postponed(b"question")
     assert one.is_over
     assert one.failed == 2
     one.close()

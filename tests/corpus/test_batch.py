@@ -336,6 +336,21 @@ def test_the_data_card_lies_beside_the_shards(tmp_path: Path) -> None:
     assert "<svg" in (out / "card.html").read_text()
 
 
+def test_a_card_that_a_killed_run_did_not_come_to_is_written_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names, out = listed(tmp_path, videos(tmp_path, 8)), tmp_path / "corpus"
+
+    def killed(*about: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("vip.corpus.batch.write_card", killed)
+        with pytest.raises(KeyboardInterrupt):
+            batch([names], str(out), choices())
+    assert not (out / "README.md").exists()
+    assert batch([names], str(out), choices()).done == 8
+    assert "8 videos" in (out / "README.md").read_text()
+
+
 def test_a_row_that_names_a_video_by_now_is_in_failures_no_more(tmp_path: Path) -> None:
     names, out = listed(tmp_path, [*videos(tmp_path, 1), "late.mp4"]), tmp_path / "corpus"
     assert batch([names], str(out), choices()).bad_rows == 1

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -91,11 +95,58 @@ def test_a_download_that_stalls_is_given_up_and_does_not_hold_up_the_others(vide
     assert failures(tmp_path / "corpus")[0]["tries"] == 4
 
 
-def test_a_video_larger_than_its_share_of_the_disk_is_not_fetched(video: bytes, tmp_path: Path) -> None:
+def test_a_video_larger_than_the_whole_budget_of_the_disk_is_not_fetched(video: bytes, tmp_path: Path) -> None:
     with hosting() as host:
         rows = [host.put("/small.mp4", video, "video/mp4"), host.put("/large.mp4", video + bytes(3_000_000), "video/mp4")]
-        told = batch([listed(tmp_path, rows)], str(tmp_path / "corpus"), choices(host.address, disk_budget=7 * 1_000_000))
+        told = batch([listed(tmp_path, rows)], str(tmp_path / "corpus"), choices(host.address, disk_budget=2_000_000))
     assert (told.done, told.failures) == (1, {"too_large": 1})
+    (row,) = failures(tmp_path / "corpus")
+    assert row["message"] == "The video has 3 MB or more, and --disk-budget has room for 2 MB."
+
+
+@contextmanager
+def measured(top: Path) -> Iterator[list[int]]:
+    """The bytes of all downloads below a folder, again and again."""
+    over, found = Event(), list[int]()
+
+    def look() -> None:
+        while not over.is_set():
+            size = 0
+            for folder, _, names in os.walk(top):
+                for name in names if "videos" in Path(folder).parts else ():
+                    with suppress(OSError):  # it went away
+                        size += (Path(folder) / name).stat().st_size
+            found.append(size)
+
+    thread = Thread(target=look)
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
+
+
+MB = 1_000_000
+
+
+@pytest.mark.parametrize("way", ["whole", "unsized"])
+def test_downloads_wait_for_room_and_never_have_more_than_the_budget(way: Any, video: bytes, tmp_path: Path) -> None:
+    """One takes nine tenths of it, and is not passed over; whether their sizes are known beforehand or not."""
+    out, sizes = tmp_path / "corpus", [MB, MB, int(3.6 * MB), MB, MB, 2 * MB, MB, MB]
+    with hosting() as host, measured(out) as lay:
+        rows = [host.put(f"/{n}.mp4", video + bytes(size), "video/mp4", way=way, pause_s=0.02) for n, size in enumerate(sizes)]
+        told = batch([listed(tmp_path, rows)], str(out), choices(host.address, disk_budget=4 * MB, per_host=6, workers=3))
+    assert (told.done, told.failed) == (len(sizes), 0), failures(out)
+    assert 3.5 * MB < max(lay) <= 4 * MB
+
+
+def test_waiting_for_room_is_no_part_of_the_time_that_a_download_may_take(video: bytes, tmp_path: Path) -> None:
+    with hosting() as host:
+        rows = [host.put(f"/{n}.mp4", video + bytes(2 * MB), "video/mp4", pause_s=0.04) for n in range(4)]  # 1.3 s each, one by one
+        settings = choices(host.address, disk_budget=int(2.5 * MB), per_host=4, download_timeout=3)
+        told = batch([listed(tmp_path, rows)], str(tmp_path / "corpus"), settings)
+    assert (told.done, told.failed) == (4, 0), failures(tmp_path / "corpus")
 
 
 def test_videos_are_kept_where_the_user_wants_them(video: bytes, tmp_path: Path) -> None:
@@ -117,7 +168,7 @@ def test_where_all_that_is_left_waits_for_another_try_the_user_is_told(tmp_path:
         rows = [host.put("/down.mp4", status=500)]
         batch([listed(tmp_path, rows)], str(tmp_path / "corpus"), choices(host.address, retry_wait=0.5), observer=bars)
     (told,) = [note for note in bars.notes if "another try" in note]
-    assert told.startswith("1 videos wait for another try (1 network), the first for ")
+    assert told.startswith("1 video waits for another try (1 network), the first for ")
 
 
 def test_a_folder_for_videos_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:

@@ -45,6 +45,24 @@ def test_files_are_handed_out_in_the_order_of_the_list_without_limit(state: Stat
     assert keys(Queue(state, per_host=1), 1000) == [f"f{number}" for number in range(600)]
 
 
+def test_long_videos_are_begun_first_the_longest_before_all_and_each_once(state: State) -> None:
+    lengths = {3: 1200.0, 300: 18_000.0, 301: 18_000.0, 550: 7200.0, 10: 1199.0, 20: 0.0}
+    many = {**lengths, **dict.fromkeys(range(600, 1200), 1500.0)}
+    fill(state, [Item(f"f{number}", "file", f"/f{number}.mp4", "here", duration_s=many.get(number)) for number in range(1300)])
+    found = keys(Queue(state, per_host=1), 2000)
+    assert found[:3] == ["f300", "f301", "f550"]
+    assert found[3:603] == [f"f{number}" for number in range(600, 1200)]
+    assert found[603] == "f3"
+    assert found[604:] == [f"f{number}" for number in range(1300) if number not in {3, 300, 301, 550} and not 600 <= number < 1200]
+    assert len(set(found)) == 1300
+
+
+def test_long_videos_of_one_host_do_not_hold_up_another(state: State) -> None:
+    long = Item("long", "address", "http://a.org/long.mp4", "here", duration_s=9000.0)
+    fill(state, [item(1, "a.org"), item(2, "b.org"), long])
+    assert keys(Queue(state, per_host=1), 3) == ["long", "video2"]
+
+
 def test_one_host_does_not_take_all_downloads(state: State) -> None:
     fill(state, [item(number, "big.org") for number in range(500)] + [item(1000, "small.org"), item(1001, "small.org")])
     queue = Queue(state, per_host=2)

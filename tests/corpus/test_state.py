@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vip.corpus.items import BadRow
-from vip.corpus.state import NAME, Drawn, State
+from vip.corpus.state import NAME, Drawn, State, Undescribed
 from vip.download.items import Item
 from vip.errors import StoreError
 
@@ -230,3 +232,42 @@ def test_what_failed_counts_as_ended_but_not_as_done(state: State) -> None:
     state.failed(one.id, "deleted", "gone")
     ready(state, "video2")
     assert state.done_since(0.0) == (1, 2)
+
+
+def test_a_new_generation_is_wanted_of_shards_with_keyframes_without_descriptions(state: State) -> None:
+    fill(state, [item(number) for number in range(4)])
+    for number in (0, 1):
+        ready(state, f"video{number}")
+        shard = state.begin_shard(100)
+        assert shard == number
+        state.wrote(number, size_bytes=100, rows=3, undescribed=number)
+    (one,) = state.in_shard(1)
+    state.undescribed(one.id, [("video1:0002", "refusal", "no")])
+    ready(state, "video2")  # in no shard yet
+    two = next(id_ for (id_,) in state._all("SELECT id FROM items WHERE key = 'video2'"))
+    state.undescribed(two, [("video2:0001", "refusal", "no"), ("video2:0002", "refusal", "no")])
+    assert state.describe_again() == 3
+    assert state.to_revise() == [(1, 1)]
+    assert [entry.item.key for entry, _ in state.to_describe()] == ["video2"]
+    assert state.describe_again() == 1, "what is wanted already"
+    state.revised(1, generation=1, size_bytes=90, rows=3, undescribed=())
+    assert (state.to_revise(), state.describe_again()) == ([], 0)
+    assert list(state.each_undescribed()) == []
+
+
+def test_what_a_sidecar_says_is_not_described_is_known_to_a_state_that_was_lost(state: State) -> None:
+    fill(state, [item(1)])
+    left = (Undescribed("video1", "video1:0002", "refusal", "no"), Undescribed("elsewhere", "elsewhere:0001", "refusal", "no"))
+    state.take_over(0, [("video1", 3, None, 10.0)], size_bytes=500, rows=6, undescribed=left, generation=4)
+    assert state.totals()["undescribed"] == 1
+    assert state.describe_again() == 2
+    assert state.to_revise() == [(0, 5)]
+
+
+def test_two_processes_may_make_the_state_at_the_same_moment(tmp_path: Path) -> None:
+    command = "import sys; from pathlib import Path; from vip.corpus.state import State; State(Path(sys.argv[1])).close()"
+    for number in range(3):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        processes = [subprocess.Popen([sys.executable, "-c", command, str(folder)]) for _ in range(3)]
+        assert [process.wait() for process in processes] == [0, 0, 0]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from vip.asking.parts import FOLDER, JOBS, Job, Jobs, Writer, copied, delete, delete_others, keys_of, path_of, status
-from vip.errors import BusyError, EngineError, ReplyError, VipError
+from vip.errors import BusyError, EngineError, OutageError, ReplyError, VipError
 from vip.protocols import BatchApi, BatchState, Reply, Request
 from vip.store import make_folder, write_json
 from vip.wording import again, option
@@ -110,29 +110,56 @@ class Batches:
         Raises:
             EngineError: the server took a whole file for wrong, was out of reach for too long, or somebody cancelled the job.
         """
-        left: set[str] = set()
+        given_up: set[str] = set()
         wait_s = first_s = FIRST_POLL_S if poll_s is None else poll_s
         while True:
             self.close()
-            failing = False
             before = tuple(self.jobs.values())
-            for job in [job for job in before if job.is_open and (job.job or not self._full)]:
-                try:
-                    left |= await self._step(job, on_answer)
-                    self._busy = 0
-                except BusyError as exc:
-                    self._busy, failing = self._busy + 1, True
-                    if self._busy >= BUSY_IN_A_ROW:
-                        raise EngineError(f"{exc} The batches go on. {again()} to collect them.") from exc
+            left, busy = await self.step(on_answer)
+            given_up |= left
+            if busy and self._busy >= BUSY_IN_A_ROW:
+                raise OutageError(f"{busy} The batches go on. {again()} to collect them.", busy.kind) from busy
             now = tuple(self.jobs.values())
             if now != before:
                 on_status(now)
                 wait_s = first_s
             if self._writing is None and not any(job.is_open for job in now):
-                return left
-            if failing or self._full or (self._writing is None and all(job.job for job in now if job.is_open)):
+                return given_up
+            if busy or self._full or (self._writing is None and all(job.job for job in now if job.is_open)):
                 await asyncio.sleep(wait_s)
                 wait_s = min(LONGEST_POLL_S, 2 * wait_s)
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether a part is being written."""
+        return self._writing is not None
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether `step` asks the server for anything."""
+        return bool(self._to_step())
+
+    def _to_step(self) -> list[Job]:
+        return [job for job in self.jobs.values() if job.is_open and (job.job or not self._full)]
+
+    async def step(self, on_answer: OnAnswer) -> tuple[set[str], BusyError | None]:
+        """One step with every job: hand in what is closed, collect what has ended.
+
+        Returns:
+            Keys that got no answer in three submissions; and why some job could not be asked about, where that may pass.
+
+        Raises:
+            EngineError: the server took a whole file for wrong, or somebody cancelled the job.
+        """
+        left: set[str] = set()
+        busy = None
+        for job in self._to_step():
+            try:
+                left |= await self._step(job, on_answer)
+                self._busy = 0
+            except BusyError as exc:
+                self._busy, busy = self._busy + 1, exc
+        return left, busy
 
     async def look(self) -> list[Job]:
         """How far the jobs are. Nothing is noted, since another process may be waiting for them."""

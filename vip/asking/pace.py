@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
+from vip.asking.outage import Outage
 from vip.protocols import RateLimits
 
 FIRST, MOST = 8, 128  # in flight, where the user names no number; MOST pictures of 100 kB on their way are about 60 MB
@@ -60,6 +61,7 @@ class Pace:
     Args:
         most: in flight at once. Where the user names a number, that many go out from the start; otherwise the number is found.
         rpm, tpm: requests and tokens a minute.
+        outage: what becomes of questions while the server is gone; None: they end the run.
     """
 
     most: int | None = None
@@ -68,6 +70,7 @@ class Pace:
     clock: Callable[[], float] = time.monotonic
     tell: Callable[[str], None] = lambda text: None
     """Who is told of long waits."""
+    outage: Outage | None = None
     limit: float = field(init=False)
     in_flight: int = field(init=False, default=0)
     held_until_s: float = field(init=False, default=float("-inf"))

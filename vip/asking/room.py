@@ -2,7 +2,8 @@
 
 In: a request and the prompt that it was made from. Out: the answer, checked against its schema, with a record of each call
 that was paid for. A question that was answered before, by this run or another, is not asked again; a server that is busy is
-asked again later; an answer that cannot be used is asked for again where that can help, and else is a typed failure.
+asked again later, one that is gone is left alone where the run may last (outage); an answer that cannot be used is asked for again
+where that can help, and else is a typed failure.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from vip.asking.answers import Answers, readable
 from vip.asking.pace import Pace
 from vip.asking.prices import Price, request_tokens, text_tokens
 from vip.asking.spending import Ledger
-from vip.errors import BudgetError, BusyError, EngineError, RejectedError, ReplyError
+from vip.errors import BudgetError, BusyError, EngineError, OutageError, RejectedError, ReplyError
 from vip.prompts import Prompt
 from vip.protocols import Engine, Reply, Request
 from vip.records import Call
@@ -37,6 +38,8 @@ TRIES_WHEN_TOLD = 50  # where it says how long to wait, which may be a second ea
 TRIES_OF_REPLY: dict[str, int] = {"refusal": 2, "length": 2, "schema": 3, "empty": 3, "broken": 3}
 NOT_TAKEN = frozenset({"picture", "too_large"})  # what the server refused before it worked on it
 GIVEN_UP_IN_A_ROW = 3  # requests, before nothing more is asked
+ALONE = 6  # times that a question went out alone to see whether the server is back, and failed: the question may be what ends it
+OF_QUESTION = frozenset({"server", "timeout", "dropped"})  # failures of a server that a question may cause
 USELESS_FROM_THE_START = 20  # questions without one answer that could be used: the model cannot do what is asked
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 60.0
 LONGEST_HOLD_S = 3600.0
@@ -46,6 +49,10 @@ MARGIN = 1.1  # what a request may have more tokens than were reckoned
 
 class Postponed(Exception):  # noqa: N818 - nothing went wrong
     """The question goes into a batch; its answer comes later."""
+
+    def __init__(self, question: bytes) -> None:
+        super().__init__(question)
+        self.question = question
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +68,29 @@ class Breaker:
     """Ends a run whose server is gone: it never answered, or so many requests were given up one after the other."""
 
     answered: bool = False
+    answers: int = 0
+    """So many came so far."""
     given_up: int = 0
     usable: bool = False
     useless: int = 0
+    failed: int = 0
+    """Tries since the last answer that failed for a reason that may pass."""
+    failing_since_s: float = 0.0
 
     def well(self, *, usable: bool = False) -> None:
         self.answered, self.given_up = True, 0
+        self.answers += 1
+        self.failed = 0
         self.usable |= usable
+
+    def fails(self, now_s: float) -> None:
+        if not self.failed:
+            self.failing_since_s = now_s
+        self.failed += 1
+
+    def is_silent(self, now_s: float, least_s: float) -> bool:
+        """For so long there were tries, and not one answer."""
+        return self.failed >= TRIES and now_s - self.failing_since_s >= least_s
 
     @property
     def hopeless(self) -> bool:
@@ -122,7 +145,7 @@ class Room:
                 self.ledger.saved()
                 return Answer(value, (asking.call(kept, 0.0, 0.0, cached=True),))
             if self.postpone and self.postpone(question, request):
-                raise Postponed
+                raise Postponed(question)
             return await asking.answer(keep=question)
 
     def _kept(self, question: bytes) -> Reply | None:
@@ -190,24 +213,41 @@ class _Asking:
     parameters: dict[str, Any]
     calls: list[Call] = field(default_factory=list)
     tries: Counter[str] = field(default_factory=Counter)
+    is_alone: bool = False
+    """It is out to see whether the server is back."""
+    alone: int = 0
+    """How often it was, and failed."""
+    seen: int = 0
+    """Answers to other questions when this one failed the last time."""
+    passed_over: int = 0
+    """How often others were answered between two failures of this one."""
 
     async def answer(self, *, keep: bytes | None = None) -> Answer:
         asked = self.request
         while True:
+            if outage := self.room.pace.outage:
+                self.is_alone = await outage.passed()
             try:
                 value = await self._once(asked, keep)
             except ReplyError as exc:
-                self.room.breaker.well()
+                self._answered()
                 asked = self._asked_again(asked, exc)
             except BusyError as exc:
                 await self._wait_for(exc)
             except BudgetError:
                 raise
             except EngineError as exc:
+                if outage:
+                    outage.answered()  # though not well
                 await self._tried(exc, TRIES_BEFORE_AN_ANSWER if self.room.breaker.answered else 1)
             else:
-                self.room.breaker.well(usable=True)
+                self._answered(usable=True)
                 return Answer(value, tuple(self.calls))
+
+    def _answered(self, *, usable: bool = False) -> None:
+        self.room.breaker.well(usable=usable)
+        if outage := self.room.pace.outage:
+            outage.answered()
 
     # ------------------------------------------------------------ one try
 
@@ -317,11 +357,48 @@ class _Asking:
 
     async def _wait_for(self, exc: BusyError) -> None:
         """Until the server may be asked again."""
-        if exc.retry_after_s is not None and exc.retry_after_s > LONGEST_HOLD_S:
-            raise EngineError(f"{exc} It asks to wait {exc.retry_after_s / 3600:.1f} hours; what is done stays done.") from exc
-        answered = self.room.breaker.answered or exc.kind == "rate_limit"
+        self._note_failure()
+        answered, told = self.room.breaker.answered or exc.kind == "rate_limit", exc.retry_after_s is not None
         most = TRIES if answered else 2 if exc.kind == "timeout" else TRIES_BEFORE_AN_ANSWER
-        await self._tried(exc, TRIES_WHEN_TOLD if answered and exc.retry_after_s is not None else most, exc.retry_after_s)
+        most = TRIES_WHEN_TOLD if answered and told else most
+        if self._rests(exc, most):
+            return
+        if exc.retry_after_s is not None and exc.retry_after_s > LONGEST_HOLD_S:
+            text = f"{exc} It asks to wait {exc.retry_after_s / 3600:.1f} hours; what is done stays done."
+            raise OutageError(text, exc.kind) from exc
+        await self._tried(exc, most, exc.retry_after_s)
+
+    def _note_failure(self) -> None:
+        """And whether the server answered other questions since this one failed the last time."""
+        self.room.breaker.fails(self.room.pace.clock())
+        answers = self.room.breaker.answers
+        self.passed_over += self.tries["server"] > 0 and answers > self.seen
+        self.seen = answers
+
+    def _rests(self, exc: BusyError, most: int) -> bool:
+        """Whether the server counts as gone and is left alone, after which this question is asked again.
+
+        Args:
+            most: tries of a question. Where others are answered in between, it is the question that the server fails at.
+
+        Raises:
+            ReplyError: it went out alone again and again, and the server failed each time.
+            OutageError: the server has been gone for too long.
+        """
+        outage, breaker = self.room.pace.outage, self.room.breaker
+        if outage is None or not (breaker.answered or exc.kind == "rate_limit"):  # one that never answered may be a wrong address
+            return False
+        last_try = self.tries["server"] + 1 >= most and self.passed_over < most // 2
+        too_long = (exc.retry_after_s or 0.0) > LONGEST_HOLD_S
+        if not (outage.is_on or last_try or too_long or breaker.is_silent(self.room.pace.clock(), outage.silent_s)):
+            return False
+        if self.is_alone or not outage.is_on:
+            outage.rest(exc)
+        self.alone += self.is_alone and exc.kind in OF_QUESTION
+        if self.alone >= ALONE:
+            raise ReplyError(f"{exc} Tried {self.alone} times alone.", kind=exc.kind) from exc
+        self.tries["server"] = self.passed_over = 0
+        return True
 
     async def _tried(self, exc: EngineError, most: int, retry_after_s: float | None = None) -> None:
         """Wait before the next try, longer each time.
@@ -336,7 +413,7 @@ class _Asking:
             self.room.breaker.given_up += 1
             tried = f"{exc} Tried {number} times; what is done stays done." if number > 1 else str(exc)
             if self.room.breaker.open or not isinstance(exc, BusyError | RejectedError):
-                raise EngineError(tried) from exc
+                raise (OutageError(tried, exc.kind) if isinstance(exc, BusyError) else EngineError(tried)) from exc
             raise ReplyError(tried, kind=exc.kind if isinstance(exc, BusyError) else "rejected") from exc
         if retry_after_s is not None:
             self.room.pace.hold(retry_after_s)

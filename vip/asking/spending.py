@@ -93,15 +93,19 @@ class Ledger:
         self._held_usd += most
         return most
 
-    def book(self, price: Price | None, tokens_in: int, tokens_out: int) -> bool:
-        """Put aside what a request in a batch may cost at most; False where that would pass the ceiling."""
+    def book(self, price: Price | None, tokens_in: int, tokens_out: int) -> float | None:
+        """Put aside what a request in a batch may cost at most. Returns the dollars, or None where that would pass the ceiling."""
         if price is None or self.max_usd is None:
-            return True
+            return 0.0
         most = price.usd(tokens_in, tokens_out, batch=True)
         if self._gone_usd + most > self.max_usd:
-            return False
+            return None
         self._booked_usd += most
-        return True
+        return most
+
+    def unbook(self, usd: float) -> None:
+        """What the request cost is known."""
+        self._booked_usd = max(0.0, self._booked_usd - usd)
 
     def batches_over(self) -> None:
         """What they cost is known."""

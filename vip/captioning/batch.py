@@ -7,20 +7,23 @@ questions takes three rounds. The answers go where all answers go, so that any l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from vip.asking.batches import Batches, Job, status
-from vip.asking.room import MARGIN, Room
+from vip.asking.room import MARGIN, TRIES_BEFORE_AN_ANSWER, Room
 from vip.asking.spending import PURSE, Spent
 from vip.captioning.recipes import Describer
-from vip.errors import BackendError, ReplyError, UsageError, VipError
+from vip.errors import BackendError, OutageError, ReplyError, UsageError, VipError
 from vip.protocols import Reply, Request
 from vip.wording import counted, option
 
+HAND_IN_S = 3600.0  # that the first question of a part waits for others
 SECOND = Path("batches") / "structure"  # below the folder: where the engine for structure notes its own
 
 
@@ -51,8 +54,8 @@ async def looked_at(describer: Describer, home: Path) -> list[Job]:
     return jobs
 
 
-class Rounds:
-    """The batches of one run; use it in a `with` block.
+class _Several:
+    """The batches of all engines; use it in a `with` block.
 
     Raises:
         BackendError: an engine has no Batch API.
@@ -64,7 +67,7 @@ class Rounds:
             raise UsageError(
                 f"{option('context')} needs each answer before the next question, and {option('batch')} waits hours. Leave one of them out."
             )
-        self.describer, self.on_status = describer, on_status
+        self.on_status = on_status
         self.several = [_OneEngine(room, home if not number else home / SECOND) for number, room in enumerate(describer.rooms)]
         self._stack = ExitStack()
         self._told = ""
@@ -80,27 +83,90 @@ class Rounds:
             one.room.postpone = None
         self._stack.__exit__(kind, exc, trace)
 
+    @property
+    def _most_refused(self) -> float:
+        return max(max(one.refused.values(), default=0.0) for one in self.several)
+
+    def _tell(self, text: str) -> None:
+        if text != self._told:
+            self._told = text
+            self.on_status(text)
+
+
+class Rounds(_Several):
+    """The batches of keyframes that are all there: rounds in which what was postponed is handed in and waited for."""
+
     async def collect(self) -> None:
         """Hand in what this round postponed, and wait for all answers.
 
         Raises:
             EngineError: the server took a file for wrong, or the money is spent.
         """
-        ledger, refused = self.several[0].room.ledger, max(one.refused for one in self.several)
-        if refused and not any(len(one.batches) for one in self.several):
-            raise ledger.used_up(refused)
+        ledger = self.several[0].room.ledger
+        if self._most_refused and not any(len(one.batches) for one in self.several):
+            raise ledger.used_up(self._most_refused)
         for one in self.several:
-            one.direct |= await one.batches.run(one.answered, on_status=self._tell)
-            one.refused = 0.0
+            one.direct |= await one.batches.run(one.answered, on_status=self._tell_progress)
+            one.refused.clear()
+            one.booked.clear()
         ledger.batches_over()
 
-    def _tell(self, jobs: Sequence[Job]) -> None:
+    def _tell_progress(self, jobs: Sequence[Job]) -> None:
         open_jobs = [job for job in jobs if job.is_open]
         done, rows = sum(job.completed + job.failed for job in open_jobs), sum(job.rows for job in open_jobs)
-        text = f"{counted(len(open_jobs), 'batch', 'batches')} at the server, {done:,} of {counted(rows, 'request')} done"
-        if open_jobs and text != self._told:
-            self._told = text
-            self.on_status(f"{text}. It is safe to stop: the same command goes on later.")
+        if open_jobs:
+            text = f"{counted(len(open_jobs), 'batch', 'batches')} at the server, {done:,} of {counted(rows, 'request')} done"
+            self._tell(f"{text}. It is safe to stop: the same command goes on later.")
+
+
+class RollingBatches(_Several):
+    """The batches of keyframes that keep coming.
+
+    A file is handed in when it is full, when no more is to come for now (`hand_in`), when the ceiling leaves no room for another
+    question, and an hour after its first one.
+    """
+
+    def __init__(self, describer: Describer, home: Path, on_status: Callable[[str], None]) -> None:
+        super().__init__(describer, home, on_status)
+        self._is_due = False
+
+    def hand_in(self) -> None:
+        """With the next `look`, whatever is written so far."""
+        self._is_due = True
+
+    def waits_for(self, questions: Iterable[bytes]) -> bool:
+        """Whether the answer to one of these is still to come from a batch, or there is no room for it under the ceiling for now."""
+        keys = [question.hex() for question in questions]
+        return any(key in one.batches or key in one.refused for one in self.several for key in keys)
+
+    async def look(self) -> bool:
+        """Hand in what is due and collect what is there. Returns whether something came back.
+
+        Raises:
+            OutageError: the server has been gone for too long.
+            BudgetError: there is no room under the ceiling for another question.
+            EngineError: the server took a file for wrong, or cannot be asked.
+        """
+        ledger, refused = self.several[0].room.ledger, self._most_refused
+        if refused and not any(len(one.batches) for one in self.several):
+            raise ledger.used_up(refused)
+        now = time.monotonic()
+        for one in self.several:
+            if self._is_due or refused or now > one.since_s + HAND_IN_S:
+                one.batches.close()
+        self._is_due = False
+        waiting = sum(len(one.batches) for one in self.several)
+        for one in self.several:
+            await one.look()
+        jobs = [job for one in self.several for job in one.batches.jobs.values() if job.is_open and job.job]
+        if jobs:
+            rows = counted(sum(job.rows for job in jobs), "request")
+            self._tell(f"{counted(len(jobs), 'batch', 'batches')} with {rows} at the server, which may take a day.")
+        came = sum(len(one.batches) for one in self.several) < waiting
+        if came:
+            for one in self.several:
+                one.refused.clear()  # there may be room now
+        return came
 
 
 class _OneEngine:
@@ -118,26 +184,63 @@ class _OneEngine:
         """Questions whose answer out of a batch could not be used: they are asked one by one."""
         self.purses: dict[str, Spent | None] = {}
         """Whose money it is."""
-        self.refused = 0.0
-        """Dollars of a question for which there was no room under the ceiling."""
+        self.booked: dict[str, float] = {}
+        """Dollars put aside for each question."""
+        self.refused: dict[str, float] = {}
+        """Questions for which there was no room under the ceiling, and the dollars that each may cost."""
+        self.since_s = math.inf
+        """When the first question of the part that is being written came."""
+        self.failed = 0
+        """Looks in a row at which the server could not be asked."""
+        self.failing_since_s = math.inf
 
     def postpone(self, question: bytes, request: Request) -> bool:
         key = question.hex()
         if key in self.direct or request.stage == "topic":  # a whole run does not wait for one small question
             return False
         self.purses[key] = PURSE.get()
+        if key in self.booked:
+            return True
         tokens_in, most_out = self.room.most_tokens(request)
         booked = self.room.ledger.book(self.room.price, round(tokens_in * MARGIN), most_out)
-        if booked:
+        if booked is not None:
+            self.booked[key] = booked
+            if not self.batches.has_rows:
+                self.since_s = time.monotonic()
             self.batches.add(key, request)
         elif key not in self.batches and self.room.price:
-            self.refused = self.room.price.usd(tokens_in, most_out, batch=True)
+            self.refused[key] = self.room.price.usd(tokens_in, most_out, batch=True)
         return True
 
     async def answered(self, key: str, answer: Reply | VipError) -> None:
-        self.direct.add(key)  # once asked is enough: what cannot be used is asked again by itself
         if isinstance(answer, Reply):
             await self.room.keep(bytes.fromhex(key), answer)
+        self.direct.add(key)  # once asked is enough: what cannot be used is asked again by itself, but not before it is known
         PURSE.set(self.purses.pop(key, None))
+        self.room.ledger.unbook(self.booked.pop(key, 0.0))
         if isinstance(answer, Reply | ReplyError) and answer.tokens_in is not None:
             self.room.ledger.paid(self.room.price, answer.tokens_in, answer.tokens_out or 0, batch=True)
+
+    async def look(self) -> None:
+        """One step with each of its jobs; a server that is gone is left alone, as for questions one by one."""
+        if not self.batches.has_steps:
+            return
+        outage = self.room.pace.outage
+        is_alone = await outage.passed() if outage else False
+        left, busy = await self.batches.step(self.answered)
+        for key in left:
+            self.direct.add(key)
+            self.room.ledger.unbook(self.booked.pop(key, 0.0))
+        if busy is None:
+            self.failed = 0
+            self.room.breaker.well()
+            if outage:
+                outage.answered()
+            return
+        now = time.monotonic()
+        self.failing_since_s = now if not self.failed else self.failing_since_s
+        self.failed += 1
+        if not self.room.breaker.answered and busy.kind != "rate_limit" and self.failed >= TRIES_BEFORE_AN_ANSWER:
+            raise OutageError(f"{busy} Tried {self.failed} times; what is done stays done.", busy.kind) from busy
+        if outage and (is_alone or (now > self.failing_since_s + outage.silent_s and not outage.is_on)):
+            outage.rest(busy)

@@ -38,7 +38,8 @@ class Step:
     detector: str | None
     on_description: Callable[[Description], None]
     on_failure: Callable[[Failure], None]
-    on_postponed: Callable[[], None]
+    on_postponed: Callable[[bytes], None]
+    """Told the question that waits for a batch."""
     over: Callable[[], Awaitable[None]]
     """Called after one of the three."""
     spent: Spent
@@ -98,8 +99,8 @@ class Work:
                     description = await self._described(step, tuple(before), expected, looks)
                 except (ReplyError, InputError) as exc:
                     step.on_failure(failure_of(step.item.id, exc))
-                except Postponed:
-                    step.on_postponed()
+                except Postponed as exc:
+                    step.on_postponed(exc.question)
                 else:
                     before.append(description.dense_caption)
                     step.on_description(description)

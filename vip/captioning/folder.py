@@ -55,7 +55,9 @@ class Folder:
         self.described = self.had = len(self._done())
         self.had_journal = (path / store.JOURNAL).exists()
         self.changed = False
-        self.failed = self.postponed = 0
+        self.failed = 0
+        self.postponed: list[bytes] = []
+        """Questions that wait for a batch."""
         self.failures: list[Failure] = []
         self.spent = Spent()
         self.is_finished = False
@@ -143,7 +145,8 @@ class Folder:
     def again(self) -> None:
         """Begin another round: what waited for a batch may be there now."""
         self.close()
-        self.failed = self.postponed = 0
+        self.failed = 0
+        self.postponed.clear()
         self.failures.clear()
         self.is_finished = False
 
@@ -204,10 +207,8 @@ class Folder:
             self._fail(failure)
             advance()
 
-        def postponed() -> None:
-            self.postponed += 1
-
-        return Step(item, previous, number, self.keyframes, self.detector, described, failed, postponed, over, self.spent, known)
+        waits = self.postponed.append
+        return Step(item, previous, number, self.keyframes, self.detector, described, failed, waits, over, self.spent, known)
 
     def _fail(self, failure: Failure) -> None:
         if self._log:
@@ -219,7 +220,7 @@ class Folder:
     @property
     def is_over(self) -> bool:
         """Everything was tried."""
-        return self.described + self.failed - len(self.early) + self.postponed >= self.keyframes
+        return self.described + self.failed - len(self.early) + len(self.postponed) >= self.keyframes
 
     @property
     def is_open(self) -> bool:

@@ -71,8 +71,8 @@ class Verifier:
                 after, more = await self._second_look(item, row, marked)
             except (ReplyError, InputError):  # the marks stay; the description as it is was good enough to be kept
                 pass
-            except Postponed:
-                folder.postponed += 1
+            except Postponed as exc:
+                folder.postponed.append(exc.question)
                 return
             else:
                 checks, calls = tuple(after.get(check, check) for check in checks), (*calls, *more)

@@ -10,6 +10,7 @@ import typer
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, print_json
 from vip.errors import SomeFailedError, UsageError, did_you_mean
+from vip.wording import counted
 
 if TYPE_CHECKING:
     from vip.corpus.status import Status
@@ -21,7 +22,9 @@ find . -name '*.mkv' | vip batch - -o corpus/    a list from another program
 vip batch train*.tfrecord -o s3://bucket/corpus --vocabulary vocabulary.csv --sample 10000
 vip batch ids.txt -o corpus/ --runner ray --ray-address auto --workers 64
 vip batch --status corpus/                       counts, rates, failures by type, dollars, time left
-vip batch ids.txt -o corpus/ --retry-failed=network      go on, and try again what failed of the network
+vip batch ids.txt -o corpus/ --caption --batch --max-usd 50      captions at half the price, within a day
+vip batch -o corpus/                             go on, with the settings it was begun with
+vip batch -o corpus/ --retry-failed=caption      go on, and describe again what could not be described
 vip export corpus/ --to hf -o hub/               see vip export --help
 """
 
@@ -42,6 +45,9 @@ Retry = Annotated[
     typer.Option("--retry-failed", help="Try again what failed; =TYPE: of one type.", show_default=False, metavar="[=TYPE]"),
 ]
 Caption = Annotated[bool | None, typer.Option("--caption", help="Describe the keyframes too.")]
+Batch = Annotated[
+    bool | None, typer.Option("--batch", help="Ask for captions through the server's Batch API: half the price, within a day.")
+]
 Shards = Annotated[str | None, typer.Option(help="Format of the shards: parquet, webdataset.", show_default="parquet", metavar="NAME")]
 ShardSize = Annotated[str | None, typer.Option(help="Size of a shard, about.", show_default="256MB", metavar="SIZE")]
 Weights = Annotated[
@@ -122,6 +128,7 @@ def batch_command(
     out: Out = None,
     keyframes: options.Keyframes = None,
     caption: Caption = None,
+    batch: Batch = None,
     engine: options.EngineName = None,
     status: StatusOf = None,
     retry_failed: Retry = None,
@@ -170,7 +177,7 @@ def batch_command(
 ) -> None:
     """Turn a list of videos into a data set. Started again, it goes on where it was.
 
-    What is not named here is taken from the tables extract, caption and batch of vip.toml.
+    What is not named here is taken from the tables extract, caption and batch of vip.toml; without a list, from the batch itself.
     """
     from vip.corpus.status import status as status_of
 
@@ -192,9 +199,10 @@ def _run(context: typer.Context, lists: list[str], out: str, retry: str | None, 
     from vip.corpus.output.storage import join
     from vip.download.items import FailureKind
 
-    extraction = resolve(ExtractSettings, options.given(context, ExtractSettings))
-    captioning = resolve(CaptionSettings, options.given(context, CaptionSettings))
-    choices = Choices(resolve(BatchSettings, options.given(context, BatchSettings)), extraction, captioning)
+    whole = bool(lists)  # without a list, what is not named here is as it was before, whatever vip.toml says
+    extraction = resolve(ExtractSettings, options.given(context, ExtractSettings), layered=whole)
+    captioning = resolve(CaptionSettings, options.given(context, CaptionSettings), layered=whole)
+    choices = Choices(resolve(BatchSettings, options.given(context, BatchSettings), layered=whole), extraction, captioning)
     if retry not in (None, "all", *get_args(FailureKind)):
         raise UsageError(f'There is no type of failure "{retry}".{did_you_mean(retry or "", get_args(FailureKind))}')
     registry.check(sampler=extraction.sampler, pruner=extraction.pruner, embedder=extraction.embedder, detector=extraction.detector)
@@ -203,10 +211,16 @@ def _run(context: typer.Context, lists: list[str], out: str, retry: str | None, 
     told = batch(lists, out, choices, retry=retry, observer=console)
     _tell(told, console)
     if told.failed or told.bad_rows or told.undescribed:
-        raise SomeFailedError(
-            f"{told.failed:,} videos, {told.bad_rows:,} rows and {told.undescribed:,} keyframes failed; "
-            f"{shown(join(out, 'failures.jsonl'))} says why.{' Try videos again with --retry-failed.' if told.failed else ''}"
-        )
+        where = shown(join(out, "failures.jsonl"))
+        again = " Try them again with --retry-failed." if told.failed or told.undescribed else ""
+        raise SomeFailedError(f"{_failed(told)} failed; {where} says why.{again}")
+
+
+def _failed(told: Status) -> str:
+    """`2 videos, 1 row and 3 keyframes`, without what there is none of."""
+    counts = ((told.failed, "video"), (told.bad_rows, "row"), (told.undescribed, "keyframe"))
+    *more, last = (counted(count, noun) for count, noun in counts if count)
+    return f"{', '.join(more)} and {last}" if more else last
 
 
 def _tell(told: Status, console: Console) -> None:

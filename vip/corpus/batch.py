@@ -2,6 +2,9 @@
 
     read the lists ▸ choose ▸ state                                                          reading, choosing, state
     state ▸ queue ▸ crew: fetch ▸ extract ▸ part ▸ (captions) ▸ packer: shard ▸ sidecar      queue, crew, captions, packer
+    shard with keyframes that have no description ▸ parts ▸ captions ▸ its next generation   revisions
+
+Settings come first: those that are given now, and those that the batch was begun with (remembered).
 
 This process decides and writes the state, and does no work itself: a video's work is done in a crew (here, or many in a Ray cluster),
 questions are asked in one process for all, shards are written in another. Any of them may be killed at any moment. What is in the
@@ -12,19 +15,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from vip import store
+from vip.captioning.batch import jobs_in
 from vip.config import BatchSettings
 from vip.corpus.beginning import begin
 from vip.corpus.card.write import write_card
 from vip.corpus.choices import Choices
-from vip.corpus.driver import Driver
+from vip.corpus.driver import CAPTIONS_ANSWERED, CARD_IS_DUE, Driver
 from vip.corpus.home import existing_home, home_of, leaving_none, locked
+from vip.corpus.remembered import remember, settled
 from vip.corpus.state import State
-from vip.corpus.status import Status
+from vip.corpus.status import BATCHES, Status
+from vip.corpus.work.captions import Captions, Orders, Paid
 from vip.corpus.work.crew import Hands, crew_here
+from vip.errors import UsageError
 from vip.protocols import Observer, Silent
+from vip.wording import counted
 
 
 def batch(
@@ -52,23 +62,60 @@ def batch(
         InputError: a list cannot be read.
         BackendError, EngineError, StoreError: nothing more can be done; what is done stays.
     """
-    observer = observer or Silent()
-    choices = (choices or Choices()).decided(observer)
+    observer, given = observer or Silent(), choices or Choices()
     home = home_of(out) if lists else existing_home(out)
     with ExitStack() as stack:
         stack.enter_context(locked(home, out))
         stack.enter_context(leaving_none(home))  # only by whoever is alone in it
         state = stack.enter_context(closing(State(home)))
-        begin(state, out, lists, choices, retry, observer)
+        choices = settled(state, out, given, observer, with_list=bool(lists))
+        choices, captions = _checked(state, choices, observer)
+        if captions is not None:
+            stack.callback(captions.close)
+        remember(state, choices)
+        begin(state, out, lists, choices, observer, retry=retry, other_sample="sample" in given.batch.model_fields_set)
         _check_fetching(state, choices.batch, observer)
-        make = hands or hands_for
-        driver = Driver(state, out, choices, observer, lambda fetch: make(choices, home, fetch))
+        make = partial(hands or hands_for, choices, home)
+        driver = Driver(state, out, choices, observer, make, captions)
         stack.callback(driver.close)
         told = driver.run()
-        if driver.changed:
+        if driver.changed or state.get(CARD_IS_DUE):
             observer.note("Writing the data card.")
             write_card(out, told, choices)
+            state.put(CARD_IS_DUE, False)
         return told
+
+
+def _checked(state: State, choices: Choices, observer: Observer) -> tuple[Choices, Captions | None]:
+    """The engines are loaded before anything else is done, so that what is missing is said at once: a key, a price, a package.
+
+    Returns:
+        The settings with the models that were found; and who asks for captions, where somebody wants any.
+
+    Raises:
+        VipError: as `vip caption` says it.
+    """
+    if not choices.batch.caption:
+        return choices, None
+    if not choices.batch.batch and (open_ := [job for job in jobs_in(state.home / BATCHES) if job.is_open and job.job]):
+        batches = counted(len(open_), "batch of questions is", "batches of questions are")
+        where = state.home / BATCHES
+        raise UsageError(f"{batches} at the server. Add --batch to collect the answers, or delete {where} to ask anew at the full price.")
+    usd, tokens = state.get("spent") or (0.0, 0)
+    answered = bool(state.get(CAPTIONS_ANSWERED))
+    orders = Orders(
+        choices.captioning, state.home, Paid(usd, tokens), choices.batch.retry_wait, in_batches=choices.batch.batch, answered=answered
+    )
+    captions = Captions(orders, observer.note)
+    try:
+        choices = choices.with_engines(*captions.check())
+    except BaseException:
+        captions.close()
+        raise
+    if choices.asked is None:  # workers measure; the process is started again where videos in shards are described anew
+        captions.close()
+    captions.orders = replace(orders, settings=choices.captioning)
+    return choices, captions
 
 
 def _check_fetching(state: State, settings: BatchSettings, observer: Observer) -> None:
@@ -82,7 +129,7 @@ def _check_fetching(state: State, settings: BatchSettings, observer: Observer) -
 
         if settings.keep_videos:
             store.make_folder(settings.keep_videos)
-        for note in preflight(settings, bool(state.waiting("youtube", 0, 1))):
+        for note in preflight(settings, "youtube" in state.hosts()):
             observer.note(note)
 
 

@@ -7,61 +7,62 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from vip.corpus.choices import Choices
 from vip.corpus.items import BadRow
 from vip.corpus.listing.choosing import Tally, load_weights, lot
 from vip.corpus.listing.reading import read_items
-from vip.corpus.listing.rows import shown
 from vip.corpus.listing.vocabulary import load_vocabulary
-from vip.corpus.output.shards import read_shards
+from vip.corpus.output.shards import delete_leftovers, read_shards, undescribed_in
 from vip.corpus.output.storage import join, write_whole
 from vip.corpus.state import Drawn, State
-from vip.errors import UsageError
 from vip.protocols import Observer
+from vip.wording import counted
 
 DISTRIBUTION = "distribution.json"
 TOLD_EACH = 100_000  # rows
 
 
-def begin(state: State, out: str, lists: Sequence[str], choices: Choices, retry: str | None, observer: Observer) -> None:
+def begin(
+    state: State,
+    out: str,
+    lists: Sequence[str],
+    choices: Choices,
+    observer: Observer,
+    *,
+    retry: str | None = None,
+    other_sample: bool = False,
+) -> None:
     """Bring the state to where the work begins.
 
+    Args:
+        retry: try again what failed: "all", or one type of failure.
+        other_sample: choose anew among what was read before, since another number is asked for.
+
     Raises:
-        UsageError: the batch was begun with other settings.
         InputError: a list cannot be read.
     """
-    _same_settings(state, out, choices)
     if lists:
         _read(state, lists, choices, observer)
+    if lists or other_sample:
         _choose(state, out, choices, observer)
     _take_over(state, out, observer)
     if retry is not None:
-        count = state.retry(None if retry == "all" else retry)
-        observer.note(f"{count:,} videos that failed{'' if retry == 'all' else f' ({retry})'} are tried again.")
+        _retry(state, retry, observer, with_captions=choices.batch.caption)
     state.put("began", time.time())
     state.commit()
 
 
-def _same_settings(state: State, out: str, choices: Choices) -> None:
-    """Refuse to mix videos that were done in two ways. What an older vip had no setting for is as it is now."""
-    wanted = settings_of(choices)
-    had = state.get("settings")
-    if had is None:
-        state.put("settings", wanted)
-        return
-    other = [f"{name} {had[name]}, now {value}" for name, value in wanted.items() if had.get(name, value) != value]
-    if other:
-        raise UsageError(f"{shown(out)} holds a batch with other settings ({'; '.join(other)}). Give the same ones, or choose another -o.")
-
-
-def settings_of(choices: Choices) -> dict[str, Any]:
-    """What the rows of the data set depend on."""
-    found = {**choices.extraction.model_dump(mode="json"), **choices.batch.model_dump(mode="json", exclude={"sample", "seed", "weights"})}
-    if choices.batch.caption:
-        found |= choices.captioning.model_dump(mode="json", exclude={"key_file", "base_url", "topic"})
-    return found
+def _retry(state: State, kind: str, observer: Observer, *, with_captions: bool) -> None:
+    videos = state.retry(None if kind == "all" else kind)
+    keyframes = state.describe_again() if with_captions and kind in {"all", "caption"} else 0
+    of = "" if kind == "all" else f" ({kind})"
+    if keyframes:
+        observer.note(
+            f"{counted(keyframes, 'keyframe')} that could not be described {'is' if keyframes == 1 else 'are'} asked about again."
+        )
+    if videos or not keyframes:
+        observer.note(f"{counted(videos, 'video')} that failed{of} {'is' if videos == 1 else 'are'} tried again.")
 
 
 def _read(state: State, lists: Sequence[str], choices: Choices, observer: Observer) -> None:
@@ -76,7 +77,7 @@ def _read(state: State, lists: Sequence[str], choices: Choices, observer: Observ
     for count in state.add(drawn()):
         if count >= told + TOLD_EACH:
             told = count
-            observer.note(f"{count:,} rows are read.")
+            observer.note(f"{counted(count, 'row is', 'rows are')} read.")
     state.commit()
 
 
@@ -87,7 +88,8 @@ def _choose(state: State, out: str, choices: Choices, observer: Observer) -> Non
         tally.add(item, count, chosen)
     distribution = tally.distribution()
     write_whole(join(out, DISTRIBUTION), (distribution.model_dump_json(indent=2) + "\n").encode())
-    observer.note(f"{distribution.chosen:,} of {distribution.videos:,} videos are chosen.")
+    are = "is" if distribution.chosen == 1 else "are"
+    observer.note(f"{distribution.chosen:,} of {counted(distribution.videos, 'video')} {are} chosen.")
     if len(distribution.shares) > 1:
         for line in distribution.lines():
             observer.note(f"  {line}")
@@ -99,5 +101,13 @@ def _take_over(state: State, out: str, observer: Observer) -> None:
     for info in read_shards(out, observer.note):
         if info.number not in known:
             rows = [(video.key, video.counts.keyframes if video.counts else 0, video.youtube_id, video.duration_s) for video in info.videos]
-            state.take_over(info.number, rows, size_bytes=info.bytes, rows=info.rows)
+            state.take_over(
+                info.number,
+                rows,
+                size_bytes=info.bytes,
+                rows=info.rows,
+                undescribed=tuple(undescribed_in(info)),
+                generation=info.generation,
+            )
+    delete_leftovers(out)
     state.commit()

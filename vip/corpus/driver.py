@@ -18,21 +18,26 @@ from vip.corpus.home import PARTS
 from vip.corpus.queue import Queue
 from vip.corpus.retries import Retries
 from vip.corpus.state import Entry, State
-from vip.corpus.status import Status, duration, status_of
-from vip.corpus.work.captions import Captions, Paid, Wanted
+from vip.corpus.status import CAPTIONS_REST, Status, duration, status_of
+from vip.corpus.work.captions import Captions, Described, Wanted
 from vip.corpus.work.crew import Came, Done, Event, Failed, Hands
 from vip.corpus.work.hand import Job, part_path
 from vip.corpus.work.packer import Packer
+from vip.corpus.work.revisions import Revisions
 from vip.protocols import Observer
+from vip.wording import counted
 
 if TYPE_CHECKING:
+    from vip.asking.outage import Rest
     from vip.corpus.listing.vocabulary import Vocabulary
 
 TICK_S = 0.1  # between looks at what else has happened
 COMMIT_S = 0.5  # a killed driver forgets so much at most, and does it again
 LOSSES = 5  # of its machine, before an item counts as the cause
 TELL_S = 60.0  # between two notes that all that is left waits
-UNDESCRIBED = 200  # videos that wait for captions before no more are extracted
+USUAL_KEYFRAMES = 12  # of a video that has as many as it needs, for what captions will cost
+CAPTIONS_ANSWERED = "captions_answered"  # in the state: the captions server's address is right
+CARD_IS_DUE = "card_is_due"  # in the state: the data set is another one than its card tells of
 
 
 @dataclass(slots=True)
@@ -41,6 +46,7 @@ class Driver:
 
     Args:
         start: makes those who do the work, when there is some; told whether something is to be fetched.
+        captions: asks for descriptions; None where nobody wants any.
     """
 
     state: State
@@ -48,17 +54,23 @@ class Driver:
     choices: Choices
     observer: Observer
     start: Callable[[bool], Hands]
+    captions: Captions | None = None
     _queue: Queue = field(init=False)
     _retries: Retries = field(init=False)
     _packer: Packer = field(init=False)
+    _revisions: Revisions = field(init=False)
     _failures: FailuresFile = field(init=False)
     _hands: Hands | None = field(init=False, default=None)
-    _captions: Captions | None = field(init=False, default=None)
     _topics: Vocabulary | None = field(init=False, default=None)
     _at_work: dict[int, Entry] = field(init=False, default_factory=dict)
     _fetching: set[int] = field(init=False, default_factory=set)
     """Items whose download takes a slot of their host."""
-    _describing: dict[int, Entry] = field(init=False, default_factory=dict)
+    _describing: dict[str, tuple[Entry, int]] = field(init=False, default_factory=dict)
+    """Items whose parts wait for their descriptions, by their keys, and the bytes of each."""
+    _undescribed_bytes: int = field(init=False, default=0)
+    _noted_rest: Rest | None = field(init=False, default=None)
+    _noted_answer: bool = field(init=False, default=False)
+    _noted_change: bool = field(init=False, default=False)
     _committed: float = field(init=False, default=0.0)
     _done: int = field(init=False, default=0)
     _failed: int = field(init=False, default=0)
@@ -71,6 +83,7 @@ class Driver:
         self._queue = Queue(self.state, settings.per_host)
         self._retries = Retries(self.state, self._queue, settings.retry_wait, self.observer)
         self._packer = Packer(self.state, self.out, settings.shards, settings.shard_size)
+        self._revisions = Revisions(self.state, self.out, self.observer.note)
         self._failures = FailuresFile(self.state, self.out)
         if settings.caption and settings.vocabulary:
             from vip.corpus.listing.vocabulary import load_vocabulary
@@ -85,22 +98,37 @@ class Driver:
         Raises:
             VipError: nothing more can be done; the state is whole.
         """
+        self.state.put(CAPTIONS_REST, None)  # of a run that was killed
         try:
             waiting = status_of(self.state, self.out, None).waiting
             if waiting:
                 self._hands = self.start(self.state.has_hosts())
+            if self.captions and (expected := self._expected_keyframes(waiting)):
+                self.captions.expect(expected)
             with self.observer.track("Videos", waiting, self._told) as self._advance:
                 self._take_up()
                 self._work()
-                while self._packer.lost:
-                    self._do_again()
+                while self._packer.lost or self._revisions.refresh():
                     self._work()
+            if self._revisions.written:
+                self.observer.note(self._revisions.told())
         finally:
+            if self.changed:
+                self.state.put(CARD_IS_DUE, True)
             self.state.commit()
             self._failures.write()
         return status_of(self.state, self.out, None)
 
+    def _expected_keyframes(self, videos: int) -> int:
+        """To be asked about, for what that will cost."""
+        count = self.choices.extraction.keyframes
+        each = count if count != "auto" else USUAL_KEYFRAMES
+        return (videos * each if self.choices.asked else 0) + self.state.undescribed_wanted()
+
     def _work(self) -> None:
+        """Until nothing is left but to write the last shards; and write them."""
+        if self._packer.lost:
+            self._do_again()
         while self._goes_on():
             self._step()
         self.state.commit()
@@ -118,15 +146,19 @@ class Driver:
         if self._packer.lost:
             self._do_again()
         self._hand_out()
+        if self.captions and (self._is_full or not (self._at_work or self._revisions.has_more)):
+            self.captions.hand_in()
         self._tell_what_waits()
         for event in self._wait():
             self._happened(event)
         self._take_captions()
+        self._revise()
         self._keep()
         self._packer.step()
 
     def _goes_on(self) -> bool:
-        return bool(self._at_work or self._describing) or self._queue.has_more() or self.state.next_due() is not None
+        busy = self._at_work or self._describing or self._revisions.is_open
+        return bool(busy) or self._queue.has_more() or self.state.next_due() is not None
 
     def _wait(self) -> list[Event]:
         if self._hands is not None:
@@ -136,6 +168,9 @@ class Driver:
 
     def _keep(self) -> None:
         if time.monotonic() > self._committed + COMMIT_S:
+            if self.changed and not self._noted_change:
+                self.state.put(CARD_IS_DUE, True)
+                self._noted_change = True
             self.state.commit()
             self._committed = time.monotonic()
             self._failures.keep()
@@ -143,13 +178,14 @@ class Driver:
     def _told(self) -> str:
         """What stands behind the progress bar."""
         failed = f"{self._failed:,} failed" if self._failed else ""
-        spent = f"${self._captions.paid.usd:.2f}" if self._captions and self._captions.paid.usd else ""
+        spent = f"${self.captions.paid.usd:.2f}" if self.captions and self.captions.paid.usd else ""
+        rest = "captions rest" if self.captions and self.captions.rest else ""
         waits = "waiting for another try" if self._is_idle and self.state.next_due() is not None else ""
-        return ", ".join(filter(None, (failed, spent, waits)))
+        return ", ".join(filter(None, (failed, spent, rest, waits)))
 
     @property
     def _is_idle(self) -> bool:
-        return not (self._at_work or self._describing)
+        return not (self._at_work or self._describing or self._revisions.is_open)
 
     def _tell_what_waits(self) -> None:
         """Why nothing happens, where that is so for a while: everything else has failed and is tried again later."""
@@ -159,17 +195,18 @@ class Driver:
         kinds = self.state.later()
         why = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
         left = duration(max(0.0, due - time.time()))
-        self.observer.note(f"{sum(kinds.values()):,} videos wait for another try ({why}), the first for {left}.")
+        videos = counted(sum(kinds.values()), "video waits", "videos wait")
+        self.observer.note(f"{videos} for another try ({why}), the first for {left}.")
         self._told_idle = now
 
     @property
     def changed(self) -> bool:
         """Whether this run did anything."""
-        return bool(self._done or self._failed)
+        return bool(self._done or self._failed or self._revisions.written)
 
     def close(self) -> None:
         """End everything at once; what is not written down is done again."""
-        for each in (self._hands, self._captions, self._packer):
+        for each in (self._hands, self.captions, self._packer, self._revisions):
             if each is not None:
                 each.close()
 
@@ -177,7 +214,7 @@ class Driver:
 
     def _hand_out(self) -> None:
         """Give work to whoever has time for it, as long as what is done flows off."""
-        if self._hands is None or len(self._describing) >= UNDESCRIBED or self._packer.is_full:
+        if self._hands is None or self._is_full:
             return
         while entry := self._queue.next(self._takes):
             self._at_work[entry.id] = entry
@@ -185,6 +222,11 @@ class Driver:
                 self._fetching.add(entry.id)
             item = replace(entry.item, topic=self._topic(entry))
             self._hands.give(Job(entry.id, item))
+
+    @property
+    def _is_full(self) -> bool:
+        """So many parts lie here that no more should come."""
+        return self._packer.is_full or self._undescribed_bytes >= self.choices.batch.disk_budget
 
     def _takes(self, fetch: bool) -> bool:
         return self._hands is not None and self._hands.takes(fetch=fetch)
@@ -231,7 +273,7 @@ class Driver:
         )
         self.state.undescribed(entry.id, facts.undescribed)
         if asked:
-            self._ask_for_captions(entry)
+            self._ask_for_captions(entry, facts.size_bytes)
         else:
             self._finished(facts.size_bytes)
 
@@ -249,34 +291,55 @@ class Driver:
 
     def _take_up(self) -> None:
         """Parts that waited for their captions when an earlier run ended."""
-        for entry in self.state.to_describe():
-            self._ask_for_captions(entry)
+        for entry, size_bytes in self.state.to_describe():
+            self._ask_for_captions(entry, size_bytes)
 
-    def _ask_for_captions(self, entry: Entry) -> None:
-        if self._captions is None:
-            settings, totals = self.choices.asked, self.state.totals()
-            assert settings is not None
-            count = self.choices.extraction.keyframes
-            keyframes = status_of(self.state, self.out, None).waiting * (count if count != "auto" else 12)
-            self._captions = Captions(settings, self.state.home, Paid(totals["usd"], int(totals["tokens"])), keyframes, self.observer.note)
-        self._describing[entry.id] = entry
-        self._captions.give(Wanted(entry.id, part_path(self.state.home, entry.item.key), self._topic(entry)))
+    def _ask_for_captions(self, entry: Entry, size_bytes: int) -> None:
+        assert self.captions is not None
+        self._describing[entry.item.key] = entry, size_bytes
+        self._undescribed_bytes += size_bytes
+        self.captions.give(Wanted(entry.item.key, part_path(self.state.home, entry.item.key), self._topic(entry)))
 
     def _take_captions(self) -> None:
-        if self._captions is None:
+        if self.captions is None:
             return
         try:
-            found = self._captions.events()
+            found = self.captions.events()
         finally:
-            if self._captions.paid.usd or self._captions.paid.tokens:
-                self.state.put("spent", self._captions.paid)
+            self._note_captions(self.captions)
         for event in found:
-            entry = self._describing.pop(event.id)
-            if event.failure is not None:
-                self.state.failed(entry.id, "caption", event.failure)
-                part_path(self.state.home, entry.item.key).unlink(missing_ok=True)
-                self._tried(True)
-                continue
-            self.state.described(entry.id, size_bytes=event.size_bytes)
-            self.state.undescribed(entry.id, event.undescribed)
-            self._finished(event.size_bytes)
+            self._described(event)
+
+    def _note_captions(self, captions: Captions) -> None:
+        """What the next run has to know, and `--status`."""
+        if captions.paid.usd or captions.paid.tokens:
+            self.state.put("spent", captions.paid)
+        if captions.orders.answered and not self._noted_answer:
+            self.state.put(CAPTIONS_ANSWERED, True)
+            self._noted_answer = True
+        if captions.rest != self._noted_rest:
+            self.state.put(CAPTIONS_REST, captions.rest)
+            self._noted_rest = captions.rest
+
+    def _revise(self) -> None:
+        """Describe again what could not be described of videos that are in shards."""
+        if self.captions is None:
+            return
+        for part in self._revisions.step(unpacks=not self._is_full):
+            self._undescribed_bytes += part.size_bytes
+            self.captions.give(Wanted(part.key, part.path, part.topic))
+
+    def _described(self, event: Described) -> None:
+        if self._revisions.has(event.key):
+            self._undescribed_bytes -= self._revisions.described(event.key, len(event.undescribed)).size_bytes
+            return
+        entry, size_bytes = self._describing.pop(event.key)
+        self._undescribed_bytes -= size_bytes
+        if event.failure is not None:
+            self.state.failed(entry.id, "caption", event.failure)
+            part_path(self.state.home, entry.item.key).unlink(missing_ok=True)
+            self._tried(True)
+            return
+        self.state.described(entry.id, size_bytes=event.size_bytes)
+        self.state.undescribed(entry.id, event.undescribed)
+        self._finished(event.size_bytes)

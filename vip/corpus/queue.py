@@ -1,4 +1,7 @@
-"""Which item is handed out next: in the order of the list, but so that no host takes all downloads, and a host that asks for rest has it.
+"""Which item is handed out next: those that last long, as the list says, and then all others in the order of the list; but so that no host
+takes all downloads, and a host that asks for rest has it.
+
+A long video that is begun last would keep a whole cluster waiting: it is one worker's.
 
 In: the state. Out: entries. Only a few hundred items of each host are in memory.
 """
@@ -33,6 +36,7 @@ class Queue:
     """Until when nothing is asked of a host."""
     _lines: dict[str, deque[Entry]] = field(default_factory=dict)
     _behind: dict[str, int] = field(default_factory=dict)
+    _behind_long: dict[str, Entry | None] = field(default_factory=dict)
     _order: deque[str] = field(default_factory=deque)
     _out: set[int] = field(default_factory=set)
     """Items that were due again and are handed out."""
@@ -67,12 +71,19 @@ class Queue:
     def _first(self, host: str) -> Entry | None:
         line = self._lines.setdefault(host, deque())
         if not line:
-            line.extend(self.state.waiting(host, self._behind.get(host, 0), AHEAD))
+            line.extend(self._further(host))
             if not line:
                 self._order.remove(host)
                 return None
-            self._behind[host] = line[-1].id
         return line.popleft()
+
+    def _further(self, host: str) -> list[Entry]:
+        """The next ones of a host that are in no line yet."""
+        if found := self.state.waiting_long(host, self._behind_long.get(host), AHEAD):
+            self._behind_long[host] = found[-1]
+        elif found := self.state.waiting(host, self._behind.get(host, 0), AHEAD):
+            self._behind[host] = found[-1].id
+        return found
 
     def _look(self) -> None:
         """Take up what is due again."""

@@ -14,7 +14,7 @@ import json
 import math
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +25,12 @@ from vip.download.items import FailureKind, Item
 from vip.errors import StoreError
 
 NAME = "state.sqlite"
-VERSION = 1
+VERSION = 2
+LONG_S = 1200  # from so long on a video is one of those that are begun first
 TOGETHER = 10_000  # rows of a list in one statement
 UNCHOSEN, WAITING, LATER, EXTRACTED, READY, SHARDED, FAILED = range(7)
 
-SCHEMA = """
+SCHEMA = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE items (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, source TEXT NOT NULL, place TEXT NOT NULL, host TEXT NOT NULL,
@@ -37,6 +38,7 @@ CREATE TABLE items (
     state INTEGER NOT NULL, tries INTEGER NOT NULL DEFAULT 0, lost INTEGER NOT NULL DEFAULT 0, due REAL,
     failure TEXT, message TEXT, youtube_id TEXT, shard INTEGER, rows INTEGER, bytes INTEGER, length_s REAL, ended REAL);
 CREATE INDEX by_host ON items (host, id) WHERE state = 1;
+CREATE INDEX by_length ON items (host, duration_s, id) WHERE state = 1 AND duration_s >= {LONG_S};
 CREATE INDEX by_due ON items (due) WHERE state = 2;
 CREATE INDEX by_end ON items (ended) WHERE ended IS NOT NULL;
 CREATE INDEX on_the_way ON items (state, shard) WHERE state IN (3, 4);
@@ -44,7 +46,9 @@ CREATE INDEX failed ON items (failure) WHERE state = 6;
 CREATE INDEX by_youtube_id ON items (youtube_id) WHERE youtube_id IS NOT NULL;
 CREATE TABLE bad_rows (place TEXT NOT NULL, text TEXT NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL, PRIMARY KEY (place, text));
 CREATE TABLE keyframes (item INTEGER NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL, PRIMARY KEY (item, key));
-CREATE TABLE shards (number INTEGER PRIMARY KEY, written REAL, bytes INTEGER, rows INTEGER);
+CREATE TABLE shards (
+    number INTEGER PRIMARY KEY, written REAL, bytes INTEGER, rows INTEGER, undescribed INTEGER NOT NULL DEFAULT 0,
+    generation INTEGER NOT NULL DEFAULT 0, wanted INTEGER);
 """
 
 
@@ -70,6 +74,16 @@ class Drawn(NamedTuple):
     kept: bool
 
 
+class Undescribed(NamedTuple):
+    """A keyframe that could not be described, in a shard."""
+
+    video: str
+    """The key of its item."""
+    keyframe: str
+    kind: str
+    message: str
+
+
 class State:
     """The state of one batch. Changes are on the disk after `commit`."""
 
@@ -78,15 +92,33 @@ class State:
         path = home / NAME
         try:
             self._db = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
+        except sqlite3.Error as exc:
+            raise _unusable(path, exc) from exc
+        try:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("PRAGMA cache_size = -65536")
-            if self._db.execute("PRAGMA user_version").fetchone()[0] == 0:
-                self._db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+            if (version := self._version) == 0:
+                version = self._create()
         except sqlite3.Error as exc:
+            self._db.close()
             raise _unusable(path, exc) from exc
-        if (version := self._db.execute("PRAGMA user_version").fetchone()[0]) != VERSION:
+        if version != VERSION:
+            self._db.close()
             raise StoreError(f"{path}: written by another vip (state {version}, this one knows {VERSION}). Use that one, or another -o.")
+
+    @property
+    def _version(self) -> int:
+        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
+
+    def _create(self) -> int:
+        """Make the tables, unless another process, such as `--status`, makes them at this moment."""
+        self._db.execute("BEGIN IMMEDIATE")
+        if self._version == 0:
+            for statement in filter(str.strip, f"{SCHEMA} PRAGMA user_version = {VERSION}".split(";")):
+                self._db.execute(statement)
+        self._db.execute("COMMIT")
+        return self._version
 
     def close(self) -> None:
         self.commit()
@@ -220,9 +252,19 @@ class State:
         return bool(self._all("SELECT 1 FROM items WHERE state IN (4, 5) AND host = ? LIMIT 1", (host,)))
 
     def waiting(self, host: str, behind: int, count: int) -> list[Entry]:
-        """Items of a host that wait, behind the one of this number, in the order of the list."""
-        sql = f"SELECT {COLUMNS} FROM items WHERE state = 1 AND host = ? AND id > ? ORDER BY id LIMIT ?"
+        """Items of a host that wait, behind the one of this number, in the order of the list; those that last long left out."""
+        short = f"(duration_s IS NULL OR duration_s < {LONG_S})"
+        sql = f"SELECT {COLUMNS} FROM items WHERE state = 1 AND host = ? AND id > ? AND {short} ORDER BY id LIMIT ?"
         return [_entry(row) for row in self._all(sql, (host, behind, count))]
+
+    def waiting_long(self, host: str, behind: Entry | None, count: int) -> list[Entry]:
+        """Items of a host that wait and last long, as the list says, behind this one; the longest first."""
+        last = (behind.item.duration_s, behind.id) if behind else (math.inf, 0)
+        sql = (
+            f"SELECT {COLUMNS} FROM items WHERE state = 1 AND host = ? AND duration_s >= {LONG_S}"
+            " AND (duration_s < ? OR (duration_s = ? AND id > ?)) ORDER BY duration_s DESC, id LIMIT ?"
+        )
+        return [_entry(row) for row in self._all(sql, (host, last[0], *last, count))]
 
     def due(self, now: float, count: int) -> list[Entry]:
         """Items that are to be tried again now."""
@@ -293,11 +335,33 @@ class State:
         self.commit()
         return changed.rowcount
 
+    def describe_again(self) -> int:
+        """Let keyframes wait for their descriptions that could not be described. Returns how many.
+
+        Those of parts that are in no shard yet wait with their parts; of shards a new generation is wanted.
+        """
+        of_parts = f"SELECT id FROM items WHERE state = {READY} AND shard IS NULL AND id IN (SELECT item FROM keyframes)"
+        in_parts = self._all(f"SELECT count(*) FROM keyframes WHERE item IN ({of_parts})")[0][0]
+        unwritten = "SELECT shard FROM items JOIN keyframes ON item = id WHERE shard IS NOT NULL"
+        with self._as_one():
+            self._write(f"UPDATE items SET state = {EXTRACTED}, ended = NULL WHERE id IN ({of_parts})")
+            self._write(
+                "UPDATE shards SET wanted = generation + 1 WHERE wanted IS NULL"
+                f" AND (undescribed > 0 OR (written IS NULL AND number IN ({unwritten})))"
+            )
+        self.commit()
+        return int(in_parts) + self.undescribed_wanted()
+
+    def undescribed_wanted(self) -> int:
+        """Keyframes in shards that are to be described again."""
+        return int(self._all("SELECT total(undescribed) FROM shards WHERE wanted IS NOT NULL")[0][0])
+
     # ------------------------------------------------------------ parts and shards
 
-    def to_describe(self) -> list[Entry]:
-        """Parts that wait for their descriptions; never many."""
-        return [_entry(row) for row in self._all(f"SELECT {COLUMNS} FROM items WHERE state = {EXTRACTED} ORDER BY id")]
+    def to_describe(self) -> list[tuple[Entry, int]]:
+        """Parts that wait for their descriptions, and the bytes of each."""
+        rows = self._all(f"SELECT {COLUMNS}, bytes FROM items WHERE state = {EXTRACTED} ORDER BY id")
+        return [(_entry(row[:-1]), row[-1]) for row in rows]
 
     def with_parts(self) -> list[str]:
         """Keys of the items whose parts are to lie here."""
@@ -342,24 +406,65 @@ class State:
         self._write("DELETE FROM shards WHERE number = ? AND written IS NULL", (number,))
         self.commit()
 
-    def wrote(self, number: int, *, size_bytes: int, rows: int) -> None:
+    def wrote(self, number: int, *, size_bytes: int, rows: int, undescribed: int = 0) -> None:
         """The shard is in place: its items are done for good."""
         with self._as_one():
-            self._write("UPDATE shards SET written = ?, bytes = ?, rows = ? WHERE number = ?", (time.time(), size_bytes, rows, number))
+            self._write(
+                "UPDATE shards SET written = ?, bytes = ?, rows = ?, undescribed = ? WHERE number = ?",
+                (time.time(), size_bytes, rows, undescribed, number),
+            )
             self._write(f"UPDATE items SET state = {SHARDED} WHERE shard = ? AND state = {READY}", (number,))
         self.commit()
 
-    def take_over(self, number: int, keys: Iterable[tuple[str, int, str | None, float | None]], *, size_bytes: int, rows: int) -> None:
+    def to_revise(self) -> list[tuple[int, int]]:
+        """Shards in place of which a new generation is wanted, and which."""
+        return self._all("SELECT number, wanted FROM shards WHERE wanted IS NOT NULL AND written IS NOT NULL ORDER BY number")
+
+    def revised(self, number: int, *, generation: int, size_bytes: int, rows: int, undescribed: Iterable[Undescribed]) -> None:
+        """The generation that was wanted of a shard is in place; or the one before it, where nothing could be described either."""
+        left = list(undescribed)
+        with self._as_one():
+            self._write(
+                "UPDATE shards SET wanted = NULL, generation = ?, bytes = ?, rows = ?, undescribed = ? WHERE number = ?",
+                (generation, size_bytes, rows, len(left), number),
+            )
+            self._write("DELETE FROM keyframes WHERE item IN (SELECT id FROM items WHERE shard = ?)", (number,))
+            self._note_undescribed(left)
+        self.commit()
+
+    def keep_shard(self, number: int) -> None:
+        """No new generation of it is wanted any more: nothing could be described this time either."""
+        self._write("UPDATE shards SET wanted = NULL WHERE number = ?", (number,))
+
+    def _note_undescribed(self, keyframes: Iterable[Undescribed]) -> None:
+        sql = "INSERT OR REPLACE INTO keyframes SELECT id, ?, ?, ? FROM items WHERE key = ?"
+        for one in keyframes:
+            self._write(sql, (one.keyframe, one.kind, one.message, one.video))
+
+    def take_over(
+        self,
+        number: int,
+        keys: Iterable[tuple[str, int, str | None, float | None]],
+        *,
+        size_bytes: int,
+        rows: int,
+        undescribed: Sequence[Undescribed] = (),
+        generation: int = 0,
+    ) -> None:
         """A shard that lies in the output and that this state does not know, with its items: key, rows, YouTube id, length."""
         videos = list(keys)
         with self._as_one():
-            self._write("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?)", (number, time.time(), size_bytes, rows))
+            self._write(
+                "INSERT OR REPLACE INTO shards (number, written, bytes, rows, undescribed, generation) VALUES (?, ?, ?, ?, ?, ?)",
+                (number, time.time(), size_bytes, rows, len(undescribed), generation),
+            )
             for key, count, youtube_id, length_s in videos:
                 self._write(
                     f"UPDATE items SET state = {SHARDED}, shard = ?, rows = ?, bytes = ?, youtube_id = ?, length_s = ?, ended = ?"
                     " WHERE key = ?",
                     (number, count, size_bytes // len(videos), youtube_id, length_s, time.time(), key),
                 )
+            self._note_undescribed(undescribed)
 
     # ------------------------------------------------------------ telling
 

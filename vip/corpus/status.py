@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
+from vip.asking.outage import Rest
+from vip.captioning.batch import jobs_in
 from vip.corpus.home import existing_home, worker
 from vip.corpus.listing.rows import shown
 from vip.corpus.state import EXTRACTED, FAILED, LATER, READY, SHARDED, UNCHOSEN, WAITING, State
 from vip.records import Record
+from vip.wording import counted
 
 RATE_OVER_S = 600.0
+CAPTIONS_REST = "captions_rest"  # in the state: while the captions server is left alone
+BATCHES = "captions"  # folder in the state in which batches of questions are noted
+
+
+class BatchJob(Record):
+    """A batch of questions."""
+
+    status: str
+    """`written`, then the server's words."""
+    job: str | None
+    """The server's name for it; None where it is not handed in yet."""
+    requests: int
+    done: int
+    """Failed ones among them."""
+    created_utc: str
 
 
 class Status(Record):
@@ -30,10 +50,17 @@ class Status(Record):
     """When the first of them is due."""
     undescribed_videos: int
     """Extracted, and waiting for their descriptions; part of `waiting`."""
+    captions_rest_s: float | None = None
+    """For how long nothing more is asked of the captions server, which is gone; None where it is asked."""
+    captions_rest_why: str | None = None
+    batches: tuple[BatchJob, ...] = ()
+    """Of questions, where these go through the Batch API: those whose answers are still to come, as last seen."""
     keyframes: int
     undescribed: int
     """Keyframes that could not be described."""
     shards: int
+    shards_again: int = 0
+    """Those that are to be written anew, since keyframes in them are described again."""
     not_in_shards: int
     """Videos that are done and in no shard yet."""
     bytes: int
@@ -48,7 +75,7 @@ class Status(Record):
 
     @property
     def is_finished(self) -> bool:
-        return self.waiting == 0 and self.not_in_shards == 0
+        return self.waiting == 0 and self.not_in_shards == 0 and self.shards_again == 0
 
 
 def status(out: str) -> Status:
@@ -72,6 +99,7 @@ def status_of(state: State, out: str, process: int | None) -> Status:
     waiting = sum(counts.get(each, 0) for each in (WAITING, LATER, EXTRACTED))
     done = counts.get(READY, 0) + counts.get(SHARDED, 0)
     now, due = time.time(), state.next_due()
+    rest = Rest(*told) if process and (told := state.get(CAPTIONS_REST)) else None
     rate, ending = _rates(state, now) if process else (None, None)
     return Status(
         out=shown(out),
@@ -85,9 +113,13 @@ def status_of(state: State, out: str, process: int | None) -> Status:
         again=counts.get(LATER, 0),
         again_in_s=None if due is None else round(max(0.0, due - now), 1),
         undescribed_videos=counts.get(EXTRACTED, 0),
+        captions_rest_s=None if rest is None else round(max(0.0, rest.until - now), 1),
+        captions_rest_why=None if rest is None else rest.why,
+        batches=tuple(_batches(state.home / BATCHES)),
         keyframes=int(totals["keyframes"]),
         undescribed=int(totals["undescribed"]),
         shards=state.shards(),
+        shards_again=len(state.to_revise()),
         not_in_shards=counts.get(READY, 0),
         bytes=int(totals["bytes"]),
         video_s=round(totals["video_s"], 3),
@@ -97,6 +129,13 @@ def status_of(state: State, out: str, process: int | None) -> Status:
         per_minute=None if rate is None else round(60 * rate, 2),
         left_s=round(waiting / ending, 1) if ending else None,
     )
+
+
+def _batches(home: Path) -> Iterator[BatchJob]:
+    for job in jobs_in(home):
+        if job.is_open:
+            done = job.completed + job.failed
+            yield BatchJob(status=job.status, job=job.job, requests=job.rows, done=done, created_utc=job.created_utc)
 
 
 def _rates(state: State, now: float) -> tuple[float | None, float | None]:
@@ -119,17 +158,29 @@ def lines(told: Status) -> list[str]:
         f"  videos     {told.done:,} done, {told.failed:,} failed, {told.waiting:,} waiting of {told.chosen:,} ({share:.1f} %)",
     ]
     if told.not_chosen or told.bad_rows:
-        found.append(f"  list       {told.not_chosen:,} not chosen, {told.bad_rows:,} bad rows")
+        found.append(f"  list       {told.not_chosen:,} not chosen, {counted(told.bad_rows, 'bad row')}")
     if told.again:
         found.append(f"  again      {told.again:,} to be tried again, the first in {duration(told.again_in_s or 0.0)}")
-    found.append(f"  keyframes  {told.keyframes:,} of {duration(told.video_s)} of video, {size(told.bytes)} in {told.shards:,} shards")
+    found.append(
+        f"  keyframes  {told.keyframes:,} of {duration(told.video_s)} of video, {size(told.bytes)} in {counted(told.shards, 'shard')}"
+    )
     if told.not_in_shards:
-        found[-1] += f" ({told.not_in_shards:,} videos wait for theirs)"
+        found[-1] += f" ({counted(told.not_in_shards, 'video waits for its own', 'videos wait for theirs')})"
+    if told.shards_again:
+        found[-1] += f", {counted(told.shards_again, 'shard is', 'shards are')} to be written anew"
     if told.undescribed_videos or told.undescribed or told.tokens:
         found.append(
-            f"  captions   {told.undescribed_videos:,} videos wait for theirs, {told.undescribed:,} keyframes could not be described, "
-            f"${told.usd:,.2f}, {told.tokens:,} tokens"
+            f"  captions   {counted(told.undescribed_videos, 'video waits', 'videos wait')} for them, "
+            f"{counted(told.undescribed, 'keyframe')} could not be described, "
+            f"${told.usd:,.2f}, {counted(told.tokens, 'token')}"
         )
+    if told.captions_rest_s is not None:
+        found.append(f"  rest       captions, for another {duration(told.captions_rest_s)}: {told.captions_rest_why}")
+    found += [
+        f"  batch      {job.status}, {job.done:,} of {counted(job.requests, 'request')} done, "
+        f"{job.job or 'not handed in yet'}, since {job.created_utc}"
+        for job in told.batches
+    ]
     if told.per_minute is not None:
         left = f", {duration(told.left_s)} left" if told.left_s is not None else ""
         found.append(f"  rate       {told.per_minute:,.1f} videos a minute{left}")

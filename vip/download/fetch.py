@@ -19,6 +19,7 @@ from vip.config import BatchSettings
 from vip.download.items import Fetched, Item, ItemError
 from vip.download.lookup import youtube_id
 from vip.download.public import guarding
+from vip.download.space import UNKNOWN_BYTES, DiskSpace, NoRoomError
 from vip.download.typed import LOGIN, causes, clean, typed
 from vip.download.ytdlp import Downloader, Told, held, nobody
 from vip.wording import option
@@ -33,11 +34,14 @@ MOST_TAGS = 100
 CONTROL = frozenset(range(32)) - frozenset(b"\t\n\v\f\r\x1b")
 
 
-def fetch(item: Item, settings: BatchSettings, folder: Path, *, room_bytes: int, told: Told = nobody) -> Fetched:
+def fetch(
+    item: Item, settings: BatchSettings, folder: Path, *, room_bytes: int, space: DiskSpace | None = None, told: Told = nobody
+) -> Fetched:
     """The video of the item, in `folder` as `KEY.mp4` or what it is; a local file stays where it is.
 
     Args:
         room_bytes: the video and its subtitles may have so many bytes.
+        space: where that room is shared with other downloads: this one waits until there is enough for it.
         told: called with the bytes that are here, and those of all where the host says.
 
     Raises:
@@ -47,11 +51,27 @@ def fetch(item: Item, settings: BatchSettings, folder: Path, *, room_bytes: int,
     if item.kind == "file":
         return _local(Path(item.source), settings)
     downloader = held(settings)
+    if space:
+        space.wait_for(UNKNOWN_BYTES)
+    while True:
+        try:
+            return _fetch_once(item, settings, downloader, folder, room_bytes, space, told)
+        except NoRoomError as exc:
+            assert space is not None
+            _let_go(exc)
+            space.wait_for(exc.size_bytes)
+
+
+def _fetch_once(
+    item: Item, settings: BatchSettings, downloader: Downloader, folder: Path, room_bytes: int, space: DiskSpace | None, told: Told
+) -> Fetched:
     with guarding(settings.public_only, downloader.proxies) as guard:
         try:
             with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as scratch:
-                downloader.limits.told = told
-                return _fetch(item, settings, downloader, Path(scratch), folder, room_bytes)
+                downloader.limits.begin(room_bytes, space, told)
+                return _fetch(item, settings, downloader, Path(scratch), folder)
+        except NoRoomError:
+            raise
         except Exception as exc:  # whatever one of 1,800 extractors stumbles over costs this video only
             error = guard.refusal or (exc if isinstance(exc, ItemError) else typed(exc, downloader.log.lines))
             _let_go(exc)
@@ -81,14 +101,14 @@ def _local(path: Path, settings: BatchSettings) -> Fetched:
         raise ItemError(f"{path} cannot be read: {exc.strerror}.", "unreadable") from exc
 
 
-def _fetch(item: Item, settings: BatchSettings, downloader: Downloader, scratch: Path, folder: Path, room_bytes: int) -> Fetched:
+def _fetch(item: Item, settings: BatchSettings, downloader: Downloader, scratch: Path, folder: Path) -> Fetched:
     known = None
     if item.kind == "youtube8m":
         known = youtube_id(item.source, settings.youtube8m_base_url, downloader.read)
     elif item.kind == "youtube":
         known = item.source
     address, extractor = _address(item.source, known, settings)
-    info = downloader.load(address, scratch, room_bytes=room_bytes, extractor=extractor)
+    info = downloader.load(address, scratch, extractor=extractor)
     video = Path(info["requested_downloads"][0]["filepath"])
     if _is_text(video):
         raise ItemError("What the server gives for the video is a text, such as a page that says why there is none.", "no_video")

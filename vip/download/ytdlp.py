@@ -16,6 +16,7 @@ from vip.clock import clock
 from vip.config import BatchSettings
 from vip.download.items import ItemError
 from vip.download.options import NEEDED, parameters
+from vip.download.space import STEP_BYTES, DiskSpace, NoRoomError
 from vip.errors import BackendError
 from vip.wording import option
 
@@ -57,12 +58,16 @@ class Limits:
         self.settings = settings
         self.room_bytes = 0
         self.told: Told = nobody
+        self.space: DiskSpace | None = None
+        self.short_of: int | None = None
+        """So much is needed of a room that is shared, and is not free."""
         self.refusal: ItemError | None = None
         self._loaded: dict[str, int] = {}
         self._copies = 1  # of what is downloaded; parts lie there beside the file that they are merged into
 
-    def begin(self, room_bytes: int) -> None:
-        self.room_bytes, self.refusal, self._loaded, self._copies = room_bytes, None, {}, 1
+    def begin(self, room_bytes: int, space: DiskSpace | None, told: Told) -> None:
+        self.room_bytes, self.space, self.short_of, self.told = room_bytes, space, None, told
+        self.refusal, self._loaded, self._copies = None, {}, 1
 
     def judge(self, info: dict[str, Any], *, incomplete: bool = False) -> str | None:
         """yt-dlp's `match_filter`: None for a video that may be fetched."""
@@ -81,7 +86,11 @@ class Limits:
             return ItemError(f"The video lasts {clock(length)}, less than {option('min_length', f'{clock(shortest)}')}.", "too_short")
         parts = info.get("requested_formats") or [info]
         self._copies = 2 if len(parts) > 1 else 1
-        return self._too_large(sum(part.get("filesize") or 0 for part in parts))
+        if refusal := self._too_large(sum(part.get("filesize") or 0 for part in parts)):
+            return refusal
+        if self.space:  # before anything of it is here
+            self.space.wait_for(self._copies * sum(part.get("filesize") or part.get("filesize_approx") or 0 for part in parts))
+        return None
 
     def progress(self, state: dict[str, Any]) -> None:
         """yt-dlp's progress hook, called for every block that is written."""
@@ -93,11 +102,16 @@ class Limits:
         self.refusal = self._too_large(sum(self._loaded.values()))
         if self.refusal:
             raise DownloadCancelled(str(self.refusal))
+        needed = self._copies * sum(self._loaded.values())
+        if self.space and needed > self.space.held_bytes and not self.space.take(needed + STEP_BYTES):
+            self.short_of = max(needed + STEP_BYTES, 2 * self.space.held_bytes)
+            raise DownloadCancelled("There is no room on the disk now.")
 
     def _too_large(self, size: int) -> ItemError | None:
         if size * self._copies <= self.room_bytes:
             return None
-        return ItemError(f"The video has {size / 1e6:,.0f} MB or more, and there is room for {self.room_bytes / 1e6:,.0f} MB.", "too_large")
+        room = f"{option('disk_budget')} has room for {self.room_bytes / 1e6:,.0f} MB"
+        return ItemError(f"The video has {size / 1e6:,.0f} MB or more, and {room}.", "too_large")
 
 
 class Downloader:
@@ -113,24 +127,28 @@ class Downloader:
     def proxies(self) -> Iterable[str]:
         return [value for name, value in self._yt.proxies.items() if name != "no" and value]
 
-    def load(self, address: str, folder: Path, *, room_bytes: int, extractor: str | None = None) -> dict[str, Any]:
-        """Download the video at the address into the folder, and return what yt-dlp knows of it.
+    def load(self, address: str, folder: Path, *, extractor: str | None = None) -> dict[str, Any]:
+        """Download the video at the address into the folder, and return what yt-dlp knows of it; `limits` have begun.
 
         Args:
             extractor: yt-dlp's name of the site, where that is known.
 
         Raises:
             ItemError: it is not to be had within the limits.
+            NoRoomError: there is no room for it now.
             Exception: whatever else yt-dlp raises.
         """
-        self.limits.begin(room_bytes)
         self._yt.folder = folder
         try:
             info = self._yt.extract_info(address, ie_key=extractor)
         except Exception:
+            if self.limits.short_of is not None:
+                raise NoRoomError(self.limits.short_of) from None
             if self.limits.refusal:
                 raise self.limits.refusal from None
             raise
+        if self.limits.short_of is not None:
+            raise NoRoomError(self.limits.short_of)
         if self.limits.refusal:
             raise self.limits.refusal
         if not info or not info.get("requested_downloads"):

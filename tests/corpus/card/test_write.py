@@ -199,6 +199,16 @@ def test_the_code_of_the_card_runs(tmp_path: Path, format: Format) -> None:  # n
         assert ran.stdout.split()[-1:] == ["6"], ran.stderr
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_shard_that_was_written_anew_is_loaded_by_the_same_pattern(tmp_path: Path, format: Format) -> None:  # noqa: A002
+    info = write_shard(str(tmp_path), 0, [clip("v0")], format, generation=3)
+    write_card(str(tmp_path), status(str(tmp_path)))
+    code = (tmp_path / README).read_text()
+    suffix = "parquet" if format == "parquet" else "tar"
+    assert f'data_files="{tmp_path}/{FOLDER}/*.{suffix}"' in code
+    assert f'"{tmp_path}/{FOLDER}/{info.file}"' in code
+
+
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("calm") / "pets"

@@ -126,7 +126,7 @@ def test_videos_without_captions_are_counted(tmp_path: Path) -> None:
     told: list[str] = []
     some = [clip("one"), clip("two", described=False)]
     assert vtt.write(iter(some), str(tmp_path), told.append) == 1
-    assert told == ["1 of 2 videos have no described keyframes, and so no subtitles. `vip caption` describes them."]
+    assert told == ["1 of 2 videos has no described keyframes, and so no subtitles. `vip caption` describes them."]
     with pytest.raises(InputError, match="vip caption"):
         vtt.write(iter(some[1:]), str(tmp_path), unheard)
 

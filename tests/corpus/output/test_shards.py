@@ -6,6 +6,7 @@ import gc
 import json
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -21,9 +22,26 @@ from tests.corpus.making import JPEG, clip, clip_from_run, clips
 from vip.corpus.output import parquet
 from vip.corpus.output.clip import Clip
 from vip.corpus.output.parts import pack
-from vip.corpus.output.shards import FOLDER, Format, ShardInfo, read_clips, read_shards, verify, write_shard
+from vip.corpus.output.shards import (
+    FOLDER,
+    SUFFIXES,
+    Format,
+    ShardInfo,
+    _problems_of,
+    clips_in,
+    delete_leftovers,
+    file_name,
+    read_clips,
+    read_shards,
+    undescribed_in,
+    verify,
+    write_file,
+    write_shard,
+)
 from vip.corpus.output.table import COLUMNS
+from vip.corpus.state import Undescribed
 from vip.errors import StoreError
+from vip.records import Failure
 
 FORMATS: tuple[Format, ...] = ("parquet", "webdataset")
 both = pytest.mark.parametrize("format", FORMATS)
@@ -199,6 +217,72 @@ def test_a_video_that_is_there_twice_is_found(tmp_path: Path) -> None:
 def test_where_nothing_was_written_there_are_no_shards(tmp_path: Path) -> None:
     assert told(tmp_path / "none") == ([], [])
     assert list(read_shards("memory://none")) == []
+
+
+# ---------------------------------------------------------------- written anew
+
+
+@both
+def test_a_shard_that_is_written_anew_takes_the_place_of_the_old_one(tmp_path: Path, format: Format) -> None:  # noqa: A002
+    out = str(tmp_path)
+    write_shard(out, 3, [clip("a", described=False), clip("b")], format)
+    info = write_shard(out, 3, [clip("a"), clip("b")], format, generation=1)
+    assert info.file == f"00003.g1.{SUFFIXES[format]}"
+    assert list(read_shards(out)) == [info]
+    assert list(read_clips(out)) == [clip("a"), clip("b")]
+    assert list(verify(out)) == []
+    assert sorted(path.name for path in (tmp_path / FOLDER).iterdir()) == sorted(("00003.json", info.file))
+
+
+@both
+def test_a_new_generation_counts_from_its_sidecar_on_and_leftovers_are_passed_over_and_deleted(
+    tmp_path: Path,
+    format: Format,  # noqa: A002
+) -> None:
+    """As a writer leaves it that was killed: before its sidecar was there, or after, before the old file was deleted."""
+    out, names = str(tmp_path), ("00000.json", "00000.g1.json")
+    old = write_shard(out, 0, [clip("a", described=False)], format)
+    first = file_of(tmp_path, old).read_bytes()
+    new = write_file(str(tmp_path / FOLDER / file_name(0, 1, format)), 0, [clip("a")], format)
+    assert told(tmp_path) == ([0], [])
+    assert list(read_clips(out)) == [clip("a", described=False)]
+    delete_leftovers(out)
+    assert not file_of(tmp_path, new).exists()
+
+    new = write_shard(out, 0, [clip("a")], format, generation=1)
+    file_of(tmp_path, old).write_bytes(first)
+    assert told(tmp_path) == ([0], [])
+    assert list(read_clips(out)) == [clip("a")]
+    delete_leftovers(out)
+    assert sorted(path.name for path in (tmp_path / FOLDER).iterdir()) == sorted((names[0], new.file))
+
+
+@both
+def test_whoever_reads_a_shard_while_it_is_written_anew_sees_each_video_once(tmp_path: Path, format: Format) -> None:  # noqa: A002
+    out = str(tmp_path)
+    for number in (0, 1):
+        write_shard(out, number, [clip(f"{number}{letter}", described=False) for letter in "abc"], format)
+    reading, seen = read_clips(out), []
+    for one in reading:
+        seen.append(one.video.key)
+        if one.video.key == "0a":  # the shard that is open, and the next one, whose sidecar is still to be read
+            for number in (0, 1):
+                write_shard(out, number, [clip(f"{number}{letter}") for letter in "abc"], format, generation=1)
+    assert seen == ["0a", "0b", "0c", "1a", "1b", "1c"]
+    info = next(read_shards(out))
+    stale = info.model_copy(update={"generation": 0, "file": file_name(0, 0, format)})
+    assert [one.video.key for one in clips_in(out, stale)] == ["0a", "0b", "0c"]
+    assert list(_problems_of(out, stale)) == []
+
+
+@both
+def test_the_sidecar_tells_which_keyframes_are_not_described_and_why(tmp_path: Path, format: Format) -> None:  # noqa: A002
+    why = Failure(item="a:0002", kind="refusal", message="It does not want to.", exit_code=6)
+    one = clip("a")
+    frames = [replace(frame, description=None, failure=why) if frame.keyframe.id == why.item else frame for frame in one.frames]
+    info = write_shard(str(tmp_path), 0, [replace(one, frames=tuple(frames)), clip("b")], format)
+    assert info.undescribed == (why,)
+    assert list(undescribed_in(info)) == [Undescribed("a", "a:0002", "refusal", "It does not want to.")]
 
 
 # ---------------------------------------------------------------- failures while writing

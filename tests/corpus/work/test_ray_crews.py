@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -13,8 +15,11 @@ from typing import Any
 
 import pytest
 
-from tests.corpus.test_batch import choices, clips_in, family, left_over, listed, videos
+from tests.clips import clip
+from tests.corpus.test_batch import choices, clips_in, failures, family, left_over, listed, videos
+from tests.corpus.test_batch_fetched import MB, measured
 from tests.models import clip_models
+from tests.video_host import hosting
 from vip.config import BatchSettings, ExtractSettings
 from vip.corpus.batch import batch
 from vip.corpus.choices import Choices
@@ -65,6 +70,21 @@ def test_workers_of_ray_are_killed_and_so_is_the_driver_and_nothing_is_lost_or_d
     assert (told.done, told.failed, told.waiting) == (16, 0, 0)
     assert Counter(video.video.source for video in clips_in(out)) == Counter(rows)
     assert left_over(out) == []
+
+
+def test_workers_on_one_machine_share_one_budget_of_its_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = Path(tempfile.mkdtemp(prefix="v-"))  # Ray's sockets lie in it, too
+    monkeypatch.setenv("TMPDIR", str(short))
+    sizes = [MB, MB, int(2.6 * MB), MB, MB, MB]
+    video = clip(tmp_path / "a.mp4", range(4)).read_bytes()
+    with hosting() as host, measured(short) as lay:
+        rows = [host.put(f"/{n}.mp4", video + bytes(size), "video/mp4", pause_s=0.02) for n, size in enumerate(sizes)]
+        about = {"runner": "ray", "workers": 2, "sleep": 0, "per_host": 6, "disk_budget": 3 * MB, "retry_wait": 0.5}
+        settings = Choices(BatchSettings(**about), ExtractSettings(keyframes=3, embedder="classic"))
+        told = batch([listed(tmp_path, rows)], str(tmp_path / "corpus"), settings)
+    assert (told.done, told.failed) == (len(sizes), 0), failures(tmp_path / "corpus")
+    shutil.rmtree(short, ignore_errors=True)
+    assert 2.5 * MB < max(lay) <= 3 * MB
 
 
 def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from vip.corpus.card.words import MOST_ROWS, Card, Table, share
 from vip.corpus.output.counts import Histogram, Names
 from vip.corpus.status import duration
+from vip.wording import counted
 
 CLASSES = ("below 240p", "240p", "360p", "480p", "720p", "1080p", "1440p", "2160p")
 
@@ -44,11 +45,11 @@ def plots(card: Card) -> list[Plot]:
     spans = _spans([*places, "100 %"])[:-1]
     mean_s = videos.lengths_s.mean
     found = [
-        _plot("Length of the videos", "videos", videos.lengths_s, _spans(lengths), lengths, mean_s and duration(mean_s)),
-        _plot("Keyframes a video", "videos", videos.keyframes, _numbers(videos.keyframes.edges), None, _mean(videos.keyframes)),
-        _plot("Tokens a caption", "captions", words.tokens, _numbers(words.tokens.edges), _whole(words.tokens.edges), _mean(words.tokens)),
-        _plot("Resolution", "videos", videos.lines, CLASSES, None),
-        _plot("Where keyframes lie in their videos", "keyframes", words.positions, spans, places),
+        _plot("Length of the videos", "video", videos.lengths_s, _spans(lengths), lengths, mean_s and duration(mean_s)),
+        _plot("Keyframes a video", "video", videos.keyframes, _numbers(videos.keyframes.edges), None, _mean(videos.keyframes)),
+        _plot("Tokens a caption", "caption", words.tokens, _numbers(words.tokens.edges), _whole(words.tokens.edges), _mean(words.tokens)),
+        _plot("Resolution", "video", videos.lines, CLASSES, None),
+        _plot("Where keyframes lie in their videos", "keyframe", words.positions, spans, places),
     ]
     return [plot for plot in found if plot.bins]
 
@@ -61,7 +62,7 @@ def _plot(
     on_average = f", {mean} on average" if mean else ""
     unknown = f"; {histogram.unknown:,} more of which it is not known" if histogram.unknown else ""
     shown = tuple(bins[filled[0] : filled[-1] + 1]) if filled else ()
-    return Plot(title, f"{histogram.count:,} {what}{on_average}{unknown}.", shown, between=ticks is not None)
+    return Plot(title, f"{counted(histogram.count, what)}{on_average}{unknown}.", shown, between=ticks is not None)
 
 
 def _mean(counted: Histogram) -> str | None:
@@ -94,7 +95,8 @@ def _clock(seconds: float) -> str:
 def names(card: Card) -> list[Table]:
     """What occurs how often: languages, licences, kinds of sources; those that have something to tell."""
     videos, words = card.counts.videos, card.counts.keyframes
-    subtitled = f"{videos.subtitled:,} of {videos.videos:,} videos have subtitles, some in several languages."
+    has = "has" if videos.subtitled == 1 else "have"
+    subtitled = f"{videos.subtitled:,} of {counted(videos.videos, 'video')} {has} subtitles, some in several languages."
     found = [
         _names("Languages of subtitles", ("Language", "Videos"), videos.subtitles, videos.videos, subtitled),
         _names("Languages of captions", ("Language", "Keyframes"), words.languages, words.described),

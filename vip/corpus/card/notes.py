@@ -14,6 +14,7 @@ from vip.corpus.card.words import MOST_ROWS, Card, Table, share
 from vip.corpus.output.shards import FOLDER
 from vip.corpus.output.storage import join
 from vip.corpus.output.table import COLUMNS
+from vip.wording import counted
 
 TITLES = {"batch": "Settings of the batch", "settings": "Settings", "captions": "Settings of the captions", "backends": "What auto became"}
 SECRET = {"key_file", "base_url"}
@@ -30,7 +31,7 @@ def about(card: Card) -> str:
     by = ", ".join(name for name, _ in card.counts.keyframes.engines.most(5))
     words = "dense captions and structured descriptions (Focus, Action, Mood, Objects, Setting)"
     described = f", with {words} by {by}" if card.is_described else ""
-    return f"Keyframes of {card.counts.videos.videos:,} videos{described}. Made by vip batch, as described in the VIP paper."
+    return f"Keyframes of {counted(card.counts.videos.videos, 'video')}{described}. Made by vip batch, as described in the VIP paper."
 
 
 def asked(card: Card) -> list[str]:
@@ -52,9 +53,11 @@ def made(card: Card) -> Iterator[Table]:
         group, _, name = key.partition(".")
         most = names.most(5)
         whole = len(most) == 1 and not names.others
-        groups.setdefault(group, []).append((name, ", ".join(value if whole else f"{value} ({count:,} videos)" for value, count in most)))
+        groups.setdefault(group, []).append(
+            (name, ", ".join(value if whole else f"{value} ({counted(count, 'video')})" for value, count in most))
+        )
     groups.setdefault("versions", []).extend(groups.pop("device", []))
-    groups["prompts"] = [(name, f"{count:,} requests") for name, count in card.counts.keyframes.prompts.most(MOST_ROWS)]
+    groups["prompts"] = [(name, counted(count, "request")) for name, count in card.counts.keyframes.prompts.most(MOST_ROWS)]
     for group, rows in groups.items():
         if rows:
             yield Table(TITLES.get(group, group.capitalize()), ("", ""), tuple(rows))
@@ -75,18 +78,23 @@ def limits(card: Card) -> list[str]:
 def _missing(card: Card) -> Iterator[str]:
     told, counts = card.status, card.counts
     if not told.is_finished:
-        yield f"The batch has not ended: {told.waiting:,} videos wait. This card tells of what was there when it was written."
+        waits = counted(told.waiting, "video waits", "videos wait")
+        yield f"The batch has not ended: {waits}. This card tells of what was there when it was written."
     if told.failed:
-        yield f"{told.failed:,} of {told.chosen:,} chosen videos failed ({share(told.failed, told.chosen)}), and are missing here."
+        missing = "is" if told.failed == 1 else "are"
+        of = f"{told.failed:,} of {counted(told.chosen, 'chosen video')}"
+        yield f"{of} failed ({share(told.failed, told.chosen)}), and {missing} missing here."
     if told.not_chosen:
-        yield f"{told.not_chosen:,} videos of the list were not chosen: what is left is no even sample of the list."
+        left_out = counted(told.not_chosen, "video of the list was", "videos of the list were")
+        yield f"{left_out} not chosen: what is left is no even sample of the list."
     if told.undescribed:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.keyframes.failures.most(5))
-        yield f"{told.undescribed:,} keyframes could not be described{f' ({kinds})' if kinds else ''}; the column caption_failure says why."
+        why = f" ({kinds})" if kinds else ""
+        yield f"{counted(told.undescribed, 'keyframe')} could not be described{why}; the column caption_failure says why."
     if counts.broken:
-        yield f"{counts.broken:,} shards are not whole, and not counted here. The first: {counts.problems[0]}"
+        yield f"{counted(counts.broken, 'shard is', 'shards are')} not whole, and not counted here. The first: {counts.problems[0]}"
     for note, count in counts.videos.notes.most(MOST_NOTES):
-        yield f"Of {count:,} videos it was told: {note}"
+        yield f"Of {counted(count, 'video')} it was told: {note}"
 
 
 def _captions(card: Card) -> Iterator[str]:
@@ -103,8 +111,9 @@ def _captions(card: Card) -> Iterator[str]:
     verdicts, claims = words.verdicts.counts, words.verdicts.total
     found = ", ".join(f"{share(verdicts.get(name, 0), claims)} {name}" for name in ("supported", "unsupported", "unchecked"))
     yield (
-        f"{share(words.verified, words.described)} of the captions were held against their pictures. Of {claims:,} claims: {found}. "
-        f"A second look corrected {words.corrected:,} captions."
+        f"{share(words.verified, words.described)} of the captions were held against their pictures. "
+        f"Of {counted(claims, 'claim')}: {found}. "
+        f"A second look corrected {counted(words.corrected, 'caption')}."
     )
 
 
@@ -122,7 +131,7 @@ def loading(card: Card) -> list[tuple[str, str]]:
     found = []
     for kind, first in card.counts.files.items():
         folder = join(card.out, FOLDER)
-        files, one = (json.dumps(join(folder, name)) for name in (f"*.{first.partition('.')[2]}", first))
+        files, one = (json.dumps(join(folder, name)) for name in (f"*.{first.rpartition('.')[2]}", first))
         load = f'load_dataset("{kind}", data_files={files}, split="train", streaming=True)'
         found.append(("datasets", f"from datasets import load_dataset\n\ndata = {load}"))
         if kind == "parquet":

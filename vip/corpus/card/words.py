@@ -16,6 +16,7 @@ from vip.corpus.listing.choosing import UNKNOWN, Distribution
 from vip.corpus.output.counts import ModelUse
 from vip.corpus.status import Status, duration, size
 from vip.report.words import date
+from vip.wording import counted
 
 MOST_ROWS = 30
 KEPT = "\u200c\u200d\n\t"  # the first two join letters and emojis
@@ -110,13 +111,13 @@ def facts(card: Card) -> list[tuple[str, str]]:
         ("Keyframes", f"{words.keyframes:,}"),
         ("Described", f"{words.described:,} ({share(words.described, words.keyframes)})" if words.described else "none"),
         ("Shards", f"{counts.shards:,} of {' and '.join(counts.files) or 'nothing'}, {size(counts.bytes)}"),
-        ("Failed", f"{told.failed:,} of {told.chosen:,} videos ({share(told.failed, told.chosen)})"),
-        ("Of the list", f"{told.not_chosen:,} not chosen, {told.bad_rows:,} bad rows"),
+        ("Failed", f"{told.failed:,} of {counted(told.chosen, 'video')} ({share(told.failed, told.chosen)})"),
+        ("Of the list", f"{told.not_chosen:,} not chosen, {counted(told.bad_rows, 'bad row')}"),
     ]
     if words.described:
         found.append(("Captions", f"{words.tokens.mean or 0:.1f} tokens on average"))
     if told.usd or told.tokens:
-        found.append(("Spent", f"{dollars(told.usd)}, {told.tokens:,} tokens"))
+        found.append(("Spent", f"{dollars(told.usd)}, {counted(told.tokens, 'token')}"))
     if videos.first_utc:
         found.append(("Made", _days(videos.first_utc, videos.last_utc)))
     return found

@@ -16,6 +16,7 @@ from vip.corpus.output.clip import Clip
 from vip.corpus.output.plain import without_secrets
 from vip.corpus.output.shards import write_file
 from vip.corpus.output.table import COLUMNS
+from vip.wording import counted
 
 OLD = r"data/train-\d{5,}\.parquet"
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"), (10_000_000, "1M<n<10M"))
@@ -69,7 +70,7 @@ class _Told:
                 "---",
                 *(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items() if value),  # JSON is YAML
                 *("---", "", f"# {name}", ""),
-                f"{self.keyframes:,} keyframes of {self.videos:,} videos ({hours}), {described:,} of them described{by}.",
+                f"{counted(self.keyframes, 'keyframe')} of {counted(self.videos, 'video')} ({hours}), {described:,} of them described{by}.",
                 *("", "```python", "from datasets import load_dataset", "", f'data = load_dataset("{name}", split="train")', "```", ""),
                 *("The rights in the pictures are those of the videos that `source` names.", ""),
                 *("| Column | |", "|---|---|", *lines, ""),

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from vip.corpus.output.clip import Clip
-from vip.corpus.output.shards import Format, write_shard
+from vip.corpus.output.shards import FOLDER, NAME, Format, write_shard
 
-OLD = r"shards/\d{5,}\.(parquet|tar|json)"
+OLD = rf"{FOLDER}/{NAME.pattern}"
 SHARD_BYTES = 500 * 2**20  # of pictures: large enough for few files, small enough to be fetched again
 
 

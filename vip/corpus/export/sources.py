@@ -82,8 +82,8 @@ def _with_new_key(clip: Clip, seen: sqlite3.Connection) -> Clip:
 
 def pieces(sources: Sequence[Source]) -> int:
     """How often `advance` will be called; shards that are not whole count too."""
-    shards = (len(storage.sizes_in(storage.join(source.address, FOLDER))) // 2 for source in sources if not source.run)
-    return sum(shards) + sum(source.run is not None for source in sources)
+    names = (name for source in sources if not source.run for name in storage.sizes_in(storage.join(source.address, FOLDER)))
+    return sum(name.endswith(".json") for name in names) + sum(source.run is not None for source in sources)
 
 
 def default_name(given: Sequence[str], format: str) -> str:  # noqa: A002

@@ -25,6 +25,7 @@ from vip.corpus.output.shards import FOLDER
 from vip.errors import InputError, UsageError, did_you_mean
 from vip.protocols import Observer, Silent
 from vip.records import Record
+from vip.wording import counted
 
 Target = Literal["parquet", "webdataset", "hf", "jsonl", "csv", "coco", "vtt", "sheet"]
 TARGETS: tuple[Target, ...] = ("parquet", "webdataset", "hf", "jsonl", "csv", "coco", "vtt", "sheet")
@@ -90,9 +91,9 @@ def export(
     format_: Format = import_module(f"vip.corpus.export.{to}")
     mark = Exported(format=to, sources=tuple(without_secrets(source.address) for source in given), out=without_secrets(out))
     _check(out, given, mark, overwrite)
-    counted = _Counted()
-    with observer.track("Exporting", pieces(given), lambda: f"{counted.videos:,} videos") as advance:
-        clips = counted.through(clips_of_all(given, observer.note, advance))
+    done = _Counted()
+    with observer.track("Exporting", pieces(given), lambda: counted(done.videos, "video")) as advance:
+        clips = done.through(clips_of_all(given, observer.note, advance))
         if (first := next(clips, None)) is None:
             raise InputError(f"{without_secrets(sources[0])} holds no whole shard. Run the same `vip batch` again to finish it.")
         _begin(out, mark, format_)
@@ -101,7 +102,7 @@ def export(
         except InputError:  # nothing of it can be shown in this format
             _unmark(out)
             raise
-    return _mark(out, mark.model_copy(update={**vars(counted), "files": files, "is_finished": True}))
+    return _mark(out, mark.model_copy(update={**vars(done), "files": files, "is_finished": True}))
 
 
 def _check(out: str, sources: Sequence[Source], mark: Exported, overwrite: bool) -> None:

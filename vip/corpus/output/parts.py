@@ -55,6 +55,14 @@ def read_part(path: Path) -> Clip:
         raise StoreError(f"{path}: damaged ({exc}). Delete it, and run the same command again to make it again.") from exc
 
 
+def is_whole(path: Path) -> bool:
+    try:
+        read_part(path)
+    except StoreError:
+        return False
+    return True
+
+
 def unpack(path: Path, folder: Path) -> Run:
     """A run folder of the part, for `vip.describing.caption`; vectors are left in the part.
 

@@ -1,10 +1,14 @@
 """The shards of a data set, under any address: written whole or not at all, and read back.
 
     OUT/shards/00012.parquet (or .tar)   the keyframes of many videos
-    OUT/shards/00012.json                written after it: how long it is, its digest, and which videos are in it
+    OUT/shards/00012.json                its sidecar, written after it: the name of the file, its length and digest, and the videos in it
 
-A shard counts when the second file is there and tells the length of the first. The same clips give the same bytes, so whoever is
-killed on the way writes the shard once more.
+A shard counts when its sidecar is there and tells the length of the file that it names. The same clips give the same bytes, so whoever
+is killed on the way writes the shard once more.
+
+A shard that is written anew is a new generation: first its file with another name, 00012.g1.parquet, then the sidecar in the place of
+the old one, then the old file goes. What readers see is what the sidecar names, at any moment one of the two; a file that no sidecar
+names is left over from a writer that was killed. Videos and keyframes keep their order.
 """
 
 from __future__ import annotations
@@ -14,8 +18,8 @@ import re
 import sqlite3
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
-from itertools import groupby
+from contextlib import closing, suppress
+from itertools import groupby, islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -30,13 +34,16 @@ from vip.corpus.output.parts import read_part
 from vip.corpus.output.plain import without_secrets
 from vip.corpus.output.table import clips_of, rows_of
 from vip.corpus.output.webdataset import TarShard, read_tar
+from vip.corpus.state import Undescribed
 from vip.errors import StoreError
-from vip.records import Record
+from vip.records import Failure, Record
+from vip.wording import counted
 
 Format = Literal["parquet", "webdataset"]
 FOLDER = "shards"
 SUFFIXES: dict[Format, str] = {"parquet": "parquet", "webdataset": "tar"}
-NAME = re.compile(r"(\d{5,})\.(parquet|tar|json)")
+NAME = re.compile(r"(\d{5,})(?:\.(?:g(\d+)\.)?(?:parquet|tar)|\.json)")
+"""Of a file in the folder: its number, and its generation where that is not the first."""
 AGAIN = "Run the same `vip batch` again to write it."
 
 
@@ -55,6 +62,10 @@ class ShardInfo(Record):
     """What its rows tell, for the data card, which then need not read them; None in shards of an older vip."""
     videos: tuple[VideoRow, ...]
     """In the order of their keyframes; of the subtitles only the languages."""
+    undescribed: tuple[Failure, ...] = ()
+    """Keyframes that could not be described, and why."""
+    generation: int = 0
+    """How often it was written anew."""
 
 
 class _Measured:
@@ -87,23 +98,46 @@ class _Measured:
 # ---------------------------------------------------------------- writing
 
 
-def write_shard(out: str, number: int, parts: Iterable[Path] | Iterable[Clip], format: Format) -> ShardInfo:  # noqa: A002
+def write_shard(
+    out: str,
+    number: int,
+    parts: Iterable[Path] | Iterable[Clip],
+    format: Format,  # noqa: A002
+    *,
+    generation: int = 0,
+) -> ShardInfo:
     """Write one shard and, when it is in place, its sidecar; one clip and one row group are in memory.
+
+    Args:
+        generation: of a shard that is written anew, one more than before; the generations before it go.
 
     Raises:
         StoreError: it cannot be written, or a part is damaged; what lay there before still does, or nothing.
         BackendError: a library is missing.
     """
-    file = f"{number:05d}.{SUFFIXES[format]}"
-    info = write_file(storage.join(out, FOLDER, file), number, parts, format)
+    file = file_name(number, generation, format)
+    info = write_file(storage.join(out, FOLDER, file), number, parts, format).model_copy(update={"generation": generation})
     storage.write_whole(storage.join(out, FOLDER, f"{number:05d}.json"), info.model_dump_json(indent=1).encode() + b"\n")
     _clear_up(out, file)
+    delete_generations_before(out, info)
     return info
+
+
+def file_name(number: int, generation: int, format: Format) -> str:  # noqa: A002
+    """`00012.parquet`, and `00012.g1.parquet` when it is written anew."""
+    return f"{number:05d}.{f'g{generation}.' if generation else ''}{SUFFIXES[format]}"
+
+
+def delete_generations_before(out: str, info: ShardInfo) -> None:
+    """The files of a shard that was written anew; those that are gone already are no matter."""
+    for generation in range(info.generation):
+        storage.remove(storage.join(out, FOLDER, file_name(info.number, generation, info.format)))
 
 
 def write_file(address: str, number: int, parts: Iterable[Path] | Iterable[Clip], format: Format) -> ShardInfo:  # noqa: A002
     """Only the file of the shard, with any name; errors as of `write_shard`."""
     videos: list[VideoRow] = []
+    undescribed: list[Failure] = []
     rows, counts = 0, Keyframes()
     with storage.writing(address) as file:
         measured = _Measured(file)
@@ -114,6 +148,7 @@ def write_file(address: str, number: int, parts: Iterable[Path] | Iterable[Clip]
             rows += len(clip.frames)
             for row in rows_of(clip):
                 counts.add(row, clip.video)
+            undescribed += [frame.failure for frame in clip.frames if frame.failure]
             videos.append(clip.video.model_copy(update={"subtitles": dict.fromkeys(clip.video.subtitles, "")}))
         shard.close()
     name = address.rpartition("/")[2]
@@ -126,6 +161,7 @@ def write_file(address: str, number: int, parts: Iterable[Path] | Iterable[Clip]
         rows=rows,
         counts=counts,
         videos=tuple(videos),
+        undescribed=tuple(undescribed),
     )
 
 
@@ -139,30 +175,51 @@ def _clear_up(out: str, file: str) -> None:
 # ---------------------------------------------------------------- reading
 
 
+def undescribed_in(info: ShardInfo) -> Iterator[Undescribed]:
+    """The keyframes of a shard that could not be described; ids of keyframes begin with the key of their video."""
+    for one in info.undescribed:
+        yield Undescribed(one.item.rpartition(":")[0], one.item, one.kind, one.message)
+
+
 def read_shards(out: str, report: Callable[[str], None] = lambda text: None) -> Iterator[ShardInfo]:
     """The sidecars of the whole shards, in order; `report` is told of each that is not whole.
 
     Raises:
         StoreError: the folder cannot be read.
     """
-    folder = storage.join(out, FOLDER)
-    sizes = {name: size for name, size in storage.sizes_in(folder).items() if NAME.fullmatch(name)}
-    for number, names in groupby(sorted(sizes, key=lambda name: (int(name.partition(".")[0]), name)), lambda name: name.partition(".")[0]):
-        found = list(names)
-        if f"{number}.json" not in found:
-            report(f"{without_secrets(storage.join(folder, found[0]))} has no {number}.json, and is left out. {AGAIN}")
+    for number, sizes in _by_number(out):
+        if f"{number}.json" not in sizes:
+            place = without_secrets(storage.join(out, FOLDER, next(iter(sizes))))
+            report(f"{place} has no {number}.json, and is left out. {AGAIN}")
             continue
         try:
-            info = _sidecar(storage.join(folder, f"{number}.json"))
+            info = read_sidecar(out, int(number))
+            size = sizes.get(info.file) or storage.size_of(storage.join(out, FOLDER, info.file))  # written anew since the folder was read
         except StoreError as exc:
             report(str(exc))
             continue
-        if sizes.get(info.file) == info.bytes and info.file.partition(".")[0] == number:
+        if size == info.bytes and info.file.partition(".")[0] == number:
             yield info
         else:
-            size = sizes.get(info.file)
-            has = "is missing" if size is None else f"has {size:,} bytes instead of {info.bytes:,}"
-            report(f"{without_secrets(storage.join(folder, info.file))} {has}, and is left out. {AGAIN}")
+            has = "is missing" if size is None else f"has {counted(size, 'byte')} instead of {info.bytes:,}"
+            report(f"{without_secrets(storage.join(out, FOLDER, info.file))} {has}, and is left out. {AGAIN}")
+
+
+def delete_leftovers(out: str) -> None:
+    """Delete the files of generations that are in force no more, or not yet: a writer that was killed left them."""
+    for number, sizes in _by_number(out):
+        if len(sizes) > 2:
+            with suppress(StoreError):  # a sidecar that is damaged is told of when the shards are read
+                info = read_sidecar(out, int(number))
+                for name in sizes.keys() - {info.file, f"{number}.json"}:
+                    storage.remove(storage.join(out, FOLDER, name))
+
+
+def _by_number(out: str) -> Iterator[tuple[str, dict[str, int]]]:
+    """Of each number its files with their bytes, in order."""
+    sizes = {name: size for name, size in storage.sizes_in(storage.join(out, FOLDER)).items() if NAME.fullmatch(name)}
+    for number, names in groupby(sorted(sizes, key=lambda name: (int(name.partition(".")[0]), name)), lambda name: name.partition(".")[0]):
+        yield number, {name: sizes[name] for name in names}
 
 
 def read_clips(out: str, report: Callable[[str], None] = lambda text: None) -> Iterator[Clip]:
@@ -176,7 +233,32 @@ def read_clips(out: str, report: Callable[[str], None] = lambda text: None) -> I
 
 
 def clips_in(out: str, info: ShardInfo) -> Iterator[Clip]:
-    """The clips of one shard; errors as of `read_clips`."""
+    """The clips of one shard, which may be written anew meanwhile; errors as of `read_clips`."""
+    count = 0
+    while True:
+        try:
+            for clip in islice(_clips_of_file(out, info), count, None):
+                yield clip
+                count += 1
+        except StoreError:
+            if (now := in_force(out, info)) == info:
+                raise
+            info = now
+        else:
+            return
+
+
+def in_force(out: str, info: ShardInfo) -> ShardInfo:
+    """The sidecar of the shard as it is now, where that has been written anew.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    now = read_sidecar(out, info.number)
+    return now if now.generation > info.generation else info
+
+
+def _clips_of_file(out: str, info: ShardInfo) -> Iterator[Clip]:
     address = storage.join(out, FOLDER, info.file)
     read = read_parquet if info.format == "parquet" else read_tar
     with storage.reading(address) as file:
@@ -221,15 +303,25 @@ def _problems_of(out: str, info: ShardInfo) -> Iterator[str]:
                 keys.append(clip.video.key)
                 rows += len(clip.frames)
     except StoreError as exc:
-        yield str(exc)
+        if (now := in_force(out, info)) != info:
+            yield from _problems_of(out, now)
+        else:
+            yield str(exc)
         return
     if digest != info.sha256:
         yield f"{without_secrets(address)} has other bytes than were written. Delete it with its .json, and run again."
     elif rows != info.rows or keys != [video.key for video in info.videos]:
-        yield f"{without_secrets(address)} holds {rows} keyframes of {len(keys)} videos, its .json says {info.rows} of {len(info.videos)}."
+        has = f"{counted(rows, 'keyframe')} of {counted(len(keys), 'video')}"
+        yield f"{without_secrets(address)} holds {has}, its .json says {info.rows:,} of {len(info.videos):,}."
 
 
-def _sidecar(address: str) -> ShardInfo:
+def read_sidecar(out: str, number: int) -> ShardInfo:
+    """What is in force of a shard.
+
+    Raises:
+        StoreError: there is none, or it is damaged.
+    """
+    address = storage.join(out, FOLDER, f"{number:05d}.json")
     with storage.reading(address) as file:
         text = file.read()
     try:

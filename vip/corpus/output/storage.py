@@ -111,6 +111,19 @@ def sizes_in(folder: str) -> dict[str, int]:
         return {entry["name"].rpartition("/")[2]: entry["size"] for entry in _sorted(entries) if entry["type"] == "file"}
 
 
+def size_of(address: str) -> int | None:
+    """Bytes of a file; None where there is none."""
+    with _translated(address, "read"):
+        try:
+            if path := local_path(address):
+                return path.stat().st_size
+            system, place = _system(address)
+            system.invalidate_cache()
+            return int(system.size(place))
+        except FileNotFoundError:
+            return None
+
+
 def is_empty(folder: str) -> bool:
     """True if nothing lies there, or nothing but what a killed run left half written."""
     if path := local_path(folder):

@@ -1,13 +1,14 @@
 """A crew: the processes of one machine, or of one place in a cluster, that fetch and extract.
 
 In: jobs. Out: events. Fetchers and extractors are processes of their own, so that the network and the cores are busy at the same
-time, whatever hangs can be ended, and what crashes costs one video. Nothing is fetched when enough lies here already: as many videos as
-the places they can lie in, each with its share of the disk.
+time, whatever hangs can be ended, and what crashes costs one video. Nothing is fetched when enough lies here already: so many videos, or
+as many bytes as the disk's budget has for all crews of the machine.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import time
 from collections import deque
@@ -18,14 +19,15 @@ from typing import NamedTuple, Protocol
 
 from vip.corpus.choices import Choices
 from vip.corpus.home import PARTS
+from vip.corpus.work.disk import DiskBudget, Holder
 from vip.corpus.work.embedding import Embedding, has_gpu, wants_gpu
 from vip.corpus.work.hand import VIDEOS, WORK, Facts, Job, Plan, Role, part_path, too_slow
-from vip.corpus.work.process import Child
+from vip.corpus.work.process import DEATHS, Child, given_up
 from vip.download.items import FailureKind, Fetched
 from vip.errors import VipError
 
 GRACE_S = 60.0  # that an extractor may take longer than its time limit, which it keeps itself
-STARTS = 3  # in a row that may fail before the crew gives up
+DOES: dict[Role, str] = {"fetch": "fetches videos", "extract": "extracts keyframes"}
 
 
 class Came(NamedTuple):
@@ -109,8 +111,10 @@ class Crew:
     _to_fetch: deque[Job] = field(default_factory=deque)
     _to_extract: deque[tuple[Job, Fetched | None]] = field(default_factory=deque)
     _failed_starts: int = 0
+    _disk: Holder | None = field(init=False)
 
     def __post_init__(self) -> None:
+        self._disk = Holder(self.plan.disk, self.plan.home / VIDEOS) if self.fetchers else None
         for name in (VIDEOS, WORK):  # what a killed run left
             shutil.rmtree(self.plan.home / name, ignore_errors=True)
         (self.plan.home / PARTS).mkdir(parents=True, exist_ok=True)
@@ -162,12 +166,16 @@ class Crew:
         if how == "here":
             process.is_here, self._failed_starts = True, 0
             return []
+        if how == "waits":
+            process.deadline = None if values[0] else time.monotonic() + self.plan.batch.download_timeout
+            return []
         job, process.job, process.deadline = process.job, None, None
         assert job is not None
         if how == "fetched":
             assert isinstance(values[0], Fetched)
             self._to_extract.append((job, values[0]))
             return [Came(job.id)]
+        self._free(job)
         if how == "done":
             assert isinstance(values[0], Facts)
             return [Done(job.id, part_path(self.plan.home, job.item.key), values[0])]
@@ -178,8 +186,8 @@ class Crew:
         code = self._end(process)
         if not process.is_here:
             self._failed_starts += 1
-            if self._failed_starts >= STARTS:
-                raise RuntimeError(f"the processes that {process.role} do not start (exit code {code})")
+            if self._failed_starts >= DEATHS:
+                raise given_up(DOES[process.role], code)
         if process.job is None:
             return []
         why = "by the system, most likely because memory ran out" if code == -9 else f"(exit code {code})"
@@ -196,7 +204,13 @@ class Crew:
         assert process.job is not None
         for name in (VIDEOS, WORK):
             shutil.rmtree(self.plan.home / name / process.job.item.key, ignore_errors=True)
+        self._free(process.job)
         return Failed(process.job.id, kind, message)
+
+    def _free(self, job: Job) -> None:
+        """Nothing of it lies here any more."""
+        if self._disk is not None and job.item.kind != "file":
+            self._disk.free(job.item.key)
 
     # ------------------------------------------------------------ processes
 
@@ -240,6 +254,8 @@ class Crew:
             self.embedding.close()
         for name in (VIDEOS, WORK):
             shutil.rmtree(self.plan.home / name, ignore_errors=True)
+        if self._disk is not None:
+            self._disk.close()
 
 
 def crew_here(choices: Choices, home: Path, *, fetch: bool) -> Crew:
@@ -248,13 +264,17 @@ def crew_here(choices: Choices, home: Path, *, fetch: bool) -> Crew:
     if embedding is not None:
         embedding.start()
     workers, fetchers = choices.workers, fetchers_for(choices.workers) if fetch else 0
-    return Crew(plan_of(choices, home, workers), workers, fetchers, embedding=embedding)
+    return Crew(plan_of(choices, home, ledger=home), workers, fetchers, embedding=embedding)
 
 
-def plan_of(choices: Choices, home: Path, workers: int) -> Plan:
-    """The plan of a crew: what can lie around together stays within the disk's budget."""
-    room_bytes = choices.batch.disk_budget // (fetchers_for(workers) + 2 * workers + 1)
-    return Plan(home, choices.limited, choices.batch, room_bytes, choices.measured)
+def plan_of(choices: Choices, home: Path, *, ledger: Path) -> Plan:
+    """The plan of a crew.
+
+    Args:
+        ledger: the folder in which all crews of this machine note what they have of the disk's budget.
+    """
+    disk = DiskBudget(ledger, f"crew-{os.getpid()}-{secrets.token_hex(4)}", choices.batch.disk_budget)
+    return Plan(home, choices.limited, choices.batch, disk, choices.measured)
 
 
 def fetchers_for(workers: int) -> int:

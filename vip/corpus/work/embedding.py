@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from vip import registry
 from vip.config import ExtractSettings
-from vip.corpus.work.process import Child, at_the_other_end
+from vip.corpus.work.process import DEATHS, Child, at_the_other_end, given_up
 from vip.errors import VipError
 
 VARIABLE = "VIP_EMBEDDING_SERVER"
@@ -40,12 +40,20 @@ class Embedding:
 
     def start(self) -> None:
         """Serve this process and those that it starts from now on."""
-        self._child = Child("vip.corpus.work.embedding")
-        self._child.send(self.settings)
-        address = self._child.pipe.recv()
-        if isinstance(address, VipError):
-            raise address
-        os.environ[VARIABLE] = address
+        code = 0
+        for _ in range(DEATHS):
+            self._child = Child("vip.corpus.work.embedding")
+            self._child.send(self.settings)
+            try:
+                address = self._child.pipe.recv()
+            except (EOFError, OSError):
+                code = self._child.kill()
+                continue
+            if isinstance(address, VipError):
+                raise address
+            os.environ[VARIABLE] = address
+            return
+        raise given_up("embeds pictures", code)
 
     def close(self) -> None:
         if self._child is not None:

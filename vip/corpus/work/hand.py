@@ -7,15 +7,18 @@ a fork of this process, so that a decoder's crash costs that video only; whateve
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from vip import cores
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.home import PARTS
+from vip.corpus.work.disk import Allowance, DiskBudget
 from vip.corpus.work.process import at_the_other_end
 from vip.download.items import FailureKind, Fetched, Item, ItemError
 from vip.errors import GivenUpError, InputError, ReplyError, SomeFailedError, StoreError, VipError
@@ -33,14 +36,14 @@ class Plan:
 
     Args:
         home: the crew's folder.
-        room_bytes: how large one download may be.
+        disk: the budget of all downloads on the machine.
         captioning: where the descriptions are measured and not asked for, they are made beside the keyframes; else None.
     """
 
     home: Path
     extraction: ExtractSettings
     batch: BatchSettings
-    room_bytes: int
+    disk: DiskBudget
     captioning: CaptionSettings | None = None
 
 
@@ -77,15 +80,17 @@ def main(fd: str, role: Role) -> None:
                 load(plan.extraction)  # so that the forks have the models
             pipe.send(("here",))
             while True:
-                pipe.send(_done(plan, role, *pipe.recv()))
+                pipe.send(_done(plan, role, pipe, *pipe.recv()))
         except VipError as exc:
             pipe.send(("stop", exc))
 
 
-def _done(plan: Plan, role: Role, job: Job, *more: Any) -> tuple[Any, ...]:
+def _done(plan: Plan, role: Role, pipe: Connection, job: Job, *more: Any) -> tuple[Any, ...]:
     """The message that says what became of a job."""
     try:
-        return ("fetched", fetched(plan, job)) if role == "fetch" else ("done", extracted(plan, job, *more))
+        if role == "fetch":
+            return "fetched", fetched(plan, job, lambda waits: pipe.send(("waits", waits)))
+        return "done", extracted(plan, job, *more)
     except ItemError as exc:
         return "failed", exc.kind, str(exc), exc.retry_after_s
     except (InputError, ReplyError) as exc:
@@ -107,14 +112,21 @@ def too_slow(plan: Plan) -> str:
     return f"Not extracted within {plan.extraction.timeout:g} s. Try it again with --retry-failed=timeout and a longer --timeout."
 
 
-def fetched(plan: Plan, job: Job) -> Fetched:
-    """The video on this machine, in a folder of its own."""
+def fetched(plan: Plan, job: Job, waits: Callable[[bool], None] = lambda waits: None) -> Fetched:
+    """The video on this machine, in a folder of its own.
+
+    Args:
+        waits: told while there is no room for it on the disk.
+    """
     from vip.download.fetch import fetch
 
     folder = plan.home / VIDEOS / job.item.key
     shutil.rmtree(folder, ignore_errors=True)  # of a try that was killed
     folder.mkdir(parents=True)
-    return fetch(job.item, plan.batch, folder, room_bytes=plan.room_bytes)
+    allowance = Allowance(plan.disk, job.item.key, waits)
+    found = fetch(job.item, plan.batch, folder, room_bytes=plan.disk.size_bytes, space=allowance)
+    allowance.settle(sum(path.stat().st_size for path in folder.iterdir()))
+    return found
 
 
 def extracted(plan: Plan, job: Job, video: Fetched | None, count: int) -> Facts:

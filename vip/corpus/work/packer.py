@@ -9,10 +9,9 @@ from pathlib import Path
 from vip.corpus.home import PARTS
 from vip.corpus.state import Entry, State
 from vip.corpus.work.hand import part_path
-from vip.corpus.work.process import Child, at_the_other_end
-from vip.errors import StoreError, VipError
+from vip.corpus.work.process import DEATHS, Child, at_the_other_end, given_up
+from vip.errors import VipError
 
-DEATHS = 3  # without a shard in between
 WAITING = 4  # times the size of a shard
 
 
@@ -100,11 +99,11 @@ class Packer:
         if isinstance(message, VipError):
             raise message
         self._deaths = 0
-        number, size_bytes, rows, torn = message
+        number, size_bytes, rows, undescribed, torn = message
         if torn:
             self._without(number, torn)
             return
-        self.state.wrote(number, size_bytes=size_bytes, rows=rows)
+        self.state.wrote(number, size_bytes=size_bytes, rows=rows, undescribed=undescribed)
         for part in self._parts(number):
             part.unlink(missing_ok=True)
         self._at_work = None
@@ -127,7 +126,7 @@ class Packer:
         code, number = child.kill(), self._at_work
         self._child, self._at_work, self._deaths = None, None, self._deaths + 1
         if self._deaths >= DEATHS:
-            raise RuntimeError(f"the process that writes shards ended {DEATHS} times without a word (exit code {code})")
+            raise given_up("writes shards", code)
         if number is not None:
             self._unwritten.appendleft(number)
 
@@ -139,6 +138,7 @@ class Packer:
 
 def main(fd: str) -> None:
     """In a new interpreter: output and format, then shards, come over this pipe."""
+    from vip.corpus.output.parts import is_whole
     from vip.corpus.output.shards import write_shard
 
     with at_the_other_end(fd) as pipe:
@@ -147,17 +147,7 @@ def main(fd: str) -> None:
             number, parts = pipe.recv()
             try:
                 info = write_shard(out, number, parts, shards)
-                pipe.send((info.number, info.bytes, info.rows, []))
+                pipe.send((info.number, info.bytes, info.rows, len(info.undescribed), []))
             except VipError as exc:
-                torn = [part.stem for part in parts if not _is_whole(part)]
-                pipe.send((number, 0, 0, torn) if torn else exc)
-
-
-def _is_whole(part: Path) -> bool:
-    from vip.corpus.output.parts import read_part
-
-    try:
-        read_part(part)
-    except StoreError:
-        return False
-    return True
+                torn = [part.stem for part in parts if not is_whole(part)]
+                pipe.send((number, 0, 0, 0, torn) if torn else exc)

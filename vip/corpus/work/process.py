@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
+from vip.errors import BackendError
+
+DEATHS = 3  # in a row, before the run ends
+
 
 @dataclass(eq=False, slots=True)
 class Child:
@@ -57,6 +61,22 @@ class Child:
         return code
 
 
+def given_up(does: str, code: int) -> BackendError | RuntimeError:
+    """What ends the run where a process that does something ended `DEATHS` times in a row without a word.
+
+    The system kills where memory runs out, which is a device that is missing. Any other end is a bug in vip or in a library.
+
+    Args:
+        code: of its last end, minus the number of the signal.
+    """
+    if code != -signal.SIGKILL:
+        return RuntimeError(f"the process that {does} ended {DEATHS} times without a word (exit code {code})")
+    return BackendError(
+        f"The process that {does} was ended by the system {DEATHS} times in a row, most likely because memory ran out. "
+        "Use fewer --workers or a machine with more memory; the same command goes on."
+    )
+
+
 @contextmanager
 def at_the_other_end(fd: str) -> Iterator[Connection]:
     """The pipe, in the child. What prints goes to stderr; Ctrl-C is left to the driver; where the driver is gone, this ends."""
@@ -66,4 +86,7 @@ def at_the_other_end(fd: str) -> Iterator[Connection]:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with Connection(int(fd)) as pipe, suppress(EOFError, ConnectionError):
         die_with(pipe.recv())
-        yield pipe
+        try:
+            yield pipe
+        except MemoryError:
+            os.kill(os.getpid(), signal.SIGKILL)  # as the system does it, and for the same reason

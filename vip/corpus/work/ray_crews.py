@@ -26,6 +26,7 @@ from vip.config import ExtractSettings
 from vip.corpus.choices import Choices
 from vip.corpus.output.storage import library
 from vip.corpus.work.crew import Came, Crew, Done, Event, Hands, Lost, fetchers_for, plan_of
+from vip.corpus.work.disk import shared_folder
 from vip.corpus.work.embedding import VARIABLE, wants_gpu
 from vip.corpus.work.hand import Job
 from vip.errors import BackendError, VipError
@@ -42,12 +43,13 @@ FIRST_S = 300.0  # without any actor, in a cluster that may have to grow first
 class Seat:
     """The actor: a crew of one worker in a folder of its own, which a thread keeps at work whether the driver asks or not."""
 
-    def __init__(self, choices: Choices, fetch: bool, server: str | None) -> None:
+    def __init__(self, choices: Choices, fetch: bool, server: str | None, batch: str) -> None:
         os.environ[wording.VARIABLE] = "1"  # what goes wrong here is read by who typed `vip batch`
         if server:
             os.environ[VARIABLE] = server
         _clear_up()
         self._home = Path(tempfile.mkdtemp(prefix=f"{HOME}{os.getpid()}-"))
+        self._batch = batch
         self._jobs: SimpleQueue[Job] = SimpleQueue()
         self._news: SimpleQueue[Event | Exception] = SimpleQueue()
         self._over = threading.Event()
@@ -57,7 +59,8 @@ class Seat:
 
     def crew(self, choices: Choices, fetch: bool) -> Hands:
         """Who does the work; a simulation has another."""
-        return Crew(plan_of(choices, self._home, 1), 1, fetchers_for(1) if fetch else 0, 1)
+        plan = plan_of(choices, self._home, ledger=shared_folder(self._batch))
+        return Crew(plan, 1, fetchers_for(1) if fetch else 0, 1)
 
     def _work(self) -> None:
         try:
@@ -149,6 +152,8 @@ class Servers:
             if isinstance(exc.cause, VipError):
                 raise exc.cause from exc
             raise
+        except self._ray.exceptions.RayError as exc:
+            raise BackendError(f"The model cannot be loaded on a GPU of the cluster: {_short(exc)} Look at `ray status`.") from exc
         self._addresses[address] = handle
         return address
 
@@ -193,7 +198,7 @@ class RayCrews:
 
     def __init__(self, choices: Choices, home: Path, *, fetch: bool, seat: type = Seat) -> None:
         self._ray = library("ray")
-        self._choices, self._fetch = choices, fetch
+        self._choices, self._fetch, self._batch = choices, fetch, str(home)
         self._start_ray()
         self._failed_starts = 0
         self._room = 2 + (fetchers_for(1) if fetch else 0)
@@ -218,7 +223,7 @@ class RayCrews:
 
     def _actor(self) -> _Actor:
         server = self._servers.next()
-        return _Actor(self._seat.remote(self._choices, self._fetch, server), server)
+        return _Actor(self._seat.remote(self._choices, self._fetch, server, self._batch), server)
 
     # ------------------------------------------------------------ jobs
 

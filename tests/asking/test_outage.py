@@ -1,0 +1,191 @@
+"""A server that is gone: all questions wait, one at a time sees whether it is back, and nothing is asked twice. In made-up time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.asking.clockwork import Clockwork
+from tests.asking.test_room import GOOD, Script, ask, busy, ends
+from vip.asking.answers import Answers
+from vip.asking.outage import Outage, Rest
+from vip.asking.pace import Pace
+from vip.asking.room import ALONE, Answer, Room
+from vip.asking.spending import Ledger
+from vip.errors import BusyError, EngineError, OutageError, ReplyError, VipError
+from vip.protocols import Reply, Request
+
+FIRST_S = 30.0
+
+
+class Away(Script):
+    """Answers but for a while, in which it refuses."""
+
+    def __init__(self, clock: Clockwork, from_s: float, to_s: float, failure: VipError, *, seconds: float = 1.0) -> None:
+        super().__init__([GOOD], clock, seconds=seconds)
+        self.away, self.failure = (from_s, to_s), failure
+        self.answered: list[str] = []
+
+    async def generate(self, request: Request) -> Reply:
+        reply = await super().generate(request)
+        if self.away[0] <= self.clock() < self.away[1]:
+            raise self.failure
+        self.answered.append(request.prompt)
+        return reply
+
+
+class Poison(Script):
+    """Fails at one question whatever else happens."""
+
+    async def generate(self, request: Request) -> Reply:
+        await asyncio.sleep(self.seconds)
+        self.asked.append(request)
+        if request.prompt == "Question 7.":
+            raise busy("server")
+        return Reply(GOOD, "m-1", 100, 10)
+
+
+@pytest.fixture
+def clock() -> Iterator[Clockwork]:
+    with Clockwork() as clock:
+        yield clock
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Iterator[Answers]:
+    answers = Answers(tmp_path / "answers.sqlite")
+    yield answers
+    answers.close()
+
+
+Resting = Callable[[Any], tuple[Room, list[Rest | None]]]
+
+
+@pytest.fixture
+def resting(clock: Clockwork, answers: Answers) -> Resting:
+    def make(engine: Any, *, answered: bool = True) -> tuple[Room, list[Rest | None]]:
+        told: list[Rest | None] = []
+        room = Room(engine, Ledger(None), Pace(4, clock=clock, outage=Outage(FIRST_S, told.append)), answers)
+        room.breaker.answered = answered
+        return room, told
+
+    return make
+
+
+@pytest.mark.parametrize("kind", ["connection", "dropped", "server", "timeout", "rate_limit"])
+def test_a_server_that_is_away_for_five_minutes_costs_time_only(kind: Any, resting: Resting, clock: Clockwork) -> None:
+    engine = Away(clock, 10.5, 310.5, busy(kind))
+    room, told = resting(engine)
+
+    async def go() -> list[Any]:
+        return await ends(*(ask(room, number) for number in range(100)))
+
+    found = clock.run(go())
+    assert all(isinstance(one, Answer) for one in found)
+    assert len(engine.answered) == len(set(engine.answered)) == 100
+    rests = [one for one in told if one is not None]
+    assert told[-1] is None, "that it answers again is told"
+    assert [one.why for one in rests] == ["The server is busy."] * len(rests)
+    assert clock.now_s < 10.5 + 300 + 20 * FIRST_S + 60
+
+
+def test_while_it_is_away_one_question_at_a_time_goes_out_and_each_rest_is_longer(resting: Resting, clock: Clockwork) -> None:
+    engine = Away(clock, 1.5, 4000.5, busy("connection"), seconds=0.5)
+    room, told = resting(engine)
+
+    async def go() -> None:
+        await ends(*(ask(room, number) for number in range(40)))
+
+    clock.run(go())
+    first = next(at for at in engine.asked_s if at > 60)
+    alone = [at for at in engine.asked_s if first <= at < 4000]
+    waits = [after - before - engine.seconds for before, after in pairwise(alone)]
+    assert [round(wait) for wait in waits[:7]] == [60, 120, 240, 480, 600, 600, 600]
+    assert len({one.prompt for one in engine.asked if one.prompt not in engine.answered}) == 0
+    assert len(told) == len(alone) + 2  # the first rest, one after each try, and the end
+
+
+def test_after_most_of_a_day_without_an_answer_it_ends(resting: Resting, clock: Clockwork) -> None:
+    room, _ = resting(Away(clock, 0, 10**9, busy("connection")))
+    with pytest.raises(OutageError, match=r"It has answered nothing for 20\.\d hours\. What is done stays done\.") as caught:
+        clock.run(ask(room))
+    assert caught.value.kind == "connection"
+    assert caught.value.exit_code == 5
+
+
+def test_a_wait_of_hours_that_the_server_asks_for_is_a_rest(resting: Resting, clock: Clockwork) -> None:
+    engine = Script([busy("rate_limit", 7200.0), GOOD], clock)
+    room, _ = resting(engine)
+    assert isinstance(clock.run(ask(room)), Answer)
+    assert engine.asked_s == [0, 7200]
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_server_that_never_answered_is_a_wrong_address_and_ends_the_run(answered: bool, resting: Resting, clock: Clockwork) -> None:
+    engine = Away(clock, 0, 100, busy("connection"))
+    room, _ = resting(engine, answered=answered)  # type: ignore[call-arg]
+    if answered:
+        assert isinstance(clock.run(ask(room)), Answer)
+    else:
+        with pytest.raises(OutageError, match="Tried 4 times"):
+            clock.run(ask(room))
+
+
+def test_a_wrong_key_ends_the_run_also_where_servers_may_rest(resting: Resting, clock: Clockwork) -> None:
+    for failure in (EngineError("The key is wrong."), EngineError("The quota is spent.")):
+        room, told = resting(Script([failure], clock))
+        with pytest.raises(EngineError, match=str(failure)):
+            clock.run(ask(room))
+        assert told == []
+
+
+def test_a_key_that_is_revoked_while_the_server_is_away_ends_the_run(resting: Resting, clock: Clockwork) -> None:
+    room, told = resting(Script([*[busy("connection")] * 8, EngineError("The key is wrong.")], clock))
+    with pytest.raises(EngineError, match=r"The key is wrong\."):
+        clock.run(ask(room))
+    assert told[-1] is None
+
+
+def test_a_question_that_the_server_fails_at_costs_itself_only(resting: Resting, clock: Clockwork) -> None:
+    room, told = resting(Poison([], clock, seconds=5.0))
+    places = asyncio.Semaphore(8)  # as many as are under way in a run
+
+    async def one(number: int) -> Answer:
+        async with places:
+            return await ask(room, number)
+
+    async def go() -> list[Any]:
+        return await ends(*(one(number) for number in range(200)))
+
+    found = clock.run(go())
+    assert [number for number, one in enumerate(found) if isinstance(one, ReplyError)] == [7]
+    assert found[7].kind == "server"
+    assert told == [], "a server that answers others is not gone"
+
+
+def test_the_last_question_that_the_server_fails_at_is_given_up_after_a_few_rests(resting: Resting, clock: Clockwork) -> None:
+    room, told = resting(Poison([], clock))
+    with pytest.raises(ReplyError, match=f"Tried {ALONE} times alone") as caught:
+        clock.run(ask(room, 7))
+    assert caught.value.kind == "server"
+    assert len([rest for rest in told if rest]) == ALONE + 1
+    assert clock.now_s < 2400
+
+
+def test_one_that_is_given_up_while_it_waits_passes_its_turn_on(clock: Clockwork) -> None:
+    outage = Outage(FIRST_S)
+
+    async def go() -> bool:
+        outage.rest(BusyError("Gone.", kind="connection"))
+        first, second = asyncio.create_task(outage.passed()), asyncio.create_task(outage.passed())
+        await asyncio.sleep(FIRST_S - 1)
+        asyncio.get_running_loop().call_later(1.0, first.cancel)  # as its turn comes
+        return await second
+
+    assert clock.run(go()) is True
+    assert clock.now_s == pytest.approx(FIRST_S)
