@@ -13,14 +13,14 @@ import typer.main
 
 import vip as package
 from tests.cli.terminal import end, environment, start_command, vip
-from vip.cli import batch, caption, compare, doctor, export, extract, report, run_all
+from vip.cli import batch, caption, compare, doctor, export, extract, report, run_all, trust
 from vip.cli.app import app
 
-COMMANDS = ("run", "extract", "compare", "caption", "batch", "export", "report", "doctor")
+COMMANDS = ("run", "extract", "compare", "caption", "batch", "export", "report", "doctor", "trust")
 SCRIPT = Path(sys.executable).with_name("vip")
 EXAMPLES = [
     line.split(" | ")[0]
-    for module in (run_all, extract, compare, caption, batch, export, report, doctor)
+    for module in (run_all, extract, compare, caption, batch, export, report, doctor, trust)
     for line in module.EXAMPLES.splitlines()
     if line.startswith("vip ")
 ]
@@ -66,7 +66,7 @@ def test_every_command_has_examples_in_its_help(command: str, tmp_path: Path) ->
 def test_no_example_is_broken_on_a_terminal_of_80_columns(command: str, tmp_path: Path) -> None:
     module = {
         "run": run_all,
-        **{one.__name__.rpartition(".")[2]: one for one in (batch, caption, compare, doctor, export, extract, report)},
+        **{one.__name__.rpartition(".")[2]: one for one in (batch, caption, compare, doctor, export, extract, report, trust)},
     }
     done = vip(tmp_path, command, "--help", COLUMNS="80")
     lines = [line.strip() for line in done.out.splitlines()]

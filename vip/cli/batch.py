@@ -9,6 +9,7 @@ import typer
 
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, print_json
+from vip.cli.values import choices
 from vip.errors import SomeFailedError, UsageError, did_you_mean
 from vip.wording import counted
 
@@ -16,109 +17,87 @@ if TYPE_CHECKING:
     from vip.corpus.status import Status
 
 EXAMPLES = """[bold]Examples[/bold]
-vip batch ids.txt -o corpus/                     12 keyframes of each video of a list, in Parquet shards
-vip batch 'clips/*.mp4' -o corpus/ --caption     local videos, with captions
-find . -name '*.mkv' | vip batch - -o corpus/    a list from another program
-vip batch train*.tfrecord -o s3://bucket/corpus --vocabulary vocabulary.csv --sample 10000
+vip batch ids.txt -o corpus/                   12 keyframes of each video
+vip batch 'clips/*.mp4' -o corpus/ --caption   local videos, with captions
+find . -name '*.mkv' | vip batch - -o corpus/
+vip batch train*.tfrecord -o s3://bucket/corpus --sample 10000
 vip batch ids.txt -o corpus/ --runner ray --ray-address auto --workers 64
-vip batch --status corpus/                       counts, rates, failures by type, dollars, time left
-vip batch ids.txt -o corpus/ --caption --batch --max-usd 50      captions at half the price, within a day
-vip batch -o corpus/                             go on, with the settings it was begun with
-vip batch -o corpus/ --retry-failed=caption      go on, and describe again what could not be described
-vip export corpus/ --to hf -o hub/               see vip export --help
+vip batch --status corpus/                     counts, failures, dollars, time left
+vip batch ids.txt -o corpus/ --caption --batch --max-usd 50
+vip batch -o corpus/                           go on, as it was begun
+vip batch -o corpus/ --retry-failed=caption    describe again what could not be
+vip export corpus/ --to hf -o hub/             see vip export --help
 """
 
-GETTING, RUNNING = "Getting videos", "Running"
-Lists = Annotated[
-    list[str] | None,
-    typer.Argument(
-        help="Text, CSV, JSONL, Parquet or TFRecord files with YouTube ids, YouTube-8M ids, addresses, paths; - for stdin; videos.",
-        show_default=False,
-    ),
-]
-Out = Annotated[str | None, typer.Option("--out", "-o", help="Folder or address (s3://…) of the data set.", show_default=False)]
-StatusOf = Annotated[
-    str | None, typer.Option("--status", help="Tell how far the batch in DIR is, and end.", show_default=False, metavar="DIR")
-]
-Retry = Annotated[
-    str | None,
-    typer.Option("--retry-failed", help="Try again what failed; =TYPE: of one type.", show_default=False, metavar="[=TYPE]"),
-]
-Caption = Annotated[bool | None, typer.Option("--caption", help="Describe the keyframes too.")]
+CHOOSING, SHARDS, GETTING, RUNNING = "Choosing videos", "The data set", "Getting videos", "Running"
+LISTS_HELP = "Text, CSV, JSONL, Parquet or TFRecord files with YouTube ids, YouTube-8M ids, addresses, paths; - for stdin; videos."
+Lists = Annotated[list[str] | None, typer.Argument(help=LISTS_HELP, show_default=False)]
+Out = Annotated[str | None, options.option("--out", "-o", help="Folder or address (s3://…) of the data set.", metavar="DIR")]
+StatusOf = Annotated[str | None, options.option("--status", help="Tell how far the batch in DIR is, and end.", metavar="DIR")]
+Retry = Annotated[str | None, options.option("--retry-failed", help="Try again what failed; =TYPE: of one type.", metavar="[=TYPE]")]
+Caption = Annotated[bool | None, options.switch("--caption", help="Describe the keyframes too.")]
 Batch = Annotated[
-    bool | None, typer.Option("--batch", help="Ask for captions through the server's Batch API: half the price, within a day.")
+    bool | None,
+    options.switch("--batch", help="Ask for captions through the server's Batch API: half the price, within a day.", panel=options.MONEY),
 ]
-Shards = Annotated[str | None, typer.Option(help="Format of the shards: parquet, webdataset.", show_default="parquet", metavar="NAME")]
-ShardSize = Annotated[str | None, typer.Option(help="Size of a shard, about.", show_default="256MB", metavar="SIZE")]
+Sample = Annotated[str | None, options.option(help="Take so many of the videos, by weight.", metavar="N", default="all", panel=CHOOSING)]
+Seed = Annotated[str | None, options.option(help="Of the choice by weight.", metavar="N", default="0", panel=CHOOSING)]
 Weights = Annotated[
-    Path | None, typer.Option(help="TOML file with a weight for each vertical and topic.", show_default="vip's own", metavar="FILE")
+    Path | None,
+    options.option(help="TOML file with a weight for each vertical and topic.", metavar="FILE", default="vip's own", panel=CHOOSING),
 ]
 Vocabulary = Annotated[
-    Path | None, typer.Option(help="vocabulary.csv of YouTube-8M: names, verticals, descriptions.", show_default=False, metavar="FILE")
+    Path | None,
+    options.option(help="vocabulary.csv of YouTube-8M: names, verticals, descriptions.", metavar="FILE", panel=CHOOSING),
 ]
-Sample = Annotated[str | None, typer.Option(help="Take so many of the videos, by weight.", show_default="all", metavar="N")]
-Seed = Annotated[str | None, typer.Option(help="Of the choice by weight.", show_default="0", metavar="N")]
-MinLength = Annotated[str | None, typer.Option(help="Leave shorter videos out: seconds or hh:mm:ss.", show_default=False, metavar="TIME")]
-MaxLength = Annotated[str | None, typer.Option(help="Leave longer videos out: seconds or hh:mm:ss.", show_default=False, metavar="TIME")]
-Cookies = Annotated[
-    Path | None, typer.Option(help="File with cookies, in Netscape's format.", show_default=False, metavar="FILE", rich_help_panel=GETTING)
+MinLength = Annotated[str | None, options.option(help="Leave shorter videos out: seconds or hh:mm:ss.", metavar="TIME", panel=CHOOSING)]
+MaxLength = Annotated[str | None, options.option(help="Leave longer videos out: seconds or hh:mm:ss.", metavar="TIME", panel=CHOOSING)]
+Shards = Annotated[
+    str | None,
+    options.option(
+        help="Format of the shards: parquet, webdataset.",
+        metavar="NAME",
+        default="parquet",
+        panel=SHARDS,
+        complete=choices("parquet", "webdataset"),
+    ),
 ]
-Proxy = Annotated[str | None, typer.Option(help="Proxy for downloads.", show_default=False, metavar="URL", rich_help_panel=GETTING)]
-PerHost = Annotated[
-    str | None, typer.Option(help="Downloads at once from one host.", show_default="2", metavar="N", rich_help_panel=GETTING)
-]
-Sleep = Annotated[
-    str | None, typer.Option(help="Pause between two requests to a host.", show_default="1", metavar="TIME", rich_help_panel=GETTING)
-]
-RateLimit = Annotated[
-    str | None, typer.Option(help="Bytes a second of a download: 4M.", show_default=False, metavar="SIZE", rich_help_panel=GETTING)
-]
+ShardSize = Annotated[str | None, options.option(help="Size of a shard, about.", metavar="SIZE", default="256MB", panel=SHARDS)]
+Cookies = Annotated[Path | None, options.option(help="File with cookies, in Netscape's format.", metavar="FILE", panel=GETTING)]
+Proxy = Annotated[str | None, options.option(help="Proxy for downloads.", metavar="URL", panel=GETTING)]
+PerHost = Annotated[str | None, options.option(help="Downloads at once from one host.", metavar="N", default="2", panel=GETTING)]
+Sleep = Annotated[str | None, options.option(help="Pause between two requests to a host.", metavar="TIME", default="1", panel=GETTING)]
+RateLimit = Annotated[str | None, options.option(help="Bytes a second of a download: 4M.", metavar="SIZE", panel=GETTING)]
 DownloadTimeout = Annotated[
-    str | None, typer.Option(help="Give a download up after this time.", show_default="30:00", metavar="TIME", rich_help_panel=GETTING)
+    str | None, options.option(help="Give a download up after this time.", metavar="TIME", default="30:00", panel=GETTING)
 ]
 KeepVideos = Annotated[
-    Path | None,
-    typer.Option(
-        help="Keep what was downloaded in DIR; else it is deleted after use.", show_default=False, metavar="DIR", rich_help_panel=GETTING
-    ),
+    Path | None, options.option(help="Keep what was downloaded in DIR; else it is deleted after use.", metavar="DIR", panel=GETTING)
 ]
 DiskBudget = Annotated[
-    str | None,
-    typer.Option(help="Downloads that may lie around on a machine.", show_default="20GB", metavar="SIZE", rich_help_panel=GETTING),
+    str | None, options.option(help="Downloads that may lie around on a machine.", metavar="SIZE", default="20GB", panel=GETTING)
 ]
-Audio = Annotated[bool | None, typer.Option("--audio", help="Fetch the sound too.", rich_help_panel=GETTING)]
+Audio = Annotated[bool | None, options.switch("--audio", help="Fetch the sound too.", panel=GETTING)]
 PublicOnly = Annotated[
     bool | None,
-    typer.Option("--public-only", help="Refuse local paths and the private network, for lists of others.", rich_help_panel=GETTING),
+    options.switch("--public-only", help="Refuse local paths and the private network, for lists of others.", panel=GETTING),
 ]
 YtdlpOpts = Annotated[
-    str | None,
-    typer.Option(
-        "--ytdlp-opts", help="More options for yt-dlp, in quotes.", show_default=False, metavar="OPTIONS", rich_help_panel=GETTING
-    ),
+    str | None, options.option("--ytdlp-opts", help="More options for yt-dlp, in quotes.", metavar="OPTIONS", panel=GETTING)
 ]
-YouTube8M = Annotated[
+YouTube8M = Annotated[str | None, typer.Option("--youtube8m-base-url", hidden=True)]  # a mirror of the lookup
+VideoBase = Annotated[str | None, typer.Option("--video-base-url", hidden=True)]  # a mirror of the pages
+Runner = Annotated[
     str | None,
-    typer.Option(
-        "--youtube8m-base-url", help="Where YouTube-8M's ids are looked up.", show_default=False, metavar="URL", rich_help_panel=GETTING
-    ),
+    options.option(help="local or ray.", metavar="NAME", default="local", panel=RUNNING, complete=choices("local", "ray")),
 ]
-VideoBase = Annotated[
-    str | None,
-    typer.Option("--video-base-url", help="Where YouTube ids are watched.", show_default=False, metavar="URL", rich_help_panel=GETTING),
-]
-Runner = Annotated[str | None, typer.Option(help="local or ray.", show_default="local", metavar="NAME", rich_help_panel=RUNNING)]
 RayAddress = Annotated[
     str | None,
-    typer.Option(
-        help="A Ray cluster: auto, ray://…, host:port.", show_default="one is started here", metavar="ADDRESS", rich_help_panel=RUNNING
-    ),
+    options.option(help="A Ray cluster: auto, ray://…, host:port.", metavar="ADDRESS", default="one is started here", panel=RUNNING),
 ]
-Workers = Annotated[
-    str | None, typer.Option(help="Videos worked on at once.", show_default="one a core", metavar="N", rich_help_panel=RUNNING)
-]
+Workers = Annotated[str | None, options.option(help="Videos worked on at once.", metavar="N", default="one a core", panel=RUNNING)]
 RetryWait = Annotated[
-    str | None, typer.Option(help="Before the second try; longer each time.", show_default="30", metavar="TIME", rich_help_panel=RUNNING)
+    str | None, options.option(help="Before the second try; longer each time.", metavar="TIME", default="30", panel=RUNNING)
 ]
 
 
@@ -200,15 +179,16 @@ def _run(context: typer.Context, lists: list[str], out: str, retry: str | None, 
     from vip.download.items import FailureKind
 
     whole = bool(lists)  # without a list, what is not named here is as it was before, whatever vip.toml says
-    extraction = resolve(ExtractSettings, options.given(context, ExtractSettings), layered=whole)
-    captioning = resolve(CaptionSettings, options.given(context, CaptionSettings), layered=whole)
-    choices = Choices(resolve(BatchSettings, options.given(context, BatchSettings), layered=whole), extraction, captioning)
+    extraction = resolve(ExtractSettings, options.given(context, ExtractSettings), layered=whole, note=console.note)
+    captioning = resolve(CaptionSettings, options.given(context, CaptionSettings), layered=whole, note=console.note)
+    listed = resolve(BatchSettings, options.given(context, BatchSettings), layered=whole, note=console.note)
+    asked = Choices(listed, extraction, captioning)
     if retry not in (None, "all", *get_args(FailureKind)):
         raise UsageError(f'There is no type of failure "{retry}".{did_you_mean(retry or "", get_args(FailureKind))}')
     registry.check(sampler=extraction.sampler, pruner=extraction.pruner, embedder=extraction.embedder, detector=extraction.detector)
-    if choices.batch.caption:
+    if listed.caption:
         registry.check(engine=captioning.engine)
-    told = batch(lists, out, choices, retry=retry, observer=console)
+    told = batch(lists, out, asked, retry=retry, observer=console)
     _tell(told, console)
     if told.failed or told.bad_rows or told.undescribed:
         where = shown(join(out, "failures.jsonl"))
