@@ -16,7 +16,7 @@ from tests.cli.terminal import end, environment, start_command, vip
 from vip.cli import batch, caption, compare, doctor, export, extract, report, run_all, trust
 from vip.cli.app import app
 
-COMMANDS = ("run", "extract", "compare", "caption", "batch", "export", "report", "doctor", "trust")
+COMMANDS = ("run", "extract", "compare", "caption", "batch", "export", "report", "trust", "doctor")
 SCRIPT = Path(sys.executable).with_name("vip")
 EXAMPLES = [
     line.split(" | ")[0]

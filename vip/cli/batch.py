@@ -22,10 +22,10 @@ vip batch 'clips/*.mp4' -o corpus/ --caption   local videos, with captions
 find . -name '*.mkv' | vip batch - -o corpus/
 vip batch train*.tfrecord -o s3://bucket/corpus --sample 10000
 vip batch ids.txt -o corpus/ --runner ray --ray-address auto --workers 64
-vip batch --status corpus/                     counts, failures, dollars, time left
+vip batch --status corpus/                     counts, failures, dollars
 vip batch ids.txt -o corpus/ --caption --batch --max-usd 50
 vip batch -o corpus/                           go on, as it was begun
-vip batch -o corpus/ --retry-failed=caption    describe again what could not be
+vip batch -o corpus/ --retry-failed=caption    describe again what failed
 vip export corpus/ --to hf -o hub/             see vip export --help
 """
 

@@ -25,8 +25,8 @@ Revoke = Annotated[bool, options.switch("--revoke", help="Trust it no longer.")]
 def trust_command(what: What = Path("vip.toml"), revoke: Revoke = False, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Allow a vip.toml or a run of somebody else what could do harm: servers, keys, files and addresses that it names.
 
-    A vip.toml that only lies in the current folder may set numbers and choices; the rest counts once it is trusted, as long as the file
-    stays as it is. Of a run of another machine the video is opened, and batches are collected.
+    A vip.toml that only lies in the current folder may set numbers and choices. The rest counts once it is trusted, as long as the file
+    stays as it is. Of a run of another machine, the video is opened then, and batches are collected.
     """
     from vip import store
 

@@ -20,8 +20,8 @@ from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.home import PARTS
 from vip.corpus.work.disk import Allowance, DiskBudget
 from vip.corpus.work.process import at_the_other_end
-from vip.download.items import FailureKind, Fetched, Item, ItemError
-from vip.errors import GivenUpError, InputError, ReplyError, SomeFailedError, StoreError, VipError
+from vip.download.items import Fetched, Item, ItemError, kind_of
+from vip.errors import InputError, ReplyError, SomeFailedError, StoreError, VipError
 from vip.isolation.parent import apart  # before any model: it notes whether torch, and so its threads, came first
 from vip.protocols import Observer, Silent
 from vip.store import Run
@@ -98,13 +98,6 @@ def _done(plan: Plan, role: Role, pipe: Connection, job: Job, *more: Any) -> tup
         return "failed", kind, too_slow(plan) if kind == "timeout" else str(exc), None
     except (StoreError, OSError) as exc:
         return "failed", "disk", str(exc), None
-
-
-def kind_of(exc: InputError | ReplyError) -> FailureKind:
-    """The type of what went wrong with a video that is here."""
-    if isinstance(exc, GivenUpError):
-        return "crash" if exc.kind == "crash" else "timeout"
-    return "caption" if isinstance(exc, ReplyError) else "unreadable"
 
 
 def too_slow(plan: Plan) -> str:
