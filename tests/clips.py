@@ -18,7 +18,7 @@ from vip.records import Image
 
 SAMPLE = Path(__file__).parents[1] / "examples" / "sample.mp4"
 FRAMES_A_SCENE, RATE = 3, 3
-CHANGING = frozenset({"seconds", "created_utc", "latency_s", "path", "modified_ns"})
+CHANGING = frozenset({"seconds", "created_utc", "signature", "latency_s", "path", "modified_ns"})
 """Fields that differ between two runs of the same command on copies of a video."""
 
 

@@ -15,6 +15,7 @@ import pytest
 import vip.video.opened
 import vip.video.reader
 from tests.media import Clips, SpyDecoder, usual_priority
+from vip import user_state
 from vip.wording import on_command_line
 
 # Nothing in the tests, nor in the commands that they start, asks a model hub; what it would answer depends on the network.
@@ -95,16 +96,23 @@ def _caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Iterator[Path]
     home = tmp_path_factory.mktemp("caches")
     folders = (home / str(number) for number in count())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(next(folders)))
+        _go_home(next(folders), patch)
         yield folders
+
+
+def _go_home(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Folders for caches and for state, of one machine: runs that one test made are another's own."""
+    patch.setenv("XDG_CACHE_HOME", str(folder))
+    patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    secret = user_state.folder() / user_state.SECRET
+    secret.parent.mkdir(parents=True)
+    secret.write_bytes(b"a secret of this machine".ljust(user_state.SECRET_BYTES))
 
 
 @pytest.fixture(autouse=True)
 def _own_cache(_caches: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache folder for this test and the commands that it starts: no answer comes from another test, or from the user's runs."""
-    folder = next(_caches)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
-    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    _go_home(next(_caches), monkeypatch)
 
 
 @pytest.fixture(autouse=True)

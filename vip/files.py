@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 PARTIAL_SUFFIX = ".vip-part"
+MOST_OF_NAME = 40  # that the name of a temporary file begins with: a name has 255 bytes
 MOST_BYTES = 4 * 2**30  # of a file without a bound of its own
 KNOWS_PLACES = {os.open, os.rename, os.unlink, os.mkdir, os.stat} <= os.supports_dir_fd  # not on Windows, see `_checked`
 
@@ -98,7 +99,7 @@ def replacing(path: Path, *, inside: Path | None = None, durable: bool = False) 
         OSError: not writable, or the disk is full; `path` is then as it was.
     """
     with _place(path, inside) as (folder, name):
-        part = str(Path(name).with_name(f".{secrets.token_hex(16)}{PARTIAL_SUFFIX}"))
+        part = str(Path(name).with_name(f".{Path(name).name[:MOST_OF_NAME]}.{secrets.token_hex(16)}{PARTIAL_SUFFIX}"))
         number = _open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, folder)
         try:
             with os.fdopen(number, "wb") as file:

@@ -64,7 +64,11 @@ def _acquired(folder: Path) -> FileLock | None:
     path = folder / NAME
     lock = filelock.FileLock(path, timeout=PATIENCE_S, thread_local=False)
     try:
-        lock.acquire()
+        try:
+            lock.acquire()
+        except FileNotFoundError:  # whoever had the folder failed, and took it away
+            folder.mkdir(exist_ok=True)
+            lock.acquire()
     except filelock.Timeout as exc:
         raise StoreError(
             f"{folder} is in use by {_holder(path)}. Wait until it is done, or choose another folder with {option('out')}."

@@ -527,11 +527,16 @@ def making_folder(path: Path) -> Iterator[None]:
     Raises:
         StoreError: it cannot be made, or another process works in it.
     """
-    with leaving_no_empty(path):
-        if not is_folder(path):
-            make_folder(path)
-        with in_use(path):
+    existed = is_folder(path)
+    if not existed:
+        make_folder(path)
+    with in_use(path):
+        try:
             yield
+        except BaseException:
+            if not existed and is_empty(path):  # while it is ours: another process may wait for it
+                files.remove_folder(path)
+            raise
 
 
 @contextmanager
@@ -541,18 +546,6 @@ def in_use(folder: Path) -> Iterator[None]:
         if is_new:
             _sweep(folder)
         yield
-
-
-@contextmanager
-def leaving_no_empty(path: Path) -> Iterator[None]:
-    """If the work fails, a folder that came in the meantime goes again where nothing whole lies in it."""
-    existed = exists(path)
-    try:
-        yield
-    except BaseException:
-        if not existed and is_folder(path) and is_empty(path):
-            files.remove_folder(path)
-        raise
 
 
 def make_folder(path: Path, *, inside: Path | None = None) -> None:

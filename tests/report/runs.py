@@ -190,7 +190,7 @@ def make_pictures(folder: Path, *, text: str = "") -> Run:
         quality = Quality(sharpness=50.0, brightness=0.5, contrast=0.2)
         rows.append(
             Keyframe(
-                id=f"p{i}{text}", video_id="", time_s=None, pts=None, image_path=name, width_px=64, height_px=48, quality=quality,
+                id=f"p{i}{text}", video_id="photos", time_s=None, pts=None, image_path=name, width_px=64, height_px=48, quality=quality,
                 detections=(), candidate=None,
             )
         )  # fmt: skip

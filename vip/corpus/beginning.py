@@ -87,7 +87,7 @@ def _choose(state: State, out: str, choices: Choices, observer: Observer) -> Non
     for item, count, chosen in state.each_choice():
         tally.add(item, count, chosen)
     distribution = tally.distribution()
-    write_whole(join(out, DISTRIBUTION), (distribution.model_dump_json(indent=2) + "\n").encode())
+    write_whole((distribution.model_dump_json(indent=2) + "\n").encode(), out, DISTRIBUTION)
     are = "is" if distribution.chosen == 1 else "are"
     observer.note(f"{distribution.chosen:,} of {counted(distribution.videos, 'video')} {are} chosen.")
     if len(distribution.shares) > 1:

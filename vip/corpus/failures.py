@@ -47,11 +47,11 @@ class FailuresFile:
     def write(self) -> None:
         count, start = sum(self.state.failures().values()), time.monotonic()
         if count or self.state.has_undescribed():
-            with writing(join(self.out, FAILURES)) as file:
+            with writing(self.out, FAILURES) as file:
                 for row in self._rows():
                     file.write(row.model_dump_json().encode() + b"\n")
         elif self._told != 0:
-            remove(join(self.out, FAILURES))
+            remove(self.out, FAILURES)
         self._told = count
         now = time.monotonic()
         self._due = now + max(FIRST_S, (now - start) / SHARE)

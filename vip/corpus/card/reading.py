@@ -77,7 +77,7 @@ def keyframes_of(out: str, info: ShardInfo) -> Keyframes:
     counts, videos = Keyframes(), {video.key: video for video in info.videos}
     address = storage.join(out, FOLDER, info.file)
     read: Callable[[IO[bytes]], Iterator[Row]] = _in_parquet if info.format == "parquet" else _in_tar
-    with storage.reading(address) as file:
+    with storage.reading(out, FOLDER, info.file) as file:
         try:
             for row in read(file):
                 counts.add(row, videos.get(row["video_id"]))

@@ -35,7 +35,7 @@ def write_card(out: str, status: Status, choices: Choices | None = None) -> None
     name = (path.resolve().name if path else address.rstrip("/").rpartition("/")[2]) or "data set"
     card = Card(name, address, status, count(out), _distribution(out), choices)
     for file, content in ((README, markdown(card)), (PAGE, "".join(page(card)))):
-        storage.write_whole(storage.join(out, file), content.encode())
+        storage.write_whole(content.encode(), out, file)
 
 
 def _distribution(out: str) -> Distribution | None:
@@ -43,7 +43,6 @@ def _distribution(out: str) -> Distribution | None:
     if DISTRIBUTION not in storage.sizes_in(out):
         return None
     try:
-        with storage.reading(storage.join(out, DISTRIBUTION)) as file:
-            return Distribution.model_validate_json(file.read())
+        return Distribution.model_validate_json(storage.read_whole(out, DISTRIBUTION))
     except (StoreError, ValidationError):
         return None

@@ -41,7 +41,7 @@ def write(clips: Iterator[Clip], out: str, note: Callable[[str], None]) -> int:
             for frame in clip.frames:
                 row = frame.keyframe
                 place = ("pictures", clip.video.key, frame.name)
-                storage.write_whole(storage.join(out, *place), frame.picture)
+                storage.write_whole(frame.picture, out, *place)
                 about = {"file_name": "/".join(place), "width": row.width_px, "height": row.height_px}
                 number = images.add({**about, "keyframe_id": row.id, "time_s": row.time_s})
                 if frame.description:

@@ -32,14 +32,14 @@ CELLS = (
 
 def write(clips: Iterator[Clip], out: str, note: Callable[[str], None]) -> int:
     files = 1
-    with storage.writing(storage.join(out, FILE)) as file:
+    with storage.writing(out, FILE) as file:
         file.write(codecs.BOM_UTF8)
         table = csv.writer(codecs.getwriter("utf-8")(file))
         table.writerow(CELLS)
         for clip in clips:
             for row in rows_of(clip):
                 place = ("pictures", row["video_id"], row["picture"]["path"])
-                storage.write_whole(storage.join(out, *place), row["picture"]["bytes"])
+                storage.write_whole(row["picture"]["bytes"], out, *place)
                 shown = {
                     **row,
                     "picture": "/".join(place),

@@ -27,9 +27,9 @@ def write(clips: Iterator[Clip], out: str, note: Callable[[str], None]) -> int:
     told = _Told()
     files = 0
     for number, some in in_shards(told.through(clips)):
-        write_file(storage.join(out, "data", f"train-{number:05d}.parquet"), number, some, "parquet")
+        write_file(number, some, "parquet", out, "data", f"train-{number:05d}.parquet")
         files += 1
-    storage.write_whole(storage.join(out, "README.md"), told.card(without_secrets(out).rstrip("/").rpartition("/")[2]).encode())
+    storage.write_whole(told.card(without_secrets(out).rstrip("/").rpartition("/")[2]).encode(), out, "README.md")
     return files + 1
 
 

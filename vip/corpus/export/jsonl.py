@@ -14,11 +14,11 @@ OLD = ""
 
 def write(clips: Iterator[Clip], out: str, note: Callable[[str], None]) -> int:
     files = 1
-    with storage.writing(storage.join(out, "keyframes.jsonl")) as file:
+    with storage.writing(out, "keyframes.jsonl") as file:
         for clip in clips:
             for row in rows_of(clip):
                 place = ("pictures", row["video_id"], row["picture"]["path"])
-                storage.write_whole(storage.join(out, *place), row["picture"]["bytes"])
+                storage.write_whole(row["picture"]["bytes"], out, *place)
                 vector = None if row["embedding"] is None else [float(str(value)) for value in row["embedding"]]
                 line = {**row, "picture": "/".join(place), "embedding": vector}
                 file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")

@@ -34,10 +34,10 @@ def write(clips: Iterator[Clip], out: str, note: Callable[[str], None]) -> int:
         without_letters += sum(bool(caption) and not tile.caption for tile, caption in zip(tiles, captions, strict=True))
         number = 1
         for number, sheet in enumerate(sheets_of(clip, tiles), 1):
-            storage.write_whole(storage.join(out, _name(clip, number)), sheet)
+            storage.write_whole(sheet, out, _name(clip, number))
             files += 1
         while (old := _name(clip, number := number + 1)) in there:  # of an earlier export of more keyframes
-            storage.remove(storage.join(out, old))
+            storage.remove(out, old)
     if without_letters:
         left_out = plural(without_letters, "caption is", "captions are")
         note(f"{left_out} not on the sheets: no font here has all of their letters. Install DejaVu Sans, or Noto Sans CJK.")

@@ -40,7 +40,7 @@ def sources_of(given: Sequence[str]) -> list[Source]:
     """
     found: list[Source] = []
     for address in dict.fromkeys(given):
-        if any(NAME.fullmatch(name) for name in storage.sizes_in(storage.join(address, FOLDER))):
+        if any(NAME.fullmatch(name) for name in storage.sizes_in(address, FOLDER)):
             found.append(Source(address))
         elif path := storage.local_path(address):
             found += [Source(str(folder), load_run(folder)) for folder in runs_in([path])]
@@ -82,7 +82,7 @@ def _with_new_key(clip: Clip, seen: sqlite3.Connection) -> Clip:
 
 def pieces(sources: Sequence[Source]) -> int:
     """How often `advance` will be called; shards that are not whole count too."""
-    names = (name for source in sources if not source.run for name in storage.sizes_in(storage.join(source.address, FOLDER)))
+    names = (name for source in sources if not source.run for name in storage.sizes_in(source.address, FOLDER))
     return sum(name.endswith(".json") for name in names) + sum(source.run is not None for source in sources)
 
 

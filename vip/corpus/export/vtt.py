@@ -25,7 +25,7 @@ def write(clips: Iterator[Clip], out: str, note: Callable[[str], None]) -> int:
     captions: Counter[str] = Counter()
     for clip in clips:
         if found := captions_of(clip):
-            storage.write_whole(storage.join(out, f"{clip.video.key}.vtt"), webvtt(found).encode())
+            storage.write_whole(webvtt(found).encode(), out, f"{clip.video.key}.vtt")
             files += 1
             captions.update("whole" if one.is_whole else "short" for one in found)
         else:

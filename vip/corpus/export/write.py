@@ -113,15 +113,14 @@ def _check(out: str, sources: Sequence[Source], mark: Exported, overwrite: bool)
     if MARK in storage.sizes_in(out):
         if overwrite or _read_mark(out) == mark:  # killed on the way
             return
-    elif storage.sizes_in(storage.join(out, FOLDER)):
+    elif storage.sizes_in(out, FOLDER):
         raise UsageError(f"{without_secrets(out)} holds a data set of `vip batch`. Choose another folder with -o.")
     if not overwrite:
         raise UsageError(f"{without_secrets(out)} is not empty. Choose another folder with -o, or add --overwrite.")
 
 
 def _read_mark(out: str) -> Exported | None:
-    with storage.reading(storage.join(out, MARK)) as file:
-        text = file.read()
+    text = storage.read_whole(out, MARK)
     try:
         return Exported.model_validate_json(text)
     except ValidationError:
@@ -141,19 +140,19 @@ def _begin(out: str, mark: Exported, format_: Format) -> None:
         store.make_folder(path)
     _mark(out, mark)
     folder, _, pattern = format_.OLD.rpartition("/")
-    place = storage.join(out, folder) if folder else out
-    for name in storage.sizes_in(place):
+    place = [folder] if folder else []
+    for name in storage.sizes_in(out, *place):
         if pattern and re.fullmatch(pattern, name):
-            storage.remove(storage.join(place, name))
+            storage.remove(out, *place, name)
 
 
 def _mark(out: str, mark: Exported) -> Exported:
-    storage.write_whole(storage.join(out, MARK), mark.model_dump_json(indent=1).encode() + b"\n")
+    storage.write_whole(mark.model_dump_json(indent=1).encode() + b"\n", out, MARK)
     return mark
 
 
 def _unmark(out: str) -> None:
-    storage.remove(storage.join(out, MARK))
+    storage.remove(out, MARK)
     if path := storage.local_path(out):
         with suppress(OSError):  # something else is in it
             path.rmdir()

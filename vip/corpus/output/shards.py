@@ -36,7 +36,7 @@ from vip.corpus.output.table import clips_of, rows_of
 from vip.corpus.output.webdataset import TarShard, read_tar
 from vip.corpus.state import Undescribed
 from vip.errors import StoreError
-from vip.records import Failure, Record
+from vip.records import Failure, PlainName, Record
 from vip.wording import counted
 
 Format = Literal["parquet", "webdataset"]
@@ -51,7 +51,7 @@ class ShardInfo(Record):
     """The sidecar of a shard."""
 
     number: int
-    file: str
+    file: PlainName
     """Beside this one."""
     format: Format
     bytes: int
@@ -116,8 +116,8 @@ def write_shard(
         BackendError: a library is missing.
     """
     file = file_name(number, generation, format)
-    info = write_file(storage.join(out, FOLDER, file), number, parts, format).model_copy(update={"generation": generation})
-    storage.write_whole(storage.join(out, FOLDER, f"{number:05d}.json"), info.model_dump_json(indent=1).encode() + b"\n")
+    info = write_file(number, parts, format, out, FOLDER, file).model_copy(update={"generation": generation})
+    storage.write_whole(info.model_dump_json(indent=1).encode() + b"\n", out, FOLDER, f"{number:05d}.json")
     _clear_up(out, file)
     delete_generations_before(out, info)
     return info
@@ -131,15 +131,15 @@ def file_name(number: int, generation: int, format: Format) -> str:  # noqa: A00
 def delete_generations_before(out: str, info: ShardInfo) -> None:
     """The files of a shard that was written anew; those that are gone already are no matter."""
     for generation in range(info.generation):
-        storage.remove(storage.join(out, FOLDER, file_name(info.number, generation, info.format)))
+        storage.remove(out, FOLDER, file_name(info.number, generation, info.format))
 
 
-def write_file(address: str, number: int, parts: Iterable[Path] | Iterable[Clip], format: Format) -> ShardInfo:  # noqa: A002
-    """Only the file of the shard, with any name; errors as of `write_shard`."""
+def write_file(number: int, parts: Iterable[Path] | Iterable[Clip], format: Format, out: str, *names: str) -> ShardInfo:  # noqa: A002
+    """Only the file of the shard, with any name below `out`; errors as of `write_shard`."""
     videos: list[VideoRow] = []
     undescribed: list[Failure] = []
     rows, counts = 0, Keyframes()
-    with storage.writing(address) as file:
+    with storage.writing(out, *names) as file:
         measured = _Measured(file)
         shard: Any = (ParquetShard if format == "parquet" else TarShard)(measured)  # type: ignore[arg-type]
         for part in parts:
@@ -151,10 +151,9 @@ def write_file(address: str, number: int, parts: Iterable[Path] | Iterable[Clip]
             undescribed += [frame.failure for frame in clip.frames if frame.failure]
             videos.append(clip.video.model_copy(update={"subtitles": dict.fromkeys(clip.video.subtitles, "")}))
         shard.close()
-    name = address.rpartition("/")[2]
     return ShardInfo(
         number=number,
-        file=name,
+        file=names[-1],
         format=format,
         bytes=measured.size,
         sha256=measured.sha256,
@@ -167,9 +166,11 @@ def write_file(address: str, number: int, parts: Iterable[Path] | Iterable[Clip]
 
 def _clear_up(out: str, file: str) -> None:
     """Delete what writers of this shard that were killed left half written."""
-    if folder := storage.local_path(storage.join(out, FOLDER)):
-        for path in folder.glob(f"{file.partition('.')[0]}.*{store.PARTIAL_SUFFIX}"):
-            path.unlink(missing_ok=True)
+    if storage.local_path(out):
+        beginning = f".{file.partition('.')[0]}."
+        for name in storage.sizes_in(out, FOLDER):
+            if name.startswith(beginning) and name.endswith(store.PARTIAL_SUFFIX):
+                storage.remove(out, FOLDER, name)
 
 
 # ---------------------------------------------------------------- reading
@@ -194,7 +195,7 @@ def read_shards(out: str, report: Callable[[str], None] = lambda text: None) -> 
             continue
         try:
             info = read_sidecar(out, int(number))
-            size = sizes.get(info.file) or storage.size_of(storage.join(out, FOLDER, info.file))  # written anew since the folder was read
+            size = sizes.get(info.file) or storage.size_of(out, FOLDER, info.file)  # written anew since the folder was read
         except StoreError as exc:
             report(str(exc))
             continue
@@ -212,12 +213,12 @@ def delete_leftovers(out: str) -> None:
             with suppress(StoreError):  # a sidecar that is damaged is told of when the shards are read
                 info = read_sidecar(out, int(number))
                 for name in sizes.keys() - {info.file, f"{number}.json"}:
-                    storage.remove(storage.join(out, FOLDER, name))
+                    storage.remove(out, FOLDER, name)
 
 
 def _by_number(out: str) -> Iterator[tuple[str, dict[str, int]]]:
     """Of each number its files with their bytes, in order."""
-    sizes = {name: size for name, size in storage.sizes_in(storage.join(out, FOLDER)).items() if NAME.fullmatch(name)}
+    sizes = {name: size for name, size in storage.sizes_in(out, FOLDER).items() if NAME.fullmatch(name)}
     for number, names in groupby(sorted(sizes, key=lambda name: (int(name.partition(".")[0]), name)), lambda name: name.partition(".")[0]):
         yield number, {name: sizes[name] for name in names}
 
@@ -261,7 +262,7 @@ def in_force(out: str, info: ShardInfo) -> ShardInfo:
 def _clips_of_file(out: str, info: ShardInfo) -> Iterator[Clip]:
     address = storage.join(out, FOLDER, info.file)
     read = read_parquet if info.format == "parquet" else read_tar
-    with storage.reading(address) as file:
+    with storage.reading(out, FOLDER, info.file) as file:
         clips = clips_of(read(file))
         while True:
             try:
@@ -295,7 +296,7 @@ def verify(out: str) -> Iterator[str]:
 def _problems_of(out: str, info: ShardInfo) -> Iterator[str]:
     address = storage.join(out, FOLDER, info.file)
     try:
-        with storage.reading(address) as file:
+        with storage.reading(out, FOLDER, info.file) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
         keys, rows = [], 0
         if digest == info.sha256:
@@ -322,8 +323,7 @@ def read_sidecar(out: str, number: int) -> ShardInfo:
         StoreError: there is none, or it is damaged.
     """
     address = storage.join(out, FOLDER, f"{number:05d}.json")
-    with storage.reading(address) as file:
-        text = file.read()
+    text = storage.read_whole(out, FOLDER, f"{number:05d}.json")
     try:
         return ShardInfo.model_validate_json(text)
     except ValidationError as exc:

@@ -1,23 +1,27 @@
 """Files under any address: of this machine without further libraries, of S3 and others through fsspec.
 
-In: an address as a user gives it. A file that is written appears under its name when it is whole, or not at all. Credentials come
-from the usual places of each library, and are never shown.
+In: an address as a user gives it, and names below it. Below an address of this machine no link is followed (`vip.files`). A file that
+is written appears under its name when it is whole, or not at all. Credentials come from the usual places of each library, and are
+never shown.
 """
 
 from __future__ import annotations
 
+import errno
 import os
-import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from vip import store
+from vip import files, store
 from vip.corpus.output.plain import LOGIN, without_secrets
 from vip.errors import BackendError, StoreError, UsageError
 
+MOST_BYTES = 2**50  # of a shard, which is not read whole
+MOST_SMALL_BYTES = 2**30  # of a sidecar: it lists the videos of its shard
 BLOCK_BYTES = 16 * 2**20  # of an upload in several requests: S3 takes 10,000 of them, from 5 MB on
 PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
 ENVIRONMENT = {
@@ -54,54 +58,68 @@ def library(name: str) -> Any:
 
 
 @contextmanager
-def writing(address: str) -> Iterator[IO[bytes]]:
+def writing(address: str, *names: str) -> Iterator[IO[bytes]]:
     """A file to write, which appears under its name at the end. If the block fails, what is there stays as it was.
 
     Raises:
         StoreError: it cannot be written.
         BackendError: a library for this kind of address is missing.
     """
-    with _translated(address, "written"):
-        path = local_path(address)
-        with _replacing(path) if path else _uploading(address) as file:
+    whole = join(address, *names)
+    with _translated(whole, "written"):
+        with _replacing(whole, local_path(address)) if local_path(address) else _uploading(whole) as file:
             yield file
 
 
-def write_whole(address: str, data: bytes) -> None:
+def write_whole(data: bytes, address: str, *names: str) -> None:
     """A small file, elsewhere in one request; errors as of `writing`."""
-    with _translated(address, "written"):
-        if path := local_path(address):
-            with _replacing(path) as file:
-                file.write(data)
-        else:
-            system, place = _system(address)
+    if local_path(address):
+        with writing(address, *names) as file:
+            file.write(data)
+    else:
+        with _translated(join(address, *names), "written"):
+            system, place = _system(join(address, *names))
             system.pipe_file(place, data)
 
 
 @contextmanager
-def reading(address: str) -> Iterator[IO[bytes]]:
+def reading(address: str, *names: str) -> Iterator[IO[bytes]]:
     """A file to read, from anywhere in it.
 
     Raises:
         StoreError: it cannot be read.
     """
-    with _translated(address, "read"):
+    with _translated(join(address, *names), "read"):
         if path := local_path(address):
-            with path.open("rb") as file:
+            with files.opened(path.joinpath(*names), inside=path if names else None, most_bytes=MOST_BYTES) as file:
                 yield file
         else:
-            system, place = _system(address)
+            system, place = _system(join(address, *names))
             with closing(system.open(place, "rb", block_size=BLOCK_BYTES // 4, cache_type="readahead")) as remote:
                 yield remote
 
 
-def sizes_in(folder: str) -> dict[str, int]:
-    """Names of the files in a folder, in order, and their bytes; none where there is no such folder."""
+def read_whole(address: str, *names: str) -> bytes:
+    """What is in a small file.
+
+    Raises:
+        StoreError: it cannot be read, or is no small file.
+    """
+    with reading(address, *names) as file, _translated(join(address, *names), "read"):
+        data = file.read(MOST_SMALL_BYTES + 1)
+        if len(data) > MOST_SMALL_BYTES:
+            raise OSError(errno.EFBIG, f"it is larger than {MOST_SMALL_BYTES:,} bytes")
+        return data
+
+
+def sizes_in(address: str, *names: str) -> dict[str, int]:
+    """Names of the files in a folder, in order, and their bytes; none where there is no such folder. Links count as nothing."""
+    folder = join(address, *names)
     with _translated(folder, "read"):
-        if path := local_path(folder):
-            if not store.is_folder(path):
-                return {}
-            return {entry.name: entry.stat().st_size for entry in sorted(path.iterdir()) if entry.is_file()}
+        if top := local_path(address):
+            path = top.joinpath(*names)
+            found = ((name, path / name) for name in files.names_in(path, inside=top))
+            return {name: there.lstat().st_size for name, there in found if stat.S_ISREG(there.lstat().st_mode)}
         system, place = _system(folder)
         system.invalidate_cache()  # others write there too
         try:
@@ -111,13 +129,15 @@ def sizes_in(folder: str) -> dict[str, int]:
         return {entry["name"].rpartition("/")[2]: entry["size"] for entry in _sorted(entries) if entry["type"] == "file"}
 
 
-def size_of(address: str) -> int | None:
+def size_of(address: str, *names: str) -> int | None:
     """Bytes of a file; None where there is none."""
-    with _translated(address, "read"):
+    whole = join(address, *names)
+    with _translated(whole, "read"):
         try:
-            if path := local_path(address):
-                return path.stat().st_size
-            system, place = _system(address)
+            if local_path(address):
+                with reading(address, *names) as file:
+                    return os.fstat(file.fileno()).st_size
+            system, place = _system(whole)
             system.invalidate_cache()
             return int(system.size(place))
         except FileNotFoundError:
@@ -137,12 +157,12 @@ def is_empty(folder: str) -> bool:
             return True
 
 
-def remove(address: str) -> None:
-    with _translated(address, "deleted"), suppress(FileNotFoundError):
+def remove(address: str, *names: str) -> None:
+    with _translated(join(address, *names), "deleted"), suppress(FileNotFoundError):
         if path := local_path(address):
-            path.unlink()
+            files.remove(path.joinpath(*names), inside=path if names else None)
         else:
-            system, place = _system(address)
+            system, place = _system(join(address, *names))
             system.rm_file(place)
 
 
@@ -150,30 +170,16 @@ def remove(address: str) -> None:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """As `store.replacing`, on the disk before it has its name, and for several writers at once, each with a file of its own."""
-    store.make_folder(path.parent)
-    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}{store.PARTIAL_SUFFIX}")
-    try:
-        with part.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Put on the disk that a file has a new name, where the system can do that."""
-    with suppress(OSError):
-        number = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
+def _replacing(whole: str, top: Path | None) -> Iterator[IO[bytes]]:
+    """As `files.replacing`, on the disk before it has its name; the folders above it are made."""
+    path = local_path(whole)
+    assert path and top
+    inside = top if path != top else top.parent
+    store.make_folder(inside)
+    for folder in reversed([one for one in path.parents if one != inside and one.is_relative_to(inside)]):
+        store.make_folder(folder, inside=inside)
+    with files.replacing(path, inside=inside, durable=True) as file:
+        yield file
 
 
 # ---------------------------------------------------------------- elsewhere
