@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from vip.config import COMMANDS, CaptionSettings, ExtractSettings, Settings, from_keywords, resolve
 from vip.errors import UsageError
+from vip.trust import trust
 
 NUMBERS = st.none() | st.integers(1, 100_000)
 
@@ -102,6 +103,7 @@ def test_every_setting_has_a_variable_and_a_key_in_the_file(kind: type[Settings]
     assert set(values) == set(kind.model_fields)
     command = next(name for name, settings in COMMANDS.items() if settings is kind)
     folder = toml(tmp_path, f"[{command}]\n" + "\n".join(f"{name} = {value!r}" for name, value in values.items()))
+    trust(folder / "vip.toml", (folder / "vip.toml").read_bytes())
     environment = {f"VIP_{name.upper()}": str(value) for name, value in values.items()}
     assert resolve(kind, {}, environment={}, folder=folder) == kind(**values)
     assert resolve(kind, {}, environment=environment, folder=tmp_path / "elsewhere") == kind(**values)

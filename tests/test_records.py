@@ -38,6 +38,7 @@ SHARES = st.floats(0, 1)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 PTS = st.integers(-(2**63), 2**63 - 1)
 TEXT = st.text(st.characters(exclude_categories=[]))  # with line ends, controls and halves of letters: names and captions may hold any
+PLAIN = st.text(st.characters(exclude_characters="/\\\0"), min_size=1).filter(lambda name: name not in (".", ".."))  # names of files
 FRACTIONS = st.fractions(min_value=Fraction(1, 10**6), max_value=1000, max_denominator=10**6)
 QUALITY = st.builds(Quality, sharpness=FINITE, brightness=SHARES, contrast=st.floats(0, 1))
 DETECTION = st.builds(Detection, label=TEXT, score=SHARES, box_xyxy=st.tuples(FINITE, FINITE, FINITE, FINITE), source=TEXT)
@@ -62,10 +63,10 @@ CANDIDATE = st.builds(
 KEYFRAME = st.builds(
     Keyframe,
     id=TEXT,
-    video_id=TEXT,
+    video_id=PLAIN,
     time_s=st.none() | FINITE,
     pts=st.none() | PTS,
-    image_path=TEXT,
+    image_path=st.lists(PLAIN, min_size=1, max_size=3).map("/".join),
     width_px=st.integers(1, 10**5),
     height_px=st.integers(1, 10**5),
     quality=QUALITY,
@@ -117,7 +118,7 @@ MANIFEST = st.builds(
     Manifest,
     settings=st.dictionaries(NAME, JSON, max_size=2),
     backends=st.dictionaries(NAME, TEXT, max_size=2),
-    video_id=TEXT,
+    video_id=PLAIN,
     video=VIDEO,
     notes=TEXTS,
     counts=st.none() | st.just(Counts(asked=2, candidates=5, bad=1, pruned=1, duplicates=1, keyframes=2)),

@@ -239,7 +239,8 @@ def test_an_engine_that_cannot_be_asked_exits_5_without_the_key(
     behaviour: str, words: str, tries: int, extracted: Path, tmp_path: Path
 ) -> None:
     with ApiServer(behaviour) as server:
-        done = caption(tmp_path, "sample.vip", "--engine", "openai:x", "--base-url", server.base_url, OPENAI_API_KEY=SECRET)
+        both = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": SECRET}  # the key belongs to this server
+        done = caption(tmp_path, "sample.vip", "--engine", "openai:x", **both)
         assert server.stats().most_asked <= tries
     assert done.code == 5
     told(done)

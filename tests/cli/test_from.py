@@ -27,7 +27,7 @@ def test_other_keyframes_come_from_a_run_and_nothing_but_the_command_line_counts
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["a.mp4", "--from", "sample.vip"], 2, "Give one of them."),
+        (["a.mp4", "--from", "sample.vip"], 2, "Write --video a.mp4, or leave it out."),
         (["--from", "sample.vip", "--sampler", "uniform"], 2, "needs another look at the video. Run `vip extract VIDEO` instead."),
         (["--from", "sample.vip", "-n", "2", "-o", "sample.vip"], 2, "is the run itself"),
         (["--from", "sample.vip", "--pruner", "threshold:2"], 4, "needs a cosine between -1 and 1"),

@@ -159,6 +159,6 @@ def test_animations_are_videos_and_not_pictures(frames: Path) -> None:
         assert source_of(path) == FileSource(path)
         with pytest.raises(InputError, match="is not a picture"):
             pictures([path, frames / "other.jpg"])
-    videos, shown = contents(frames)
+    videos, shown, _ = contents(frames)
     assert [path.name for path in videos] == ["moving.png", "moving.webp"]
     assert len(shown) == 5

@@ -14,7 +14,7 @@ from vip.corpus.listing.choosing import Tally, load_weights, lot
 from vip.corpus.listing.reading import read_items
 from vip.corpus.listing.vocabulary import load_vocabulary
 from vip.corpus.output.shards import delete_leftovers, read_shards, undescribed_in
-from vip.corpus.output.storage import join, write_whole
+from vip.corpus.output.storage import write_whole
 from vip.corpus.state import Drawn, State
 from vip.protocols import Observer
 from vip.wording import counted

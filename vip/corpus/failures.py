@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from vip.corpus.listing.rows import shown
-from vip.corpus.output.storage import join, remove, writing
+from vip.corpus.output.storage import remove, writing
 from vip.corpus.state import State
 from vip.errors import InputError, ReplyError
 from vip.records import Failure

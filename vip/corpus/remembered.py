@@ -76,7 +76,7 @@ def remember(state: State, choices: Choices) -> None:
     for table, settings in _tables(choices):
         tables[table], missing = _kept(settings)
         withheld += missing
-    state.put(BEGUN, {**tables, "withheld": withheld})
+    state.put(BEGUN, {**tables, "withheld": list(dict.fromkeys(withheld))})
 
 
 def _tables(choices: Choices) -> Iterator[tuple[str, Settings]]:

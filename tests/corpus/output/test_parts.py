@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tarfile
 from pathlib import Path
@@ -11,6 +12,7 @@ from hypothesis import given
 
 from tests.corpus.making import clip, clip_from_run, clips
 from tests.report.runs import make_pictures
+from tests.test_store import fail_with
 from vip.corpus.output.clip import Clip, clip_of
 from vip.corpus.output.parts import add, pack, read_part, unpack, with_descriptions
 from vip.describing import caption
@@ -102,9 +104,12 @@ def test_pictures_that_come_from_no_video_are_unpacked_without_a_manifest(tmp_pa
     assert clip_of(load_run(tmp_path / "work")).frames[0].picture == found.frames[0].picture
 
 
-def test_a_part_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> None:
+def test_a_part_that_cannot_be_written_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pack(tmp_path / "a.tar", clip())
-    (tmp_path / "a.tar.vip-part").symlink_to("/dev/full")
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr(tarfile.TarFile, "addfile", lambda *_: fail_with(full))
     with pytest.raises(StoreError, match="No space left"):
         pack(tmp_path / "a.tar", clip("other"))
+    monkeypatch.undo()
     assert read_part(tmp_path / "a.tar") == clip()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tar"]

@@ -181,7 +181,9 @@ def test_a_server_that_never_answered_ends_the_batch_and_the_extracted_videos_wa
     assert (status(out).waiting, status(out).done) == (2, 0)
 
 
-@pytest.mark.parametrize(("behaviour", "words"), [("401", "for an API key"), ("400", "rejects the request"), ("quota", "quota")])
+@pytest.mark.parametrize(
+    ("behaviour", "words"), [("401", "No key is set, and .* asks for one"), ("400", "rejects the request"), ("quota", "quota")]
+)
 def test_what_waiting_does_not_mend_ends_the_batch_at_once(behaviour: str, words: str, tmp_path: Path) -> None:
     names, out = listed(tmp_path, videos(tmp_path, 6)), str(tmp_path / "corpus")
     with ApiServer(*["ok"] * 5, behaviour) as server:

@@ -33,7 +33,8 @@ def write(clips: Iterator[Clip], out: str, note: Callable[[str], None]) -> int:
     if not files:
         raise InputError("There is nothing to show as subtitles: no keyframe of a video is described. Run `vip caption` first.")
     if left_out:
-        note(f"{left_out:,} of {files + left_out:,} videos have no described keyframes, and so no subtitles. `vip caption` describes them.")
+        videos = f"{left_out:,} of {counted(files + left_out, 'video')} {'has' if left_out == 1 else 'have'}"
+        note(f"{videos} no described keyframes, and so no subtitles. `vip caption` describes them.")
     if short := captions["short"]:
         ends = f"{agreeing(short, 'ends', 'end')} early with … for lack of time before the next keyframe"
         note(f"Of {counted(captions.total(), 'caption')}, {ends}. Export with {option('to', 'jsonl')} to have all of the text.")

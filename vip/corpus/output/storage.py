@@ -66,9 +66,8 @@ def writing(address: str, *names: str) -> Iterator[IO[bytes]]:
         BackendError: a library for this kind of address is missing.
     """
     whole = join(address, *names)
-    with _translated(whole, "written"):
-        with _replacing(whole, local_path(address)) if local_path(address) else _uploading(whole) as file:
-            yield file
+    with _translated(whole, "written"), _replacing(whole, local_path(address)) if local_path(address) else _uploading(whole) as file:
+        yield file
 
 
 def write_whole(data: bytes, address: str, *names: str) -> None:
@@ -170,11 +169,9 @@ def remove(address: str, *names: str) -> None:
 
 
 @contextmanager
-def _replacing(whole: str, top: Path | None) -> Iterator[IO[bytes]]:
+def _replacing(top: Path, *names: str) -> Iterator[IO[bytes]]:
     """As `files.replacing`, on the disk before it has its name; the folders above it are made."""
-    path = local_path(whole)
-    assert path and top
-    inside = top if path != top else top.parent
+    inside, path = (top if names else top.parent), top.joinpath(*names)
     store.make_folder(inside)
     for folder in reversed([one for one in path.parents if one != inside and one.is_relative_to(inside)]):
         store.make_folder(folder, inside=inside)
