@@ -243,7 +243,7 @@ def test_a_new_generation_counts_from_its_sidecar_on_and_leftovers_are_passed_ov
     out, names = str(tmp_path), ("00000.json", "00000.g1.json")
     old = write_shard(out, 0, [clip("a", described=False)], format)
     first = file_of(tmp_path, old).read_bytes()
-    new = write_file(str(tmp_path / FOLDER / file_name(0, 1, format)), 0, [clip("a")], format)
+    new = write_file(0, [clip("a")], format, out, FOLDER, file_name(0, 1, format))
     assert told(tmp_path) == ([0], [])
     assert list(read_clips(out)) == [clip("a", described=False)]
     delete_leftovers(out)
@@ -302,12 +302,12 @@ def test_a_damaged_part_leaves_what_was_there(tmp_path: Path, format: Format) ->
 
 def test_what_a_killed_writer_left_is_cleared_up_by_the_next(tmp_path: Path) -> None:
     write_shard(str(tmp_path), 0, [clip()], "parquet")
-    for name in ("00000.parquet.12ab34cd.vip-part", "00000.json.12ab34cd.vip-part", "00001.parquet.12ab34cd.vip-part"):
+    for name in (".00000.parquet.12ab34cd.vip-part", ".00000.json.12ab34cd.vip-part", ".00001.parquet.12ab34cd.vip-part"):
         (tmp_path / FOLDER / name).write_bytes(b"half")
     assert told(tmp_path) == ([0], [])
     write_shard(str(tmp_path), 0, [clip()], "parquet")
     assert sorted(path.name for path in (tmp_path / FOLDER).iterdir()) == [
-        *("00000.json", "00000.parquet", "00001.parquet.12ab34cd.vip-part")
+        *(".00001.parquet.12ab34cd.vip-part", "00000.json", "00000.parquet")
     ]
 
 

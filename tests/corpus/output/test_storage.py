@@ -167,7 +167,7 @@ def test_two_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:
 def test_a_file_can_be_read_by_whom_the_user_allows(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
-        storage.write_whole(str(tmp_path / "a"), b"x")
+        storage.write_whole(b"x", str(tmp_path / "a"))
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
@@ -176,9 +176,40 @@ def test_a_file_can_be_read_by_whom_the_user_allows(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match="file cannot be written: File exists"):
-        storage.write_whole(str(tmp_path / "file" / "a.bin"), b"x")
+        storage.write_whole(b"x", str(tmp_path / "file" / "a.bin"))
     with pytest.raises(StoreError, match="cannot be read: No such file"), storage.reading(str(tmp_path / "none")):
         pass
+
+
+LINKED = "it is a link, or lies behind one"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links of POSIX")
+def test_no_link_below_the_folder_that_was_named_is_followed(tmp_path: Path) -> None:
+    mine, out = tmp_path / "mine", tmp_path / "out"
+    mine.mkdir()
+    (mine / "a").write_bytes(b"mine")
+    out.mkdir()
+    (out / "shards").symlink_to(mine)
+    (out / "a").symlink_to(mine / "a")
+    for names in (("shards", "a"), ("a",)):
+        with pytest.raises(StoreError, match=LINKED), storage.reading(str(out), *names):
+            pass
+        with pytest.raises(StoreError, match=LINKED):
+            storage.size_of(str(out), *names)
+    with pytest.raises(StoreError, match=LINKED):
+        storage.write_whole(b"x", str(out), "shards", "a")
+    with pytest.raises(StoreError, match=LINKED):
+        storage.remove(str(out), "shards", "a")
+    assert storage.sizes_in(str(out), "shards") == {}
+    assert storage.sizes_in(str(out)) == {}
+    storage.write_whole(b"x", str(out), "a")  # in the place of the link, and not where it leads
+    assert (mine / "a").read_bytes() == b"mine"
+    assert not (out / "a").is_symlink()
+    named = tmp_path / "named"
+    named.symlink_to(out)
+    with storage.reading(str(named), "a") as file:  # what the command names may be one
+        assert file.read() == b"x"
 
 
 def test_errors_of_vip_and_of_programmers_pass_through(tmp_path: Path) -> None:
@@ -196,15 +227,15 @@ def test_files_are_listed_read_and_deleted_under_any_address(folder: str, tmp_pa
     assert storage.sizes_in(place) == {}
     assert storage.is_empty(place)
     for name in ("b", "a"):
-        storage.write_whole(storage.join(place, name), name.encode() * 3)
-    storage.write_whole(storage.join(place, "deep", "c"), b"")
+        storage.write_whole(name.encode() * 3, place, name)
+    storage.write_whole(b"", place, "deep", "c")
     assert storage.sizes_in(place) == {"a": 3, "b": 3}
     assert not storage.is_empty(place)
-    with storage.reading(storage.join(place, "a")) as file:
+    with storage.reading(place, "a") as file:
         file.seek(1)
         assert file.read() == b"aa"
     for _ in range(2):
-        storage.remove(storage.join(place, "a"))
+        storage.remove(place, "a")
     assert storage.sizes_in(place) == {"b": 3}
 
 

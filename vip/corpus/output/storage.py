@@ -65,8 +65,8 @@ def writing(address: str, *names: str) -> Iterator[IO[bytes]]:
         StoreError: it cannot be written.
         BackendError: a library for this kind of address is missing.
     """
-    whole = join(address, *names)
-    with _translated(whole, "written"), _replacing(whole, local_path(address)) if local_path(address) else _uploading(whole) as file:
+    whole, top = join(address, *names), local_path(address)
+    with _translated(whole, "written"), _replacing(top, *names) if top else _uploading(whole) as file:
         yield file
 
 
@@ -133,8 +133,8 @@ def size_of(address: str, *names: str) -> int | None:
     whole = join(address, *names)
     with _translated(whole, "read"):
         try:
-            if local_path(address):
-                with reading(address, *names) as file:
+            if top := local_path(address):
+                with files.opened(top.joinpath(*names), inside=top if names else None, most_bytes=MOST_BYTES) as file:
                     return os.fstat(file.fileno()).st_size
             system, place = _system(whole)
             system.invalidate_cache()
