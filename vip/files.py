@@ -27,6 +27,9 @@ _NO_LINK, _NO_WAIT, _FOLDER = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 LINK = "it is a link, or lies behind one, and vip follows none inside a folder"
 NO_FILE = "it is no regular file"
+SECOND_NAME = "it has a second name elsewhere (a hard link)"
+BESIDE_DATABASE = ("-wal", "-shm", "-journal")
+MOST_DATABASE_BYTES = 2**50
 
 
 def opened(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> IO[bytes]:
@@ -67,7 +70,7 @@ def opened_to_append(path: Path, *, inside: Path | None = None) -> IO[bytes]:
         number = _open(name, os.O_RDWR | os.O_CREAT, folder)
         if os.fstat(number).st_nlink > 1:
             os.close(number)
-            raise OSError(errno.EMLINK, "it has a second name elsewhere (a hard link)")
+            raise OSError(errno.EMLINK, SECOND_NAME)
         return _regular(number, "r+b", MOST_BYTES)
 
 
@@ -86,6 +89,18 @@ def opened_zip(path: Path, *, inside: Path | None = None, most_bytes: int = MOST
             if not is_plain or member.file_size != member.compress_size or member.file_size > size_bytes:
                 raise zipfile.BadZipFile("a member is not stored as it is")
         yield archive
+
+
+def check_database(path: Path, *, inside: Path | None = None) -> None:
+    """Refuse a SQLite file, there already or still to be made, that SQLite would write to somewhere else.
+
+    Raises:
+        OSError: it, or what SQLite keeps beside it, is a link, no regular file, or has a second name elsewhere.
+    """
+    for name in (path.name, *(f"{path.name}{end}" for end in BESIDE_DATABASE)):
+        with suppress(FileNotFoundError), opened(path.with_name(name), inside=inside, most_bytes=MOST_DATABASE_BYTES) as file:
+            if os.fstat(file.fileno()).st_nlink > 1:
+                raise OSError(errno.EMLINK, SECOND_NAME)
 
 
 @contextmanager

@@ -7,18 +7,21 @@ from typing import Annotated
 
 import typer
 
+from vip import trust
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, print_json
 from vip.errors import UsageError
+from vip.wording import counted
 
 EXAMPLES = """[bold]Examples[/bold]
 vip trust                     vip.toml here, as it is now
 vip trust clips/vip.toml      that of another folder
 vip trust video.vip/          a run of another machine: its video, its batches
+vip trust corpus/             a batch of another machine, to go on with it
 vip trust --revoke            take it back
 """
 
-What = Annotated[Path, typer.Argument(help="A vip.toml, or a run folder.", show_default="vip.toml")]
+What = Annotated[Path, typer.Argument(help="A vip.toml, a run folder, or a data set of vip batch.", show_default="vip.toml")]
 Revoke = Annotated[bool, options.switch("--revoke", help="Trust it no longer.")]
 
 
@@ -26,12 +29,13 @@ def trust_command(what: What = Path("vip.toml"), revoke: Revoke = False, as_json
     """Allow a vip.toml or a run of somebody else what could do harm: servers, keys, files and addresses that it names.
 
     A vip.toml that only lies in the current folder may set numbers and choices. The rest counts once it is trusted, as long as the file
-    stays as it is. Of a run of another machine, the video is opened then, and batches are collected.
+    stays as it is. Of a run of another machine, the video is opened then, and batches are collected; a batch goes on with its list and
+    its settings.
     """
     from vip import store
 
     console = Console(quiet=quiet, as_json=as_json)
-    allowed = _run(what, revoke) if store.is_folder(what) else _settings(what, revoke)
+    allowed = _folder(what, revoke) if store.is_folder(what) else _settings(what, revoke)
     if as_json:
         print_json({"path": str(what), "trusted": not revoke, "allowed": allowed})
         return
@@ -42,7 +46,6 @@ def trust_command(what: What = Path("vip.toml"), revoke: Revoke = False, as_json
 
 def _settings(path: Path, revoke: bool) -> list[str]:
     """Trust a file of settings; what it may set now."""
-    from vip import trust
     from vip.config import read_settings, tables_in
 
     content = read_settings(path)
@@ -55,6 +58,36 @@ def _settings(path: Path, revoke: bool) -> list[str]:
         trust.trust(path, content)
     said = ((command, *item) for command, table in tables.items() for item in table.items())
     return [f"[{command}] {name} = {value!r}" for command, name, value in said if trust.asks_for_trust(name, value)]
+
+
+def _folder(folder: Path, revoke: bool) -> list[str]:
+    from vip.corpus.home import home_of
+    from vip.corpus.state import NAME
+
+    return _data_set(folder, revoke) if (home_of(str(folder)) / NAME).is_file() else _run(folder, revoke)
+
+
+def _data_set(folder: Path, revoke: bool) -> list[str]:
+    """Trust the state of a batch; what it would use."""
+    from contextlib import closing
+
+    from vip.corpus.home import allow, disallow, home_of
+    from vip.corpus.remembered import tables_of
+    from vip.corpus.state import State
+
+    with closing(State(home_of(str(folder)))) as state:
+        (disallow if revoke else allow)(state)
+        counts, tables = state.counts(), tables_of(state)
+    said = ((command, *item) for command, table in tables.items() for item in table.items())
+    used = [f"[{command}] {name} = {value!r}" for command, name, value in said if value and _matters(command, name, value)]
+    return [f"{counted(sum(counts.values()), 'video')} of its list", *used]
+
+
+def _matters(command: str, name: str, value: object) -> bool:
+    from vip.config import COMMANDS
+
+    field = COMMANDS[command].model_fields.get(name) if command in COMMANDS else None
+    return trust.asks_for_trust(name, value) and (field is None or value != field.default)
 
 
 def _run(folder: Path, revoke: bool) -> list[str]:

@@ -26,7 +26,7 @@ from vip.corpus.beginning import begin
 from vip.corpus.card.write import write_card
 from vip.corpus.choices import Choices
 from vip.corpus.driver import CAPTIONS_ANSWERED, CARD_IS_DUE, Driver
-from vip.corpus.home import existing_home, home_of, leaving_none, locked
+from vip.corpus.home import claim, existing_home, home_of, leaving_none, locked
 from vip.corpus.remembered import remember, settled
 from vip.corpus.state import State
 from vip.corpus.status import BATCHES, Status
@@ -68,6 +68,7 @@ def batch(
         stack.enter_context(locked(home, out))
         stack.enter_context(leaving_none(home))  # only by whoever is alone in it
         state = stack.enter_context(closing(State(home)))
+        claim(state, out)
         choices = settled(state, out, given, observer, with_list=bool(lists))
         choices, captions = _checked(state, choices, observer)
         if captions is not None:

@@ -1,23 +1,29 @@
-"""Where a batch keeps its state, and that only one process works on it."""
+"""Where a batch keeps its state, that only one process works on it, and whose it is."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import secrets
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
-from vip import store
+from vip import files, store, user_state
 from vip.corpus.listing.rows import shown
 from vip.corpus.output.storage import local_path
-from vip.corpus.state import NAME
-from vip.errors import InputError, UsageError
+from vip.corpus.state import NAME, State
+from vip.errors import InputError, StoreError, UsageError
 
 FOLDER = "state"
 PARTS = "parts"  # of videos that are done and in no shard yet; there from the first on
 LOCK = "lock"
+USED = frozenset({PARTS, "again", "captions", "describing", "disk.sqlite", "videos", "work"})  # names of others in it
+LONGEST_NUMBER = 20  # of a process
+MARK = "mark"  # in the state: what this machine knows it by
 LOOKS_S = (0.05, 0.15, 0.3)  # pauses between tries to be alone: `--status` holds the lock for a moment
 
 
@@ -67,8 +73,9 @@ def locked(home: Path, out: str) -> Iterator[None]:
     """
     import fcntl
 
-    store.make_folder(home)
-    with (home / LOCK).open("a+", encoding="utf-8") as file:
+    store.make_folder(home.parent)
+    store.make_folder(home, inside=home.parent)
+    with _lock(home) as file:
         for wait_s in (*LOOKS_S, None):
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -79,7 +86,7 @@ def locked(home: Path, out: str) -> Iterator[None]:
                     raise UsageError(f"Another {who} works on {shown(out)}. Wait for it, or end it, or choose another -o.") from exc
             time.sleep(wait_s)
         file.truncate(0)
-        file.write(str(os.getpid()))
+        file.write(str(os.getpid()).encode())
         file.flush()
         yield
 
@@ -89,11 +96,67 @@ def worker(home: Path) -> int | None:
     import fcntl
 
     try:
-        with (home / LOCK).open("r", encoding="utf-8") as file:
+        with files.opened(home / LOCK, inside=home.parent) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except OSError:
-                return int(file.read() or 0)
+                return int(file.read(LONGEST_NUMBER) or 0)
     except (OSError, ValueError):
         pass
     return None
+
+
+def _lock(home: Path) -> IO[bytes]:
+    try:
+        return files.opened_to_append(home / LOCK, inside=home.parent)
+    except OSError as exc:
+        raise StoreError(f"{home / LOCK} cannot be used: {exc.strerror}. Delete it, or choose another -o.") from exc
+
+
+# ---------------------------------------------------------------- whose batch it is
+
+
+def claim(state: State, out: str) -> None:
+    """Note that a batch was begun on this machine, or refuse to go on with one that was not.
+
+    A state names files, addresses, servers and settings. One that came from elsewhere would have vip use them with this user's keys.
+
+    Raises:
+        UsageError: it was begun elsewhere, and nobody has allowed it.
+        StoreError: it cannot be noted, or the folder holds what no batch of this machine left there.
+    """
+    if state.is_untouched:
+        if strange := sorted(USED.intersection(files.names_in(state.home))):
+            raise StoreError(f"{state.home} holds {strange[0]}, but no batch. Move the folder away, or choose another -o.")
+        allow(state)
+    elif not is_own(state):
+        raise UsageError(
+            f"{shown(out)} was begun on another machine, or lay elsewhere: the files, addresses and servers that it names are not used "
+            f"unasked. If you trust it, run `vip trust {shlex.quote(out)}`, and then this again."
+        )
+
+
+def allow(state: State) -> None:
+    """Note that this machine goes on with the batch where it lies now.
+
+    Raises:
+        StoreError: it cannot be noted.
+    """
+    mark = state.get(MARK) or secrets.token_hex(16)
+    user_state.remember("batches", _name(state, mark))
+    state.put(MARK, mark)
+    state.commit()
+
+
+def disallow(state: State) -> None:
+    """Take that back."""
+    user_state.forget("batches", _name(state, state.get(MARK)))
+
+
+def is_own(state: State) -> bool:
+    """Whether the batch was begun here, or was allowed."""
+    return user_state.knows("batches", _name(state, state.get(MARK)))
+
+
+def _name(state: State, mark: object) -> str:
+    return f"{state.home.resolve()}\n{mark}"

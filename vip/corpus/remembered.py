@@ -68,6 +68,12 @@ def settled(state: State, out: str, given: Choices, observer: Observer, *, with_
     return choices
 
 
+def tables_of(state: State) -> dict[str, dict[str, Any]]:
+    """All settings as they were given last, by command, but for secrets; none where nothing was begun."""
+    begun = state.get(BEGUN) or {}
+    return {table: settings for table, settings in begun.items() if isinstance(settings, dict)}
+
+
 def remember(state: State, choices: Choices) -> None:
     """Keep the settings of this run for the next ones."""
     if state.get(ROWS) is None:

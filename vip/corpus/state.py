@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vip import files
 from vip.corpus.items import BadRow
 from vip.download.items import FailureKind, Item
 from vip.errors import StoreError
@@ -91,10 +92,15 @@ class State:
         self.home = home
         path = home / NAME
         try:
+            files.check_database(path, inside=home.parent)
+        except OSError as exc:
+            raise StoreError(f"{path} cannot be used: {exc.strerror}. Delete it, or choose another -o.") from exc
+        try:
             self._db = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
         except sqlite3.Error as exc:
             raise _unusable(path, exc) from exc
         try:
+            self._db.execute("PRAGMA trusted_schema = OFF")
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("PRAGMA cache_size = -65536")
@@ -154,6 +160,12 @@ class State:
             return self._db.execute(sql, values).fetchall()
 
     # ------------------------------------------------------------ what holds for the whole batch
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing was ever put into it."""
+        tables = ("meta", "items", "bad_rows", "keyframes", "shards")
+        return not self._all(" UNION ALL ".join(f"SELECT 1 FROM {name}" for name in tables) + " LIMIT 1", ())
 
     def get(self, name: str) -> Any:
         """A value by its name; None where there is none."""

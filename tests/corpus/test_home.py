@@ -1,0 +1,129 @@
+"""Whose a batch is: one that came from elsewhere is gone on with only where the user allows it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.cli.terminal import vip
+from vip import user_state
+from vip.corpus import status
+from vip.corpus.home import LOCK, PARTS, USED, allow, claim, disallow, home_of, is_own, locked, worker
+from vip.corpus.state import NAME, State
+from vip.corpus.work import caption_process, disk, hand, revisions
+from vip.errors import StoreError, UsageError
+
+
+def begun(out: Path) -> Path:
+    with locked(home_of(str(out)), str(out)), closing(State(home_of(str(out)))) as state:
+        claim(state, str(out))
+        state.put("spent", [1.0, 2])
+    return out
+
+
+def goes_on(out: Path) -> bool:
+    with closing(State(home_of(str(out)))) as state:
+        try:
+            claim(state, str(out))
+        except UsageError:
+            return False
+        return True
+
+
+def test_a_batch_that_was_begun_here_goes_on_and_a_copy_of_it_does_not(tmp_path: Path) -> None:
+    out = begun(tmp_path / "corpus")
+    assert goes_on(out)
+    shutil.copytree(out, tmp_path / "copy")
+    with closing(State(home_of(str(tmp_path / "copy")))) as state:
+        with pytest.raises(UsageError, match=r"was begun on another machine, or lay elsewhere.*run `vip trust .*copy`"):
+            claim(state, str(tmp_path / "copy"))
+        allow(state)
+        assert is_own(state)
+        disallow(state)
+        assert not is_own(state)
+    assert goes_on(out)
+
+
+def test_on_another_machine_the_same_folder_is_a_stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = begun(tmp_path / "corpus")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+    assert not goes_on(out)
+
+
+def test_every_name_in_the_state_is_known() -> None:
+    names = {status.BATCHES, revisions.UNPACKED, caption_process.DESCRIBING, disk.LEDGER, hand.VIDEOS, hand.WORK, PARTS}
+    assert names == USED
+
+
+def test_a_mark_cannot_be_guessed(tmp_path: Path) -> None:
+    out = begun(tmp_path / "corpus")
+    with closing(State(home_of(str(out)))) as state:
+        state.put("mark", None)
+        assert not is_own(state)
+        state.put("mark", "0" * 32)
+        assert not is_own(state)
+
+
+def test_a_folder_with_somebodys_leftovers_is_not_taken_for_a_new_batch(tmp_path: Path) -> None:
+    home = home_of(str(tmp_path))
+    home.mkdir()
+    (home / "disk.sqlite").write_bytes(b"")
+    with closing(State(home)) as state, pytest.raises(StoreError, match=r"holds disk\.sqlite, but no batch"):
+        claim(state, str(tmp_path))
+
+
+@pytest.mark.parametrize("name", [NAME, f"{NAME}-wal", f"{NAME}-shm", f"{NAME}-journal"])
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_state_that_leads_elsewhere_is_refused(name: str, link: object, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.write_bytes(b"mine")
+    home = home_of(str(tmp_path / "corpus"))
+    home.mkdir(parents=True)
+    assert callable(link)
+    link(mine, home / name)
+    with pytest.raises(StoreError, match=r"state\.sqlite cannot be used: it (is a link|has a second name)"):
+        State(home)
+    assert mine.read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_lock_that_leads_elsewhere_is_refused(link: object, tmp_path: Path) -> None:
+    mine, home = tmp_path / "mine", home_of(str(tmp_path / "corpus"))
+    mine.write_bytes(b"mine")
+    home.mkdir(parents=True)
+    assert callable(link)
+    link(mine, home / LOCK)
+    with pytest.raises(StoreError, match="lock cannot be used"), locked(home, "corpus"):
+        raise AssertionError
+    assert mine.read_bytes() == b"mine"
+    assert worker(home) is None
+
+
+def test_a_state_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "corpus").mkdir()
+    home_of(str(tmp_path / "corpus")).symlink_to(tmp_path / "mine")
+    with pytest.raises(StoreError, match="it is a link"), locked(home_of(str(tmp_path / "corpus")), "corpus"):
+        raise AssertionError
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
+def test_the_command_refuses_it_and_trust_says_what_is_allowed(tmp_path: Path) -> None:
+    (tmp_path / "ids.txt").write_text("nothing.mp4\n")
+    first = vip(tmp_path, "batch", "ids.txt", "-o", "corpus", "--retry-wait", "0.01", "--min-length", "5")
+    assert first.code == 8, first.err
+    shutil.rmtree(user_state.folder() / "batches")
+    refused = vip(tmp_path, "batch", "-o", "corpus")
+    assert refused.code == 2
+    assert "run `vip trust corpus`, and then this again" in refused.sentence
+    assert vip(tmp_path, "batch", "ids.txt", "-o", "corpus").code == 2
+    assert vip(tmp_path, "batch", "--status", "corpus").code == 0
+    trusted = vip(tmp_path, "trust", "corpus")
+    assert (trusted.code, trusted.out) == (0, "  0 videos of its list\ncorpus is trusted as it is now.\n")
+    assert vip(tmp_path, "batch", "-o", "corpus").code == 8
+    assert vip(tmp_path, "trust", "corpus", "--revoke").code == 0
+    assert vip(tmp_path, "batch", "-o", "corpus").code == 2
