@@ -17,6 +17,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from vip import files
 from vip.errors import UsageError, did_you_mean
 from vip.records import Direct, Expected, Famous, SecondLook
 
@@ -35,6 +36,7 @@ QUESTIONS: dict[str, tuple[frozenset[str], str | None]] = {
 """Name of a prompt -> the inputs that it may use, and the record that the answer must fit (None: free text)."""
 
 _FENCE = "+++"
+MOST_BYTES = 2**20
 _KEYS = {"name", "version", "inputs", "output"}
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 
@@ -129,7 +131,7 @@ def load_prompt(path: Path) -> Prompt:
         UsageError: what is wrong with it, in one sentence that names it.
     """
     try:
-        data = path.read_bytes()
+        data = files.read_bytes(path, most_bytes=MOST_BYTES)
         text = data.decode("utf-8").replace("\r\n", "\n")
     except OSError as exc:
         raise UsageError(f"{path} cannot be read: {exc.strerror}.") from exc
@@ -155,7 +157,7 @@ def _split(text: str, path: Path) -> tuple[dict[str, Any], str]:
         raise UsageError(f"{path} has no text after its front matter.")
     try:
         return tomllib.loads("\n".join(lines[1:end])), body
-    except tomllib.TOMLDecodeError as exc:
+    except (tomllib.TOMLDecodeError, RecursionError) as exc:
         raise UsageError(f"{path} has a front matter that is not valid TOML: {exc}.") from exc
 
 

@@ -336,13 +336,17 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
     """
     try:
         with files.opened_zip(path, most_bytes=MOST_ARRAYS_BYTES) as archive:
-            return {name.removesuffix(".npy"): _array(archive.read(name)) for name in archive.namelist()}
+            return {name.removesuffix(".npy"): array_of(archive.read(name)) for name in archive.namelist()}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as exc:
         raise StoreError(f"{path}: damaged ({exc}). {_make_again()}") from exc
 
 
-def _array(data: bytes) -> npt.NDArray[Any]:
-    """An array as np.save writes it; its header may not promise more than is there."""
+def array_of(data: bytes) -> npt.NDArray[Any]:
+    """Return an array as np.save writes it; its header may not promise more than is there.
+
+    Raises:
+        ValueError, EOFError: it is damaged.
+    """
     file = BytesIO(data)
     if np.lib.format.read_magic(file) != (1, 0):
         raise ValueError("an array of another format")

@@ -9,6 +9,8 @@ from typing import Any
 
 JOINERS = "\u200c\u200d"  # letters of Persian and Hindi, and emoji, need them
 MOST_JSON_BYTES = 64 * 2**20
+DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, EOFError, RecursionError, MemoryError)
+"""What taking a file of somebody else apart raises where it is not what it should be."""
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 
 _NOT_PLAIN = re.compile(r"[^\x20-\x7e]")

@@ -198,7 +198,7 @@ def _read(path: Path) -> File:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         return File.model_validate(content)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise UsageError(f"The prices in {path} are not valid TOML: {exc}. {FORM}") from exc
     except OSError as exc:
         raise UsageError(f"The prices in {path} cannot be read: {exc.strerror}. Name another file.") from exc

@@ -230,7 +230,7 @@ def _config(source: Source, open_clip: Any) -> dict[str, Any]:
     path = Path(source.arch.removeprefix("local-dir:")) / "open_clip_config.json"
     try:
         return dict(json.loads(path.read_text(encoding="utf-8"))["model_cfg"])
-    except (OSError, ValueError, KeyError, TypeError) as exc:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as exc:
         raise BackendError(
             f"{path} is no configuration of open_clip ({hub.first_line(exc)}). Save the model again with open_clip."
         ) from exc

@@ -5,7 +5,6 @@ In: an address. Out: `Counts`; its size is that of what is counted, not of the d
 
 from __future__ import annotations
 
-import json
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from vip.corpus.output.shards import FOLDER, ShardInfo, read_shards
 from vip.corpus.output.storage import library
 from vip.corpus.output.table import Row
 from vip.errors import StoreError
+from vip.untrusted import DAMAGE, parse_json
 
 ROWS_READ = 512  # at once; their pictures stay where they are
 MOST_PROBLEMS = 10
@@ -81,7 +81,7 @@ def keyframes_of(out: str, info: ShardInfo) -> Keyframes:
         try:
             for row in read(file):
                 counts.add(row, videos.get(row["video_id"]))
-        except (ValueError, KeyError, TypeError, EOFError, tarfile.TarError) as exc:
+        except (tarfile.TarError, *DAMAGE) as exc:
             raise StoreError(f"{without_secrets(address)}: damaged ({' '.join(str(exc).split())}), and is left out of the card.") from exc
     return counts
 
@@ -91,12 +91,12 @@ def _in_parquet(file: IO[bytes]) -> Iterator[Row]:
         for batch in shard.iter_batches(ROWS_READ, columns=READ, use_threads=False):
             for row in batch.to_pylist():
                 checks = row["verification"]
-                yield {**row, "provenance": json.loads(row["provenance"]), "verification": None if checks is None else json.loads(checks)}
+                yield {**row, "provenance": parse_json(row["provenance"]), "verification": None if checks is None else parse_json(checks)}
 
 
 def _in_tar(file: IO[bytes]) -> Iterator[Row]:
     with tarfile.open(fileobj=file, mode="r:") as archive:
         for member in archive:
             if member.name.endswith(".json") and (data := archive.extractfile(member)):
-                yield json.load(data)
+                yield parse_json(data.read(member.size))
             archive.members = []  # type: ignore[attr-defined] # it remembers all

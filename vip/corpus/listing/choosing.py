@@ -86,7 +86,7 @@ def load_weights(path: Path | None = None) -> Weights:
     path = path or BUILT_IN
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise UsageError(f"{path} is not valid TOML: {exc}.") from exc
     except OSError as exc:
         raise UsageError(f"{path} cannot be read: {exc.strerror}.") from exc

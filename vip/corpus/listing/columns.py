@@ -6,7 +6,6 @@ holds something; a path or an address goes before an id, which may be the list's
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -18,6 +17,7 @@ from vip.corpus.items import BadRow
 from vip.corpus.listing.rows import Known, bad_row, items_of
 from vip.corpus.listing.vocabulary import Vocabulary
 from vip.download.items import Item
+from vip.untrusted import parse_json
 
 SOURCES = (
     *("path", "file", "file_path", "filepath", "file_name", "filename", "source", "youtube_id", "ytid"),
@@ -93,8 +93,8 @@ def _words(value: Any) -> tuple[str, ...]:
 def _split(text: str) -> list[Any]:
     if text.lstrip().startswith("["):
         try:
-            parsed = json.loads(text)
-        except (ValueError, RecursionError):
+            parsed = parse_json(text)
+        except ValueError:
             parsed = None
         if isinstance(parsed, list):
             return parsed

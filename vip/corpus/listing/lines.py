@@ -7,13 +7,13 @@ memory, and a quote that is never closed costs its own line, not the rest of the
 from __future__ import annotations
 
 import csv
-import json
 from collections import deque
 from collections.abc import Iterator
 from typing import Any, Protocol
 
 from vip.corpus.items import BadRow
 from vip.corpus.listing.rows import bad_row
+from vip.untrusted import parse_json
 
 BLOCK_BYTES = 2**18
 RECORD_BYTES = 2**18
@@ -132,8 +132,8 @@ def objects_of(lines: Lines, name: str) -> Iterator[tuple[str, dict[str, Any] | 
             yield where, text
         elif text:
             try:
-                value = json.loads(text)
-            except (ValueError, RecursionError):
+                value = parse_json(text)
+            except ValueError:
                 value = None
             if isinstance(value, dict | str):
                 yield where, value

@@ -13,6 +13,7 @@ from typing import IO, Any
 from vip.corpus.output.clip import Clip
 from vip.corpus.output.storage import library
 from vip.corpus.output.table import COLUMNS, Row, rows_of
+from vip.untrusted import parse_json
 
 GROUP_BYTES = 16 * 2**20  # of a row group: while it is written, it is in memory several times
 ROWS_READ = 16  # at once
@@ -66,7 +67,7 @@ def read_parquet(file: IO[bytes]) -> Iterator[Row]:
     with library("pyarrow.parquet").ParquetFile(file, pre_buffer=False) as shard:
         for batch in shard.iter_batches(ROWS_READ, columns=list(COLUMNS), use_threads=False):
             for row in batch.to_pylist():
-                texts = {name: None if row[name] is None else json.loads(row[name]) for name in JSON_COLUMNS}
+                texts = {name: None if row[name] is None else parse_json(row[name]) for name in JSON_COLUMNS}
                 yield {**row, **texts}
 
 

@@ -16,11 +16,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from vip import store
+from vip import files, store
 from vip.corpus.output.clip import Clip, KeyframeRow, VideoRow, described
 from vip.errors import StoreError
 from vip.records import Description, Failure, Keyframe, Record
 from vip.store import Run
+from vip.untrusted import DAMAGE
 
 RecordT = TypeVar("RecordT", bound=Record)
 VIDEO, VECTORS = "video.json", "vectors.npy"
@@ -47,11 +48,11 @@ def read_part(path: Path) -> Clip:
         StoreError: there is no such file, it is not whole, or it is something else.
     """
     try:
-        with path.open("rb") as file, tarfile.open(fileobj=file, mode="r:") as archive:
+        with files.opened(path) as file, tarfile.open(fileobj=file, mode="r:") as archive:
             return _clip(dict(members(archive)))
     except OSError as exc:
         raise StoreError(f"{path} cannot be read: {exc.strerror or exc}. Run the same command again to make it again.") from exc
-    except (tarfile.TarError, ValueError, KeyError, EOFError) as exc:
+    except (tarfile.TarError, *DAMAGE) as exc:
         raise StoreError(f"{path}: damaged ({exc}). Delete it, and run the same command again to make it again.") from exc
 
 
@@ -98,11 +99,14 @@ def add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     archive.addfile(member, BytesIO(data))
 
 
+PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE)  # a sparse file claims any size
+
+
 def members(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
     """Names and contents of its files; whatever else is in it is passed over."""
     for member in archive:
-        if member.isfile() and (file := archive.extractfile(member)):
-            yield member.name, file.read()
+        if member.type in PLAIN and (file := archive.extractfile(member)):
+            yield member.name, file.read(member.size)
 
 
 def _files(clip: Clip) -> Iterator[tuple[str, bytes]]:
@@ -125,7 +129,7 @@ def _clip(files: dict[str, bytes]) -> Clip:
     descriptions = {row.keyframe_id: row for row in _parsed(files[store.DESCRIPTIONS], Description)}
     failures = {row.item: row for row in _parsed(files[store.FAILURES], Failure)}
     rows = list(_parsed(files[store.KEYFRAMES], Keyframe))
-    vectors = np.load(BytesIO(files[VECTORS]), allow_pickle=False) if VECTORS in files else [None] * len(rows)
+    vectors = store.array_of(files[VECTORS]) if VECTORS in files else [None] * len(rows)
     return Clip(
         video,
         tuple(

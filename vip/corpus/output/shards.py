@@ -37,6 +37,7 @@ from vip.corpus.output.webdataset import TarShard, read_tar
 from vip.corpus.state import Undescribed
 from vip.errors import StoreError
 from vip.records import Failure, PlainName, Record
+from vip.untrusted import DAMAGE
 from vip.wording import counted
 
 Format = Literal["parquet", "webdataset"]
@@ -267,7 +268,7 @@ def _clips_of_file(out: str, info: ShardInfo) -> Iterator[Clip]:
         while True:
             try:
                 clip = next(clips, None)
-            except (ValueError, KeyError, TypeError, EOFError, tarfile.TarError) as exc:
+            except (tarfile.TarError, *DAMAGE) as exc:
                 raise _damaged(address, exc) from exc
             if clip is None:
                 return

@@ -14,9 +14,11 @@ from typing import IO
 
 import numpy as np
 
+from vip import store
 from vip.corpus.output.clip import Clip
 from vip.corpus.output.parts import add, members
 from vip.corpus.output.table import Row, rows_of, sample_key
+from vip.untrusted import parse_json
 
 
 class TarShard:
@@ -50,6 +52,6 @@ def read_tar(file: IO[bytes]) -> Iterator[Row]:
     with tarfile.open(fileobj=file, mode="r|") as archive:
         for _, group in groupby(members(archive), key=lambda member: member[0].partition(".")[0]):
             sample = {name.partition(".")[2]: data for name, data in group}
-            row = json.loads(sample["json"])
-            vector = np.load(BytesIO(sample["npy"]), allow_pickle=False) if "npy" in sample else None
+            row = parse_json(sample["json"])
+            vector = store.array_of(sample["npy"]) if "npy" in sample else None
             yield {**row, "picture": {"bytes": sample[row["picture_format"]], "path": row["picture"]}, "embedding": vector}
