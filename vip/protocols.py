@@ -320,6 +320,10 @@ class Engine(Protocol):
         """Release connections."""
 
 
+SERVER_ID = "^[A-Za-z0-9][A-Za-z0-9_.:=-]{0,499}$"
+"""What a server may call a job or a file: it becomes a part of addresses."""
+
+
 @dataclass(frozen=True, slots=True)
 class BatchState:
     """How far a batch job is, in the server's own words."""

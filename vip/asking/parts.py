@@ -17,6 +17,7 @@ from pydantic import Field
 
 from vip import files, user_state
 from vip.errors import StoreError
+from vip.protocols import SERVER_ID
 from vip.records import Part, Record
 from vip.store import exists, make_folder, read_json, replacing, write_json
 
@@ -28,7 +29,7 @@ STRANGE = "not handed in by this machine"
 
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Tag = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
-JobId = Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}$")]
+JobId = Annotated[str, Field(pattern=SERVER_ID)]
 
 
 class Job(Part):
