@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import unicodedata
 from typing import Any
 
@@ -13,6 +14,13 @@ from hypothesis import strategies as st
 from vip.untrusted import one_line, parse_json, printable, printable_json
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
+
+
+@pytest.mark.parametrize("piece", ["\x90", "\x90a", "\x9b0", "\x1b]", "\x1b ", "\x9d\x1b", "\x98\x9e", "\u202e", "\ud83d"])
+def test_a_long_text_takes_no_longer_than_its_letters(piece: str) -> None:
+    start = time.process_time()
+    printable(piece * 100_000)
+    assert time.process_time() - start < 3
 
 
 @pytest.mark.parametrize(
