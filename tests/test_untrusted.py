@@ -92,6 +92,11 @@ def test_json_beyond_bounds_is_a_value_error(data: str) -> None:
         parse_json(data)
 
 
+def test_half_an_emoji_is_no_json() -> None:
+    with pytest.raises(ValueError, match="surrogates"):
+        parse_json('"\ud83d"')
+
+
 def test_json_that_is_too_large_is_not_read() -> None:
     with pytest.raises(ValueError, match="more than 10 bytes"):
         parse_json("[1, 2, 3, 4]", most_bytes=10)

@@ -55,7 +55,10 @@ def parse_json(data: bytes | str, *, most_bytes: int = MOST_JSON_BYTES) -> Any:
 
     if len(data) > most_bytes:
         raise ValueError(f"more than {most_bytes:,} bytes")
-    value = from_json(data, allow_inf_nan=False)
+    try:
+        value = from_json(data, allow_inf_nan=False)
+    except TypeError as exc:
+        raise ValueError("half a pair of surrogates") from exc
     _check_numbers(value)
     return value
 

@@ -8,6 +8,7 @@ questions takes three rounds. The answers go where all answers go, so that any l
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -23,6 +24,7 @@ from vip.errors import BackendError, OutageError, ReplyError, UsageError, VipErr
 from vip.protocols import Reply, Request
 from vip.wording import counted, option
 
+QUESTION = re.compile(r"[0-9a-f]{64}")  # as `Room.digest` makes it
 HAND_IN_S = 3600.0  # that the first question of a part waits for others
 FIRST, SECOND = Path(), Path("batches") / "structure"  # below the folder: where the engine for structure notes its own
 
@@ -219,12 +221,22 @@ class _OneEngine:
 
     async def answered(self, key: str, answer: Reply | VipError) -> None:
         if isinstance(answer, Reply):
-            await self.room.keep(bytes.fromhex(key), answer)
+            answer = await self._taken(key, answer)
         self.direct.add(key)  # once asked is enough: what cannot be used is asked again by itself, but not before it is known
         PURSE.set(self.purses.pop(key, None))
         self.room.ledger.unbook(self.booked.pop(key, 0.0))
         if isinstance(answer, Reply | ReplyError) and answer.tokens_in is not None:
             self.room.ledger.paid(self.room.price, answer.tokens_in, answer.tokens_out or 0, batch=True)
+
+    async def _taken(self, key: str, reply: Reply) -> Reply | ReplyError:
+        """Keep an answer that can be used, under a key that is a question's."""
+        try:
+            taken = self.room.taken(reply)
+        except ReplyError as exc:
+            return exc
+        if QUESTION.fullmatch(key):
+            await self.room.keep(bytes.fromhex(key), taken)
+        return taken
 
     async def look(self) -> None:
         """One step with each of its jobs; a server that is gone is left alone, as for questions one by one."""
