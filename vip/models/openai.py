@@ -92,6 +92,15 @@ class OpenAIEngine:
         self._limits: RateLimits | None = None
 
     @property
+    def _form(self) -> str:
+        """How a schema is asked for; the file of answers, where it was kept, may say anything."""
+        return self.traits["form"] if self.traits["form"] in FORMS else FORMS[0]
+
+    @property
+    def _length(self) -> str:
+        return self.traits["length"] if self.traits["length"] in LENGTHS else LENGTHS[self._server.official]
+
+    @property
     def model(self) -> str:
         return self._server.model
 
@@ -144,8 +153,8 @@ class OpenAIEngine:
             EngineError: the key, the model, the server or the way there is at fault.
             ReplyError: refused, cut off, filtered, empty, or broken on the way.
         """
-        form = self.traits["form"] if request.schema is not None else "text"
-        length = first = self.traits["length"]
+        form = self._form if request.schema is not None else "text"
+        length = first = self._length
         while True:
             try:  # not chat.completions.create: checking and copying 100 kB of picture there costs as much as sending it
                 body = self._body(request, form, length)
@@ -166,9 +175,9 @@ class OpenAIEngine:
     def _learn(self, request: Request, form: str, length: str, reply: Reply) -> None:
         """What this server understands."""
         self.traits["length"] = length
-        if request.schema is None or FORMS.index(form) < FORMS.index(self.traits["form"]):
+        if request.schema is None or FORMS.index(form) < FORMS.index(self._form):
             return  # nothing to learn, or it was on its way when a simpler form was found to be needed
-        if form != self.traits["form"]:
+        if form != self._form:
             self._ask_in(form)
         if _has_keys(reply.text, request.schema):
             self._fitting += 1
@@ -191,7 +200,7 @@ class OpenAIEngine:
 
     def question(self, request: Request, form: str | None = None, length: str | None = None) -> dict[str, Any]:
         """The body of the request, in the terms that the server is known to understand."""
-        form, length = form or self.traits["form"], length or self.traits["length"]
+        form, length = form or self._form, length or self._length
         prompt = request.prompt
         question: dict[str, Any] = {"model": self.model, length: request.max_tokens + self.thinking_tokens}
         if request.schema is not None and form == "json_schema":
