@@ -128,6 +128,16 @@ def test_a_prepared_part_is_not_uploaded_as_it_lies(tag: str | None, server: Api
     assert ("submit", 4) in watched.calls
     assert {name for name, _ in watched.calls} == {"submit", "state", "results", "discard"}
     assert server.stats().rows == 4
+    assert [job.rows for job in status(tmp_path)] == [4]
+
+
+def test_a_part_that_a_process_died_over_is_not_uploaded_as_it_lies(server: ApiServer, watched: type[Watched], tmp_path: Path) -> None:
+    assert process(server, tmp_path, "before") == -signal.SIGKILL
+    (tmp_path / "batches" / "part-0001.jsonl").write_bytes(rows(server, [f"key-{number}" for number in range(300)]))
+    collected, _ = collect(server, tmp_path, range(4), api=watched)
+    assert dict(collected) == expected(range(4))
+    assert [name for name, _ in watched.calls][:2] == ["find", "submit"]
+    assert server.stats().rows == 4
 
 
 def test_rows_that_expire_are_asked_anew_and_not_as_they_lie(watched: type[Watched], tmp_path: Path) -> None:
@@ -185,6 +195,21 @@ def test_what_is_no_file_is_refused_in_one_sentence(name: str, kind: str, server
         collect(server, run, range(1))
     assert str(run / "batches") in str(failed.value)
     assert "\n" not in str(failed.value)
+
+
+@pytest.mark.parametrize("holds", ["jobs.json", "nothing"])
+def test_a_folder_of_batches_that_leads_elsewhere_is_neither_read_nor_written(holds: str, server: ApiServer, tmp_path: Path) -> None:
+    run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    run.mkdir()
+    elsewhere.mkdir()
+    (elsewhere / "batches").mkdir()
+    if holds == "jobs.json":
+        part(elsewhere, named("batch_1"), b"", [])
+    (run / "batches").symlink_to(elsewhere / "batches")
+    before = sorted((elsewhere / "batches").iterdir())
+    with pytest.raises(StoreError, match="it is a link"):
+        collect(server, run, range(1))
+    assert sorted((elsewhere / "batches").iterdir()) == before
 
 
 @pytest.mark.parametrize("kind", ["part-0007.jsonl", "part-0001.jsonl", "part-0001.keys"])

@@ -224,6 +224,7 @@ ROWS = {
     "a number": b"5",
     "no key": b"{}",
     "a key of another kind": b'{"custom_id": ["tbad"]}',
+    "behind its bound": b" " * MOST_REPLY_BYTES + row("bad"),
     "too long": b'{"custom_id": "tbad", "response": "' + b"a" * (3 * MOST_REPLY_BYTES) + b'"}',
 }
 
