@@ -16,7 +16,7 @@ from tests.api_server import ApiServer
 from tests.asking.test_batches import collect, expected, process, request
 from vip import user_state
 from vip.asking.batches import status
-from vip.asking.parts import Job, Jobs
+from vip.asking.parts import Job, Jobs, Place
 from vip.errors import StoreError, VipError
 from vip.models.openai import OpenAIEngine
 from vip.models.openai_batch import OpenAIBatches
@@ -209,6 +209,11 @@ def test_a_folder_of_batches_that_leads_elsewhere_is_neither_read_nor_written(ho
     before = sorted((elsewhere / "batches").iterdir())
     with pytest.raises(StoreError, match="it is a link"):
         collect(server, run, range(1))
+    if holds == "jobs.json":
+        with pytest.raises(StoreError, match="it is a link"):
+            status(run)
+    with pytest.raises(StoreError, match="it is a link"):
+        Place(run, run / "batches" / "structure" / "batches").make()
     assert sorted((elsewhere / "batches").iterdir()) == before
 
 
