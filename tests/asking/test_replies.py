@@ -130,6 +130,10 @@ def test_what_was_checked_stays_as_it_is(text: str) -> None:
     assert checked(once, "e") == once
 
 
+def test_names_in_json_are_cleaned_as_texts_are() -> None:
+    assert checked(Reply(json.dumps({ESCAPES: [{ESCAPES: 1}]}), "m"), "e").text == json.dumps({SHOWN: [{SHOWN: 1}]})
+
+
 def test_a_break_within_a_string_does_not_hide_what_its_numbers_spell() -> None:
     text = '{"focus": "a\nb", "action": "\\u001b[2J\\u202ex", "mood": "m", "objects": [], "setting": "s"}'
     value = ask(room_of(Reply(text, "m"))).value

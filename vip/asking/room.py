@@ -435,5 +435,5 @@ def _problem(exc: ValueError) -> str:
     if not isinstance(exc, ValidationError):
         return f"Invalid JSON: {one_line(str(exc))[:200]}"
     first = exc.errors(include_url=False)[0]
-    where = one_line(".".join(str(part) for part in first["loc"]))[:60]
+    where = ".".join(str(part) for part in first["loc"])[:60]  # plain, since the names in an answer are
     return f"{where}: {first['msg']}" if where else first["msg"][:200]
