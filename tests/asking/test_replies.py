@@ -302,3 +302,4 @@ def test_what_the_file_says_of_a_server_is_not_believed(traits: Any, answers: An
     file.close()
     room.recall()
     assert engine.question(request()) == before
+    assert set(engine.traits) == {"form", "length"}
