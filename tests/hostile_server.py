@@ -6,13 +6,14 @@ import json
 import socket
 import socketserver
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from threading import Thread
 from types import TracebackType
 from typing import Any, Self
 
 PAUSE_S = 0.1
+Answer = bytes | Iterable[bytes]
 
 
 def http(body: bytes, status: str = "200 OK", **headers: str) -> bytes:
@@ -40,9 +41,9 @@ def completion(content: Any = "A dog runs on a beach.", **fields: Any) -> bytes:
 
 
 class HostileServer:
-    """Each connection gets one answer: bytes, or pieces of it with a pause after each."""
+    """Each connection gets one answer: bytes, or pieces of it with a pause after each; or what a function makes of the request."""
 
-    def __init__(self, answer: bytes | Iterable[bytes]) -> None:
+    def __init__(self, answer: Answer | Callable[[bytes], Answer]) -> None:
         self.answer = answer
         self.requests: list[bytes] = []
         """Head and body of each request."""
@@ -70,15 +71,16 @@ class HostileServer:
 
     def _handle(self, connection: socket.socket) -> None:
         with suppress(OSError):
-            self.requests.append(_request(connection))
-            for piece in self._pieces():
+            request = _request(connection)
+            self.requests.append(request)
+            for piece in self._pieces(self.answer(request) if callable(self.answer) else self.answer):
                 connection.sendall(piece)
 
-    def _pieces(self) -> Iterator[bytes]:
-        if isinstance(self.answer, bytes):
-            yield self.answer.replace(b"{address}", self.address.encode())
+    def _pieces(self, answer: Answer) -> Iterator[bytes]:
+        if isinstance(answer, bytes):
+            yield answer.replace(b"{address}", self.address.encode())
             return
-        for piece in self.answer:
+        for piece in answer:
             yield piece
             time.sleep(PAUSE_S)
 

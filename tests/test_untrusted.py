@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import unicodedata
 from typing import Any
 
@@ -13,6 +14,13 @@ from hypothesis import strategies as st
 from vip.untrusted import one_line, parse_json, printable, printable_json
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
+
+
+@pytest.mark.parametrize("piece", ["\x90", "\x90a", "\x9b0", "\x1b]", "\x1b ", "\x9d\x1b", "\x98\x9e", "\u202e", "\ud83d"])
+def test_a_long_text_takes_no_longer_than_its_letters(piece: str) -> None:
+    start = time.process_time()
+    printable(piece * 100_000)
+    assert time.process_time() - start < 3
 
 
 @pytest.mark.parametrize(
@@ -82,6 +90,11 @@ def test_json_within_bounds_is_read_as_it_is(value: Any) -> None:
 def test_json_beyond_bounds_is_a_value_error(data: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse_json(data)
+
+
+def test_half_an_emoji_is_no_json() -> None:
+    with pytest.raises(ValueError, match="surrogates"):
+        parse_json('"\ud83d"')
 
 
 def test_json_that_is_too_large_is_not_read() -> None:

@@ -128,7 +128,7 @@ def batches_of(folders: Sequence[Path], settings: CaptionSettings, observer: Obs
         store.check_folder(folder)
     home = batch.home_of(folders)
     jobs = batch.jobs_in(home)
-    if not any(job.is_open and job.job for job in jobs):
+    if not any(job.is_at_server for job in jobs):
         return jobs
     try:
         made = make(settings, os.environ)

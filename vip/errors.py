@@ -132,14 +132,14 @@ class RejectedError(EngineError):
     """The server does not like the request, which may be the fault of this one or of all."""
 
 
-ReplyKind = Literal["refusal", "length", "content_filter", "schema", "empty", "broken", "picture", "too_large", "rejected"]
+ReplyKind = Literal["refusal", "length", "content_filter", "schema", "empty", "broken", "too_long", "picture", "too_large", "rejected"]
 
 
 class ReplyError(VipError):
     """The model answered, but the answer cannot be used. Costs one item.
 
     Args:
-        kind: refused, cut off by the token limit, filtered, outside the schema, empty, not whole, or a picture or a request
+        kind: refused, cut off by the token limit, filtered, outside the schema, empty, not whole, far too long, or a picture or a request
             that the server does not take; that of a BusyError where the server failed for this item and not for others; None
             where several items failed for several reasons.
         tokens_in, tokens_out: what the answer cost all the same, where the server says.

@@ -274,6 +274,16 @@ class RateLimits:
     tokens_reset_s: float | None = None
 
 
+LONGEST_ANSWER = 100_000  # letters; 2,048 tokens are a tenth of it
+LONGEST_NAME = 200  # of a model
+MOST_TOKENS = 100_000_000  # that are counted for one answer
+
+
+def token_count(value: object) -> int | None:
+    """Return a number of tokens; None for what cannot be one."""
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """An engine's answer that is complete: one that was refused or cut off is a ReplyError instead."""
@@ -318,6 +328,10 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Release connections."""
+
+
+SERVER_ID = "^[A-Za-z0-9][A-Za-z0-9_.:=-]{0,499}$"
+"""What a server may call a job or a file: it becomes a part of addresses."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,14 +232,17 @@ def _make_again() -> str:
     return f"Delete the folder, or run {call('extract', 'VIDEO', overwrite=True)} to make it again."
 
 
-def read_json(path: Path, kind: type[RecordT]) -> RecordT:
+def read_json(path: Path, kind: type[RecordT], *, inside: Path | None = None) -> RecordT:
     """Read a file that is one record.
+
+    Args:
+        inside: the folder that the command names; by default the one the file lies in.
 
     Raises:
         StoreError: it is missing, damaged, too large, or no regular file.
     """
     try:
-        text = files.read_bytes(path, most_bytes=MOST_JSON_BYTES)
+        text = files.read_bytes(path, inside=inside, most_bytes=MOST_JSON_BYTES)
     except OSError as exc:
         raise _unreadable(path, exc) from exc
     return _parse(text, kind, where=str(path))
@@ -406,8 +409,8 @@ def _unwritable(path: Path, exc: OSError) -> StoreError:
     return StoreError(f"{path} cannot be written: {exc.strerror}. Choose another folder with {option('out')}, or make room.")
 
 
-def write_json(path: Path, record: Record) -> None:
-    with replacing(path) as file:
+def write_json(path: Path, record: Record, *, inside: Path | None = None, durable: bool = False) -> None:
+    with replacing(path, inside=inside, durable=durable) as file:
         file.write(_dumps(record, indent=2))
 
 

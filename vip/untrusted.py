@@ -17,7 +17,7 @@ _NOT_PLAIN = re.compile(r"[^\x20-\x7e]")
 _ESCAPED = re.compile(r"[\x7f-\xa0\xad\u0600-\u0605\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]")
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, the cursor
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC and others that hold a text: titles, links
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*+(?:\x07|\x1b\\|\x9c)"  # OSC and others that hold a text
     r"|\x1b[ -/]*[0-~]"
 )
 
@@ -57,7 +57,10 @@ def parse_json(data: bytes | str, *, most_bytes: int = MOST_JSON_BYTES) -> Any:
 
     if len(data) > most_bytes:
         raise ValueError(f"more than {most_bytes:,} bytes")
-    value = from_json(data, allow_inf_nan=False)
+    try:
+        value = from_json(data, allow_inf_nan=False)
+    except TypeError as exc:
+        raise ValueError("half a pair of surrogates") from exc
     _check_numbers(value)
     return value
 

@@ -13,6 +13,7 @@ from tests.api_server import ApiServer
 from tests.cli.terminal import start, vip
 from tests.clips import picture
 from vip import describing, store
+from vip.asking import parts
 from vip.asking.spending import Ledger
 from vip.captioning import batch
 from vip.config import CaptionSettings
@@ -176,3 +177,63 @@ def test_what_keeps_coming_is_handed_in_after_an_hour_or_when_no_more_comes(phot
         assert asyncio.run(go(server)) == [0, 1]
         assert server.stats().rows == 5
     assert len(Run(photos).descriptions) == 5
+
+
+# ---------------------------------------------------------------- folders from elsewhere
+
+
+def prepared(photos: Path, job: str | None, rows: int = 1004) -> None:
+    """Put a batch that another machine prepared or handed in into the folder."""
+    noted = parts.Job(part=1, job=job, status="validating" if job else "written", rows=rows, size_bytes=9, created_utc="2026-11-22")
+    (photos / "batches").mkdir()
+    (photos / "batches" / "jobs.json").write_text(parts.Jobs(jobs=(noted,)).model_dump_json())
+    (photos / "batches" / "part-0001.jsonl").write_bytes(b'{"custom_id": "j00", "method": "POST"}\n' * rows)
+    (photos / "batches" / "part-0001.keys").write_text("00\n" * rows)
+
+
+def test_a_prepared_batch_is_not_handed_in_past_the_ceiling(photos: Path, tmp_path: Path) -> None:
+    (tmp_path / "prices.toml").write_text(PRICES)
+    prepared(photos, None)
+    with ApiServer() as server:
+        run = described(photos, server, prices=tmp_path / "prices.toml", max_usd=50)
+        assert server.stats().rows == 5
+    assert len(run.descriptions) == 5
+    assert [job.rows for job in batch.jobs_in(photos)] == [5]
+
+
+def test_a_batch_of_another_machine_is_left_alone_with_one_note(photos: Path) -> None:
+    prepared(photos, "batch_of_another")
+    told: list[str] = []
+
+    class Listening(Silent):
+        def note(self, text: str) -> None:
+            told.append(text)
+
+    with ApiServer() as server:
+        run = described(photos, server, observer=Listening())
+    assert len(run.descriptions) == 5
+    (note,) = [text for text in told if "vip trust" in text]
+    assert note == (
+        f"In {photos}, 1 batch was not handed in by this machine and is left alone; the questions are asked anew."
+        f" To have the answers collected, run `vip trust {photos}`."
+    )
+    assert next((job.job, job.is_open) for job in batch.jobs_in(photos)) == ("batch_of_another", True)
+
+
+def test_the_status_of_a_batch_of_another_machine_is_told_without_asking_the_server(photos: Path, tmp_path: Path) -> None:
+    prepared(photos, "batch_of_another")
+    options = ("caption", "photos", "--engine", "openai:tiny-vlm", "--base-url", "http://127.0.0.1:9/v1", "--batch", "--status")
+    told = vip(tmp_path, *options)
+    assert (told.code, told.err) == (0, "")
+    assert "not handed in by this machine, 0 of 1,004 done" in told.out
+    assert vip(tmp_path, *options, "--json").rows[0]["is_strange"] is True
+
+
+def test_a_batch_of_another_machine_is_collected_once_the_folder_is_trusted(photos: Path, tmp_path: Path) -> None:
+    prepared(photos, "batch_of_another", rows=1)
+    assert vip(tmp_path, "trust", "photos").code == 0
+    with ApiServer() as server, pytest.raises(EngineError, match="does not know the batch batch_of_another"):
+        described(photos, server)
+    assert vip(tmp_path, "trust", "photos", "--revoke").code == 0
+    with ApiServer() as server:
+        assert len(described(photos, server).descriptions) == 5

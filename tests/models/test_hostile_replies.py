@@ -17,9 +17,9 @@ import pytest
 
 from tests.hostile_server import HostileServer, completion, http
 from vip.errors import BusyError, EngineError, RejectedError, ReplyError, VipError
-from vip.models.openai import LONGEST_ANSWER, OpenAIEngine
+from vip.models.openai import OpenAIEngine
 from vip.models.openai_replies import LATE_S, MOST_REPLY_BYTES
-from vip.protocols import Picture, Reply, Request
+from vip.protocols import LONGEST_ANSWER, Picture, Reply, Request
 from vip.records import Direct
 
 KEY = "sk-proj-Sup3rSecretKeyOfTheUser"

@@ -1,7 +1,8 @@
 """Answers that were paid for, in one SQLite file that all runs share: nothing is asked twice.
 
 In: the digest of a question (picture bytes, prompt, parameters, model, server). Out: the answer that was given. An answer is
-on the disk before `keep` returns; answers that come at the same time share one write. Keys are nowhere in it.
+on the disk before `keep` returns; answers that come at the same time share one write. Keys are nowhere in it. The file may be damaged
+or come from a stranger: whoever asks reads its answers as those of an engine.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 import json
 import os
 import sqlite3
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,10 +21,15 @@ from queue import SimpleQueue
 from threading import Thread
 
 from vip.errors import StoreError
+from vip.files import NO_FILE
 from vip.protocols import Reply
+from vip.untrusted import one_line, parse_json
 from vip.wording import option
 
 PATIENCE_S = 60.0  # for other processes that write
+MOST_BYTES = 4 * 2**20  # of one entry; the longest answer has a tenth
+LONGEST_TRAIT = 100
+BESIDE = ("", "-journal", "-wal", "-shm")  # the file, and what SQLite writes beside it
 SCHEMA = """
 create table if not exists answers (
     question blob primary key, engine text not null, model text not null, text text not null,
@@ -58,6 +65,7 @@ class Answers:
         self.path = path or default_path()
         with self._failing():
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            _check_files(self.path)
             self._reader = self._connect()
             self._reader.executescript(SCHEMA)
             self._writer = self._connect()
@@ -67,6 +75,9 @@ class Answers:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
+        connection.execute("pragma trusted_schema = off")
+        _check_tables(connection)
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")  # an answer that counts as kept survives a power cut
         return connection
@@ -78,7 +89,7 @@ class Answers:
         """The answer to a question; None where it was never kept."""
         with self._failing():
             row = self._reader.execute("select text, model, tokens_in, tokens_out from answers where question = ?", (question,)).fetchone()
-        return Reply(*row) if row else None
+        return Reply(*row) if row else None  # of any kind, since a column of SQLite takes any
 
     async def keep(self, question: bytes, engine: str, reply: Reply) -> None:
         """Write an answer; it is on the disk when this returns."""
@@ -91,7 +102,11 @@ class Answers:
         """What was found out about a server."""
         with self._failing():
             row = self._reader.execute("select traits from servers where engine = ?", (engine,)).fetchone()
-        return dict(json.loads(row[0])) if row else {}
+        with suppress(ValueError, TypeError):
+            found = parse_json(row[0]) if row else None
+            if isinstance(found, dict):
+                return {name: value for name, value in found.items() if isinstance(value, str) and len(value) <= LONGEST_TRAIT}
+        return {}  # it will be found out again
 
     def remember(self, engine: str, traits: Mapping[str, str]) -> None:
         with self._failing():
@@ -150,6 +165,29 @@ def readable(reply: Reply) -> Reply:
     return reply if (text, model) == (reply.text, reply.model) else replace(reply, text=text, model=model)
 
 
+def _check_files(path: Path) -> None:
+    """Refuse what SQLite would follow or wait for.
+
+    Raises:
+        OSError: in the place of one of its files lies a link, a FIFO or a device.
+    """
+    for suffix in BESIDE:
+        with suppress(FileNotFoundError):
+            if not stat.S_ISREG(path.with_name(path.name + suffix).lstat().st_mode):
+                raise OSError(f"{path.name}{suffix}: {NO_FILE}")
+
+
+def _check_tables(connection: sqlite3.Connection) -> None:
+    """Refuse views and triggers, which would work when an answer is read or written.
+
+    Raises:
+        sqlite3.DatabaseError: there is something else than vip's tables.
+    """
+    for kind, name, made_by in connection.execute("select type, name, sql from sqlite_master where name not like 'sqlite\\_%' escape '\\'"):
+        if kind != "table" or name not in {"answers", "servers"} or str(made_by).lower().startswith("create virtual"):
+            raise sqlite3.DatabaseError(f"it holds the {kind} {name}")
+
+
 def _settle(written: asyncio.Future[None], failed: Exception | None) -> None:
     if written.done():
         return
@@ -169,11 +207,12 @@ class _Failing:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, traceback: object) -> None:
+        why = one_line(str(exc))
         if isinstance(exc, sqlite3.OperationalError | OSError):
             raise StoreError(
-                f"{self.path} cannot be used ({exc}). Name another file for the answers with {option('cache')}, or make room."
+                f"{self.path} cannot be used ({why}). Name another file for the answers with {option('cache')}, or make room."
             ) from exc
         if isinstance(exc, sqlite3.DatabaseError):
             raise StoreError(
-                f"{self.path} holds no answers of vip ({exc}). Delete it, or name another file with {option('cache')}."
+                f"{self.path} holds no answers of vip ({why}). Delete it, or name another file with {option('cache')}."
             ) from exc

@@ -1,7 +1,8 @@
 """Questions that can wait are put into files, handed in as batches, and their answers are collected when they are there.
 
 In: requests with the keys by which the caller knows them. Out: their answers, through a callback. What was handed in stands in
-`jobs.json` before and after each step, so that a process that dies loses no job and pays for none twice.
+`jobs.json` before and after each step, so that a process that dies loses no job and pays for none twice. Only jobs that this machine
+handed in are collected, and only rows that this process wrote are handed in: the folder may have come with a download.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
+from itertools import count
 from pathlib import Path
 from typing import Self
 
-from vip.asking.parts import FOLDER, JOBS, Job, Jobs, Writer, copied, delete, delete_others, keys_of, path_of, status
-from vip.errors import BusyError, EngineError, OutageError, ReplyError, VipError
+from vip import user_state
+from vip.asking.parts import FOLDER, LONGEST_REASON, Job, Jobs, Place, Writer, status
+from vip.errors import BusyError, EngineError, OutageError, ReplyError, StoreError, VipError
 from vip.protocols import BatchApi, BatchState, Reply, Request
-from vip.store import make_folder, write_json
 from vip.wording import again, option
 
 __all__ = ["Batches", "Job", "status"]
@@ -31,20 +33,31 @@ OnAnswer = Callable[[str, Reply | VipError], Awaitable[None]]
 
 
 class Batches:
-    """The batches of one run folder; use it in a `with` block."""
+    """The batches of one run folder; use it in a `with` block.
 
-    def __init__(self, folder: Path, api: BatchApi, *, part_bytes: int = PART_BYTES, part_rows: int = PART_ROWS) -> None:
-        self.folder, self.api = folder / FOLDER, api
+    Args:
+        folder: the one that the command names.
+        below: the place in it that these batches are noted in.
+    """
+
+    def __init__(
+        self, folder: Path, api: BatchApi, *, below: Path = Path(), part_bytes: int = PART_BYTES, part_rows: int = PART_ROWS
+    ) -> None:
+        self.place, self.api = Place(folder, folder / below / FOLDER), api
         self.part_bytes, self.part_rows = part_bytes, part_rows
-        self.jobs = {job.part: job for job in status(folder)}
-        self._keys = {key for job in self.jobs.values() if job.is_open for key in keys_of(self.folder, job.part)}
+        self.jobs = {job.part: job for job in status(folder, below=below)}
+        self._ours = {job.part for job in self.jobs.values() if job.is_open and job.is_ours}
+        self._written: set[int] = set()
+        """Parts of this process: what was handed in of them was counted here."""
+        self._keys = {key for part in self._ours for key in self.place.keys_of(part)}
         self._writing: Writer | None = None
         self._full = False
         self._busy = 0
 
     def __enter__(self) -> Self:
-        make_folder(self.folder)
-        delete_others(self.folder, {job.part for job in self.jobs.values() if job.is_open})
+        self.place.make()
+        self.jobs = {part: job for part, job in self.jobs.items() if not job.is_open or job.job or part in self._ours}
+        self.place.delete_others({job.part for job in self.jobs.values() if job.is_open})
         return self
 
     def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> None:
@@ -52,6 +65,16 @@ class Batches:
             self._writing.drop()
             self._writing = None
         self.close()
+
+    @property
+    def open_jobs(self) -> list[Job]:
+        """What is handed in or to be, and waited for."""
+        return [job for job in self.jobs.values() if job.is_open and job.part in self._ours]
+
+    @property
+    def strange_jobs(self) -> list[Job]:
+        """What waits at the server, and was not handed in by this machine: it is left alone."""
+        return [job for job in self.jobs.values() if job.is_strange]
 
     # ------------------------------------------------------------ rows
 
@@ -81,7 +104,7 @@ class Batches:
         if self._writing is not None and not self._writing.takes(row, self.part_bytes, self.part_rows):
             self.close()
         if self._writing is None:
-            self._writing = Writer(self.folder, self._next_part, 1)
+            self._writing = self.place.writer(self._next_part, 1)
         self._writing.write(key, row)
         self._keys.add(key)
 
@@ -89,7 +112,7 @@ class Batches:
         """End the part that is being written; `run` does so by itself."""
         if self._writing is not None:
             writer, self._writing = self._writing, None
-            self._note(writer.done())
+            self._note_written(writer.done())
 
     # ------------------------------------------------------------ jobs
 
@@ -105,7 +128,8 @@ class Batches:
             on_status: told of all jobs whenever one of them has changed.
 
         Returns:
-            Keys that got no answer in three submissions, for the caller to ask by themselves.
+            Keys that got no answer in three submissions, for the caller to ask by themselves. Those of earlier processes that got none
+            are waited for no longer: they can be added again.
 
         Raises:
             EngineError: the server took a whole file for wrong, was out of reach for too long, or somebody cancelled the job.
@@ -114,20 +138,24 @@ class Batches:
         wait_s = first_s = FIRST_POLL_S if poll_s is None else poll_s
         while True:
             self.close()
-            before = tuple(self.jobs.values())
+            before = self._known
             left, busy = await self.step(on_answer)
             given_up |= left
             if busy and self._busy >= BUSY_IN_A_ROW:
                 raise OutageError(f"{busy} The batches go on. {again()} to collect them.", busy.kind) from busy
-            now = tuple(self.jobs.values())
+            now = self._known
             if now != before:
                 on_status(now)
                 wait_s = first_s
-            if self._writing is None and not any(job.is_open for job in now):
+            if self._writing is None and not self.open_jobs:
                 return given_up
-            if busy or self._full or (self._writing is None and all(job.job for job in now if job.is_open)):
+            if busy or self._full or (self._writing is None and all(job.job for job in self.open_jobs)):
                 await asyncio.sleep(wait_s)
                 wait_s = min(LONGEST_POLL_S, 2 * wait_s)
+
+    @property
+    def _known(self) -> tuple[Job, ...]:
+        return tuple(job for job in self.jobs.values() if not job.is_open or job.part in self._ours)
 
     @property
     def has_rows(self) -> bool:
@@ -140,7 +168,7 @@ class Batches:
         return bool(self._to_step())
 
     def _to_step(self) -> list[Job]:
-        return [job for job in self.jobs.values() if job.is_open and (job.job or not self._full)]
+        return [job for job in self.open_jobs if job.job or not self._full]
 
     async def step(self, on_answer: OnAnswer) -> tuple[set[str], BusyError | None]:
         """One step with every job: hand in what is closed, collect what has ended.
@@ -165,7 +193,7 @@ class Batches:
         """How far the jobs are. Nothing is noted, since another process may be waiting for them."""
         jobs = []
         for job in self.jobs.values():
-            if job.is_open and job.job:
+            if job.is_open and job.job and job.part in self._ours:
                 state = await self.api.state(job.job)
                 job = job.model_copy(update={"status": state.status, "completed": state.completed, "failed": state.failed})
             jobs.append(job)
@@ -189,27 +217,48 @@ class Batches:
     async def _submit(self, job: Job) -> None:
         """Hand a part in, unless a process that died before it could note the job has done so."""
         found = await self.api.find(job.tag) if job.tag else None
+        if found is None and job.part not in self._written:
+            self._drop(job)
+            return
         if found is None:
             job = job.model_copy(update={"tag": job.tag or secrets.token_hex(16), "error": None})
+            user_state.remember("jobs", str(job.tag))
             self._note(job)
-            found = await self.api.submit(path_of(self.folder, job.part), str(job.tag))
+            found = await self._handed_in(job)
+        user_state.remember("jobs", found)
         self._note(job.model_copy(update={"job": found, "status": "validating"}))
 
+    async def _handed_in(self, job: Job) -> str:
+        path = self.place.rows_of(job.part)
+        try:
+            return await self.api.submit(path, str(job.tag))
+        except OSError as exc:
+            raise StoreError(f"{path} cannot be read: {exc.strerror}. Run again to ask its {job.rows} requests anew.") from exc
+
     async def _not_taken(self, job: Job, state: BatchState) -> None:
-        """The server took none of the rows: the part is to be handed in again, later or by another run."""
+        """The server took none of the rows: they are to be handed in again, later or by another run."""
         assert job.job is not None
-        self._note(job.model_copy(update={"tag": None, "job": None, "error": state.error}))
+        self._forget(job)
+        if job.part in self._written:
+            error = state.error[:LONGEST_REASON] if state.error else None
+            self._note(job.model_copy(update={"tag": None, "job": None, "error": error}))
+        else:
+            self._drop(job)
         await self._discard(job.job)
-        others = [other for other in self.jobs.values() if other.is_open and other.job]
-        if not state.full or not others:
+        if job.part not in self._written:
+            return
+        if not state.full or not any(other.job for other in self.open_jobs):
             why = (state.error or "it does not say why").rstrip(".")
             raise EngineError(f"The server does not take batch {job.part} of {job.rows} requests ({why}). Nothing of it was asked.")
         self._full = True  # until one of ours has ended
 
     async def _collect(self, job: Job, on_answer: OnAnswer, *, cancelled: bool) -> set[str]:
-        """Pass the answers on; rows without one are written into a part of their own, or given up; keys of the latter."""
+        """Pass the answers on; rows without one are written into a part of their own, or given up; keys of the latter.
+
+        Rows of an earlier process are neither: they can be added again.
+        """
         assert job.job is not None
-        keys = keys_of(self.folder, job.part)
+        keys = self.place.keys_of(job.part)
         missing = dict.fromkeys(keys)
         async with aclosing(self.api.results(job.job)) as results:
             async for key, answer in results:
@@ -218,10 +267,12 @@ class Batches:
                     del missing[key]
         self._full = False
         again = job.tries < TRIES and not cancelled
-        parts = [copied(self.folder, job, set(missing), self._next_part)] if again and missing else []
-        self._note(job.model_copy(update={"status": "collected"}), *parts)
-        self._keys -= {key for key in keys if not again or key not in missing}
-        delete(self.folder, job.part)
+        is_copied = again and job.part in self._written
+        parts = [self.place.copied(job, set(missing), self._next_part)] if is_copied and missing else []
+        self._note_written(*parts, collected=job)
+        self._keys -= {key for key in keys if not is_copied or key not in missing}
+        self._forget(job)
+        self.place.delete(job.part)
         await self._discard(job.job)
         if cancelled:
             raise EngineError(f"Batch {job.part} was cancelled at the server. Run again to ask its other {len(missing)}.")
@@ -235,9 +286,28 @@ class Batches:
 
     @property
     def _next_part(self) -> int:
-        return max([0, *self.jobs, self._writing.part if self._writing else 0]) + 1
+        taken = {*self.jobs, self._writing.part if self._writing else 0}
+        return next(number for number in count(1) if number not in taken)
+
+    def _note_written(self, *parts: Job, collected: Job | None = None) -> None:
+        """Note parts of this process, and at once the job that they come from."""
+        self._written |= {job.part for job in parts}
+        self._ours |= {job.part for job in parts}
+        self._note(*([collected.model_copy(update={"status": "collected"})] if collected else []), *parts)
 
     def _note(self, *jobs: Job) -> None:
         """Write it down, all at once."""
         self.jobs |= {job.part: job for job in jobs}
-        write_json(self.folder / JOBS, Jobs(jobs=tuple(self.jobs.values())))
+        self.place.note(Jobs(jobs=tuple(self.jobs.values())))
+
+    def _drop(self, job: Job) -> None:
+        """Wait no longer for a part of an earlier process: who needs its answers asks anew."""
+        self._keys -= set(self.place.keys_of(job.part))
+        del self.jobs[job.part]
+        self._note()
+        self._forget(job)
+        self.place.delete(job.part)
+
+    def _forget(self, job: Job) -> None:
+        for name in filter(None, (job.tag, job.job)):
+            user_state.forget("jobs", name)

@@ -15,21 +15,23 @@ import random
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from vip.asking.answers import Answers, readable
+from vip.asking.answers import Answers
 from vip.asking.pace import Pace
 from vip.asking.prices import Price, request_tokens, text_tokens
+from vip.asking.replies import checked
 from vip.asking.spending import Ledger
 from vip.errors import BudgetError, BusyError, EngineError, OutageError, RejectedError, ReplyError
 from vip.prompts import Prompt
 from vip.protocols import Engine, Reply, Request
 from vip.records import Call
+from vip.untrusted import one_line, parse_json
 from vip.wording import counted
 
 TRIES_BEFORE_AN_ANSWER = 4  # of a server that never answered: 3.5 s
@@ -149,7 +151,14 @@ class Room:
             return await asking.answer(keep=question)
 
     def _kept(self, question: bytes) -> Reply | None:
-        return self.answers.get(question) if self.answers else None
+        reply = self.answers.get(question) if self.answers else None
+        with suppress(ReplyError):  # one that could not be used today is asked for again
+            return self.taken(reply) if reply else None
+        return None
+
+    def taken(self, reply: object) -> Reply:
+        """Return what the engine gave as it may be kept and shown; errors as of `checked`."""
+        return checked(reply, self.engine.name)
 
     def most_tokens(self, request: Request) -> tuple[int, int]:
         """Tokens in, as far as they can be reckoned, and the most that may come out."""
@@ -158,7 +167,7 @@ class Room:
         return tokens_in, request.max_tokens + getattr(self.engine, "thinking_tokens", 0)
 
     async def keep(self, question: bytes, reply: Reply) -> None:
-        """Put an answer on the disk."""
+        """Put an answer that was taken on the disk."""
         if self.answers:
             await self.answers.keep(question, self.engine.name, reply)
 
@@ -196,7 +205,7 @@ class Room:
     def recall(self) -> None:
         """Tell the engine what it found out about its server in earlier runs."""
         if self.answers and isinstance(traits := getattr(self.engine, "traits", None), dict):
-            traits.update(self.answers.traits(self.server))
+            traits.update((name, value) for name, value in self.answers.traits(self.server).items() if name in traits)
 
     @property
     def server(self) -> str:
@@ -259,7 +268,7 @@ class _Asking:
         try:
             async with room.pace.turn(tokens_in + EXPECTED_OUT) as turn:
                 try:
-                    reply = readable(await engine.generate(request))
+                    reply = room.taken(await engine.generate(request))
                 except BusyError as exc:
                     if exc.kind != "connection":
                         room.pace.overloaded(turn)
@@ -310,8 +319,8 @@ class _Asking:
         if self.prompt.record is None:
             return reply.text.strip() or None
         try:
-            return self.prompt.record.model_validate_json(reply.text)
-        except ValidationError:
+            return self.prompt.record.model_validate(parse_json(reply.text))
+        except ValueError:
             return None
 
     # ------------------------------------------------------------ another try
@@ -321,8 +330,8 @@ class _Asking:
             return ReplyError(f"{self.room.engine.name} sent an empty answer.", kind="empty")
         problem = "it is empty"
         try:
-            self.prompt.record.model_validate_json(reply.text)
-        except ValidationError as exc:
+            self.prompt.record.model_validate(parse_json(reply.text))
+        except ValueError as exc:
             problem = _problem(exc)
         times = self.tries["schema"] + 1
         name = self.prompt.record.__name__
@@ -422,7 +431,9 @@ class _Asking:
             await asyncio.sleep(min(LONGEST_WAIT_S, self.room.wait_s * 2 ** (number - 1)) * random.uniform(0.5, 1.0))
 
 
-def _problem(exc: ValidationError) -> str:
+def _problem(exc: ValueError) -> str:
+    if not isinstance(exc, ValidationError):
+        return f"Invalid JSON: {one_line(str(exc))[:200]}"
     first = exc.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"])[:60]
+    where = ".".join(str(part) for part in first["loc"])[:60]  # plain, since the names in an answer are
     return f"{where}: {first['msg']}" if where else first["msg"][:200]

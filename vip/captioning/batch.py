@@ -8,6 +8,7 @@ questions takes three rounds. The answers go where all answers go, so that any l
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -23,8 +24,9 @@ from vip.errors import BackendError, OutageError, ReplyError, UsageError, VipErr
 from vip.protocols import Reply, Request
 from vip.wording import counted, option
 
+QUESTION = re.compile(r"[0-9a-f]{64}")  # as `Room.digest` makes it
 HAND_IN_S = 3600.0  # that the first question of a part waits for others
-SECOND = Path("batches") / "structure"  # below the folder: where the engine for structure notes its own
+FIRST, SECOND = Path(), Path("batches") / "structure"  # below the folder: where the engine for structure notes its own
 
 
 def home_of(folders: Sequence[Path]) -> Path:
@@ -39,15 +41,15 @@ def _common(parts: Sequence[tuple[str, ...]]) -> list[str]:
 
 def jobs_in(home: Path) -> list[Job]:
     """All jobs, as they were last seen."""
-    return [*status(home), *status(home / SECOND)]
+    return [*status(home), *status(home, below=SECOND)]
 
 
 async def looked_at(describer: Describer, home: Path) -> list[Job]:
     """All jobs, as the server sees them now."""
     jobs: list[Job] = []
     try:
-        for number, room in enumerate(describer.rooms):
-            jobs += await _OneEngine(room, home / SECOND if number else home).batches.look()
+        for room, below in zip(describer.rooms, (FIRST, SECOND), strict=False):
+            jobs += await _OneEngine(room, home, below).batches.look()
     finally:
         for room in describer.rooms:
             await room.close()
@@ -67,8 +69,8 @@ class _Several:
             raise UsageError(
                 f"{option('context')} needs each answer before the next question, and {option('batch')} waits hours. Leave one of them out."
             )
-        self.on_status = on_status
-        self.several = [_OneEngine(room, home if not number else home / SECOND) for number, room in enumerate(describer.rooms)]
+        self.home, self.on_status = home, on_status
+        self.several = [_OneEngine(room, home, below) for room, below in zip(describer.rooms, (FIRST, SECOND), strict=False)]
         self._stack = ExitStack()
         self._told = ""
 
@@ -76,6 +78,8 @@ class _Several:
         for one in self.several:
             self._stack.enter_context(one.batches)
             one.room.postpone = one.postpone
+        if strange := sum(len(one.batches.strange_jobs) for one in self.several):
+            self.on_status(_left_alone(strange, self.home))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None) -> None:
@@ -91,6 +95,11 @@ class _Several:
         if text != self._told:
             self._told = text
             self.on_status(text)
+
+
+def _left_alone(count: int, home: Path) -> str:
+    batches = counted(count, "batch was not handed in by this machine and is", "batches were not handed in by this machine and are")
+    return f"In {home}, {batches} left alone; the questions are asked anew. To have the answers collected, run `vip trust {home}`."
 
 
 class Rounds(_Several):
@@ -158,7 +167,7 @@ class RollingBatches(_Several):
         waiting = sum(len(one.batches) for one in self.several)
         for one in self.several:
             await one.look()
-        jobs = [job for one in self.several for job in one.batches.jobs.values() if job.is_open and job.job]
+        jobs = [job for one in self.several for job in one.batches.open_jobs if job.job]
         if jobs:
             rows = counted(sum(job.rows for job in jobs), "request")
             self._tell(f"{counted(len(jobs), 'batch', 'batches')} with {rows} at the server, which may take a day.")
@@ -172,14 +181,14 @@ class RollingBatches(_Several):
 class _OneEngine:
     """The batches of one engine."""
 
-    def __init__(self, room: Room, folder: Path) -> None:
+    def __init__(self, room: Room, home: Path, below: Path) -> None:
         made = getattr(room.engine, "batches", None)
         if made is None:
             raise BackendError(
                 f"{room.engine.name} takes no batches. Leave {option('batch')} out, or use {option('engine', 'openai:MODEL')}."
             )
         self.room = room
-        self.batches = Batches(folder, made())
+        self.batches = Batches(home, made(), below=below)
         self.direct: set[str] = set()
         """Questions whose answer out of a batch could not be used: they are asked one by one."""
         self.purses: dict[str, Spent | None] = {}
@@ -199,12 +208,10 @@ class _OneEngine:
         if key in self.direct or request.stage == "topic":  # a whole run does not wait for one small question
             return False
         self.purses[key] = PURSE.get()
-        if key in self.booked:
-            return True
         tokens_in, most_out = self.room.most_tokens(request)
-        booked = self.room.ledger.book(self.room.price, round(tokens_in * MARGIN), most_out)
-        if booked is not None:
-            self.booked[key] = booked
+        if key not in self.booked and (usd := self.room.ledger.book(self.room.price, round(tokens_in * MARGIN), most_out)) is not None:
+            self.booked[key] = usd
+        if key in self.booked:
             if not self.batches.has_rows:
                 self.since_s = time.monotonic()
             self.batches.add(key, request)
@@ -214,12 +221,22 @@ class _OneEngine:
 
     async def answered(self, key: str, answer: Reply | VipError) -> None:
         if isinstance(answer, Reply):
-            await self.room.keep(bytes.fromhex(key), answer)
+            answer = await self._taken(key, answer)
         self.direct.add(key)  # once asked is enough: what cannot be used is asked again by itself, but not before it is known
         PURSE.set(self.purses.pop(key, None))
         self.room.ledger.unbook(self.booked.pop(key, 0.0))
         if isinstance(answer, Reply | ReplyError) and answer.tokens_in is not None:
             self.room.ledger.paid(self.room.price, answer.tokens_in, answer.tokens_out or 0, batch=True)
+
+    async def _taken(self, key: str, reply: Reply) -> Reply | ReplyError:
+        """Keep an answer that can be used, under a key that is a question's."""
+        try:
+            taken = self.room.taken(reply)
+        except ReplyError as exc:
+            return exc
+        if QUESTION.fullmatch(key):
+            await self.room.keep(bytes.fromhex(key), taken)
+        return taken
 
     async def look(self) -> None:
         """One step with each of its jobs; a server that is gone is left alone, as for questions one by one."""

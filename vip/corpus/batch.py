@@ -98,7 +98,7 @@ def _checked(state: State, choices: Choices, observer: Observer) -> tuple[Choice
     """
     if not choices.batch.caption:
         return choices, None
-    if not choices.batch.batch and (open_ := [job for job in jobs_in(state.home / BATCHES) if job.is_open and job.job]):
+    if not choices.batch.batch and (open_ := [job for job in jobs_in(state.home / BATCHES) if job.is_at_server]):
         batches = counted(len(open_), "batch of questions is", "batches of questions are")
         where = state.home / BATCHES
         raise UsageError(f"{batches} at the server. Add --batch to collect the answers, or delete {where} to ask anew at the full price.")

@@ -23,7 +23,7 @@ class BatchJob(Record):
     """A batch of questions."""
 
     status: str
-    """`written`, then the server's words."""
+    """`written`, then the server's words; or that another machine handed it in."""
     job: str | None
     """The server's name for it; None where it is not handed in yet."""
     requests: int
@@ -135,7 +135,7 @@ def _batches(home: Path) -> Iterator[BatchJob]:
     for job in jobs_in(home):
         if job.is_open:
             done = job.completed + job.failed
-            yield BatchJob(status=job.status, job=job.job, requests=job.rows, done=done, created_utc=job.created_utc)
+            yield BatchJob(status=job.told, job=job.job, requests=job.rows, done=done, created_utc=job.created_utc)
 
 
 def _rates(state: State, now: float) -> tuple[float | None, float | None]:

@@ -25,7 +25,7 @@ from vip.models.openai_batch import OpenAIBatches
 from vip.models.openai_errors import Server, checked_address, cut_off, filtered, is_rejection, not_a_reply, scrub, translated
 from vip.models.openai_replies import http_client, http_library, json_of, within
 from vip.models.openai_server import KEY, address_in, is_of_environment, key_for, limits_in
-from vip.protocols import Picture, RateLimits, Reply, Request
+from vip.protocols import LONGEST_ANSWER, LONGEST_NAME, Picture, RateLimits, Reply, Request, token_count
 from vip.untrusted import one_line, parse_json
 from vip.wording import option
 
@@ -34,9 +34,6 @@ DEFAULT_MODEL = "gpt-5.4-mini-2026-03-17"  # as of November 2026: takes pictures
 TIMEOUT_S, CONNECT_TIMEOUT_S = 120.0, 10.0
 REASONING_TOKENS = 8192  # reasoning counts against max_completion_tokens before the first word of the answer
 CLIENTS = 8
-LONGEST_ANSWER = 100_000  # letters; 2,048 tokens are a tenth of it
-LONGEST_NAME = 200  # of a model
-MOST_TOKENS = 100_000_000  # that a server may count for one answer
 AS_JSON: Any = {"headers": {"Content-Type": "application/json"}}
 NO_KEY = "no-key"  # what servers that want none are sent: the library insists on one
 FORMS = ("json_schema", "json_object", "text")  # how a schema is asked for, from the strictest on
@@ -95,6 +92,15 @@ class OpenAIEngine:
         self._limits: RateLimits | None = None
 
     @property
+    def _form(self) -> str:
+        """How a schema is asked for; the file of answers, where it was kept, may say anything."""
+        return self.traits["form"] if self.traits["form"] in FORMS else FORMS[0]
+
+    @property
+    def _length(self) -> str:
+        return self.traits["length"] if self.traits["length"] in LENGTHS else LENGTHS[self._server.official]
+
+    @property
     def model(self) -> str:
         return self._server.model
 
@@ -147,8 +153,8 @@ class OpenAIEngine:
             EngineError: the key, the model, the server or the way there is at fault.
             ReplyError: refused, cut off, filtered, empty, or broken on the way.
         """
-        form = self.traits["form"] if request.schema is not None else "text"
-        length = first = self.traits["length"]
+        form = self._form if request.schema is not None else "text"
+        length = first = self._length
         while True:
             try:  # not chat.completions.create: checking and copying 100 kB of picture there costs as much as sending it
                 body = self._body(request, form, length)
@@ -169,9 +175,9 @@ class OpenAIEngine:
     def _learn(self, request: Request, form: str, length: str, reply: Reply) -> None:
         """What this server understands."""
         self.traits["length"] = length
-        if request.schema is None or FORMS.index(form) < FORMS.index(self.traits["form"]):
+        if request.schema is None or FORMS.index(form) < FORMS.index(self._form):
             return  # nothing to learn, or it was on its way when a simpler form was found to be needed
-        if form != self.traits["form"]:
+        if form != self._form:
             self._ask_in(form)
         if _has_keys(reply.text, request.schema):
             self._fitting += 1
@@ -194,7 +200,7 @@ class OpenAIEngine:
 
     def question(self, request: Request, form: str | None = None, length: str | None = None) -> dict[str, Any]:
         """The body of the request, in the terms that the server is known to understand."""
-        form, length = form or self.traits["form"], length or self.traits["length"]
+        form, length = form or self._form, length or self._length
         prompt = request.prompt
         question: dict[str, Any] = {"model": self.model, length: request.max_tokens + self.thinking_tokens}
         if request.schema is not None and form == "json_schema":
@@ -247,7 +253,7 @@ class OpenAIEngine:
         if not text:
             raise ReplyError(f"{self.model} at {self.address} sent an empty answer.", kind="empty", **used)
         if len(text) > LONGEST_ANSWER:
-            raise ReplyError(f"{self.model} at {self.address} sent an answer of {len(text):,} letters.", kind="too_large", **used)
+            raise ReplyError(f"{self.model} at {self.address} sent an answer of {len(text):,} letters.", kind="too_long", **used)
         text = _json_in(text) if request.schema is not None else text
         return Reply(self._without_secrets(text), model=self._model_in(completion), limits=self._limits, **used)
 
@@ -327,8 +333,7 @@ def _tokens_in(completion: dict[str, Any]) -> dict[str, int | None]:
     """Tokens that the server counted, where it did."""
     usage = completion.get("usage")
     counted = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
-    tokens_in, tokens_out = (count if type(count) is int and 0 <= count <= MOST_TOKENS else None for count in counted)
-    return {"tokens_in": tokens_in, "tokens_out": tokens_out}
+    return {"tokens_in": token_count(counted[0]), "tokens_out": token_count(counted[1])}
 
 
 def _ids(page: object) -> list[str]:

@@ -1,36 +1,93 @@
 """The Batch API of OpenAI and of servers that speak it: many questions in one file, answered within a day for half the price.
 
 In: requests as rows of a file, later the id of a job. Out: the state of the job, and its answers as the engine would have
-given them. A job carries a tag, so that one whose id was never noted is found again.
+given them. A job carries a tag, so that one whose id was never noted is found again. What the server says is read within bounds, and
+its ids become parts of addresses only if they are plain.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Literal, TypeVar, cast
+from typing import IO, Annotated, Any, Literal, TypeVar, cast
 
 import openai
-from openai.types import Batch, FileObject
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from vip.errors import BusyError, EngineError, ReplyError, VipError
-from vip.models.openai_errors import Server, broken_json, not_a_reply, scrub, translated
-from vip.protocols import BatchState, Reply, Request
-from vip.wording import option
+from vip import files
+from vip.errors import BusyError, EngineError, ReplyError, StoreError, VipError
+from vip.models.openai_errors import Server, broken_json, not_a_reply, translated
+from vip.models.openai_replies import LATE_S, MOST_FILE_BYTES, MOST_REPLY_BYTES, http_library, json_of, within
+from vip.protocols import SERVER_ID, BatchState, Reply, Request
+from vip.untrusted import parse_json
+from vip.wording import again, option
 
 ENDPOINT: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 TAG = "vip"  # the name of the tag in the job's metadata
 OLDEST_S = 30 * 24 * 3600  # jobs that are older are not looked through for a tag
 PAGE = 100  # jobs listed at once: the most that the server allows
+MOST_PAGES, PATIENCE = 300, 10  # pages of jobs, and how often the time limit of one answer may pass over them
+MOST_ROWS = 1_000_000  # in the answers of a job; a job has 50,000
+SLOWEST_BYTES_S = 10_000  # of a file on its way
 QUEUE_FULL = "token_limit_exceeded"
 JSON, TEXT = "j", "t"  # first letter of a row's name: which kind of answer was asked for, when the request is long forgotten
 
-MadeT = TypeVar("MadeT", Batch, FileObject)
+Id = Annotated[str, Field(pattern=SERVER_ID)]
+FileId = Annotated[Id | None, BeforeValidator(lambda name: name or None)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+
+
+class _File(BaseModel):
+    id: Id
+
+
+class _Counts(BaseModel):
+    total: Count = 0
+    completed: Count = 0
+    failed: Count = 0
+
+
+class _Problem(BaseModel):
+    line: Count | None = None
+    message: str | None = None
+    code: str | None = None
+
+
+class _Problems(BaseModel):
+    data: list[_Problem] | None = None
+
+
+class _Batch(BaseModel):
+    id: Id
+    status: Literal["validating", "failed", "in_progress", "finalizing", "completed", "expired", "cancelling", "cancelled"]
+    input_file_id: FileId = None
+    output_file_id: FileId = None
+    error_file_id: FileId = None
+    request_counts: _Counts | None = None
+    errors: _Problems | None = None
+
+
+class _Listed(BaseModel):
+    """A job on a page of them."""
+
+    id: Id
+    metadata: dict[str, Any] | None = None
+    created_at: float | None = None
+
+
+class _Page(BaseModel):
+    data: list[Any]
+    has_more: bool | None = None
+
+
+ReadT = TypeVar("ReadT", bound=BaseModel)
 
 _ERRORS: dict[int, type[openai.APIStatusError]] = {
     400: openai.BadRequestError,
@@ -73,22 +130,34 @@ class OpenAIBatches:
         """
         with self._translating():
             try:
-                with path.open("rb") as rows:  # as a file, which the library sends in pieces and does not read whole
-                    file = await self._client.files.create(file=(f"vip-{tag}.jsonl", rows), purpose="batch")
+                with files.opened(path) as rows:  # as a file, which the library sends in pieces and does not read whole
+                    sent = self._client.files.with_raw_response.create(file=(f"vip-{tag}.jsonl", rows), purpose="batch")
+                    limit_s = self._server.timeout_s + path.stat().st_size / SLOWEST_BYTES_S
+                    answer = await within(self._server, sent, limit_s)
             except openai.NotFoundError as exc:
                 raise EngineError(f"{self._server.address} takes no batches. Ask without {option('batch')}.") from exc
-            name = self._made(file, FileObject).id
-            batch = await self._client.batches.create(input_file_id=name, endpoint=ENDPOINT, completion_window="24h", metadata={TAG: tag})
-            return self._made(batch, Batch).id
+            name = self._read(json_of(answer.http_response, self._server), _File).id
+            body = {"input_file_id": name, "endpoint": ENDPOINT, "completion_window": "24h", "metadata": {TAG: tag}}
+            return (await self._asked(self._client.post("/batches", cast_to=http_library().Response, body=body), _Batch)).id
 
     async def find(self, tag: str) -> str | None:
         """The job that was started with this tag, perhaps by a process that did not live to note it."""
         with self._translating():
-            async for batch in self._client.batches.list(limit=PAGE):  # the newest first
-                if (batch.metadata or {}).get(TAG) == tag:
-                    return batch.id
-                if batch.created_at < time.time() - OLDEST_S:
-                    break
+            return await within(self._server, self._find(tag), PATIENCE * self._server.timeout_s)
+
+    async def _find(self, tag: str) -> str | None:
+        query: dict[str, Any] = {"limit": PAGE}
+        for _ in range(MOST_PAGES):  # the newest first
+            page = await self._asked(self._client.get("/batches", cast_to=http_library().Response, options={"params": query}), _Page)
+            jobs = list(_listed(page))
+            for job in jobs:
+                if (job.metadata or {}).get(TAG) == tag:
+                    return job.id
+                if job.created_at is not None and job.created_at < time.time() - OLDEST_S:
+                    return None
+            if not jobs or page.has_more is False or jobs[-1].id == query.get("after"):
+                return None
+            query["after"] = jobs[-1].id
         return None
 
     async def state(self, job: str) -> BatchState:
@@ -118,7 +187,7 @@ class OpenAIBatches:
                     if name:
                         await self._download(name, rows)
             rows.seek(0)
-            for line in rows:
+            for line in _lines(rows):
                 if (found := self._result(line)) is not None:
                     yield found
 
@@ -128,27 +197,43 @@ class OpenAIBatches:
             batch = await self._retrieved(job)
             for name in _files_of(batch):
                 try:
-                    await self._client.files.delete(name)
+                    await within(self._server, self._client.delete(f"/files/{name}", cast_to=http_library().Response))
                 except openai.NotFoundError:
                     continue
 
     async def _download(self, name: str, into: IO[bytes]) -> None:
-        async with self._client.files.with_streaming_response.content(name) as answer:
-            last = b"\n"
-            async for piece in answer.iter_bytes():
-                into.write(piece)
-                last = piece[-1:] or last
-        if last != b"\n":
-            into.write(b"\n")
+        """Put a file of the server on the disk.
+
+        Raises:
+            BusyError: it comes too slowly.
+            EngineError: it is too large.
+            StoreError: the disk is full.
+        """
+        start_s, limit_s = asyncio.get_running_loop().time(), self._server.timeout_s + LATE_S
+        received, last = 0, b"\n"
+        try:
+            async with asyncio.timeout(limit_s) as deadline, self._client.files.with_streaming_response.content(name) as answer:
+                async for piece in answer.iter_bytes():
+                    received += len(piece)
+                    if received > MOST_FILE_BYTES:
+                        raise EngineError(f"The answers of a batch at {self._server.address} are more than {MOST_FILE_BYTES:,} bytes.")
+                    deadline.reschedule(start_s + limit_s + received / SLOWEST_BYTES_S)
+                    _write(into, piece)
+                    last = piece[-1:] or last
+        except TimeoutError as exc:
+            raise BusyError(f"{self._server.address} is too slow with the answers of a batch.", kind="timeout") from exc
+        _write(into, b"" if last == b"\n" else b"\n")
 
     def _result(self, line: bytes) -> tuple[str, Reply | VipError] | None:
         """Key and answer of one row; None for what is no row, whose key then is missing."""
         try:
-            row = json.loads(line)
-            name, response, error = row["custom_id"], row.get("response"), row.get("error")
-            kind, key = name[:1], name[1:]
-        except (ValueError, KeyError, TypeError):
+            row = parse_json(line)
+        except ValueError:
             return None
+        name = row.get("custom_id") if isinstance(row, dict) else None
+        if not isinstance(name, str):
+            return None
+        kind, key, response, error = name[:1], name[1:], row.get("response"), row.get("error")
         try:
             return key, self._answer(kind, response, error)
         except VipError as exc:
@@ -172,18 +257,34 @@ class OpenAIBatches:
         message = str(error.get("message", "")) if isinstance(error, dict) else ""
         return translated(kind(message, response=cast(Any, _Response(status)), body=error), self._server)
 
-    async def _retrieved(self, job: str) -> Batch:
+    async def _retrieved(self, job: str) -> _Batch:
+        if not re.fullmatch(SERVER_ID, job):
+            raise EngineError(f"{job[:40]!r} is no batch of {self._server.address}.")
         try:
-            return self._made(await self._client.batches.retrieve(job), Batch)
+            return await self._asked(self._client.get(f"/batches/{job}", cast_to=http_library().Response), _Batch)
         except openai.NotFoundError as exc:
             advice = "Use the key and the address it was handed in with, or delete the folder batches/ of the run to ask anew."
             raise EngineError(f"{self._server.address} does not know the batch {job}. {advice}") from exc
 
-    def _made(self, value: object, kind: type[MadeT]) -> MadeT:
-        """The library gives a text where the server sent a web page."""
-        if not isinstance(value, kind):
+    async def _asked(self, asked: Awaitable[Any], kind: type[ReadT]) -> ReadT:
+        """Wait for what was asked, and read it."""
+        return self._read(json_of(await within(self._server, asked), self._server), kind)
+
+    def _read(self, value: Any, kind: type[ReadT]) -> ReadT:
+        """The answer as it must be.
+
+        Raises:
+            BusyError: it is something else.
+            EngineError: something in it cannot be used.
+        """
+        if not isinstance(value, dict):
             raise not_a_reply(self._server)
-        return value
+        try:
+            return kind.model_validate(value)
+        except ValidationError as exc:
+            where = exc.errors(include_url=False)[0]["loc"][0]
+            text = f'{self._server.address} answers about a batch with a "{where}" that cannot be used.'
+            raise EngineError(f"{text} What was handed in stays noted. {again()} to go on.") from exc
 
     @contextmanager
     def _translating(self) -> Iterator[None]:
@@ -193,9 +294,38 @@ class OpenAIBatches:
         except openai.OpenAIError as exc:
             error = translated(exc, self._server)
             raise (EngineError(str(error)) if isinstance(error, ReplyError) else error) from exc
-        except (json.JSONDecodeError, UnicodeDecodeError) as exc:
-            scrub(exc, self._server)
-            raise not_a_reply(self._server) from exc
+        except ReplyError as exc:
+            raise EngineError(str(exc)) from exc
+        except http_library().HTTPError as exc:  # while a file comes, which the openai library leaves as it is
+            raise BusyError(f"{self._server.address} hung up before its answer was whole.", kind="dropped") from exc
+
+
+def _listed(page: _Page) -> Iterator[_Listed]:
+    """The jobs on a page; what is none is left out."""
+    for one in page.data:
+        with suppress(ValidationError):
+            yield _Listed.model_validate(one)
+
+
+def _lines(rows: IO[bytes]) -> Iterator[bytes]:
+    """The lines of the answers; those that are longer than any answer are left out."""
+    for _ in range(MOST_ROWS):
+        line = rows.readline(MOST_REPLY_BYTES)
+        if not line:
+            return
+        if line.endswith(b"\n"):
+            yield line
+        while line and not line.endswith(b"\n"):
+            line = rows.readline(MOST_REPLY_BYTES)
+
+
+def _write(file: IO[bytes], data: bytes) -> None:
+    try:
+        file.write(data)
+        file.flush()
+    except OSError as exc:
+        where = tempfile.gettempdir()
+        raise StoreError(f"The answers of a batch cannot be put into {where}: {exc.strerror}. Make room, or set TMPDIR.") from exc
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,5 +337,5 @@ class _Response:
     request: None = None
 
 
-def _files_of(batch: Batch) -> list[str]:
+def _files_of(batch: _Batch) -> list[str]:
     return [name for name in (batch.input_file_id, batch.output_file_id, batch.error_file_id) if name]

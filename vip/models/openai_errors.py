@@ -232,7 +232,7 @@ def _rejected(exc: Exception, server: Server) -> EngineError | ReplyError:
 
 def _about_item(exc: Exception) -> bool:
     body = getattr(exc, "body", None)
-    codes = {body.get("code"), body.get("type")} if isinstance(body, dict) else set()
+    codes = [body.get("code"), body.get("type")] if isinstance(body, dict) else []
     return any(isinstance(code, str) and code in ITEM_CODES for code in codes)
 
 

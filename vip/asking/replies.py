@@ -1,0 +1,54 @@
+"""Every answer of every engine passes here once, also one that was kept: within bounds, and without what a terminal or a page obeys.
+
+In: what an engine, a batch or the file of answers gave. Out: the answer as it is kept, read and shown.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+
+from vip.errors import ReplyError
+from vip.protocols import LONGEST_ANSWER, LONGEST_NAME, RateLimits, Reply, token_count
+from vip.untrusted import one_line, parse_json
+
+
+def checked(reply: object, engine: str) -> Reply:
+    """Return the answer as it may be kept and shown.
+
+    Args:
+        engine: who gave it, and its model where it does not name one.
+
+    Raises:
+        ReplyError: it is none, or too long.
+    """
+    if not isinstance(reply, Reply) or not isinstance(reply.text, str):
+        raise ReplyError(f"{engine} sent an answer that is no text.", kind="broken")
+    tokens_in, tokens_out = token_count(reply.tokens_in), token_count(reply.tokens_out)
+    if len(reply.text) > LONGEST_ANSWER:
+        text = f"{engine} sent an answer of {len(reply.text):,} letters."
+        raise ReplyError(text, kind="too_long", tokens_in=tokens_in, tokens_out=tokens_out)
+    named = isinstance(reply.model, str) and len(reply.model) <= LONGEST_NAME
+    limits = reply.limits if isinstance(reply.limits, RateLimits) else None
+    return Reply(_clean_text(reply.text), (named and one_line(reply.model)) or engine, tokens_in, tokens_out, limits)
+
+
+def _clean_text(text: str) -> str:
+    """The text on one line; where it is JSON, also what its strings spell in numbers."""
+    line = one_line(text)
+    for one in (text, line):  # a line break within a string makes it no JSON
+        with suppress(ValueError):
+            value = parse_json(one)
+            return json.dumps(_clean(value), ensure_ascii=False) if isinstance(value, dict | list) else line
+    return line
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return one_line(value)
+    if isinstance(value, dict):
+        return {one_line(name): _clean(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_clean(one) for one in value]
+    return value
