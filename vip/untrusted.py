@@ -51,7 +51,7 @@ def parse_json(data: bytes | str, *, most_bytes: int = MOST_JSON_BYTES) -> Any:
     """Return what JSON of somebody else says.
 
     Raises:
-        ValueError: it is no JSON, too large, nested too deep (200), or has a number beyond 64 bits, NaN or Infinity.
+        ValueError: it is no JSON, too large, nested too deep (200), or has a whole number beyond 64 bits, NaN or Infinity.
     """
     from pydantic_core import from_json  # here, since every command loads this module
 
@@ -73,5 +73,5 @@ def _check_numbers(value: Any) -> None:
     elif isinstance(value, list):
         for one in value:
             _check_numbers(one)
-    elif isinstance(value, int | float) and not SMALLEST <= value <= LARGEST:
+    elif isinstance(value, int) and not SMALLEST <= value <= LARGEST:
         raise ValueError("a number beyond 64 bits")
