@@ -64,7 +64,7 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
 keys = st.from_regex(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,20}", fullmatch=True)
 names = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/\\."), min_size=1, max_size=12)
 things = st.recursive(
-    st.none() | st.booleans() | st.integers() | numbers | texts,
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | numbers | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=6,
 )

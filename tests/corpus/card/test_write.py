@@ -25,7 +25,7 @@ from vip.corpus.choices import Choices
 from vip.corpus.listing.choosing import Distribution, Share
 from vip.corpus.output.clip import Clip
 from vip.corpus.output.shards import FOLDER, Format, write_shard
-from vip.corpus.output.storage import join, write_whole
+from vip.corpus.output.storage import write_whole
 from vip.corpus.status import Status
 from vip.download.items import FailureKind
 from vip.errors import StoreError
@@ -70,7 +70,7 @@ def write(out: str, *, text: str = "", format: Format = "parquet", choices: Choi
     write_shard(out, 0, some, format)
     shares = tuple(share.model_copy(update={"vertical": share.vertical + text}) for share in SHARES)
     distribution = Distribution(videos=100, chosen=5, shares=shares)
-    write_whole(join(out, DISTRIBUTION), distribution.model_dump_json().encode())
+    write_whole(distribution.model_dump_json().encode(), out, DISTRIBUTION)
     failures = {"deleted": 2, f"kind{text}": 1}
     told = {"chosen": 5, "failed": 3, "not_chosen": 95, "failures": failures, "usd": 0.02, "tokens": 7000}
     write_card(out, status(out, **{**told, **changed}), choices)
