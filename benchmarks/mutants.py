@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""How many small bugs the tests catch: mutants drawn by seed, each tried in a copy of the tree.
+
+    pip install -e '.[dev,mutants]'
+    python benchmarks/mutants.py --seed 1 --sample 100 -o mutants-1.json
+    python benchmarks/mutants.py --again mutants-1.json       # once there are tests for the survivors
+
+For each mutant the tests run that should know: the file that mirrors the module, then the others of its room and those that
+import it, the quick ones first; the first failure ends it. Tests that fail without any mutant are left out, and named. A mutant that hangs
+is caught. Writes figures and survivors to a JSON file after each mutant, and prints them as Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from threading import Lock, local
+
+from mutations import ROOMS, Mutant, draw
+
+ROOT = Path(__file__).resolve().parent.parent
+COPIED = ("vip", "tests", "benchmarks", "examples", "prompts", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
+EQUIVALENT = Path(__file__).with_suffix(".toml")
+SLOWER, START_S = 4.0, 60.0  # a file of tests may take so many times what it takes without a mutant, and so long more
+MOST_S = 900.0  # for all files of a mutant
+CAUGHT, TIMED_OUT, SURVIVED, EQUAL = "caught", "timed out", "survived", "equivalent"
+FILES_FAILED = (1, 2)  # exit statuses of pytest: a test failed; a file of tests could not be imported
+
+
+@dataclass
+class Result:
+    """What became of a mutant."""
+
+    path: str
+    line: int
+    operator: str
+    diff: str
+    outcome: str
+    by: str = ""
+    """The file of tests that caught it, or why it is equivalent."""
+    files: int = 0
+    """Files of tests that ran."""
+    seconds: float = 0.0
+
+    @property
+    def room(self) -> str:
+        return next(room for room in ROOMS if self.path == room or self.path.startswith(f"{room}/"))
+
+
+@dataclass
+class Run:
+    """A draw of mutants, and what became of those that were tried so far."""
+
+    seed: int
+    sample: int
+    commit: str
+    left_out: list[str] = field(default_factory=list)
+    """Tests that fail without any mutant."""
+    results: list[Result] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path) -> Run:
+        data = json.loads(path.read_text())
+        rows = [Result(**row) for row in data["results"]]
+        return cls(data["seed"], data["sample"], data["commit"], data["left_out"], rows)
+
+    def write(self, path: Path) -> None:
+        path.write_text(json.dumps({**asdict(self), "figures": self.figures()}, indent=1) + "\n")
+
+    def figures(self) -> dict[str, dict[str, int]]:
+        """How many came to each end, by room."""
+        counts = Counter((row.room, row.outcome) for row in self.results)
+        ends = (CAUGHT, TIMED_OUT, SURVIVED, EQUAL)
+        return {room: {end: counts[room, end] for end in ends} for room in ROOMS}
+
+    def markdown(self) -> str:
+        """The figures as a table, and the survivors with what was changed."""
+        rows = {**self.figures(), "all": dict(Counter(row.outcome for row in self.results))}
+        lines = ["| | mutants | caught | of these by a hang | survived | equivalent | share caught |", "|---|---|---|---|---|---|---|"]
+        for room, ends in rows.items():
+            hung, survived, equal = (ends.get(end, 0) for end in (TIMED_OUT, SURVIVED, EQUAL))
+            caught = ends.get(CAUGHT, 0) + hung
+            share = f"{caught / (caught + survived):.0%}" if caught + survived else "-"
+            lines.append(f"| {room} | {caught + survived + equal} | {caught} | {hung} | {survived} | {equal} | {share} |")
+        for row in self.results:
+            if row.outcome == SURVIVED:
+                lines += ["", f"`{row.path}`, line {row.line}", "```diff", row.diff, "```"]
+        return "\n".join(lines)
+
+
+# ---------------------------------------------------------------- which tests should know
+
+
+def tests_of(root: Path, path: str) -> list[str]:
+    """The files of tests for a module: those of its room, and those that import it."""
+    module = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    parent, _, name = module.rpartition(".")
+    room = root / "tests" / "/".join(Path(path).parent.parts[1:2])
+    imports = re.compile(rf"{re.escape(module)}\b|from {re.escape(parent)} import [^\n]*\b{re.escape(name)}\b|{re.escape(parent)} as ")
+    all_files = sorted((root / "tests").rglob("test_*.py"))
+    near = [file for file in all_files if room in file.parents] if room != root / "tests" else []
+    users = [file for file in all_files if imports.search(file.read_text())]
+    return [file.relative_to(root).as_posix() for file in dict.fromkeys(near + users)]
+
+
+def is_mirror(file: str, path: str) -> bool:
+    """Whether these are the module's own tests."""
+    return file == f"tests/{Path(path).parent.relative_to('vip') / f'test_{Path(path).stem}.py'}"
+
+
+@dataclass
+class Usual:
+    """What a file of tests does without a mutant."""
+
+    seconds: float
+    failed: list[str]
+    """Tests that fail all the same, and are left out."""
+
+
+class Baseline:
+    """What files of tests do without a mutant, found out when first asked for, and kept in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._lock = path, Lock()
+        self._busy: dict[str, Lock] = {}
+        self.known = {file: Usual(**row) for file, row in json.loads(path.read_text()).items()} if path.exists() else {}
+
+    def of(self, copy: Copy, file: str) -> Usual:
+        with self._lock:
+            busy = self._busy.setdefault(file, Lock())
+        with busy:
+            if file not in self.known:
+                _, seconds, failed = copy.test(file, "--maxfail=100", most_s=MOST_S)
+                with self._lock:
+                    self.known[file] = Usual(seconds, failed)
+                    self.path.write_text(json.dumps({file: asdict(usual) for file, usual in self.known.items()}, indent=1))
+        return self.known[file]
+
+    @property
+    def failed(self) -> list[str]:
+        return sorted(test for usual in list(self.known.values()) for test in usual.failed)
+
+
+# ---------------------------------------------------------------- a copy of the tree
+
+
+class Copy:
+    """A copy of the tree, in which one mutant at a time is tried."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in COPIED:
+            source = ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, folder / name)
+
+    @contextlib.contextmanager
+    def changed(self, mutant: Mutant) -> Iterator[None]:
+        """Put the mutant in, and take it out again."""
+        try:
+            self._put(mutant.path, mutant.after)
+            yield
+        finally:
+            self._put(mutant.path, mutant.before)
+
+    def _put(self, path: str, source: str) -> None:
+        file = self.folder / path
+        file.write_text(source)
+        for compiled in file.parent.glob(f"__pycache__/{file.stem}.*.pyc"):  # a change within the second would go unnoticed
+            compiled.unlink()
+
+    def test(self, file: str, *options: str, most_s: float) -> tuple[int | None, float, list[str]]:
+        """Run a file of tests. Returns the exit status, None where it hung; the seconds; the tests that failed."""
+        start, scratch, log = time.monotonic(), self.folder / "scratch", self.folder / "log"
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={scratch}", *options, file]
+        environment = {**os.environ, "PYTHONPATH": str(self.folder)}
+        with (
+            log.open("wb") as output,
+            subprocess.Popen(command, cwd=self.folder, env=environment, stdout=output, stderr=output, start_new_session=True) as process,
+        ):
+            try:
+                status = process.wait(timeout=most_s)
+            except subprocess.TimeoutExpired:
+                status = None
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+        shutil.rmtree(scratch, ignore_errors=True)
+        failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", log.read_text(errors="replace"), re.MULTILINE)
+        return status, time.monotonic() - start, failed
+
+
+def judge(mutant: Mutant, copy: Copy, baseline: Baseline) -> Result:
+    """Run the tests that should know until one fails."""
+    result = Result(mutant.path, mutant.line, mutant.operator, mutant.diff, SURVIVED)
+    usual = {file: baseline.of(copy, file) for file in tests_of(copy.folder, mutant.path)}
+    with copy.changed(mutant):
+        for file in sorted(usual, key=lambda file: (not is_mirror(file, mutant.path), usual[file].seconds)):
+            if result.seconds > MOST_S or file in usual[file].failed:
+                continue
+            options = [f"--deselect={test}" for test in usual[file].failed]
+            status, seconds, _ = copy.test(file, "-x", *options, most_s=SLOWER * usual[file].seconds + START_S)
+            result.files, result.seconds = result.files + 1, round(result.seconds + seconds, 1)
+            if status is None or status in FILES_FAILED:
+                result.outcome, result.by = (TIMED_OUT if status is None else CAUGHT), file
+                break
+    return result
+
+
+# ---------------------------------------------------------------- a run
+
+
+def reasons() -> dict[tuple[str, str], str]:
+    """The mutants that were judged to change nothing, by file and changed lines, and why."""
+    rows = tomllib.loads(EQUIVALENT.read_text())["mutant"] if EQUIVALENT.exists() else []
+    return {(row["path"], row["diff"].strip()): row["reason"] for row in rows}
+
+
+def commit() -> str:
+    shown = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return shown.stdout.strip()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sample", type=int, default=100)
+    parser.add_argument("--again", type=Path, help="try the survivors of this run again, and write it anew")
+    parser.add_argument("--list", action="store_true", help="show the mutants and try none")
+    parser.add_argument("--processes", type=int, default=2, choices=(1, 2))
+    parser.add_argument("--baseline", type=Path, default=Path(tempfile.gettempdir()) / "vip-mutants-baseline.json")
+    parser.add_argument("-o", "--out", type=Path)
+    args = parser.parse_args()
+    before = Run.read(args.again) if args.again else None
+    run = Run(before.seed, before.sample, commit()) if before else Run(args.seed, args.sample, commit())
+    kept = {(row.path, row.diff): row for row in before.results if row.outcome in (CAUGHT, TIMED_OUT)} if before else {}
+    mutants = draw(ROOT, seed=run.seed, sample=run.sample)
+    if args.list:
+        print("\n".join(f"{mutant.path}:{mutant.line} {mutant.operator}\n{mutant.diff}" for mutant in mutants))
+        return
+    out = args.out or args.again or Path(f"mutants-{run.seed}.json")
+    try_all(run, mutants, kept, Baseline(args.baseline), out, args.processes)
+    print(run.markdown())
+
+
+def try_all(run: Run, mutants: list[Mutant], kept: dict[tuple[str, str], Result], baseline: Baseline, out: Path, processes: int) -> None:
+    """Judge the mutants, in as many copies as there are processes; what is known already stays."""
+    why, lock, mine = reasons(), Lock(), local()
+
+    def one(mutant: Mutant) -> None:
+        key = mutant.path, mutant.diff
+        if key in why:
+            result = Result(mutant.path, mutant.line, mutant.operator, mutant.diff, EQUAL, why[key])
+        elif key in kept:
+            result = kept[key]
+        else:
+            if not hasattr(mine, "copy"):
+                mine.copy = Copy(Path(tempfile.mkdtemp(dir=home)))
+            result = judge(mutant, mine.copy, baseline)
+        with lock:
+            run.results.append(result)
+            run.left_out = baseline.failed
+            run.write(out)
+            print(
+                f"{len(run.results)}/{len(mutants)} {result.outcome:10} {result.seconds:5.0f} s {mutant.path}:{mutant.line}",
+                file=sys.stderr,
+            )
+
+    with tempfile.TemporaryDirectory(prefix="vip-mutants-") as home, ThreadPoolExecutor(processes) as pool:
+        for done in [pool.submit(one, mutant) for mutant in mutants]:
+            done.result()
+
+
+if __name__ == "__main__":
+    main()
