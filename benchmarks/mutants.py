@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 COPIED = ("vip", "tests", "benchmarks", "examples", "prompts", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
 EQUIVALENT = Path(__file__).with_suffix(".toml")
 SLOWER, START_S = 4.0, 60.0  # a file of tests may take so many times what it takes without a mutant, and so long more
-MOST_S = 900.0  # for all files of a mutant
+MOST_S = 300.0  # for all files of a mutant; none is begun after that
 CAUGHT, TIMED_OUT, SURVIVED, EQUAL = "caught", "timed out", "survived", "equivalent"
 FILES_FAILED = (1, 2)  # exit statuses of pytest: a test failed; a file of tests could not be imported
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -132,6 +134,26 @@ def _own_priority() -> Iterator[None]:
 def clips(tmp_path_factory: pytest.TempPathFactory) -> Clips:
     """Small video files by name, written when they are first asked for."""
     return Clips(tmp_path_factory.mktemp("clips"))
+
+
+@pytest.fixture
+def disk_steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is waited for until it is on the disk, and when a file gets its name: no kill of a process could show that."""
+    steps: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def synced(number: int) -> None:
+        status = os.fstat(number)
+        steps.append("folder" if stat.S_ISDIR(status.st_mode) else f"{status.st_size} bytes")
+        fsync(number)
+
+    def renamed(*args: Any, **folders: Any) -> None:
+        steps.append("name")
+        replace(*args, **folders)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    return steps
 
 
 @pytest.fixture

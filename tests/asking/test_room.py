@@ -17,7 +17,7 @@ from vip.asking.pace import Pace
 from vip.asking.prices import Price
 from vip.asking.room import GIVEN_UP_IN_A_ROW, TRIES, TRIES_BEFORE_AN_ANSWER, Answer, Room
 from vip.asking.spending import Ledger
-from vip.errors import BusyError, EngineError, OutageError, ReplyError, StoreError, VipError
+from vip.errors import BudgetError, BusyError, EngineError, OutageError, ReplyError, StoreError, VipError
 from vip.prompts import load_prompts
 from vip.protocols import Picture, Reply, Request
 from vip.records import Famous
@@ -356,6 +356,19 @@ def test_no_request_goes_out_that_might_pass_the_ceiling_and_none_is_called_reje
     assert all("leaves no room for another request" in str(one) and "Tried" not in str(one) for one in errors)
     assert len(errors) == 6
     assert clock.now_s == pytest.approx(1), "no money comes by waiting"
+
+
+def test_more_tokens_than_were_reckoned_are_put_aside(room_of: RoomOf, clock: Clockwork) -> None:
+    """A server may count a tenth more than vip does."""
+    room, engine = room_of(GOOD, price=PRICE, max_usd=1.0)
+    long = Request("structure", "word " * 20_000, schema=PROMPTS["structure"].schema, max_tokens=1)
+    reckoned, _ = room.most_tokens(long)
+    room.ledger.max_usd = PRICE.usd(round(1.05 * reckoned), 1)
+    with pytest.raises(BudgetError):
+        clock.run(room.ask(long, PROMPTS["structure"]))
+    room.ledger.max_usd = PRICE.usd(round(1.15 * reckoned), 1)
+    clock.run(room.ask(long, PROMPTS["structure"]))
+    assert len(engine.asked) == 1
 
 
 # ---------------------------------------------------------------- servers that do not answer
