@@ -134,11 +134,22 @@ def test_a_host_that_gave_videos_and_is_cut_off_rests_so_that_the_list_is_not_us
     assert decided.queue.resting == {}  # it is gone for good
 
 
-def test_a_host_that_never_gave_a_video_or_that_answers_in_between_does_not_rest(state: State) -> None:
+def test_a_host_that_never_gave_a_video_does_not_rest(state: State) -> None:
     decided, _, entry = retries(state)
     failed_in_a_row(decided, entry, 3 * OUTAGE)
-    state.extracted(entry.id, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
+    assert decided.queue.resting == {}
+
+
+@pytest.mark.parametrize("answer", ["a video", "another failure"])
+def test_a_host_that_answers_in_between_does_not_rest(state: State, answer: str) -> None:
+    decided, _, entry = retries(state)
+    done = decided.queue.next(anything)
+    assert done is not None
+    state.extracted(done.id, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
     for _ in range(3):
         failed_in_a_row(decided, entry, OUTAGE - 1)
-        failed_in_a_row(decided, entry, 1, "missing")
+        if answer == "a video":
+            decided.well("example.org")
+        else:
+            failed_in_a_row(decided, entry, 1, "missing")
     assert decided.queue.resting == {}
