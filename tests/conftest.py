@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import stat
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
@@ -121,6 +122,14 @@ def _read_on_a_terminal() -> Iterator[None]:
     """Messages name options, as for who types commands; tests/test_wording.py has those of Python."""
     with on_command_line():
         yield
+
+
+@pytest.fixture(autouse=True)
+def _heeds_interrupts() -> Iterator[None]:
+    """Ctrl-C means what it usually does, to this test and the commands that it starts: a job in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)
