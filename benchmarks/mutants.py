@@ -3,11 +3,11 @@
 
     pip install -e '.[dev,mutants]'
     python benchmarks/mutants.py --seed 1 --sample 100 -o mutants-1.json
-    python benchmarks/mutants.py --again mutants-1.json       # once there are tests for the survivors
+    python benchmarks/mutants.py --again mutants-1.json       # after a kill, or once there are tests for the survivors
 
-For each mutant the tests run that should know: the file that mirrors the module, then the others of its room and those that
-import it, the quick ones first; the first failure ends it. Tests that fail without any mutant are left out, and named. A mutant that hangs
-is caught. Writes figures and survivors to a JSON file after each mutant, and prints them as Markdown.
+For each mutant the tests run that should know: the file that mirrors the module, then those that import it, then the others of its
+room, the quick ones first; the first failure ends it. A test counts that passes without the mutant; the others are left out, and
+named. A mutant that hangs is caught. Writes figures and survivors to a JSON file after each mutant, and prints them as Markdown.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ from mutations import ROOMS, Mutant, draw
 ROOT = Path(__file__).resolve().parent.parent
 COPIED = ("vip", "tests", "benchmarks", "examples", "prompts", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
 EQUIVALENT = Path(__file__).with_suffix(".toml")
-SLOWER, START_S = 4.0, 60.0  # a file of tests may take so many times what it takes without a mutant, and so long more
-MOST_S = 300.0  # for all files of a mutant; none is begun after that
+HUNG_S = 300.0  # a file of tests that takes longer hangs
+MOST_S = 240.0  # for a mutant: no file of tests is begun after that
+UNKNOWN_S = 5.0  # what a file of tests counts as that never ran
 CAUGHT, TIMED_OUT, SURVIVED, EQUAL = "caught", "timed out", "survived", "equivalent"
-FILES_FAILED = (1, 2)  # exit statuses of pytest: a test failed; a file of tests could not be imported
+FAILURES = (1, 2)  # exit statuses of pytest: a test failed; a file of tests could not be imported
 
 
 @dataclass
@@ -106,54 +107,44 @@ class Run:
 # ---------------------------------------------------------------- which tests should know
 
 
-def tests_of(root: Path, path: str) -> list[str]:
-    """The files of tests for a module: those of its room, and those that import it."""
+def tests_of(root: Path, path: str) -> dict[str, int]:
+    """The files of tests for a module, with their turn: 0 its own, 1 those of its room that import it, 2 others that do, 3 its room's."""
     module = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     parent, _, name = module.rpartition(".")
-    room = root / "tests" / "/".join(Path(path).parent.parts[1:2])
     imports = re.compile(rf"{re.escape(module)}\b|from {re.escape(parent)} import [^\n]*\b{re.escape(name)}\b|{re.escape(parent)} as ")
-    all_files = sorted((root / "tests").rglob("test_*.py"))
-    near = [file for file in all_files if room in file.parents] if room != root / "tests" else []
-    users = [file for file in all_files if imports.search(file.read_text())]
-    return [file.relative_to(root).as_posix() for file in dict.fromkeys(near + users)]
+    own = f"tests/{Path(path).parent.relative_to('vip') / f'test_{Path(path).stem}.py'}"
+    room = "tests/" + "/".join(Path(path).parent.parts[1:2])
+    turns = {}
+    for file in sorted((root / "tests").rglob("test_*.py")):
+        shown = file.relative_to(root).as_posix()
+        is_near = room != "tests/" and shown.startswith(f"{room}/")
+        if shown == own:
+            turns[shown] = 0
+        elif imports.search(file.read_text()):
+            turns[shown] = 1 if is_near else 2
+        elif is_near:
+            turns[shown] = 3
+    return turns
 
 
-def is_mirror(file: str, path: str) -> bool:
-    """Whether these are the module's own tests."""
-    return file == f"tests/{Path(path).parent.relative_to('vip') / f'test_{Path(path).stem}.py'}"
-
-
-@dataclass
-class Usual:
-    """What a file of tests does without a mutant."""
-
-    seconds: float
-    failed: list[str]
-    """Tests that fail all the same, and are left out."""
-
-
-class Baseline:
-    """What files of tests do without a mutant, found out when first asked for, and kept in a file."""
+class Known:
+    """What is known of the tests without a mutant: those that fail all the same, and how long files of tests take. Kept in a file."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self._lock = path, Lock()
-        self._busy: dict[str, Lock] = {}
-        self.known = {file: Usual(**row) for file, row in json.loads(path.read_text()).items()} if path.exists() else {}
+        data = json.loads(path.read_text()) if path.exists() else {"failing": [], "seconds": {}}
+        self.path, self.failing, self.seconds = path, set(data["failing"]), dict(data["seconds"])
+        self._lock = Lock()
 
-    def of(self, copy: Copy, file: str) -> Usual:
+    def note(self, *, failing: str | None = None, file: str | None = None, seconds: float = 0.0) -> None:
         with self._lock:
-            busy = self._busy.setdefault(file, Lock())
-        with busy:
-            if file not in self.known:
-                _, seconds, failed = copy.test(file, "--maxfail=100", most_s=MOST_S)
-                with self._lock:
-                    self.known[file] = Usual(seconds, failed)
-                    self.path.write_text(json.dumps({file: asdict(usual) for file, usual in self.known.items()}, indent=1))
-        return self.known[file]
+            if failing is not None:
+                self.failing.add(failing)
+            if file is not None:
+                self.seconds[file] = seconds
+            self.path.write_text(json.dumps({"failing": sorted(self.failing), "seconds": self.seconds}, indent=1))
 
-    @property
-    def failed(self) -> list[str]:
-        return sorted(test for usual in list(self.known.values()) for test in usual.failed)
+    def left_out(self, file: str) -> list[str]:
+        return [f"--deselect={test}" for test in sorted(self.failing) if test.startswith(f"{file}::")]
 
 
 # ---------------------------------------------------------------- a copy of the tree
@@ -186,42 +177,56 @@ class Copy:
         for compiled in file.parent.glob(f"__pycache__/{file.stem}.*.pyc"):  # a change within the second would go unnoticed
             compiled.unlink()
 
-    def test(self, file: str, *options: str, most_s: float) -> tuple[int | None, float, list[str]]:
-        """Run a file of tests. Returns the exit status, None where it hung; the seconds; the tests that failed."""
+    def test(self, test: str, *options: str) -> tuple[int | None, float, list[str]]:
+        """Run a test or a file of them. Returns the exit status, None where it hung; the seconds; the tests that failed."""
         start, scratch, log = time.monotonic(), self.folder / "scratch", self.folder / "log"
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={scratch}", *options, file]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={scratch}", *options, test]
         environment = {**os.environ, "PYTHONPATH": str(self.folder)}
         with (
             log.open("wb") as output,
             subprocess.Popen(command, cwd=self.folder, env=environment, stdout=output, stderr=output, start_new_session=True) as process,
         ):
             try:
-                status = process.wait(timeout=most_s)
+                status = process.wait(timeout=HUNG_S)
             except subprocess.TimeoutExpired:
                 status = None
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
         shutil.rmtree(scratch, ignore_errors=True)
-        failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", log.read_text(errors="replace"), re.MULTILINE)
+        failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", log.read_text(errors="replace"), re.MULTILINE)
         return status, time.monotonic() - start, failed
 
 
-def judge(mutant: Mutant, copy: Copy, baseline: Baseline) -> Result:
+def judge(mutant: Mutant, copy: Copy, known: Known) -> Result:
     """Run the tests that should know until one fails."""
     result = Result(mutant.path, mutant.line, mutant.operator, mutant.diff, SURVIVED)
-    usual = {file: baseline.of(copy, file) for file in tests_of(copy.folder, mutant.path)}
-    with copy.changed(mutant):
-        for file in sorted(usual, key=lambda file: (not is_mirror(file, mutant.path), usual[file].seconds)):
-            if result.seconds > MOST_S or file in usual[file].failed:
-                continue
-            options = [f"--deselect={test}" for test in usual[file].failed]
-            status, seconds, _ = copy.test(file, "-x", *options, most_s=SLOWER * usual[file].seconds + START_S)
-            result.files, result.seconds = result.files + 1, round(result.seconds + seconds, 1)
-            if status is None or status in FILES_FAILED:
-                result.outcome, result.by = (TIMED_OUT if status is None else CAUGHT), file
-                break
+    start = time.monotonic()
+    files = tests_of(copy.folder, mutant.path)
+    for file in sorted(files, key=lambda file: (files[file], known.seconds.get(file, UNKNOWN_S))):
+        if file in known.failing or time.monotonic() - start > MOST_S:
+            continue
+        result.files += 1
+        if outcome := _caught(mutant, copy, known, file):
+            result.outcome, result.by = outcome, file
+            break
+    result.seconds = round(time.monotonic() - start, 1)
     return result
+
+
+def _caught(mutant: Mutant, copy: Copy, known: Known, file: str) -> str | None:
+    """How a file of tests catches a mutant; None where it does not. What fails or hangs without the mutant as well is left out."""
+    while file not in known.failing:
+        with copy.changed(mutant):
+            status, seconds, failed = copy.test(file, "-x", *known.left_out(file))
+        if status not in (None, *FAILURES):
+            known.note(file=file, seconds=seconds)
+            return None
+        culprit = failed[0] if failed else file
+        if copy.test(culprit)[0] not in (None, *FAILURES):
+            return TIMED_OUT if status is None else CAUGHT
+        known.note(failing=culprit)
+    return None
 
 
 # ---------------------------------------------------------------- a run
@@ -242,10 +247,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sample", type=int, default=100)
-    parser.add_argument("--again", type=Path, help="try the survivors of this run again, and write it anew")
+    parser.add_argument("--again", type=Path, help="go on with this run: try what was not caught or not tried")
     parser.add_argument("--list", action="store_true", help="show the mutants and try none")
     parser.add_argument("--processes", type=int, default=2, choices=(1, 2))
-    parser.add_argument("--baseline", type=Path, default=Path(tempfile.gettempdir()) / "vip-mutants-baseline.json")
+    parser.add_argument(
+        "--known", type=Path, default=Path(tempfile.gettempdir()) / "vip-mutants-known.json", help="what is known of the tests"
+    )
     parser.add_argument("-o", "--out", type=Path)
     args = parser.parse_args()
     before = Run.read(args.again) if args.again else None
@@ -256,11 +263,11 @@ def main() -> None:
         print("\n".join(f"{mutant.path}:{mutant.line} {mutant.operator}\n{mutant.diff}" for mutant in mutants))
         return
     out = args.out or args.again or Path(f"mutants-{run.seed}.json")
-    try_all(run, mutants, kept, Baseline(args.baseline), out, args.processes)
+    try_all(run, mutants, kept, Known(args.known), out, args.processes)
     print(run.markdown())
 
 
-def try_all(run: Run, mutants: list[Mutant], kept: dict[tuple[str, str], Result], baseline: Baseline, out: Path, processes: int) -> None:
+def try_all(run: Run, mutants: list[Mutant], kept: dict[tuple[str, str], Result], known: Known, out: Path, processes: int) -> None:
     """Judge the mutants, in as many copies as there are processes; what is known already stays."""
     why, lock, mine = reasons(), Lock(), local()
 
@@ -273,10 +280,10 @@ def try_all(run: Run, mutants: list[Mutant], kept: dict[tuple[str, str], Result]
         else:
             if not hasattr(mine, "copy"):
                 mine.copy = Copy(Path(tempfile.mkdtemp(dir=home)))
-            result = judge(mutant, mine.copy, baseline)
+            result = judge(mutant, mine.copy, known)
         with lock:
             run.results.append(result)
-            run.left_out = baseline.failed
+            run.left_out = sorted(known.failing)
             run.write(out)
             print(
                 f"{len(run.results)}/{len(mutants)} {result.outcome:10} {result.seconds:5.0f} s {mutant.path}:{mutant.line}",
