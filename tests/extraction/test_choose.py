@@ -70,7 +70,7 @@ def paled(image: Image, share: float) -> Image:
 
 
 def test_of_a_long_fade_the_palest_frames_go_first_so_that_each_still_has_a_fuller_one_beside_it() -> None:
-    looks = looks_of([paled(picture(1), share) for share in (1.0, 0.9, 0.7, 0.5, 0.35, 0.2, 0.1)])
+    looks = looks_of([paled(picture(1), share) for share in (1.0, 0.95, 0.75, 0.55, 0.5, 0.32, 0.3)])
     assert sorted(bad_frames(looks, None)) == [3, 4, 5, 6]
 
 
