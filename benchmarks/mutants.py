@@ -36,7 +36,8 @@ from mutations import ROOMS, Mutant, draw
 ROOT = Path(__file__).resolve().parent.parent
 COPIED = ("vip", "tests", "benchmarks", "examples", "prompts", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
 EQUIVALENT = Path(__file__).with_suffix(".toml")
-HUNG_S = 300.0  # a file of tests that takes longer hangs
+HUNG_S = 300.0  # a file of tests that takes longer hangs; where its usual time is known,
+SLOWER, START_S = 4.0, 45.0  # so many times that, and so long more
 MOST_S = 240.0  # for a mutant: no file of tests is begun after that
 UNKNOWN_S = 5.0  # what a file of tests counts as that never ran
 CAUGHT, TIMED_OUT, SURVIVED, EQUAL = "caught", "timed out", "survived", "equivalent"
@@ -135,6 +136,10 @@ class Known:
         self.path, self.failing, self.seconds = path, set(data["failing"]), dict(data["seconds"])
         self._lock = Lock()
 
+    def limit_s(self, file: str) -> float:
+        """From when on a file of tests hangs."""
+        return min(HUNG_S, SLOWER * self.seconds.get(file, HUNG_S) + START_S)
+
     def note(self, *, failing: str | None = None, file: str | None = None, seconds: float = 0.0) -> None:
         with self._lock:
             if failing is not None:
@@ -177,7 +182,7 @@ class Copy:
         for compiled in file.parent.glob(f"__pycache__/{file.stem}.*.pyc"):  # a change within the second would go unnoticed
             compiled.unlink()
 
-    def test(self, test: str, *options: str) -> tuple[int | None, float, list[str]]:
+    def test(self, test: str, *options: str, most_s: float) -> tuple[int | None, float, list[str]]:
         """Run a test or a file of them. Returns the exit status, None where it hung; the seconds; the tests that failed."""
         start, scratch, log = time.monotonic(), self.folder / "scratch", self.folder / "log"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={scratch}", *options, test]
@@ -187,7 +192,7 @@ class Copy:
             subprocess.Popen(command, cwd=self.folder, env=environment, stdout=output, stderr=output, start_new_session=True) as process,
         ):
             try:
-                status = process.wait(timeout=HUNG_S)
+                status = process.wait(timeout=most_s)
             except subprocess.TimeoutExpired:
                 status = None
             finally:
@@ -218,12 +223,12 @@ def _caught(mutant: Mutant, copy: Copy, known: Known, file: str) -> str | None:
     """How a file of tests catches a mutant; None where it does not. What fails or hangs without the mutant as well is left out."""
     while file not in known.failing:
         with copy.changed(mutant):
-            status, seconds, failed = copy.test(file, "-x", *known.left_out(file))
+            status, seconds, failed = copy.test(file, "-x", *known.left_out(file), most_s=known.limit_s(file))
         if status not in (None, *FAILURES):
             known.note(file=file, seconds=seconds)
             return None
         culprit = failed[0] if failed else file
-        if copy.test(culprit)[0] not in (None, *FAILURES):
+        if copy.test(culprit, most_s=known.limit_s(file))[0] not in (None, *FAILURES):
             return TIMED_OUT if status is None else CAUGHT
         known.note(failing=culprit)
     return None
