@@ -95,6 +95,7 @@ def draw(root: Path, *, seed: int, sample: int) -> list[Mutant]:
     for room, count in shares({room: len(found) for room, found in rooms.items()}, sample).items():
         mutants = (_mutated(root, place, chance) for place in chance.sample(rooms[room], len(rooms[room])))
         drawn += [mutant for mutant, _ in zip(filter(None, mutants), range(count), strict=False)]
+    chance.shuffle(drawn)  # so that a run that was ended early is a draw too
     return drawn
 
 
