@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 ROOMS = ("vip/extraction", "vip/asking", "vip/captioning", "vip/corpus", "vip/store.py", "vip/isolation")
 BINARY = ("Add_Sub", "Sub_Add", "Mul_Div", "Div_Mul", "FloorDiv_Mul", "Mod_FloorDiv", "Pow_Mul", "BitOr_BitAnd", "BitAnd_BitOr")
@@ -132,11 +133,16 @@ def _of_cosmic_ray(source: str) -> Iterator[tuple[str, int, Position]]:
     from cosmic_ray.ast import ast_nodes, get_ast
     from cosmic_ray.plugins import get_operator
 
-    nodes = [node for node in ast_nodes(get_ast(source)) if not node.parent or node.parent.type != "parameters"]  # no bare `*`
+    nodes = list(ast_nodes(get_ast(source)))
     for name in OPERATORS:
         operator = get_operator(f"core/{name}")()
-        starts = [start for node in nodes for start, _ in operator.mutation_positions(node)]
-        yield from ((name, number, start) for number, start in enumerate(starts))
+        found = [(node, start) for node in nodes for start, _ in operator.mutation_positions(node)]
+        yield from ((name, number, start) for number, (node, start) in enumerate(found) if not _is_bare_star(node))
+
+
+def _is_bare_star(node: Any) -> bool:
+    """The `*` in `def f(a, *, b)`, which cosmic-ray takes for a product."""
+    return node.parent is not None and node.parent.type == "parameters"
 
 
 def _by_cosmic_ray(source: str, name: str, number: int) -> str | None:
