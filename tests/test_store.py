@@ -148,6 +148,13 @@ def test_merged_rows_survive_a_power_cut_before_what_they_were_made_of_is_delete
     assert disk_steps == [f"{path.stat().st_size} bytes", "name", "folder"]
 
 
+def test_a_picture_larger_than_any_is_refused_unread(tmp_path: Path) -> None:
+    with (tmp_path / "a.png").open("wb") as file:
+        file.truncate(512 * 2**20 + 1)
+    with pytest.raises(InputError, match="larger than 536,870,912 bytes"):
+        store.read_picture(tmp_path / "a.png")
+
+
 def test_a_torn_row_elsewhere_than_in_a_journal_is_damage(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     store.write_rows(path, [failure(0), failure(1)])
