@@ -38,7 +38,7 @@ COPIED = ("vip", "tests", "benchmarks", "examples", "prompts", "docs", "pyprojec
 EQUIVALENT = Path(__file__).with_suffix(".toml")
 HUNG_S = 300.0  # a file of tests that takes longer hangs; where its usual time is known,
 SLOWER, START_S = 4.0, 45.0  # so many times that, and so long more
-MOST_S = 240.0  # for a mutant: no file of tests is begun after that
+MOST_S = 120.0  # for a mutant: no file of tests is begun after that
 UNKNOWN_S = 5.0  # what a file of tests counts as that never ran
 CAUGHT, TIMED_OUT, SURVIVED, EQUAL = "caught", "timed out", "survived", "equivalent"
 FAILURES = (1, 2)  # exit statuses of pytest: a test failed; a file of tests could not be imported
@@ -260,28 +260,28 @@ def main() -> None:
     )
     parser.add_argument("-o", "--out", type=Path)
     args = parser.parse_args()
-    before = Run.read(args.again) if args.again else None
-    run = Run(before.seed, before.sample, commit()) if before else Run(args.seed, args.sample, commit())
-    kept = {(row.path, row.diff): row for row in before.results if row.outcome in (CAUGHT, TIMED_OUT)} if before else {}
+    run = Run.read(args.again) if args.again else Run(args.seed, args.sample, "")
+    run.commit = commit()
     mutants = draw(ROOT, seed=run.seed, sample=run.sample)
+    drawn = {(mutant.path, mutant.diff) for mutant in mutants}
+    run.results = [row for row in run.results if row.outcome in (CAUGHT, TIMED_OUT) and (row.path, row.diff) in drawn]
     if args.list:
         print("\n".join(f"{mutant.path}:{mutant.line} {mutant.operator}\n{mutant.diff}" for mutant in mutants))
         return
     out = args.out or args.again or Path(f"mutants-{run.seed}.json")
-    try_all(run, mutants, kept, Known(args.known), out, args.processes)
+    try_all(run, mutants, Known(args.known), out, args.processes)
     print(run.markdown())
 
 
-def try_all(run: Run, mutants: list[Mutant], kept: dict[tuple[str, str], Result], known: Known, out: Path, processes: int) -> None:
-    """Judge the mutants, in as many copies as there are processes; what is known already stays."""
+def try_all(run: Run, mutants: list[Mutant], known: Known, out: Path, processes: int) -> None:
+    """Judge the mutants of which the run knows nothing yet, in as many copies as there are processes."""
     why, lock, mine = reasons(), Lock(), local()
+    done = {(row.path, row.diff) for row in run.results}
+    todo = [mutant for mutant in mutants if (mutant.path, mutant.diff) not in done]
 
     def one(mutant: Mutant) -> None:
-        key = mutant.path, mutant.diff
-        if key in why:
-            result = Result(mutant.path, mutant.line, mutant.operator, mutant.diff, EQUAL, why[key])
-        elif key in kept:
-            result = kept[key]
+        if reason := why.get((mutant.path, mutant.diff)):
+            result = Result(mutant.path, mutant.line, mutant.operator, mutant.diff, EQUAL, reason)
         else:
             if not hasattr(mine, "copy"):
                 mine.copy = Copy(Path(tempfile.mkdtemp(dir=home)))
@@ -290,14 +290,12 @@ def try_all(run: Run, mutants: list[Mutant], kept: dict[tuple[str, str], Result]
             run.results.append(result)
             run.left_out = sorted(known.failing)
             run.write(out)
-            print(
-                f"{len(run.results)}/{len(mutants)} {result.outcome:10} {result.seconds:5.0f} s {mutant.path}:{mutant.line}",
-                file=sys.stderr,
-            )
+        told = f"{result.outcome:10} {result.seconds:5.0f} s {mutant.path}:{mutant.line}"
+        print(f"{len(run.results)}/{len(mutants)} {told}", file=sys.stderr)
 
     with tempfile.TemporaryDirectory(prefix="vip-mutants-") as home, ThreadPoolExecutor(processes) as pool:
-        for done in [pool.submit(one, mutant) for mutant in mutants]:
-            done.result()
+        for end in [pool.submit(one, mutant) for mutant in todo]:
+            end.result()
 
 
 if __name__ == "__main__":
