@@ -24,10 +24,13 @@ def test_who_works_on_it_is_known_while_it_does(tmp_path: Path) -> None:
 
 
 def test_another_is_refused_and_told_who_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vip.corpus.home.LOOKS_S", (0.01, 0.01))
+    monkeypatch.setattr("vip.corpus.home.LOOKS_S", (0.01, 0.02))
+    waits: list[float] = []
+    monkeypatch.setattr("vip.corpus.home.time.sleep", waits.append)
     told = rf"process {os.getpid()}\) works on corpus"
     with locked(tmp_path, "corpus"), pytest.raises(UsageError, match=told), locked(tmp_path, "corpus"):
         pass
+    assert waits == [0.01, 0.02], "whoever only looks at the status is soon gone"
 
 
 def fails(home: Path, *folders: str) -> None:
