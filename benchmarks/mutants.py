@@ -36,7 +36,7 @@ from mutations import ROOMS, Mutant, draw
 ROOT = Path(__file__).resolve().parent.parent
 COPIED = ("vip", "tests", "benchmarks", "examples", "prompts", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
 EQUIVALENT = Path(__file__).with_suffix(".toml")
-HUNG_S = 300.0  # a file of tests that takes longer hangs; where its usual time is known,
+HUNG_S = 150.0  # a file of tests that takes longer hangs; where its usual time is known,
 SLOWER, START_S = 4.0, 45.0  # so many times that, and so long more
 MOST_S = 120.0  # for a mutant: no file of tests is begun after that
 UNKNOWN_S = 5.0  # what a file of tests counts as that never ran
