@@ -284,6 +284,22 @@ def test_as_many_are_on_their_way_as_the_limit_says_and_pictures_do_not_pile_up(
     assert 8 < engine.most_pictures <= 128 + AHEAD + 20
 
 
+def test_the_first_requests_go_out_one_after_another_and_do_not_wait_for_the_last_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started_s: list[float] = []
+
+    class Slow(Scripted):
+        async def generate(self, request: Request) -> Reply:
+            started_s.append(asyncio.get_running_loop().time())
+            await asyncio.sleep(1000)
+            return await super().generate(request)
+
+    monkeypatch.setattr("vip.captioning.describe.APART_S", 5.0)
+    describe(keyframes(tmp_path, 8), Slow())
+    assert 15 <= started_s[-1] - started_s[0] <= 35  # made-up time goes on while threads read the pictures
+
+
 def test_pictures_are_read_beside_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: set[int] = set()
     read_picture = store.read_picture
