@@ -224,6 +224,13 @@ def test_a_sidecar_that_names_the_file_of_another_shard_is_left_out(tmp_path: Pa
     assert len(told) == 1
 
 
+def test_each_problem_is_told_once(tmp_path: Path) -> None:
+    for number in range(3):
+        write_shard(str(tmp_path), number, [clip(f"v{number}")], "parquet")
+    (tmp_path / FOLDER / "00000.json").unlink()
+    assert len(list(verify(str(tmp_path)))) == 1
+
+
 def test_where_nothing_was_written_there_are_no_shards(tmp_path: Path) -> None:
     assert told(tmp_path / "none") == ([], [])
     assert list(read_shards("memory://none")) == []
