@@ -475,6 +475,12 @@ def test_fewer_are_on_their_way_after_a_refusal_and_none_of_them_stays_held(room
     assert room.ledger._held_usd == pytest.approx(0)
 
 
+def test_a_connection_that_fails_says_nothing_about_how_much_the_server_takes(room_of: RoomOf, clock: Clockwork) -> None:
+    room, _ = room_of(busy("connection"), GOOD)
+    clock.run(ask(room))
+    assert room.pace.limit >= 4
+
+
 @pytest.mark.parametrize("when_s", [0.0, 0.5, 1.0])
 def test_who_is_cancelled_leaves_no_place_no_money_and_no_lock(when_s: float, room_of: RoomOf, clock: Clockwork) -> None:
     room, _ = room_of(GOOD, seconds=1.0, price=PRICE, max_usd=0.05)
