@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import signal
+import stat
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -130,6 +133,14 @@ def _read_on_a_terminal() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def _heeds_interrupts() -> Iterator[None]:
+    """Ctrl-C means what it usually does, to this test and the commands that it starts: a job in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(autouse=True)
 def _own_priority() -> Iterator[None]:
     """What writes AV1, as the benchmarks' mixes do too, leaves the tests after it their priority."""
     with usual_priority():
@@ -140,6 +151,26 @@ def _own_priority() -> Iterator[None]:
 def clips(tmp_path_factory: pytest.TempPathFactory) -> Clips:
     """Small video files by name, written when they are first asked for."""
     return Clips(tmp_path_factory.mktemp("clips"))
+
+
+@pytest.fixture
+def disk_steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is waited for until it is on the disk, and when a file gets its name: no kill of a process could show that."""
+    steps: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def synced(number: int) -> None:
+        status = os.fstat(number)
+        steps.append("folder" if stat.S_ISDIR(status.st_mode) else f"{status.st_size} bytes")
+        fsync(number)
+
+    def renamed(*args: Any, **folders: Any) -> None:
+        steps.append("name")
+        replace(*args, **folders)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    return steps
 
 
 @pytest.fixture

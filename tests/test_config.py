@@ -298,3 +298,10 @@ def test_keywords_are_checked_like_options(options: dict[str, Any], words: list[
     with pytest.raises(UsageError) as caught:
         from_keywords(ExtractSettings, options)
     assert all(word in str(caught.value) for word in words)
+
+
+@pytest.mark.parametrize(("start", "end"), [(5.0, 5.0), (6.0, 5.0)])
+def test_a_part_of_no_length_is_refused(start: float, end: float) -> None:
+    with pytest.raises(ValidationError, match="does not lie before --end"):
+        ExtractSettings(start=start, end=end)
+    assert ExtractSettings(start=5.0, end=5.001).end == 5.001

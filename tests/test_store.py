@@ -129,6 +129,32 @@ def test_a_row_of_the_journal_is_on_disk_before_the_next(tmp_path: Path) -> None
             assert list(store.read_rows(path, Failure)) == [failure(i) for i in range(number + 1)]
 
 
+def test_a_row_of_a_durable_journal_survives_a_power_cut(tmp_path: Path, disk_steps: list[str]) -> None:
+    path = tmp_path / "journal.jsonl"
+    with store.appending(path) as append:
+        for number in range(2):
+            append(failure(number))
+            assert disk_steps[number:] == [f"{path.stat().st_size} bytes"]
+    with store.appending(path, durable=False) as append:
+        append(failure(2))
+    assert len(disk_steps) == 2
+
+
+def test_merged_rows_survive_a_power_cut_before_what_they_were_made_of_is_deleted(tmp_path: Path, disk_steps: list[str]) -> None:
+    path = tmp_path / "rows.jsonl"
+    store.write_rows(path, [failure(0)])
+    disk_steps.clear()
+    store.merge_rows(path, [path], Failure, key=lambda row: row.item, order=[failure(0).item])
+    assert disk_steps == [f"{path.stat().st_size} bytes", "name", "folder"]
+
+
+def test_a_picture_larger_than_any_is_refused_unread(tmp_path: Path) -> None:
+    with (tmp_path / "a.png").open("wb") as file:
+        file.truncate(512 * 2**20 + 1)
+    with pytest.raises(InputError, match="larger than 536,870,912 bytes"):
+        store.read_picture(tmp_path / "a.png")
+
+
 def test_a_torn_row_elsewhere_than_in_a_journal_is_damage(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     store.write_rows(path, [failure(0), failure(1)])

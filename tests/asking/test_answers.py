@@ -77,6 +77,13 @@ def test_an_answer_comes_back_as_it_was_given(answers: Answers) -> None:
     assert answers.get(question(2)) is None
 
 
+def test_what_is_kept_survives_a_power_cut(answers: Answers) -> None:
+    """No kill of a process shows that: SQLite is asked whether it waits for the disk at every commit."""
+    for connection in (answers._writer, answers._reader):
+        assert connection.execute("pragma synchronous").fetchone() == (2,)  # full
+        assert connection.execute("pragma journal_mode").fetchone() == ("wal",)
+
+
 def test_it_is_in_the_file_when_keep_returns(answers: Answers, path: Path) -> None:
     async def go() -> list[int]:
         found = []

@@ -189,3 +189,17 @@ def test_one_that_is_given_up_while_it_waits_passes_its_turn_on(clock: Clockwork
 
     assert clock.run(go()) is True
     assert clock.now_s == pytest.approx(FIRST_S)
+
+
+def test_an_answer_ends_the_doubling_of_rests(clock: Clockwork) -> None:
+    told: list[Rest | None] = []
+    outage = Outage(FIRST_S, told.append)
+
+    async def go() -> None:
+        for _ in range(3):
+            outage.rest(BusyError("Gone.", kind="connection"))
+        outage.answered()
+        outage.rest(BusyError("Gone again.", kind="connection"))
+
+    clock.run(go())
+    assert [rest and rest.seconds for rest in told] == [FIRST_S, 2 * FIRST_S, 4 * FIRST_S, None, FIRST_S]

@@ -17,7 +17,7 @@ from vip.asking.pace import Pace
 from vip.asking.prices import Price
 from vip.asking.room import GIVEN_UP_IN_A_ROW, TRIES, TRIES_BEFORE_AN_ANSWER, Answer, Room
 from vip.asking.spending import Ledger
-from vip.errors import BusyError, EngineError, OutageError, ReplyError, StoreError, VipError
+from vip.errors import BudgetError, BusyError, EngineError, OutageError, ReplyError, StoreError, VipError
 from vip.prompts import load_prompts
 from vip.protocols import Picture, Reply, Request
 from vip.records import Famous
@@ -358,6 +358,19 @@ def test_no_request_goes_out_that_might_pass_the_ceiling_and_none_is_called_reje
     assert clock.now_s == pytest.approx(1), "no money comes by waiting"
 
 
+def test_more_tokens_than_were_reckoned_are_put_aside(room_of: RoomOf, clock: Clockwork) -> None:
+    """A server may count a tenth more than vip does."""
+    room, engine = room_of(GOOD, price=PRICE, max_usd=1.0)
+    long = Request("structure", "word " * 20_000, schema=PROMPTS["structure"].schema, max_tokens=1)
+    reckoned, _ = room.most_tokens(long)
+    room.ledger.max_usd = PRICE.usd(round(1.05 * reckoned), 1)
+    with pytest.raises(BudgetError):
+        clock.run(room.ask(long, PROMPTS["structure"]))
+    room.ledger.max_usd = PRICE.usd(round(1.15 * reckoned), 1)
+    clock.run(room.ask(long, PROMPTS["structure"]))
+    assert len(engine.asked) == 1
+
+
 # ---------------------------------------------------------------- servers that do not answer
 
 
@@ -460,6 +473,12 @@ def test_fewer_are_on_their_way_after_a_refusal_and_none_of_them_stays_held(room
     assert room.pace.limit < 4
     assert room.pace.in_flight == 0
     assert room.ledger._held_usd == pytest.approx(0)
+
+
+def test_a_connection_that_fails_says_nothing_about_how_much_the_server_takes(room_of: RoomOf, clock: Clockwork) -> None:
+    room, _ = room_of(busy("connection"), GOOD)
+    clock.run(ask(room))
+    assert room.pace.limit >= 4
 
 
 @pytest.mark.parametrize("when_s", [0.0, 0.5, 1.0])

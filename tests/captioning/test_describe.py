@@ -14,7 +14,7 @@ import pytest
 
 from tests.captioning.keyframes import DIRECT, PROMPTS, Scripted, Told, describe, keyframe, keyframes, paper
 from vip import files, store
-from vip.captioning.describe import AHEAD, failure_of
+from vip.captioning.describe import AHEAD, APART_S, failure_of
 from vip.errors import EngineError, InputError, ReplyError, StoreError
 from vip.models.fake import FakeEngine
 from vip.models.offline import OfflineEngine
@@ -282,6 +282,21 @@ def test_as_many_are_on_their_way_as_the_limit_says_and_pictures_do_not_pile_up(
     assert len(told.descriptions) == 1500
     assert 8 < engine.most <= 128
     assert 8 < engine.most_pictures <= 128 + AHEAD + 20
+
+
+def test_the_first_requests_go_out_one_after_another_so_that_none_waits_until_all_are_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        slept.append(seconds)
+        await sleep(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", noted)
+    describe(keyframes(tmp_path, 6), Scripted())
+    assert slept.count(APART_S) == 6
 
 
 def test_pictures_are_read_beside_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.captioning.keyframes import DIRECT, FAMOUS, Scripted, describe, describer, keyframes
-from vip.asking.prices import Price, request_tokens
+from vip.asking.prices import Price, request_tokens, text_tokens
 from vip.captioning.estimate import ANSWER_TOKENS, Estimate, estimate
 from vip.captioning.recipes import RECIPES, Describer
 from vip.protocols import Request
@@ -58,6 +59,40 @@ def test_tokens_are_those_of_the_questions_that_are_asked(manner: dict[str, Any]
     found = estimate(priced(**manner), [(item, "test") for item in items], 3)
     assert found.requests == len(engine.requests)
     assert found.tokens_in == pytest.approx(real, rel=0.1)
+
+
+DENSE = (
+    "A woman in a red rain coat stands at the edge of a wooden pier and looks out over a grey sea. Her left hand rests on a rope that "
+    "runs along the planks, while her right holds a folded yellow umbrella. Behind her two gulls sit on a post, and a small white boat "
+    "with a blue stripe leaves the harbour to the right. Low clouds cover the sky down to the horizon, where a strip of light breaks "
+    "through. The wet boards mirror her boots, and drops of rain hang on the rope. Nobody else is to be seen on the pier, and the lamps "
+    "along it are not lit."
+)
+PARTS = {
+    "focus": "a woman in a red rain coat on a pier",
+    "action": "she looks out over the sea while a boat leaves the harbour",
+    "mood": "quiet, a little lonely",
+    "objects": ["red rain coat", "yellow umbrella", "rope", "gulls", "boat"],
+    "setting": "a pier in a harbour on a rainy morning, grey sea and low clouds",
+}
+CAPTION = (
+    "A woman in a red rain coat stands at the edge of a wooden pier with a folded yellow umbrella and looks out over the grey sea, "
+    "while a small white boat leaves the harbour behind her."
+)
+OF_TOPIC = {"objects": ["surfboard", "wave", "beach", "wet suit", "surfer", "sand", "palm tree", "leash", "fin", "foam", "rash guard"]}
+OF_TOPIC |= {"actions": ["paddling out", "standing up", "riding a wave", "falling", "carrying a board", "waxing a board", "waiting"]}
+TYPICAL = {
+    "caption": CAPTION,
+    "describe": DENSE,
+    "structure": json.dumps(PARTS),
+    "direct": json.dumps({"dense_caption": DENSE, **PARTS}),
+    "topic": json.dumps(OF_TOPIC),
+}
+
+
+@pytest.mark.parametrize("name", TYPICAL)
+def test_an_answer_is_reckoned_as_long_as_one_usually_is(name: str) -> None:
+    assert ANSWER_TOKENS[name] == pytest.approx(text_tokens(TYPICAL[name]), rel=0.25)
 
 
 def test_dollars_are_tokens_times_the_price(tmp_path: Path) -> None:

@@ -211,3 +211,9 @@ def test_the_names_of_the_prompts_are_those_that_are_asked() -> None:
     assert describer(Scripted()).names == ("direct",)
     assert describer(Scripted(), recipe="paper", topic="x").names == ("caption", "describe", "structure", "topic")
     assert asyncio.run(describer(Scripted()).expected()) == ()
+
+
+@pytest.mark.parametrize(("measures", "context", "topic"), [(False, 3, "Surfing"), (True, 0, None)])
+def test_an_engine_that_measures_reads_neither_context_nor_topic(measures: bool, context: int, topic: str | None) -> None:
+    how = describer(Scripted(measures=measures), context=3, topic="Surfing").how
+    assert (how.context, how.topic) == (context, topic)

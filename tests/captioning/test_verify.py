@@ -187,6 +187,14 @@ def test_what_was_checked_is_not_checked_again(path: Path) -> None:
     assert again == first
 
 
+def test_of_a_chunk_that_was_checked_in_part_the_rest_is_checked(path: Path) -> None:
+    first = verified(path, Talking(), Numbers(path))
+    halved = [row if number % 2 else row.model_copy(update={"verification": None}) for number, row in enumerate(first)]
+    store.write_rows(path / store.DESCRIPTIONS, halved)
+    again = verified(path, Talking(), Numbers(path))
+    assert [verdicts(row) for row in again] == [verdicts(row) for row in first]
+
+
 def test_pictures_go_to_the_embedder_in_parts_and_one_that_is_gone_looks_like_nothing(tmp_path: Path) -> None:
     path = run_folder(tmp_path / "b.vip", 40)
     numbers = Numbers(path)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.api_server import ApiServer
 from tests.cli.terminal import SECRET, HoldingServer, RefusingServer, end, said_of, secrets_in, start, vip
-from tests.clips import SAMPLE, result, stamps
+from tests.clips import SAMPLE, clip, result, stamps
 from vip import registry
 from vip.store import load_run
 
@@ -165,6 +165,21 @@ def test_the_ceiling_is_told_before_the_first_call_and_what_was_used_at_the_end(
         assert "--max-usd 0.01 leaves no room for another request" in poor.sentence
         assert len(server.chats) == 4
     assert json.loads((tmp_path / "sample.vip" / "manifest.json").read_text())["captioning"]["spent"]["usd"] == pytest.approx(0.0324)
+
+
+def test_one_ceiling_holds_for_all_videos_together(tmp_path: Path) -> None:
+    prices = '[[price]]\nmodels = ["big-vlm"]\naddress = "127.0.0.1"\nusd_in = 100.0\nusd_out = 1000000.0\n'  # $7 an answer
+    (tmp_path / "prices.toml").write_text(prices)
+    for number, name in enumerate(("a.mp4", "b.mp4")):
+        clip(tmp_path / name, range(4 * number, 4 * number + 4))
+    with ApiServer() as server:
+        options = ("--engine", "openai:big-vlm", "--base-url", server.base_url, "--prices", "prices.toml")
+        poor = vip(tmp_path, "run", "a.mp4", "-n", "1", "-o", "poor", *options, "--max-usd", "0")
+        (most_usd,) = re.findall(r"may cost up to \$([0-9.]+[0-9])", poor.sentence)
+        done = vip(tmp_path, "run", "a.mp4", "b.mp4", "-n", "1", *options, "--max-usd", f"{float(most_usd) + 1:.2f}")
+        assert len(server.chats) == 1
+    assert done.code == 8
+    assert "leaves no room for another request: $7.00 is spent" in done.err
 
 
 def test_nothing_is_paid_for_twice(tmp_path: Path) -> None:

@@ -95,6 +95,18 @@ def test_a_host_at_rest_is_asked_nothing_until_its_time_is_over(state: State) ->
     assert keys(queue, 3) == ["video1"]
 
 
+def test_a_shorter_rest_does_not_end_a_longer_one(state: State) -> None:
+    clock = Clock()
+    fill(state, [item(1)])
+    queue = Queue(state, per_host=2, clock=clock)
+    queue.rest("example.org", 60)
+    queue.rest("example.org", 5)
+    clock.now += 59
+    assert keys(queue, 1) == []
+    clock.now += 2
+    assert keys(queue, 1) == ["video1"]
+
+
 def test_what_is_due_again_is_handed_out_once(state: State) -> None:
     clock = Clock()
     fill(state, [item(1)])
@@ -108,6 +120,22 @@ def test_what_is_due_again_is_handed_out_once(state: State) -> None:
     assert keys(queue, 2) == ["video1"]
     clock.now += LOOK_S
     assert keys(queue, 2) == []
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_an_item_that_failed_twice_is_handed_out_a_third_time_once_its_end_was_told(told: bool, state: State) -> None:
+    clock = Clock()
+    fill(state, [item(1)])
+    queue = Queue(state, per_host=2, clock=clock)
+    (entry,) = taken(queue, 1)
+    for _ in range(2):
+        queue.fetched(entry)
+        state.again(entry.id, "network", "gone", due=clock.now)
+        if told:
+            queue.over(entry)
+        clock.now += LOOK_S
+        found = taken(queue, 1)
+    assert [again.item.key for again in found] == (["video1"] if told else [])
 
 
 def test_what_a_lost_machine_held_comes_back_first(state: State) -> None:

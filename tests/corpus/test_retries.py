@@ -11,7 +11,6 @@ import pytest
 
 from tests.corpus.test_queue import anything
 from tests.corpus.test_state import fill, item
-from vip.corpus.items import RULES
 from vip.corpus.queue import Queue
 from vip.corpus.retries import OUTAGE, RESTS, TRIES, Retries
 from vip.corpus.state import Entry, State
@@ -46,7 +45,11 @@ def with_tries(entry: Entry, tries: int) -> Entry:
     return Entry(entry.id, entry.item, tries)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in get_args(FailureKind) if kind not in RULES])
+LATER: tuple[FailureKind, ...] = ("network", "download_timeout", "crash", "disk", "other")
+BACK_OFF: tuple[FailureKind, ...] = ("bot_check", "rate_limit")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in get_args(FailureKind) if kind not in LATER + BACK_OFF])
 def test_what_cannot_change_is_tried_once(state: State, kind: FailureKind) -> None:
     decided, _, entry = retries(state)
     assert decided.failed(entry, kind, "gone")
@@ -54,20 +57,20 @@ def test_what_cannot_change_is_tried_once(state: State, kind: FailureKind) -> No
     assert state.next_due() is None
 
 
-@pytest.mark.parametrize("kind", [kind for kind, rule in RULES.items() if rule == "later"])
+@pytest.mark.parametrize("kind", LATER)
 def test_what_may_pass_is_tried_again_four_times_as_long_after_each(state: State, kind: FailureKind) -> None:
     decided, _, entry = retries(state)
     waits = []
-    for tries in range(TRIES["later"]):
+    for tries in range(4):
         before, for_good = time.time(), decided.failed(with_tries(entry, tries), kind, "gone")
-        assert for_good == (tries == TRIES["later"] - 1)
+        assert for_good == (tries == 3)
         if not for_good:
             waits.append(round((state.next_due() or 0) - before))
     assert waits == [30, 120, 480]
     assert state.failures() == {kind: 1}
 
 
-@pytest.mark.parametrize("kind", [kind for kind, rule in RULES.items() if rule == "back_off"])
+@pytest.mark.parametrize("kind", BACK_OFF)
 def test_a_host_that_refuses_all_is_left_alone_twice_as_long_each_time(state: State, kind: FailureKind) -> None:
     decided, notes, entry = retries(state)
     rests = []
@@ -131,11 +134,22 @@ def test_a_host_that_gave_videos_and_is_cut_off_rests_so_that_the_list_is_not_us
     assert decided.queue.resting == {}  # it is gone for good
 
 
-def test_a_host_that_never_gave_a_video_or_that_answers_in_between_does_not_rest(state: State) -> None:
+def test_a_host_that_never_gave_a_video_does_not_rest(state: State) -> None:
     decided, _, entry = retries(state)
     failed_in_a_row(decided, entry, 3 * OUTAGE)
-    state.extracted(entry.id, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
+    assert decided.queue.resting == {}
+
+
+@pytest.mark.parametrize("answer", ["a video", "another failure"])
+def test_a_host_that_answers_in_between_does_not_rest(state: State, answer: str) -> None:
+    decided, _, entry = retries(state)
+    done = decided.queue.next(anything)
+    assert done is not None
+    state.extracted(done.id, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
     for _ in range(3):
         failed_in_a_row(decided, entry, OUTAGE - 1)
-        failed_in_a_row(decided, entry, 1, "missing")
+        if answer == "a video":
+            decided.well("example.org")
+        else:
+            failed_in_a_row(decided, entry, 1, "missing")
     assert decided.queue.resting == {}

@@ -40,6 +40,12 @@ def ready(state: State, key: str, size: int = 100) -> None:
     state.extracted(entry.id, rows=3, size_bytes=size, length_s=10.0, youtube_id=None, ready=True)
 
 
+def test_what_is_committed_survives_a_power_cut(state: State) -> None:
+    """No kill of a process shows that: SQLite is asked whether it waits for the disk at every commit."""
+    assert state._db.execute("PRAGMA synchronous").fetchone() == (2,)  # full
+    assert state._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
 def test_an_item_comes_back_as_it_went_in(state: State) -> None:
     one = Item("a", "youtube8m", "nXSc", "x.tfrecord, record 3", ("Game", "Car"), ("Games",), "a race", 12.5)
     fill(state, [one])

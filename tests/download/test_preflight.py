@@ -59,10 +59,11 @@ def test_sound_needs_ffmpeg(bare: Path) -> None:
     assert preflight(BatchSettings(audio=True), False) == []
 
 
-def test_cookies_that_others_may_read_are_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620, 0o601])
+def test_cookies_that_others_may_read_are_named(mode: int, tmp_path: Path) -> None:
     file = tmp_path / "cookies.txt"
     file.write_text(COOKIES)
-    file.chmod(0o644)
+    file.chmod(mode)
     assert [f"chmod 600 {file}" in sentence for sentence in preflight(BatchSettings(cookies=file), False)] == [True]
     file.chmod(0o600)
     assert preflight(BatchSettings(cookies=file), False) == []

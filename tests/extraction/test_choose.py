@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.extraction.looks import TIME_BASE, picture
 from vip.errors import InputError
-from vip.extraction.choose import choose, embed
+from vip.extraction.choose import bad_frames, choose, copies, embed
 from vip.extraction.prune import Algorithm1
 from vip.extraction.scan import Look, Looker
 from vip.models.classic import ClassicEmbedder
@@ -63,6 +63,33 @@ def test_of_a_fade_the_full_picture_stays() -> None:
     assert rules(decisions)[1:3] == ["faded", "faded"]
     assert decisions[4].kept
     assert all(0 <= other < 6 for decision in decisions for other in decision.neighbours)
+
+
+def paled(image: Image, share: float) -> Image:
+    return (128 + share * (image.astype(np.float32) - 128)).astype(np.uint8)
+
+
+def test_of_a_long_fade_the_palest_frames_go_first_so_that_each_still_has_a_fuller_one_beside_it() -> None:
+    looks = looks_of([paled(picture(1), share) for share in (1.0, 0.95, 0.75, 0.55, 0.5, 0.32, 0.3)])
+    assert sorted(bad_frames(looks, None)) == [3, 4, 5, 6]
+
+
+def test_a_pale_copy_goes_for_the_nearest_of_those_that_are_fuller() -> None:
+    looks = looks_of([picture(1), picture(1), paled(picture(1), 0.3), picture(2)])
+    assert bad_frames(looks, None)[2].neighbours == (1,)
+
+
+@pytest.mark.parametrize(("stand_in", "dropped"), [(picture(3), {1}), (np.zeros((360, 640, 3), np.uint8), {2})])
+def test_a_restless_frame_goes_for_a_calm_one_unless_that_is_dropped_itself(stand_in: Image, dropped: set[int]) -> None:
+    first, restless, calm = looks_of([picture(1), picture(2), stand_in])
+    looks = [first, replace(restless, restless=True), replace(calm, stands_in_for=restless.pts)]
+    assert set(bad_frames(looks, None)) == dropped
+
+
+def test_a_picture_that_drifts_is_no_copy_of_the_one_it_came_from() -> None:
+    """From each to the next it is coding noise, from the first to the last a change of light."""
+    looks = looks_of([picture(1) // 2 + 2 * step for step in range(12)])
+    assert len(looks) - len(copies(looks, range(12))) == 4  # three of them lie within five levels
 
 
 def test_a_static_video_keeps_one_frame() -> None:

@@ -250,6 +250,22 @@ def test_where_fewer_frames_differ_than_keyframes_are_wanted_more_are_looked_at(
     assert len({look.signature.tobytes() for look in looks if look.time_s > 2}) >= 3
 
 
+def test_more_are_looked_at_up_to_the_bound_of_packets_to_decode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "a.mp4", frames=60, gop=60, picture=still_until(50), options={"crf": "10"}).path
+    with Video(path) as video:
+        planned = video.index.shown_pts[[0, 20, 40]].tolist()
+
+        def efforts() -> set[int]:
+            looks = look_at(search(video, 4, insistent=True), planned)
+            return {video.effort(look.pts) for look in looks if look.pts not in planned}
+
+        reached = []
+        for bound in sorted(efforts()):
+            monkeypatch.setattr("vip.extraction.further.FARTHEST_PACKETS", bound)
+            reached.append(bound - max(efforts(), default=-1))
+    assert min(reached) == 0
+
+
 @pytest.mark.parametrize("name", ["h264.mp4", "one_gop.mp4", "vp9.webm"])
 def test_the_search_in_a_video_of_stills_ends(tmp_path: Path, name: str) -> None:
     codec = {"webm": "libvpx-vp9"}.get(name[-4:], "libx264")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.extraction.pruning import at_angles, kept, prunable
-from vip.extraction.prune import Algorithm1, Removal, _drop, prune
+from vip.extraction.prune import Algorithm1, Removal, prune
 from vip.extraction.scenes import representatives
 from vip.records import Embeddings, Vectors
 
@@ -46,10 +46,9 @@ def as_the_paper_says(
             allowed.append(not has_people[frame] or any(has_people[other] for other in around))
         loose = [p for p, frame in enumerate(remaining) if not held[frame]]
         may_go = [p for p in loose if allowed[p]] or loose or range(len(remaining))
-        lifted = bool(loose) and not any(allowed[p] for p in loose)
         place = max(may_go, key=lambda p: (scores[p], -p))
         around = tuple(remaining[other] for other in (place - 1, place + 1) if 0 <= other < len(remaining))
-        removals.append(Removal(len(removals) + 1, remaining[place], scores[place], around, lifted))
+        removals.append(Removal(len(removals) + 1, remaining[place], scores[place], around))
         del remaining[place]
     return removals
 
@@ -115,17 +114,16 @@ def test_prune_drops_a_person_beside_a_person() -> None:
     vectors = embeddings([[0, 1], [1, 0], [1, 0], [0, 1]])
     (removal,) = prune(vectors, [False, True, True, False], keep=3)
     assert removal.index in {1, 2}
-    assert not removal.lifted_people_rule
 
 
-def test_the_people_rule_is_lifted_where_it_leaves_nothing_to_drop() -> None:
-    vectors = embeddings([[1, 0], [0, 1]])
-    removals = prune(vectors, [True, False], keep=1)
-    assert [removal.lifted_people_rule for removal in removals] == [False]  # the empty frame may go
-    alone = prune(embeddings([[1, 0], [1, 0], [0, 1], [1, 1]]), [True, False, True, False], keep=1)
-    assert [removal.index for removal in alone if removal.lifted_people_rule] == []  # two people become neighbours in time
-    stuck = prune(embeddings([[1, 0], [0, 1]]), [True, False], keep=1)
-    assert stuck[0].index == 1
+@given(problems(), st.sampled_from([None, 0.0, 0.8]))
+@settings(max_examples=200, deadline=None)
+def test_a_person_goes_only_beside_another_person(problem: tuple[Embeddings, list[bool], int, float], redundant: float | None) -> None:
+    vectors, people, keep, text_weight = problem
+    frames = prunable(vectors, people=people, text_weight=text_weight)
+    chosen = Algorithm1(None).prune(frames, keep=keep if redundant is None else None, redundant=redundant or 0.8).drops
+    for drop in (*prune(vectors, people, keep=keep, text_weight=text_weight), *chosen):
+        assert not people[drop.index] or any(people[other] for other in drop.neighbours)
 
 
 def test_text_can_outweigh_the_picture() -> None:
@@ -177,17 +175,15 @@ def test_the_curve_is_that_of_the_paper_whatever_is_kept(problem: tuple[Embeddin
 
 @given(problems(), st.sampled_from([-1.0, 0.0, 0.4, 0.8, 1.0]))
 @settings(max_examples=200, deadline=None)
-def test_auto_keeps_as_many_as_the_paper_leaves_where_the_next_is_not_redundant_or_the_people_rule_would_be_lifted(
+def test_auto_keeps_as_many_as_the_paper_leaves_where_the_next_is_not_redundant(
     problem: tuple[Embeddings, list[bool], int, float], redundant: float
 ) -> None:
     vectors, people, _, text_weight = problem
     frames = prunable(vectors, people=people, text_weight=text_weight)
     drops = Algorithm1(None).prune(frames, keep=None, redundant=redundant).drops
     whole = as_the_paper_says(vectors, people, 1, text_weight)
-    assert all(removal.score >= redundant and not removal.lifted_people_rule for removal in whole[: len(drops)])
-    if len(drops) < len(whole):
-        following = whole[len(drops)]
-        assert following.score < redundant or following.lifted_people_rule
+    assert all(removal.score >= redundant for removal in whole[: len(drops)])
+    assert all(removal.score < redundant for removal in whole[len(drops) : len(drops) + 1])
     assert drops == Algorithm1(None).prune(frames, keep=len(vectors) - len(drops), redundant=redundant).drops
 
 
@@ -203,14 +199,6 @@ def test_each_keyframe_says_which_scene_it_stands_for() -> None:
     assert {reason for row, reason in thinned.reasons.items() if row < 3} == {"kept: stands for the scene from 0:00.00 to 0:02.00"}
     assert thinned.reasons[3] == "kept: unlike those beside it"
     assert {reason for row, reason in thinned.reasons.items() if row > 3} == {"kept: stands for the scene from 0:04.00 to 0:05.00"}
-
-
-def test_a_drop_for_which_the_people_rule_is_lifted_says_so() -> None:
-    vectors, people = embeddings([[1, 0], [0, 1], [1, 0.1], [0.1, 1], [1, 0.2]]), [True, False, True, False, True]
-    lifted = {row.index for row in as_the_paper_says(vectors, people, 1, 0.5, [False, True] * 2 + [False]) if row.lifted_people_rule}
-    assert lifted
-    found = [_drop(removal, ["0:00.00"] * 5).reason for removal in prune(vectors, people, keep=1, held=[False, True] * 2 + [False])]
-    assert sum(reason.endswith("; the people rule left nothing to drop and was lifted") for reason in found) == len(lifted)
 
 
 def test_of_no_frames_none_is_dropped() -> None:

@@ -38,6 +38,10 @@ def test_frames_are_spread_where_none_stand_out() -> None:
     assert kept(film([0.2] * 8), 4) == [0, 2, 4, 6], "of equal ones the earliest"
 
 
+def test_a_stretch_is_halved_five_times_at_most() -> None:
+    assert kept(film([0.2] * 128), 64) == [row for row in range(128) if row % 4 < 2], "the first two of each 32nd"
+
+
 def test_a_stretch_is_halved_in_time_and_not_in_number() -> None:
     relevance = [0.20, 0.21, 0.22, 0.23, 0.24, 0.25, 0.26, 0.10]
     times_s = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 100.0]

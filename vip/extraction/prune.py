@@ -5,8 +5,8 @@
         remove argmax(score)
 
 A frame with people may go only if a neighbour shows people too ("an additional check only to prune keyframes containing
-people if either of the surrounding frames also includes people"). End frames have one neighbour. When that rule leaves
-nothing to drop while more than f remain, it is lifted for the step. Of equal scores the earliest frame goes.
+people if either of the surrounding frames also includes people"). End frames have one neighbour. Of equal scores the earliest
+frame goes. The rule always leaves a frame to drop: of two neighbours one shows nobody, or both may go.
 
 Ours: frames that are held (each stands for a scene, `vip.extraction.scenes`) go only when no other is left at all.
 """
@@ -72,11 +72,7 @@ def _to_the_last(frames: Prunable) -> list[Removal]:
 
 
 def _left_at(removals: Sequence[Removal], redundant: float) -> int:
-    return len(removals) + 1 - sum(1 for _ in takewhile(lambda removal: _may_go(removal, redundant), removals))
-
-
-def _may_go(removal: Removal, redundant: float) -> bool:
-    return removal.score >= redundant and not removal.lifted_people_rule
+    return len(removals) + 1 - sum(1 for _ in takewhile(lambda removal: removal.score >= redundant, removals))
 
 
 def _stands_for(scene: range, clocks: Sequence[str]) -> str:
@@ -87,8 +83,7 @@ def _stands_for(scene: range, clocks: Sequence[str]) -> str:
 
 def _drop(removal: Removal, clocks: Sequence[str]) -> Drop:
     times = " and ".join([clocks[row] for row in removal.neighbours])
-    lifted = "; the people rule left nothing to drop and was lifted" if removal.lifted_people_rule else ""
-    reason = f"dropped in round {removal.step} of pruning: likeness {removal.score:.3f} to its neighbours at {times}{lifted}"
+    reason = f"dropped in round {removal.step} of pruning: likeness {removal.score:.3f} to its neighbours at {times}"
     return Drop(removal.index, removal.step, removal.score, removal.neighbours, reason)
 
 
@@ -102,7 +97,6 @@ class Removal:
     score: float
     """Mean of the image and text cosine to the neighbours."""
     neighbours: tuple[int, ...]
-    lifted_people_rule: bool = False
 
 
 def prune(
@@ -195,7 +189,7 @@ class _Chain:
         return None
 
     def remove_most_alike(self, *, step: int) -> Removal:
-        rank, (score, j) = next((rank, best) for rank, heap in enumerate(self.heaps) if (best := self._pop(heap)))
+        score, j = next(best for heap in self.heaps if (best := self._pop(heap)))
         neighbours = self.neighbours(j)
         before, after = self.before[j], self.after[j]
         self.version[j] = -1
@@ -208,4 +202,4 @@ class _Chain:
         for k in neighbours:
             self.version[k] += 1
             self._push(k)
-        return Removal(step, j, score, neighbours, lifted_people_rule=rank == PEOPLE)
+        return Removal(step, j, score, neighbours)

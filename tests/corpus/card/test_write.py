@@ -90,6 +90,7 @@ def test_the_row_beside_table_1_of_the_paper_has_the_averages_of_the_data_set(tm
     write(str(tmp_path / "pets"), format=format)
     *published, own = rows((tmp_path / "pets" / README).read_text(), "Beside other data sets")
     assert published[-1] == ["VIP", "yes", "yes", "Open", "3.6 min", "114.2", "1.5K"]
+    assert "5.0 tokens on average" in (tmp_path / "pets" / README).read_text()
     assert own == ["**pets**", "**yes**", "**yes**", "**Sports and News**", "**2 min**", "**5.0**", "**2**"]
 
 
@@ -154,6 +155,7 @@ def test_keyframes_without_captions_have_a_card_too(tmp_path: Path) -> None:
     write_card(str(tmp_path), status(str(tmp_path)))
     text = (tmp_path / README).read_text()
     assert "Nothing is described." in text
+    assert "tokens on average" not in text
     assert "Tokens a caption" not in re.findall(r"^### (.*)$", text, re.MULTILINE)
     assert rows(text, "Beside other data sets")[-1][5] == "**–**"
 

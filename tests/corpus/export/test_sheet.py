@@ -6,13 +6,15 @@ import dataclasses
 import tracemalloc
 from collections.abc import Iterator
 from io import BytesIO
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from tests.corpus.making import clip, clips
 from vip.corpus.export import fonts, sheet, sheet_drawing
@@ -96,6 +98,44 @@ def test_sheets_of_an_earlier_export_go_and_other_files_stay(tmp_path: Path) -> 
     assert (tmp_path / "one~3.jpg").exists()
     sheet.write(iter([clip("one", count=60)]), str(tmp_path), unheard)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine~2.jpg", "one.jpg"]
+
+
+Box = tuple[float, float, float, float]
+
+
+def overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def test_nothing_on_a_sheet_touches_another_thing_or_the_border(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[Box] = []
+    pictures: list[Box] = []
+    text, paste = ImageDraw.ImageDraw.text, Image.Image.paste
+
+    def noted_text(self: ImageDraw.ImageDraw, at: Any, words: str, colour: str, font: Any, anchor: str) -> None:
+        texts.append(self.textbbox(at, words, font, anchor=anchor))
+        text(self, at, words, colour, font, anchor=anchor)
+
+    def noted_paste(self: Image.Image, other: Image.Image, at: Any) -> None:
+        pictures.append((*at, at[0] + other.width, at[1] + other.height))
+        paste(self, other, at)
+
+    monkeypatch.setattr(ImageDraw.ImageDraw, "text", noted_text)
+    monkeypatch.setattr(Image.Image, "paste", noted_paste)
+    words = "A gypsy plays a guitar by the quay while two boys jump into the water, and many people look on happily."
+    tiles = [SheetTile(number, "gypsy.jpg", words, plain_picture((200, 20, 20), 160, 90)) for number in range(1, 7)]
+    shape = shape_for([(160, 90)] * 6, captions=True)
+    data = draw_sheet("A quay, by day", "gypsy: 0:12, 6 keyframes", tiles, shape)
+    with Image.open(BytesIO(data)) as drawn:
+        width, height = drawn.size
+    assert (len(texts), len(pictures)) == (2 + 6 * 4, 6)
+    assert not [pair for pair in combinations([*texts, *pictures], 2) if overlap(*pair)]
+    assert min(box[0] for box in texts + pictures) >= 32
+    assert max(box[2] for box in texts + pictures) <= width - 32
+    assert 32 <= height - max(box[3] for box in texts) <= 32 + 20
+    assert min(box[1] for box in pictures) - max(box[3] for box in texts[:2]) >= 20
+    assert {box[2] - box[0] for box in pictures} == {shape.width_px}
+    assert {box[3] - box[1] for box in pictures} == {shape.picture_height_px}
 
 
 def test_upright_pictures_stand_closer_and_strange_shapes_stay_within_bounds() -> None:

@@ -157,15 +157,14 @@ def test_claims_and_second_looks_are_counted() -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_shard_that_is_damaged_is_told_of_and_not_counted(tmp_path: Path, format: Format) -> None:  # noqa: A002
-    for number in range(3):
-        info = write_shard(str(tmp_path), number, [clip(f"v{number}")], format)
+    _, _, info, _ = [write_shard(str(tmp_path), number, [clip(f"v{number}")], format) for number in range(4)]
     (tmp_path / FOLDER / "00000.json").unlink()
     sidecar = tmp_path / FOLDER / "00002.json"
     about = json.loads(sidecar.read_text())
     sidecar.write_text(json.dumps({name: value for name, value in about.items() if name != "counts"}))
     (tmp_path / FOLDER / info.file).write_bytes(b"PAR1" * (info.bytes // 4) + b"x" * (info.bytes % 4))
     counts = count(str(tmp_path))
-    assert (counts.shards, counts.videos.videos, counts.keyframes.keyframes, counts.broken) == (1, 1, 3, 2)
+    assert (counts.shards, counts.videos.videos, counts.keyframes.keyframes, counts.broken) == (2, 2, 6, 2)
     assert "has no 00000.json" in counts.problems[0]
     assert f"{info.file}: damaged" in counts.problems[1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import shutil
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
@@ -212,6 +213,22 @@ def test_a_video_that_is_there_twice_is_found(tmp_path: Path) -> None:
         write_shard(str(tmp_path), number, [clip("one"), clip(f"v{number}")], "parquet")
     (problem,) = verify(str(tmp_path))
     assert problem.startswith("one is in 00000.parquet and once more in 00001.parquet.")
+
+
+def test_a_sidecar_that_names_the_file_of_another_shard_is_left_out(tmp_path: Path) -> None:
+    write_shard(str(tmp_path), 0, [clip("a")], "parquet")
+    for suffix in ("json", "parquet"):
+        shutil.copy(tmp_path / FOLDER / f"00000.{suffix}", tmp_path / FOLDER / f"00001.{suffix}")
+    told: list[str] = []
+    assert [info.number for info in read_shards(str(tmp_path), told.append)] == [0]
+    assert len(told) == 1
+
+
+def test_each_problem_is_told_once(tmp_path: Path) -> None:
+    for number in range(3):
+        write_shard(str(tmp_path), number, [clip(f"v{number}")], "parquet")
+    (tmp_path / FOLDER / "00000.json").unlink()
+    assert len(list(verify(str(tmp_path)))) == 1
 
 
 def test_where_nothing_was_written_there_are_no_shards(tmp_path: Path) -> None:

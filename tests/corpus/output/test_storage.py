@@ -154,6 +154,13 @@ def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
     assert [one.name for one in path.parent.iterdir()] == ["a.bin"]
 
 
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_its_name_after(tmp_path: Path, disk_steps: list[str]) -> None:
+    with storage.writing(str(tmp_path / "a.bin")) as file:
+        file.write(b"123")
+    storage.write_whole(str(tmp_path / "b.bin"), b"12345")
+    assert disk_steps == ["3 bytes", "name", "folder", "5 bytes", "name", "folder"]
+
+
 def test_two_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
     with storage.writing(str(path)) as one, storage.writing(f"file://{path}") as other:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import asdict
 from fractions import Fraction
 
 import cv2
@@ -54,11 +55,31 @@ def test_memory_does_not_grow_with_the_pictures(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(katna, "FORGET_EVERY", 50)
     tracemalloc.start()
     try:
-        list(before_changes(video(400, shot=400)))
+        before_changes(video(200, shot=200))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 100 * scene(0).nbytes  # of 400 pictures; the numbers of 90 frames and what one frame needs
+    assert peak < 30 * scene(0).nbytes, "a picture of 200, and the numbers of 90"
+
+
+def test_numbers_of_old_frames_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    alive, most = 0, 0
+
+    class Counted(Numbers):
+        def __del__(self) -> None:
+            nonlocal alive
+            alive -= 1
+
+    def counted(shown: Frame) -> Numbers:
+        nonlocal alive, most
+        alive += 1
+        most = max(most, alive)
+        return Counted(**asdict(numbers_of(shown)))
+
+    monkeypatch.setattr(katna, "FORGET_EVERY", 50)
+    monkeypatch.setattr(katna, "numbers_of", counted)
+    found = before_changes(video(400, shot=400))
+    assert 50 <= most <= 50 + katna.SETTLED + 1 + len(found)
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=21, max_size=200))

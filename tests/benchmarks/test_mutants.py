@@ -1,0 +1,121 @@
+"""Mutants: the same for a seed, none that cannot matter, and each tried with the tests that should know it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mutants
+import mutations
+import pytest
+from mutants import CAUGHT, SURVIVED, TIMED_OUT, Known, Result, Run
+from mutations import ROOMS, Mutant, draw, files_of, places, shares
+
+SOURCE = '''"""A module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BOUND = 64 * 2**20
+STEPS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    size: int | None = None
+
+
+def total(rows: list[Row], *, most: int | None = None) -> int:
+    found = 0
+    for row in rows:
+        if row.size is not None and found < STEPS:
+            found = found + row.size
+    check(found)
+    raise ValueError(f"{found + 1} rows")
+'''
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    pytest.importorskip("cosmic_ray", reason="the extra mutants")
+    (tmp_path / "vip" / "asking").mkdir(parents=True)
+    (tmp_path / "vip" / "asking" / "rows.py").write_text(SOURCE)
+    (tmp_path / "vip" / "store.py").write_text("STEPS = 1 + 2\n")
+    return tmp_path
+
+
+def test_places_are_where_the_code_does_something(root: Path) -> None:
+    lines = {place.start[0] for place in places(root, "vip/asking/rows.py")}
+    shown = SOURCE.splitlines()
+    assert [shown[line - 1].strip() for line in sorted(lines)] == [
+        *("BOUND = 64 * 2**20", "STEPS = 3", "found = 0", "for row in rows:"),
+        *("if row.size is not None and found < STEPS:", "found = found + row.size", "check(found)"),
+    ]
+
+
+def test_a_seed_draws_the_same_mutants_each_a_change_of_one_place_that_is_python(root: Path) -> None:
+    first, again = (draw(root, seed=3, sample=8) for _ in range(2))
+    assert [(mutant.path, mutant.diff) for mutant in first] == [(mutant.path, mutant.diff) for mutant in again]
+    assert len(first) == len({(mutant.path, mutant.diff) for mutant in first}) == 8
+    assert [mutant.diff for mutant in first] != [mutant.diff for mutant in draw(root, seed=4, sample=8)]
+    for mutant in first:
+        compile(mutant.after, mutant.path, "exec")
+        assert len(mutant.diff.splitlines()) == 2
+
+
+def test_each_room_has_its_share() -> None:
+    assert shares({"a": 80, "b": 14, "c": 6}, 10) == {"a": 8, "b": 1, "c": 1}
+    assert sum(shares(dict.fromkeys(ROOMS, 7), 100).values()) == 100
+
+
+def test_every_room_has_files() -> None:
+    assert {mutations.room_of(path) for path in files_of(mutants.ROOT)} == set(ROOMS)
+
+
+def test_the_tests_of_a_module_come_first_then_those_that_import_it_then_its_room() -> None:
+    found = mutants.tests_of(mutants.ROOT, "vip/corpus/output/parts.py")
+    assert found["tests/corpus/output/test_parts.py"] == 0
+    assert found["tests/corpus/test_driver.py"] == 1
+    assert found["tests/corpus/test_queue.py"] == 3
+    assert "tests/extraction/test_prune.py" not in found
+    assert mutants.tests_of(mutants.ROOT, "vip/store.py")["tests/test_store.py"] == 0
+
+
+class Scripted(mutants.Copy):
+    """A copy of nothing, whose tests end as they are told: file -> with the mutant, without it."""
+
+    def __init__(self, ends: dict[str, tuple[int | None, int]]) -> None:
+        self.folder, self.ends, self.inside, self.ran = mutants.ROOT, ends, False, []
+
+    def _put(self, path: str, source: str) -> None:
+        self.inside = source == "after"
+
+    def test(self, test: str, *options: str, most_s: float) -> tuple[int | None, float, list[str]]:
+        file = test.partition("::")[0]
+        self.ran.append(file)
+        deselected = f"--deselect={file}::test_it" in options
+        status = 0 if deselected else self.ends.get(file, (0, 0))[0 if self.inside else 1]
+        return status, 1.0, [f"{file}::test_it"] if status == 1 else []
+
+
+@pytest.mark.parametrize(
+    ("end", "outcome"),
+    [((1, 0), CAUGHT), ((2, 0), CAUGHT), ((None, 0), TIMED_OUT), ((1, 1), SURVIVED), ((0, 0), SURVIVED)],
+)
+def test_what_fails_without_the_mutant_too_catches_nothing(end: tuple[int | None, int], outcome: str, tmp_path: Path) -> None:
+    mutant = Mutant("vip/extraction/prune.py", 1, "AddNot", "before", "after")
+    copy = Scripted({"tests/extraction/test_prune.py": end})
+    result = mutants.judge(mutant, copy, Known(tmp_path / "known.json"))
+    assert result.outcome == outcome
+    assert copy.ran[0] == "tests/extraction/test_prune.py"
+    assert not copy.inside
+
+
+def test_a_run_survives_a_file_and_tells_its_survivors(tmp_path: Path) -> None:
+    rows = [Result("vip/store.py", 3, "AddNot", "-if a:\n+if not a:", end) for end in (CAUGHT, TIMED_OUT, SURVIVED)]
+    run = Run(1, 3, "abc", ["tests/test_x.py::test_y"], rows)
+    run.write(tmp_path / "run.json")
+    assert Run.read(tmp_path / "run.json") == run
+    told = run.markdown()
+    assert "| vip/store.py | 3 | 2 | 1 | 1 | 0 | 67% |" in told
+    assert told.count("+if not a:") == 1

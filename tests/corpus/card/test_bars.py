@@ -1,0 +1,23 @@
+"""Bars of the data card: their edges in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from vip.corpus.card.bars import _clock, _plot
+from vip.corpus.output.counts import Histogram
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0, "0"), (1, "1 s"), (59, "59 s"), (60, "1 min"), (3540, "59 min"), (3600, "1 h"), (36_000, "10 h")]
+)
+def test_lengths_are_told_in_the_largest_unit_that_they_fill(seconds: float, told: str) -> None:
+    assert _clock(seconds) == told
+
+
+def test_empty_bins_at_the_ends_are_left_out_and_those_between_stay() -> None:
+    histogram = Histogram((0.0, 10.0, 20.0, 30.0, 40.0), [0, 2, 0, 3, 0], unknown=4)
+    found = _plot("Words", "caption", histogram, ["a", "b", "c", "d", "e"], None)
+    assert [(one.label, one.count) for one in found.bins] == [("b", 2), ("c", 0), ("d", 3)]
+    assert found.note == "5 captions; 4 more of which it is not known."
+    assert _plot("Words", "caption", Histogram((0.0, 10.0)), ["a", "b"], None).bins == ()

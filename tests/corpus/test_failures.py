@@ -1,0 +1,81 @@
+"""failures.jsonl of a batch: what stands in it, and that it is not written anew all the time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.corpus.test_state import fill, item
+from vip.corpus.failures import FIRST_S, FailuresFile
+from vip.corpus.items import BadRow
+from vip.corpus.state import State
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("vip.corpus.failures.time", SimpleNamespace(monotonic=lambda: clock.now_s))
+    return clock
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    state = State(tmp_path)
+    fill(state, [item(number) for number in range(3)])
+    yield state
+    state.close()
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "failures.jsonl").read_text().splitlines()]
+
+
+def test_rows_tell_what_failed_where_it_was_named_and_from_where_it_came(state: State, tmp_path: Path) -> None:
+    list(state.add([BadRow("???", "list.txt, line 7", "no video")]))
+    state.failed(1, "missing", "Gone.")
+    FailuresFile(state, str(tmp_path)).write()
+    bad, failed = rows(tmp_path)
+    assert (bad["item"], bad["kind"], bad["where"], bad["source"], bad["tries"]) == ("???", "bad_row", "list.txt, line 7", None, 0)
+    assert (failed["item"], failed["kind"], failed["message"], failed["tries"]) == ("video0", "missing", "Gone.", 1)
+    assert (failed["source"], failed["exit_code"]) == ("http://example.org/0.mp4", 3)
+
+
+def test_it_is_written_while_the_batch_runs_but_not_at_once_and_not_in_vain(state: State, tmp_path: Path, clock: Clock) -> None:
+    file = FailuresFile(state, str(tmp_path))
+    state.failed(1, "missing", "Gone.")
+    clock.now_s += FIRST_S - 1
+    file.keep()
+    assert not (tmp_path / "failures.jsonl").exists()
+    clock.now_s += 2
+    file.keep()
+    assert len(rows(tmp_path)) == 1
+    state.failed(2, "missing", "Gone too.")
+    clock.now_s += FIRST_S - 1
+    file.keep()
+    assert len(rows(tmp_path)) == 1
+    clock.now_s += 2
+    file.keep()
+    assert len(rows(tmp_path)) == 2
+    (tmp_path / "failures.jsonl").unlink()
+    clock.now_s += 2 * FIRST_S
+    file.keep()
+    assert not (tmp_path / "failures.jsonl").exists(), "nothing else has failed"
+
+
+def test_where_nothing_fails_any_more_there_is_no_file(state: State, tmp_path: Path) -> None:
+    file = FailuresFile(state, str(tmp_path))
+    state.failed(1, "missing", "Gone.")
+    file.write()
+    state.retry(None)
+    file.write()
+    assert not (tmp_path / "failures.jsonl").exists()
