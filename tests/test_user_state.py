@@ -1,0 +1,58 @@
+"""What vip remembers for its user: names, and what this machine signed."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from vip import user_state
+from vip.errors import StoreError
+
+
+def test_a_name_is_known_until_it_is_forgotten() -> None:
+    assert not user_state.knows("jobs", "batch_1")
+    user_state.remember("jobs", "batch_1")
+    assert user_state.knows("jobs", "batch_1")
+    assert not user_state.knows("runs", "batch_1")
+    assert not user_state.knows("jobs", "batch_2")
+    user_state.forget("jobs", "batch_1")
+    user_state.forget("jobs", "batch_1")
+    assert not user_state.knows("jobs", "batch_1")
+
+
+@pytest.mark.parametrize("name", ["../../x", "/etc/passwd", "a\0b", "é" * 500, "caf\udce9"])
+def test_any_text_is_a_name_and_leads_nowhere(name: str) -> None:
+    user_state.remember("runs", name)
+    assert user_state.knows("runs", name)
+    assert [path.parent for path in (user_state.folder() / "runs").iterdir()] == [user_state.folder() / "runs"]
+
+
+def test_only_this_machine_signs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    signed = user_state.signature("a run")
+    assert user_state.is_signed("a run", signed)
+    assert not user_state.is_signed("another run", signed)
+    assert not user_state.is_signed("a run", None)
+    assert not user_state.is_signed("a run", "")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+    assert not user_state.is_signed("a run", signed)
+    assert user_state.signature("a run") != signed
+
+
+def test_the_secret_is_made_once_and_for_the_user_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "new"))
+    assert user_state.signature("x") == user_state.signature("x")
+    secret = user_state.folder() / user_state.SECRET
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    assert stat.S_IMODE(user_state.folder().stat().st_mode) == 0o700
+    assert [path.name for path in user_state.folder().iterdir()] == [user_state.SECRET]
+
+
+def test_where_nothing_can_be_remembered_nothing_is_signed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert user_state.signature("x") is None
+    assert not user_state.is_signed("x", "y")
+    with pytest.raises(StoreError, match="set XDG_STATE_HOME"):
+        user_state.remember("jobs", "x")
