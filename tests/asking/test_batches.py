@@ -308,6 +308,21 @@ def test_a_server_that_stays_away_ends_the_run_and_the_next_goes_on(tmp_path: Pa
     assert dict(collected) == expected(range(10))
 
 
+def test_a_server_that_never_answers_is_given_up_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    async def wait(seconds: float) -> None:
+        waits.append(seconds)
+
+    with ApiServer() as server:
+        server.kill()
+        monkeypatch.setattr("vip.asking.batches.asyncio.sleep", wait)
+        with pytest.raises(EngineError, match="cannot be reached") as caught:
+            collect(server, tmp_path, range(10))
+    assert "to collect" not in str(caught.value)
+    assert len(waits) == 4
+
+
 # ---------------------------------------------------------------- processes that die
 
 

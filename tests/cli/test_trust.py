@@ -109,7 +109,11 @@ def test_the_video_of_a_strangers_run_is_opened_only_where_it_is_named_or_truste
 def test_an_address_of_a_strangers_run_is_not_fetched(described: Path, tmp_path: Path) -> None:
     with ApiServer() as server:  # any server that notes who asks
         of_a_stranger(described, video_path=f"{server.base_url}/video.mp4")
-        for command in (["extract", "--from", "sample.vip", "-n", "2", "--format", "png"], ["report", "sample.vip"], ["caption", "sample.vip"]):
+        for command in (
+            ["extract", "--from", "sample.vip", "-n", "2", "--format", "png"],
+            ["report", "sample.vip"],
+            ["caption", "sample.vip"],
+        ):
             vip(tmp_path, *command, OPENAI_API_KEY="")
         assert server.requests == []
 

@@ -27,6 +27,7 @@ PART_BYTES = 190 * 2**20  # the server takes 200 MB a file; some count the form 
 PART_ROWS = 50_000  # the most that the server takes
 TRIES = 3  # that often a row is handed in at most
 BUSY_IN_A_ROW = 20  # failed calls to the server, before the run ends; it can be gone on with later
+BUSY_BEFORE_AN_ANSWER = 5  # of a server that has answered nothing yet: a mistyped address is likelier than an outage
 FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0  # a small batch may be done at once, a large one takes hours
 
 OnAnswer = Callable[[str, Reply | VipError], Awaitable[None]]
@@ -53,6 +54,7 @@ class Batches:
         self._writing: Writer | None = None
         self._full = False
         self._busy = 0
+        self._has_answered = False
 
     def __enter__(self) -> Self:
         self.place.make()
@@ -141,8 +143,9 @@ class Batches:
             before = self._known
             left, busy = await self.step(on_answer)
             given_up |= left
-            if busy and self._busy >= BUSY_IN_A_ROW:
-                raise OutageError(f"{busy} The batches go on. {again()} to collect them.", busy.kind) from busy
+            if busy and self._busy >= (BUSY_IN_A_ROW if self._has_answered else BUSY_BEFORE_AN_ANSWER):
+                on = f" The batches go on. {again()} to collect them." if any(job.job for job in self.open_jobs) else ""
+                raise OutageError(f"{busy}{on}", busy.kind) from busy
             now = self._known
             if now != before:
                 on_status(now)
@@ -184,9 +187,10 @@ class Batches:
         for job in self._to_step():
             try:
                 left |= await self._step(job, on_answer)
-                self._busy = 0
+                self._busy, self._has_answered = 0, True
             except BusyError as exc:
                 self._busy, busy = self._busy + 1, exc
+                self._has_answered |= exc.kind in ("rate_limit", "server")
         return left, busy
 
     async def look(self) -> list[Job]:

@@ -121,7 +121,7 @@ class Rounds(_Several):
         ledger.batches_over()
 
     def _tell_progress(self, jobs: Sequence[Job]) -> None:
-        open_jobs = [job for job in jobs if job.is_open]
+        open_jobs = [job for job in jobs if job.is_open and job.job]
         done, rows = sum(job.completed + job.failed for job in open_jobs), sum(job.rows for job in open_jobs)
         if open_jobs:
             text = f"{counted(len(open_jobs), 'batch', 'batches')} at the server, {done:,} of {counted(rows, 'request')} done"
