@@ -71,7 +71,7 @@ def test_a_keyword_of_run_that_nobody_knows_is_refused(tmp_path: Path) -> None:
 def test_each_promise_of_the_security_page_names_a_test_that_exists() -> None:
     root = GUIDE.parents[1]
     page = (root / "docs" / "security.md").read_text(encoding="utf-8")
-    promises = [row for row in re.findall(r"^\| (?!promise|---)(.+) \|$", page, re.MULTILINE)]
+    promises = re.findall(r"^\| (?!promise|---)(.+) \|$", page, re.MULTILINE)
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)` \|$", page, re.MULTILINE)
     assert len(named) == len(promises) >= 30
     assert [(file, name) for file, name in named if f"\ndef {name}(" not in (root / file).read_text(encoding="utf-8")] == []
