@@ -148,7 +148,7 @@ PathInside = Annotated[str, AfterValidator(_path_inside)]
 class Part(BaseModel):
     """A piece of a record: frozen, and no field that is not known."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Record(Part):

@@ -238,7 +238,8 @@ class Folder:
     @property
     def spent_in_all(self) -> dict[str, Any]:
         """What this and earlier runs used for the descriptions that are there, if these were made in the same way."""
-        before = (self.manifest.captioning or {}).get("spent", {}) if self.manifest and self.had else {}
+        told = (self.manifest.captioning or {}).get("spent") if self.manifest and self.had else None
+        before = {name: value for name, value in told.items() if isinstance(value, int | float)} if isinstance(told, dict) else {}
         now = asdict(self.spent)
         return {name: round(value + before.get(name, 0), 6) for name, value in now.items()}
 
