@@ -5,7 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import re
+import struct
+import subprocess
+import sys
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -422,3 +426,23 @@ def test_descriptions_are_read_once_for_all_keyframes(tmp_path: Path, monkeypatc
     monkeypatch.setattr(store, "read_rows", lambda path, kind, **more: (reads.append(path), real(path, kind, **more))[1])
     assert all(keyframe.description for keyframe in run.keyframes)
     assert [path.name for path in reads].count("descriptions.jsonl") == 1
+
+
+def test_a_picture_of_absurd_size_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
+    """A PNG of 20,000 x 20,000 has 50 kB, and 1.2 GB once it is decoded."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", 20_000, 20_000, 1, 0, 0, 0, 0)
+    rows = zlib.compress(bytes(2501 * 20_000))
+    path = tmp_path / "bomb.png"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b""))
+    program = (
+        "import resource, sys; from pathlib import Path; from vip import store\n"
+        "from vip.errors import InputError\n"
+        "try: store.read_picture(Path(sys.argv[1]))\n"
+        "except InputError: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    peak = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True).stdout
+    assert int(peak) < 400_000  # kB

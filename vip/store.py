@@ -41,6 +41,7 @@ JOURNAL = "descriptions.partial.jsonl"
 FAILURES = "failures.jsonl"
 REPORT = "report.html"
 THUMBNAILS = "thumbnails.zip"
+os.environ.setdefault("OPENCV_IO_MAX_IMAGE_PIXELS", str(2**28))  # before OpenCV is loaded; its own bound is a picture of 3 GB
 PARTIAL_SUFFIX = files.PARTIAL_SUFFIX
 MOST_JSON_BYTES = 64 * 2**20
 MOST_LINE_BYTES = 16 * 2**20
