@@ -86,7 +86,7 @@ def test_nobody_sees_a_half_written_file(tmp_path: Path) -> None:
         file.flush()
         assert not path.exists()
         (part,) = tmp_path.iterdir()
-        assert re.fullmatch(r"\.[0-9a-f]{32}\.vip-part", part.name)
+        assert re.fullmatch(r"\.rows\.jsonl\.[0-9a-f]{32}\.vip-part", part.name)
     assert path.read_bytes() == b"half"
 
 
