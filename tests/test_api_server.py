@@ -167,7 +167,7 @@ def test_what_was_answered_twice_is_seen(server: ApiServer) -> None:
 
 
 def test_most_in_flight_is_seen_and_can_be_limited() -> None:
-    with ApiServer(delay_s=1, at_most=3, retry_after=7) as server, client_of(server) as client:
+    with ApiServer(delay_s=4, at_most=3, retry_after=7) as server, client_of(server) as client:
         with ThreadPoolExecutor(8) as pool:
             outcomes = sorted(pool.map(lambda number: outcome(client, question(str(number))), range(8)))
         assert outcomes == ["200"] * 3 + ["429"] * 5

@@ -78,7 +78,6 @@ def test_json_within_bounds_is_read_as_it_is(value: Any) -> None:
         "1" * 25,
         "-9223372036854775809",
         "1e999",
-        "1e30",
         "NaN",
         "-Infinity",
         '[{"a": [18446744073709551616]}]',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
 from typing import Any
@@ -58,7 +59,7 @@ def parse_json(data: bytes | str, *, most_bytes: int = MOST_JSON_BYTES) -> Any:
     if len(data) > most_bytes:
         raise ValueError(f"more than {most_bytes:,} bytes")
     try:
-        value = from_json(data, allow_inf_nan=False)
+        value = from_json(data, allow_inf_nan=False, cache_mode="keys")  # texts would be kept in memory
     except TypeError as exc:
         raise ValueError("half a pair of surrogates") from exc
     _check_numbers(value)
@@ -73,5 +74,5 @@ def _check_numbers(value: Any) -> None:
     elif isinstance(value, list):
         for one in value:
             _check_numbers(one)
-    elif isinstance(value, int) and not SMALLEST <= value <= LARGEST:
+    elif (isinstance(value, float) and math.isinf(value)) or (isinstance(value, int) and not SMALLEST <= value <= LARGEST):
         raise ValueError("a number beyond 64 bits")

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -136,7 +136,10 @@ def _no_child_is_left() -> Iterator[None]:
 
 def _children() -> set[int]:
     """Process ids of this process's children, ended ones that nobody waited for included."""
-    listed = [(task / "children").read_text() for task in Path("/proc/self/task").iterdir()]
+    listed = []
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError):  # a thread that has just ended
+            listed.append((task / "children").read_text())
     return {int(pid) for line in listed for pid in line.split()}
 
 

@@ -157,7 +157,7 @@ def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
 def test_a_file_is_on_the_disk_before_it_has_its_name_and_its_name_after(tmp_path: Path, disk_steps: list[str]) -> None:
     with storage.writing(str(tmp_path / "a.bin")) as file:
         file.write(b"123")
-    storage.write_whole(str(tmp_path / "b.bin"), b"12345")
+    storage.write_whole(b"12345", str(tmp_path / "b.bin"))
     assert disk_steps == ["3 bytes", "name", "folder", "5 bytes", "name", "folder"]
 
 
