@@ -59,7 +59,7 @@ def parse_json(data: bytes | str, *, most_bytes: int = MOST_JSON_BYTES) -> Any:
     if len(data) > most_bytes:
         raise ValueError(f"more than {most_bytes:,} bytes")
     try:
-        value = from_json(data, allow_inf_nan=False, cache_mode="keys")  # texts would be kept in memory
+        value = from_json(data, allow_inf_nan=False, cache_strings="keys")  # texts would be kept in memory
     except TypeError as exc:
         raise ValueError("half a pair of surrogates") from exc
     _check_numbers(value)
