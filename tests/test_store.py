@@ -428,6 +428,7 @@ def test_descriptions_are_read_once_for_all_keyframes(tmp_path: Path, monkeypatc
     assert [path.name for path in reads].count("descriptions.jsonl") == 1
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="memory as Linux tells it")
 def test_a_picture_of_absurd_size_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
     """A PNG of 20,000 x 20,000 has 50 kB, and 1.2 GB once it is decoded."""
 
@@ -439,10 +440,10 @@ def test_a_picture_of_absurd_size_is_refused_before_it_is_decoded(tmp_path: Path
     path = tmp_path / "bomb.png"
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b""))
     program = (
-        "import resource, sys; from pathlib import Path; from vip import store\n"
+        "import sys; from pathlib import Path; from vip import store\n"
         "from vip.errors import InputError\n"
         "try: store.read_picture(Path(sys.argv[1]))\n"
-        "except InputError: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        "except InputError: print(Path('/proc/self/status').read_text().split('VmHWM:')[1].split()[0])"
     )
     peak = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True).stdout
     assert int(peak) < 400_000  # kB

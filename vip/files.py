@@ -169,9 +169,12 @@ def remove_folder(path: Path) -> None:
 def leads_out(path: Path, folder: Path) -> bool:
     """True for what lies in a folder by its name, but leads out of it by a link."""
     try:
-        return not path.resolve().is_relative_to(folder.resolve())
+        path.resolve(strict=True)
+    except FileNotFoundError:
+        pass  # a link that leads nowhere: what it names decides
     except (OSError, RuntimeError):  # links in a circle
         return True
+    return not path.resolve().is_relative_to(folder.resolve())
 
 
 # ---------------------------------------------------------------- one step after the other

@@ -67,19 +67,27 @@ class Answers:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             _check_files(self.path)
             self._reader = self._connect()
-            self._reader.executescript(SCHEMA)
-            self._writer = self._connect()
+            try:
+                self._reader.executescript(SCHEMA)
+                self._writer = self._connect()
+            except BaseException:
+                self._reader.close()
+                raise
         self._queue: SimpleQueue[_Row | None] = SimpleQueue()
         self._thread = Thread(target=self._write, name="vip answers", daemon=True)
         self._thread.start()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False)
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
-        connection.execute("pragma trusted_schema = off")
-        _check_tables(connection)
-        connection.execute("pragma journal_mode = wal")
-        connection.execute("pragma synchronous = full")  # an answer that counts as kept survives a power cut
+        try:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
+            connection.execute("pragma trusted_schema = off")
+            _check_tables(connection)
+            connection.execute("pragma journal_mode = wal")
+            connection.execute("pragma synchronous = full")  # an answer that counts as kept survives a power cut
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _failing(self) -> _Failing:
