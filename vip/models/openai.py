@@ -296,7 +296,8 @@ class OpenAIEngine:
             scrub(exc, self._server)
             raise EngineError(f"{self.address} does not list its models. {_name_it()}") from exc
         except (openai.APIConnectionError, openai.AuthenticationError) as exc:  # no question would fare better
-            raise translated(exc, self._server) from exc
+            found = translated(exc, self._server)
+            raise found if isinstance(found, EngineError) else self._no_list(found) from exc
         except openai.OpenAIError as exc:
             raise self._no_list(translated(exc, self._server)) from exc
         except BusyError as exc:
