@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.extraction.pruning import at_angles
 from vip.errors import BackendError, UsageError
+from vip.extraction import relevant
 from vip.extraction.prune import Algorithm1
 from vip.extraction.relevant import Relevant
 from vip.protocols import Prunable
@@ -85,3 +86,11 @@ def test_no_question_is_refused() -> None:
         Relevant(None).prune(replace(at_angles([0, 90]), relevance=None), keep=1, redundant=0.9)
     with pytest.raises(BackendError, match="takes no detail"):
         Relevant("a dog")
+
+
+@pytest.mark.parametrize(
+    ("relevance", "scaled"),
+    [([1.0, 2.0, 3.0], [0.0, 0.5, 1.0]), ([-0.2, 0.6], [0.0, 1.0]), ([0.3, 0.3], [0.0, 0.0]), ([5.0], [0.0])],
+)
+def test_relevance_goes_from_none_to_all(relevance: list[float], scaled: list[float]) -> None:
+    assert relevant._scaled(relevance) == pytest.approx(scaled)
