@@ -15,7 +15,7 @@ from tests.clips import scene
 from tests.media import Clips, write
 from vip import registry
 from vip.errors import BackendError
-from vip.extraction.samplers.shots import DETECTORS, ShotsSampler
+from vip.extraction.samplers.shots import DETECTORS, ShotsSampler, _sharpest
 from vip.records import Image
 from vip.video import Video
 
@@ -82,3 +82,11 @@ def test_without_pyscenedetect_the_extra_is_named(monkeypatch: pytest.MonkeyPatc
 def test_a_misspelt_detector_is_refused_with_the_right_name() -> None:
     with pytest.raises(BackendError, match='Did you mean "adaptive"'):
         ShotsSampler("adaptative")
+
+
+@pytest.mark.parametrize("start", [0, 10_000])
+def test_borders_are_left_out_by_the_length_of_the_shot_wherever_it_lies(start: int) -> None:
+    """Sharpest at its very ends, where a cut may blend in, and then in its middle."""
+    shot = [(start + number, {0: 9.0, 99: 9.0, 50: 5.0}.get(number, 1.0)) for number in range(100)]
+    assert _sharpest(shot, 1, Fraction(60)) == [start + 50]
+    assert _sharpest(shot[:1], 1, Fraction(60)) == [start]
