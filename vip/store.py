@@ -415,8 +415,8 @@ def write_json(path: Path, record: Record, *, inside: Path | None = None, durabl
         file.write(_dumps(record, indent=2))
 
 
-def write_rows(path: Path, rows: Iterable[Record], *, durable: bool = False) -> None:
-    with replacing(path, durable=durable) as file:
+def write_rows(path: Path, rows: Iterable[Record]) -> None:
+    with replacing(path) as file:
         for row in rows:
             file.write(_dumps(row))
 

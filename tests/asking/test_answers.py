@@ -9,7 +9,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -45,13 +44,6 @@ asyncio.run(go(int(sys.argv[2]), int(sys.argv[3])))
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "deep" / "answers.sqlite"
-
-
-@pytest.fixture
-def answers(path: Path) -> Iterator[Answers]:
-    answers = Answers(path)
-    yield answers
-    answers.close()
 
 
 def question(number: int) -> bytes:

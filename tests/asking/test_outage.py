@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from itertools import dropwhile, pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,13 +53,6 @@ class Poison(Script):
 def clock() -> Iterator[Clockwork]:
     with Clockwork() as clock:
         yield clock
-
-
-@pytest.fixture
-def answers(tmp_path: Path) -> Iterator[Answers]:
-    answers = Answers(tmp_path / "answers.sqlite")
-    yield answers
-    answers.close()
 
 
 Resting = Callable[[Any], tuple[Room, list[Rest | None]]]

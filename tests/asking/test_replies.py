@@ -61,18 +61,6 @@ class Gives:
         pass
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "answers.sqlite"
-
-
-@pytest.fixture
-def answers(path: Path) -> Iterator[Answers]:
-    answers = Answers(path)
-    yield answers
-    answers.close()
-
-
 def room_of(reply: Any, answers: Answers | None = None) -> Room:
     return Room(Gives(reply), Ledger(5.0), Pace(4), answers, PRICE, wait_s=0.0)
 

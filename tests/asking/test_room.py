@@ -70,18 +70,6 @@ def clock() -> Iterator[Clockwork]:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "answers.sqlite"
-
-
-@pytest.fixture
-def answers(path: Path) -> Iterator[Answers]:
-    answers = Answers(path)
-    yield answers
-    answers.close()
-
-
-@pytest.fixture
 def room_of(clock: Clockwork, answers: Answers) -> Callable[..., tuple[Room, Script]]:
     def make(*lines: str | VipError | Reply, price: Price | None = None, max_usd: float | None = None, **about: Any) -> tuple[Room, Script]:
         engine = Script(lines, clock, **about)

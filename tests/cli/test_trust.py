@@ -65,10 +65,10 @@ def test_a_key_file_of_a_stranger_is_not_read(extracted: Path, tmp_path: Path) -
 
 def test_trust_of_what_is_not_there_or_is_nothing(tmp_path: Path) -> None:
     missing = vip(tmp_path, "trust")
-    assert (missing.code, missing.sentence) == (2, "vip.toml does not exist. Give a vip.toml or a run folder.")
+    assert (missing.code, missing.sentence) == (2, "vip.toml does not exist. Give a vip.toml, a run folder or a data set.")
     (tmp_path / "empty").mkdir()
     nothing = vip(tmp_path, "trust", "empty")
-    assert (nothing.code, nothing.sentence) == (3, "empty is not a run of vip. Give a run folder, or a vip.toml.")
+    assert (nothing.code, nothing.sentence) == (3, "empty is no run and no data set of vip. Give a vip.toml, a run folder or a data set.")
     (tmp_path / "vip.toml").write_text("[caption\n")
     assert vip(tmp_path, "trust").code == 2
     rows = vip(tmp_path, "trust", "sample.vip", "--json")

@@ -50,7 +50,7 @@ def _settings(path: Path, revoke: bool) -> list[str]:
 
     content = read_settings(path)
     if content is None:
-        raise UsageError(f"{path} does not exist. Give a vip.toml or a run folder.")
+        raise UsageError(f"{path} does not exist. Give a vip.toml, a run folder or a data set.")
     tables = tables_in(path, content)
     if revoke:
         trust.distrust(path, content)
@@ -100,7 +100,7 @@ def _run(folder: Path, revoke: bool) -> list[str]:
     manifest = store.Run(home).manifest
     jobs = [job for job in jobs_in(home) if job.job]
     if manifest is None and not jobs:
-        raise InputError(f"{folder} is not a run of vip. Give a run folder, or a vip.toml.")
+        raise InputError(f"{folder} is no run and no data set of vip. Give a vip.toml, a run folder or a data set.")
     change = user_state.forget if revoke else user_state.remember
     if manifest is not None:
         change("runs", manifest.origin)

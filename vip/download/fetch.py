@@ -20,8 +20,9 @@ from vip.download.items import Fetched, Item, ItemError
 from vip.download.lookup import youtube_id
 from vip.download.public import guarding
 from vip.download.space import UNKNOWN_BYTES, DiskSpace, NoRoomError
-from vip.download.typed import LOGIN, causes, clean, typed
+from vip.download.typed import LOGIN, causes, typed
 from vip.download.ytdlp import Downloader, Told, held, nobody
+from vip.untrusted import one_line
 from vip.wording import option
 
 YOUTUBE = "https://www.youtube.com"
@@ -195,7 +196,7 @@ def _move(files: dict[Path, Path]) -> None:
 
 
 def _text(value: object) -> str | None:
-    return clean(value)[:LONGEST] or None if isinstance(value, str) else None
+    return one_line(value)[:LONGEST] or None if isinstance(value, str) else None
 
 
 def _told(value: object) -> Any:

@@ -14,6 +14,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from vip.download.items import FailureKind, ItemError
+from vip.untrusted import one_line
 from vip.wording import option
 
 SAID: tuple[tuple[FailureKind, str], ...] = (
@@ -47,7 +48,6 @@ BY_STATUS: dict[int, FailureKind] = {
     **{408: "network", 425: "network", 429: "rate_limit", 451: "geo"},
 }
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
-COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f]+")
 LOGIN = re.compile(r"(https?://)[^/@\s]+@", re.IGNORECASE)
 CUT = re.compile(
     r"[;.]?\s*\(caused by .*|[;.]?\s*please report this issue on .*|[;.]?\s*Use --cookies.*|\s*You might want to use a VPN.*"
@@ -99,16 +99,11 @@ def _what_next(kind: FailureKind) -> str:
 def sentence_of(chain: Sequence[BaseException]) -> str:
     """What yt-dlp says, without its prefixes, its advice, colours and passwords; at most `LONGEST` characters."""
     said = next((one.orig_msg for one in chain if hasattr(one, "orig_msg")), None) or str(chain[0]) or type(chain[0]).__name__
-    text = LOGIN.sub(r"\1", clean(str(said)[:10_000]))
+    text = LOGIN.sub(r"\1", one_line(str(said)[:10_000]))
     while found := PREFIX.match(text):
         text = text[found.end() :]
     text = CUT.sub("", text).strip() or text
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-
-
-def clean(text: str) -> str:
-    """The text in one line, without colours and other commands to a terminal, and without what no file takes: half an emoji."""
-    return " ".join(COLOURS.sub(" ", text.encode("utf-8", "replace").decode()).split())
 
 
 def kind_of_sentence(text: str) -> FailureKind:

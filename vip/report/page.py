@@ -261,7 +261,7 @@ def _undetermined(report: Report) -> Html:
     of = " in any of them" if len(report.descriptions) > 1 else ""
     parts: list[str] = [f"{NOT_DETERMINED.capitalize()}{of}: {', '.join(report.undetermined)}."]
     if report.is_measured:
-        command = tag("code", "vip caption DIR --engine openai:MODEL --overwrite", class_="command")
+        command = tag("code", "vip caption DIR --engine openai:MODEL", class_="command")
         parts += [f" The engine {MEASURING_ENGINE} measures and does not see. A model that sees fills them in: ", command]
     return tag("p", *parts, class_="hint")
 

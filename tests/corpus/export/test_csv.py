@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from tests.corpus.making import clip, clips, texts
 from vip.corpus.export import csv as table
 from vip.corpus.output.clip import Clip
-from vip.corpus.output.plain import one_line
 from vip.corpus.output.table import COLUMNS
+from vip.untrusted import one_line
 
 ATTACKS = [
     "=1+1",

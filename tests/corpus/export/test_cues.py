@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vip.corpus.export.cues import CaptionCues, caption_cues, columns
-from vip.corpus.output.plain import one_line
+from vip.untrusted import one_line
 
 SENTENCE = "A man in a red jacket rides a mountain bike down a steep forest path."
 words = st.text(

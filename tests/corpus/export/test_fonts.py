@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from vip.corpus.export import fonts
 from vip.corpus.export.fonts import cut_to, font_for
-from vip.corpus.output.plain import one_line
+from vip.untrusted import one_line
 
 
 @pytest.fixture

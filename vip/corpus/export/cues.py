@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from vip.corpus.output.plain import JOINERS, one_line
+from vip.untrusted import JOINERS, one_line
 
 LINE_COLUMNS = 42
 CUE_LINES = 2

@@ -10,8 +10,8 @@ from itertools import pairwise
 from vip.corpus.export.cues import CaptionCues, SubtitleCue, caption_cues
 from vip.corpus.output import storage
 from vip.corpus.output.clip import Clip
-from vip.corpus.output.plain import one_line
 from vip.errors import InputError
+from vip.untrusted import one_line
 from vip.wording import agreeing, counted, option
 
 OLD = ""

@@ -27,16 +27,13 @@ RecordT = TypeVar("RecordT", bound=Record)
 VIDEO, VECTORS = "video.json", "vectors.npy"
 
 
-def pack(path: Path, clip: Clip, *, durable: bool = False) -> None:
-    """Write the part; a killed process leaves none. The same clip gives the same bytes.
-
-    Args:
-        durable: wait until it is on the disk, so that it also survives a power cut.
+def pack(path: Path, clip: Clip) -> None:
+    """Write the part; a killed process leaves none. The same clip gives the same bytes. One that a power cut tore is done again.
 
     Raises:
         StoreError: not writable, or the disk is full.
     """
-    with store.replacing(path, durable=durable) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
+    with store.replacing(path) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for name, data in _files(clip):
             add(archive, name, data)
 

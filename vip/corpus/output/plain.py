@@ -18,7 +18,6 @@ KEY = re.compile(r"(?!\.+$)[A-Za-z0-9._-]{1,100}")
 PLAIN_NAME = re.compile(r"[^./\\\x00-\x1f\x7f\ud800-\udfff][^/\\\x00-\x1f\x7f\ud800-\udfff]*")
 MOST_NAME_BYTES = 200
 LOGIN = re.compile(r"(?<=://)(?:[^/?#\s:]*:(?!\d+(?:[/?#\s]|$))\S*@|[^/?#\s]*@)")  # a password may hold a slash; a port is none
-JOINERS = "\u200c\u200d"  # letters of Persian and Hindi, and emoji, need them
 QUERY = re.compile(r"(://[^?#\s]*)[?#]\S*")
 
 
@@ -36,12 +35,6 @@ def safe_key(text: str) -> str:
 def without_secrets(text: str) -> str:
     """An address, or a text with some in it, without logins and queries."""
     return QUERY.sub(r"\1", LOGIN.sub("", text))
-
-
-def one_line(text: str) -> str:
-    """Return the text on one line, without control characters and the marks that turn its direction."""
-    kept = (letter for letter in text if letter.isprintable() or letter.isspace() or letter in JOINERS)
-    return " ".join("".join(kept).split())
 
 
 def tidy(record: RecordT) -> RecordT:
