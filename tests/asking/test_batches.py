@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,10 @@ import openai
 import pytest
 
 from tests.api_server import ROOT, ApiServer
+from tests.asking.clockwork import Clockwork
 from vip.asking.batches import Batches, Job, status
-from vip.errors import BusyError, EngineError, ReplyError, StoreError, VipError
+from vip.asking.parts import Place
+from vip.errors import BusyError, EngineError, OutageError, ReplyError, StoreError, VipError
 from vip.models.openai import OpenAIEngine
 from vip.models.openai_batch import OpenAIBatches
 from vip.models.openai_errors import Server
@@ -428,3 +430,179 @@ def test_a_part_whose_keys_are_gone_is_named(tmp_path: Path) -> None:
         (tmp_path / "batches" / "part-0001.keys").unlink()
         with pytest.raises(StoreError, match=r"part-0001\.keys cannot be read.*Delete .*batches"):
             collect(server, tmp_path)
+
+
+# ---------------------------------------------------------------- a server in this process, in made-up time
+
+
+class Made:
+    """Takes batches, each of which is over after some seconds; what is asked of it is noted."""
+
+    def __init__(self, clock: Clockwork, *, seconds: float = 0.0, ends: Iterable[BatchState] = ()) -> None:
+        self.clock, self.seconds = clock, seconds
+        self.ends = list(ends)
+        """What becomes of the first batches; the others complete."""
+        self.failures: list[BusyError | None] = []
+        """Of the next calls."""
+        self.jobs: dict[str, list[str]] = {}
+        self.began_s: dict[str, float] = {}
+        self.polled_s: list[float] = []
+        self.discarded: list[str] = []
+
+    def row(self, key: str, request: Request) -> bytes:
+        return f"{key}\n".encode()
+
+    async def submit(self, path: Path, tag: str) -> str:
+        self._stumble()
+        job = f"batch_{len(self.jobs) + 1}"
+        self.jobs[job], self.began_s[job] = path.read_text().splitlines(), self.clock.now_s
+        return job
+
+    async def find(self, tag: str) -> str | None:
+        self._stumble()
+        return None
+
+    async def state(self, job: str) -> BatchState:
+        self.polled_s.append(self.clock.now_s)
+        self._stumble()
+        number = list(self.jobs).index(job)
+        if self.clock.now_s < self.began_s[job] + self.seconds:
+            return BatchState("in_progress")
+        return self.ends[number] if number < len(self.ends) else BatchState("completed")
+
+    async def results(self, job: str) -> AsyncGenerator[tuple[str, Reply | VipError], None]:
+        for key in self.jobs[job]:
+            yield key, Reply(f"to {key}", "m")
+
+    async def discard(self, job: str) -> None:
+        self.discarded.append(job)
+        raise EngineError("They are gone already.")
+
+    def _stumble(self) -> None:
+        if self.failures and (failure := self.failures.pop(0)):
+            raise failure
+
+
+@pytest.fixture
+def clock() -> Iterator[Clockwork]:
+    with Clockwork() as clock:
+        yield clock
+
+
+def run(api: Made, folder: Path, keys: Iterable[str] = "ab", **limits: int) -> Collected:
+    """Hand these keys in, and wait for what becomes of them."""
+    collected = Collected()
+
+    async def go() -> None:
+        with Batches(folder, api, **limits) as batches:
+            for key in keys:
+                batches.add(key, request(1))
+            await batches.run(collected.take)
+
+    api.clock.run(go())
+    return collected
+
+
+@pytest.mark.parametrize("end", ["completed", "expired", "cancelled", "failed"])
+def test_the_files_of_a_batch_that_is_over_are_deleted_at_the_server(end: Any, clock: Clockwork, tmp_path: Path) -> None:
+    api = Made(clock, ends=[BatchState(end)])
+    if end in {"cancelled", "failed"}:
+        with pytest.raises(EngineError, match=r"Batch 1 was cancelled|does not take batch 1"):
+            run(api, tmp_path)
+    else:
+        assert run(api, tmp_path) == {"a": "to a", "b": "to b"}
+    assert api.discarded == ["batch_1"]
+
+
+def test_news_are_asked_for_soon_after_a_change_and_then_less_and_less_often(clock: Clockwork, tmp_path: Path) -> None:
+    api = Made(clock, seconds=300)
+    run(api, tmp_path)
+    assert api.polled_s == [1, 2, 4, 8, 16, 32, 64, 124, 184, 244, 304]
+
+
+def test_a_server_that_is_busy_now_and_then_is_not_given_up(clock: Clockwork, tmp_path: Path) -> None:
+    api = Made(clock, seconds=3000)
+    api.failures = [None, *[BusyError("Busy.", kind="connection"), None] * 40]
+    assert run(api, tmp_path) == {"a": "to a", "b": "to b"}
+
+
+@pytest.mark.parametrize(("kind", "most"), [("server", 20), ("rate_limit", 20), ("connection", 5), ("timeout", 5)])
+def test_a_server_that_is_busy_from_the_start_is_there_and_one_that_is_out_of_reach_is_not(
+    kind: Any, most: int, clock: Clockwork, tmp_path: Path
+) -> None:
+    busy = BusyError("Busy.", kind=kind)
+    (api := Made(clock)).failures = [busy] * (most - 1)
+    assert run(api, tmp_path / "a") == {"a": "to a", "b": "to b"}
+    (api := Made(clock)).failures = [busy] * most
+    with pytest.raises(OutageError, match=r"^Busy\.$"):
+        run(api, tmp_path / "b")
+    assert not api.failures
+
+
+def test_one_batch_that_cannot_be_asked_about_does_not_hold_up_the_others(clock: Clockwork, tmp_path: Path) -> None:
+    api = Made(clock)
+    api.failures = [None, None, BusyError("Busy.", kind="server")]
+    assert run(api, tmp_path, part_rows=1).times == ["b", "a"]
+
+
+def test_parts_are_filled_to_the_last_byte(clock: Clockwork, tmp_path: Path) -> None:
+    api = Made(clock)
+    run(api, tmp_path, ["aaa", "bbb", "ccc", "ddd", "eeeeeee"], part_bytes=8)
+    assert list(api.jobs.values()) == [["aaa", "bbb"], ["ccc", "ddd"], ["eeeeeee"]]
+
+
+def test_rows_that_nobody_asked_for_or_that_come_twice_are_passed_over(clock: Clockwork, tmp_path: Path) -> None:
+    class Confused(Made):
+        async def results(self, job: str) -> AsyncGenerator[tuple[str, Reply | VipError], None]:
+            for key in ("z", "b", "b", "a"):
+                yield key, Reply(f"to {key}", "m")
+
+    assert run(Confused(clock), tmp_path).times == ["b", "a"]
+
+
+def test_a_reason_without_end_is_cut(clock: Clockwork, tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="does not take batch 1 of 2 requests"):
+        run(Made(clock, ends=[BatchState("failed", error="e" * 5000)]), tmp_path)
+    assert status(tmp_path)[0].error == "e" * 1000
+
+
+def test_a_job_is_remembered_before_it_is_written_down(clock: Clockwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that dies in between would else find a job that it takes for a stranger's."""
+    noted: list[bool] = []
+    note = Place.note
+
+    def noting(self: Place, jobs: Any) -> None:
+        noted.extend(job.is_ours for job in jobs.jobs if job.is_open and (job.tag or job.job))
+        note(self, jobs)
+
+    monkeypatch.setattr(Place, "note", noting)
+    run(Made(clock, seconds=3), tmp_path)
+    assert noted == [True] * 4  # with its tag, with its id, under way, over
+
+
+def test_what_was_added_before_something_failed_is_not_handed_in(clock: Clockwork, tmp_path: Path) -> None:
+    def fail(batches: Batches) -> None:
+        batches.add("a", request(1))
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), Batches(tmp_path, Made(clock)) as batches:
+        fail(batches)
+    assert rows_left(tmp_path) == []
+    with Batches(tmp_path, Made(clock)) as batches:
+        batches.add("a", request(1))
+    assert [(job.part, job.rows) for job in status(tmp_path)] == [(1, 1)]
+
+
+def test_a_look_tells_how_far_jobs_are_and_notes_nothing(clock: Clockwork, tmp_path: Path) -> None:
+    api = Made(clock, seconds=3)
+
+    async def go() -> tuple[list[Job], list[Job]]:
+        with Batches(tmp_path, api) as batches:
+            batches.add("a", request(1))
+            batches.close()
+            await batches.step(Collected().take)
+            return await batches.look(), status(tmp_path)
+
+    looked, noted = clock.run(go())
+    assert [(job.job, job.status) for job in looked] == [("batch_1", "in_progress")]
+    assert [(job.job, job.status) for job in noted] == [("batch_1", "validating")]
