@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from itertools import dropwhile, pairwise
 from typing import Any
@@ -194,3 +195,48 @@ def test_an_answer_ends_the_doubling_of_rests(clock: Clockwork) -> None:
 
     clock.run(go())
     assert [rest and rest.seconds for rest in told] == [FIRST_S, 2 * FIRST_S, 4 * FIRST_S, None, FIRST_S]
+
+
+@pytest.mark.parametrize("answered_s", [10.0, 40.0], ids=["while it rested", "after its rest"])
+def test_a_rest_begins_anew_where_the_server_answered_in_between(answered_s: float, clock: Clockwork) -> None:
+    """What is left of the rest before lets nobody go early."""
+    outage = Outage(FIRST_S)
+    gone = BusyError("Gone.", kind="connection")
+
+    async def go() -> bool:
+        outage.rest(gone)
+        await asyncio.sleep(answered_s)
+        outage.answered()
+        outage.rest(gone)
+        return await outage.passed()
+
+    assert clock.run(go()) is True
+    assert clock.now_s == pytest.approx(answered_s + FIRST_S)
+
+
+def test_who_has_waited_longest_goes_first(clock: Clockwork) -> None:
+    outage, went = Outage(FIRST_S), list[tuple[int, bool]]()
+
+    async def wait(number: int) -> None:
+        alone = await outage.passed()
+        went.append((number, alone))
+        await asyncio.sleep(1)
+        outage.answered()
+
+    async def go() -> None:
+        outage.rest(BusyError("Gone.", kind="connection"))
+        await asyncio.gather(*(wait(number) for number in range(3)))
+
+    clock.run(go())
+    assert went == [(0, True), (1, False), (2, False)]
+
+
+def test_a_rest_tells_when_it_is_over(clock: Clockwork, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1_000_000.0)
+    told: list[Rest | None] = []
+
+    async def go() -> None:
+        Outage(FIRST_S, told.append).rest(BusyError("Gone.", kind="connection", retry_after_s=90.0))
+
+    clock.run(go())
+    assert told == [Rest(1_000_090.0, 90.0, "Gone.")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterator
 
 import pytest
@@ -255,21 +256,36 @@ def test_a_named_number_is_the_ceiling_to_which_it_comes_back() -> None:
     assert pace.limit == 10
 
 
+def round_of(pace: Pace, seconds: float, *, limited: bool = False) -> float:
+    """The limit after as many answers as are on their way at once, each after so many seconds."""
+    for _ in range(math.ceil(pace.limit)):
+        pace.answered(Turn(0, pace.clock() - seconds, limited=limited), None)
+    return pace.limit
+
+
 def test_answers_that_come_much_later_than_at_best_mean_that_they_wait_in_a_queue() -> None:
-    clock = Clock()
-    pace = Pace(clock=clock)
+    pace = Pace(clock=Clock())
+    assert [round_of(pace, seconds) for seconds in (1.0, 1.9, 2.5)] == pytest.approx([8, 8, 6.4])
 
-    def round_of(seconds: float) -> None:
-        for _ in range(int(pace.limit)):
-            started = Turn(0, clock.now_s - seconds, limited=False)
-            pace.answered(started, None)
 
-    clock.now_s = 1000
-    round_of(1.0)
-    round_of(1.9)
-    assert pace.limit == FIRST
-    round_of(2.5)
-    assert pace.limit < FIRST
+def test_where_answers_stay_slower_that_is_how_long_they_take() -> None:
+    """Longer questions are no queue: what counts as the best grows by a tenth each time."""
+    pace = Pace(clock=Clock())
+    limits = [round_of(pace, seconds) for seconds in (1.0, *[2.5] * 12)]
+    assert limits[:4] == pytest.approx([8, 6.4, 5.12, 4.096])
+    assert limits[-1] == pytest.approx(4.096)
+
+
+def test_however_slow_it_becomes_one_is_on_its_way() -> None:
+    pace = Pace(clock=Clock())
+    assert min(round_of(pace, 3.0**number) for number in range(30)) == 1
+
+
+def test_a_server_that_became_slow_is_not_rushed_at_again() -> None:
+    pace = Pace(clock=Clock())
+    round_of(pace, 1.0)
+    slow = round_of(pace, 2.5)
+    assert round_of(pace, 1.0, limited=True) < slow + 2
 
 
 def test_a_number_that_the_user_names_is_not_lowered_by_slow_answers() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from vip.asking.pace import Pace
 from vip.asking.prices import Price
 from vip.asking.room import GIVEN_UP_IN_A_ROW, TRIES, TRIES_BEFORE_AN_ANSWER, Answer, Room
 from vip.asking.spending import Ledger
-from vip.errors import BudgetError, BusyError, EngineError, OutageError, ReplyError, StoreError, VipError
+from vip.asking.tokens import Tiles
+from vip.errors import BudgetError, BusyError, EngineError, OutageError, RejectedError, ReplyError, StoreError, VipError
 from vip.prompts import load_prompts
-from vip.protocols import Picture, Reply, Request
+from vip.protocols import Picture, RateLimits, Reply, Request
 from vip.records import Famous
 
 PROMPTS = load_prompts()
@@ -59,8 +61,10 @@ class Script:
             raise line
         return line if isinstance(line, Reply) else Reply(line, "m-1", 100, 10)
 
+    closed: bool = False
+
     async def close(self) -> None:
-        pass
+        self.closed = True
 
 
 @pytest.fixture
@@ -164,6 +168,15 @@ def test_a_question_that_differs_in_anything_is_another_question(other: dict[str
     assert room.digest(Request(**fields)) != room.digest(Request(**{**fields, **other}))
 
 
+def test_pictures_that_are_cut_elsewhere_are_others(room_of: RoomOf) -> None:
+    room, _ = room_of(GOOD)
+    one, other = (
+        room.digest(request(pictures=tuple(Picture(data, "image/jpeg") for data in pictures)))
+        for pictures in ((b"ab", b"c"), (b"a", b"bc"))
+    )
+    assert one != other
+
+
 @pytest.mark.parametrize("about", [{"name": "scripted:n"}, {"address": "http://elsewhere/v1"}, {"parameters": {"detail": "low"}}])
 def test_what_another_model_or_server_answers_is_another_answer(about: dict[str, Any], room_of: RoomOf) -> None:
     room, _ = room_of(GOOD)
@@ -203,12 +216,70 @@ def test_what_an_engine_finds_out_about_its_server_is_known_to_the_next_run(room
     room, engine = room_of(GOOD)
     engine.traits["form"] = "text"
     clock.run(room.close())
+    assert engine.closed
     later, engine = room_of(GOOD, traits={"form": "json_schema", "length": "max_tokens"})
     later.recall()
     assert engine.traits == {"form": "text", "length": "max_tokens"}
     elsewhere, engine = room_of(GOOD, traits={"form": "json_schema"}, address="http://elsewhere/v1")
     elsewhere.recall()
     assert engine.traits == {"form": "json_schema"}
+
+
+def test_a_call_is_dated_when_it_was_begun(room_of: RoomOf, clock: Clockwork, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)
+    room, _ = room_of(GOOD, seconds=90.0)
+    assert clock.run(ask(room)).calls[0].created_utc == "2027-01-15T07:58:30+00:00"
+
+
+# ---------------------------------------------------------------- tokens a minute
+
+
+def test_tokens_of_the_answer_count_towards_those_of_a_minute(room_of: RoomOf, clock: Clockwork) -> None:
+    """Of 6000 a minute, 100 a second: the first one takes 1100, of which 1000 come back, and the next one waits for them."""
+    room, engine = room_of(Reply(GOOD, "m", 100, 1000))
+    room.pace = Pace(4, tpm=6000, clock=clock)
+
+    async def go() -> None:
+        await ask(room, 1)
+        await ask(room, 2)
+
+    clock.run(go())
+    assert engine.asked_s[1] == pytest.approx(11, abs=0.1)
+
+
+def test_an_answer_that_is_expected_counts_before_it_comes(room_of: RoomOf, clock: Clockwork) -> None:
+    room, engine = room_of(GOOD, seconds=60.0)
+    room.pace = Pace(4, tpm=6000, clock=clock)
+
+    async def go() -> None:
+        await asyncio.gather(ask(room, 1), ask(room, 2))
+
+    clock.run(go())
+    reckoned, _ = room.most_tokens(request(1))
+    assert 100 < reckoned < 300
+    assert engine.asked_s[1] == pytest.approx((reckoned + 300) / 100, abs=0.05)
+
+
+def test_the_limits_that_a_good_answer_names_are_kept(room_of: RoomOf, clock: Clockwork) -> None:
+    room, engine = room_of(Reply(GOOD, "m", 1, 1, RateLimits(requests_left=0, requests_reset_s=9.0)))
+
+    async def go() -> None:
+        await ask(room, 1)
+        await ask(room, 2)
+
+    clock.run(go())
+    assert engine.asked_s == [0, 9]
+
+
+def test_thinking_and_the_size_that_pictures_are_sent_in_are_reckoned_with(room_of: RoomOf) -> None:
+    room, engine = room_of(GOOD, price=PRICE)
+    question = request(pictures=(Picture(b"a", "image/jpeg"),), max_tokens=50)
+    bare, _ = room.most_tokens(request(max_tokens=50))
+    assert room.most_tokens(question) == (bare + 37 * 37, 50)  # 1024 px in squares of 28
+    engine.thinking_tokens = 700  # type: ignore[attr-defined]
+    engine.picture_detail = "low"  # type: ignore[attr-defined]
+    room.price = replace(PRICE, picture=Tiles(rule="tiles", base=85, tile=170))
+    assert room.most_tokens(question) == (bare + 85, 750)
 
 
 # ---------------------------------------------------------------- answers that cannot be used
@@ -405,6 +476,50 @@ def test_a_server_too_slow_for_its_first_answer_is_tried_twice(room_of: RoomOf, 
     with pytest.raises(EngineError):
         clock.run(ask(room))
     assert len(engine.asked) == 2
+
+
+@pytest.mark.parametrize(("kind", "tries"), [("connection", 4), ("server", 4), ("rate_limit", 8)])
+def test_a_server_that_limits_the_rate_is_there(kind: Any, tries: int, room_of: RoomOf, clock: Clockwork) -> None:
+    room, engine = room_of(busy(kind))
+    with pytest.raises(OutageError, match=f"Tried {tries} times"):
+        clock.run(ask(room))
+    assert len(engine.asked) == tries
+
+
+@pytest.mark.parametrize(("retry_after_s", "tries"), [(None, 8), (1.0, 50)])
+def test_a_server_that_says_how_long_to_wait_is_obeyed_more_often(
+    retry_after_s: float | None, tries: int, room_of: RoomOf, clock: Clockwork
+) -> None:
+    room, engine = room_of(GOOD, busy("rate_limit", retry_after_s))
+    clock.run(ask(room, 1))
+    with pytest.raises(ReplyError, match=f"Tried {tries} times"):
+        clock.run(ask(room, 2))
+    assert len(engine.asked) == 1 + tries
+
+
+def test_a_request_that_the_server_rejects_costs_itself_only_once_others_were_answered(room_of: RoomOf, clock: Clockwork) -> None:
+    room, _ = room_of(RejectedError("It rejects the request."))
+    with pytest.raises(EngineError, match=r"^It rejects the request\.$"):
+        clock.run(ask(room))
+    room, engine = room_of(GOOD, RejectedError("It rejects the request."))
+    clock.run(ask(room, 1))
+    with pytest.raises(ReplyError, match=r"^It rejects the request\. Tried 4 times") as caught:
+        clock.run(ask(room, 2))
+    assert (caught.value.kind, len(engine.asked)) == ("rejected", 5)
+
+
+def test_a_model_that_answers_nothing_of_use_from_the_start_ends_the_run(room_of: RoomOf, clock: Clockwork) -> None:
+    room, _ = room_of(useless("content_filter"))
+    ended = [clock.run(ends(ask(room, number)))[0] for number in range(20)]
+    assert [type(one) for one in ended] == [*[ReplyError] * 19, EngineError]
+    assert "Of the first 20 questions scripted:m answered none in a way that can be used." in str(ended[-1])
+
+
+def test_one_answer_of_use_shows_that_the_model_can_do_it(room_of: RoomOf, clock: Clockwork) -> None:
+    room, _ = room_of(GOOD, useless("content_filter"))
+    clock.run(ask(room))
+    ended = [clock.run(ends(ask(room, number)))[0] for number in range(1, 31)]
+    assert {type(one) for one in ended} == {ReplyError}
 
 
 def test_a_wrong_key_ends_the_run_at_once(room_of: RoomOf, clock: Clockwork) -> None:

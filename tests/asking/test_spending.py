@@ -108,7 +108,7 @@ def test_what_was_never_answered_counts_as_if_it_had_cost_the_most(clock: Clockw
         ledger = Ledger(0.05, given=True)
         await ask(ledger, 2000, 0, 0, lost=True)
         await ask(ledger, 2000, 0, 0, lost=True)
-        with pytest.raises(BudgetError, match="leaves no room"):
+        with pytest.raises(BudgetError, match=r"leaves no room for another request: \$0\.0420 is spent"):
             await ask(ledger, 2000, 0, 0)
         return str(ledger.spent)
 
@@ -165,6 +165,8 @@ def test_what_was_used_is_counted_for_the_run_and_for_the_purse() -> None:
         (Spent(24, 2, 31_200, 4_100, 0.04), ["24 requests", "2 answer", "31,200 tokens in", "4,100 out", "$0.0400"]),
         (Spent(3, 0, 10, 5, 0.0, 3), ["3 requests", "10 tokens in", "5 out"]),
         (Spent(0, 7), ["7 answer"]),
+        (Spent(), ["0 requests"]),
+        (Spent(1, 0, 10, 0, 0.5), ["1 request", "10 tokens in", "0 out", "$0.50"]),
     ],
 )
 def test_it_is_told_in_one_line_without_dollars_where_no_price_is_known(spent: Spent, words: list[str]) -> None:
@@ -186,3 +188,17 @@ def test_a_question_that_batches_leave_no_room_for_is_refused_instead_of_waited_
             clock.run(ledger.hold(price, 1, 0))
         ledger.batches_over()
         assert clock.run(ledger.hold(price, 1, 0)) == 1.0
+
+
+def test_batches_may_be_booked_up_to_the_ceiling_and_what_is_known_of_them_makes_room() -> None:
+    ledger = Ledger(max_usd=1.0, given=True)
+    price = Price("m", 1e6, 1e6, batch=0.5, thinking=0, as_of=None, picture=None)
+    assert [ledger.book(price, 1, 0) for _ in range(3)] == [0.5, 0.5, None]
+    ledger.unbook(0.5)
+    assert [ledger.book(price, 0, 1) for _ in range(2)] == [0.5, None]
+
+
+def test_what_was_used_between_two_moments_is_a_difference() -> None:
+    later = Spent(requests=5, cached=4, tokens_in=30, tokens_out=20, usd=1.5, unpriced=2, unsure_usd=0.75)
+    before = Spent(requests=2, cached=3, tokens_in=10, tokens_out=15, usd=0.5, unpriced=2, unsure_usd=0.5)
+    assert later - before == Spent(requests=3, cached=1, tokens_in=20, tokens_out=5, usd=1.0, unpriced=0, unsure_usd=0.25)
