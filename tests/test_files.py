@@ -6,7 +6,9 @@ import errno
 import os
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
@@ -166,6 +168,102 @@ def test_a_file_that_is_too_large_is_not_read(folder: Path) -> None:
         files.read_bytes(folder / "file", most_bytes=100)
 
 
+def test_a_file_of_just_so_many_bytes_is_read(folder: Path) -> None:
+    (folder / "file").write_bytes(b"12345")
+    for read in (files.read_bytes, files.read_named):
+        assert read(folder / "file", most_bytes=5) == b"12345"
+        with pytest.raises(OSError, match=r"larger than 4 bytes"):
+            read(folder / "file", most_bytes=4)
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "file").write_bytes(b"12345")
+    opened = files.opened
+
+    def opened_and_grown(path: Path, **more: Any) -> IO[bytes]:
+        file = opened(path, **more)
+        path.write_bytes(b"123456")
+        return file
+
+    monkeypatch.setattr(files, "opened", opened_and_grown)
+    with pytest.raises(OSError, match=r"larger than 5 bytes"):
+        files.read_bytes(folder / "file", most_bytes=5)
+
+
+@pytest.mark.usefixtures("places")
+def test_a_file_may_have_the_longest_name_there_is(folder: Path) -> None:
+    replaced(folder / ("a" * 255))
+    assert (folder / ("a" * 255)).read_bytes() == b"new"
+
+
+@pytest.mark.usefixtures("places")
+def test_a_folder_may_be_there_already_and_a_file_gone(folder: Path) -> None:
+    for _ in range(2):
+        files.make_folder(folder / "pictures", inside=folder)
+        files.make_folder(folder / "deep" / "deeper")
+    (folder / "pictures" / "b").write_bytes(b"")
+    (folder / "pictures" / "a").symlink_to("b")
+    assert files.names_in(folder / "pictures", inside=folder) == ["a", "b"]
+    for _ in range(2):
+        files.remove(folder / "pictures" / "a", inside=folder)
+    assert files.names_in(folder / "pictures", inside=folder) == ["b"]
+    files.remove_folder(folder / "pictures")
+    assert files.names_in(folder / "pictures", inside=folder) == []
+    assert files.names_in(folder) == ["deep"]
+
+
+def test_an_appended_file_is_read_and_written_from_its_begin(folder: Path) -> None:
+    (folder / "file").write_bytes(b"old rows")
+    with files.opened_to_append(folder / "file") as file:
+        assert file.read() == b"old rows"
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files as Linux tells them")
+def test_nothing_stays_open(folder: Path, outside: Path) -> None:
+    """In a run of days, that ends with `Too many open files`."""
+    (folder / "deep" / "deeper").mkdir(parents=True)
+    (folder / "deep" / "deeper" / "file").write_bytes(b"12345")
+    (folder / "link").symlink_to(outside)
+    os.link(outside / "secret", folder / "second")
+    os.mkfifo(folder / "fifo")
+    path = folder / "deep" / "deeper" / "file"
+    before = sorted(path.name for path in Path("/proc/self/fd").iterdir())
+    for act in (
+        lambda: files.read_bytes(path, inside=folder),
+        lambda: files.read_bytes(path, inside=folder, most_bytes=1),
+        lambda: files.read_bytes(folder / "link" / "secret", inside=folder),
+        lambda: files.read_bytes(folder / "deep"),
+        lambda: files.read_named(folder / "fifo", most_bytes=1),
+        lambda: appended(path),
+        lambda: appended(folder / "second"),
+        lambda: replaced(path),
+        lambda: files.make_folder(folder / "deep" / "new", inside=folder),
+        lambda: files.names_in(folder / "deep" / "deeper", inside=folder),
+        lambda: files.remove(path, inside=folder),
+    ):
+        with suppress(OSError):
+            act()
+    assert sorted(path.name for path in Path("/proc/self/fd").iterdir()) == before
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("kind", ["link", "second name", "fifo"])
+def test_a_database_that_would_be_written_elsewhere_is_refused(kind: str, end: str, folder: Path, outside: Path) -> None:
+    files.check_database(folder / "state.sqlite")  # to be made
+    (folder / "state.sqlite").write_bytes(b"")
+    files.check_database(folder / "state.sqlite")
+    place = folder / f"state.sqlite{end}"
+    place.unlink(missing_ok=True)
+    if kind == "link":
+        place.symlink_to(outside / "secret")
+    elif kind == "fifo":
+        os.mkfifo(place)
+    else:
+        os.link(outside / "secret", place)
+    with pytest.raises(OSError, match=r"it is a link|hard link|no regular file"):
+        files.check_database(folder / "state.sqlite")
+
+
 def test_a_file_with_a_second_name_is_not_written_into(folder: Path, outside: Path) -> None:
     os.link(outside / "secret", folder / "file")
     with pytest.raises(OSError, match="hard link"):
@@ -195,6 +293,20 @@ def test_a_zip_file_that_unpacks_to_more_than_it_has_is_refused(folder: Path) ->
     with files.opened_zip(folder / "stored") as archive:
         assert archive.read("a") == bytes(10_000)
     with pytest.raises(zipfile.BadZipFile), files.opened_zip(folder / "packed"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("at", "says"), [(8, b"\x01\x00"), (20, b"\x01\x00\x00\x00"), (24, b"\x01\x00\x00\x00"), (20, b"\x00\x00\x01\x00" * 2)]
+)
+def test_a_zip_file_that_is_encrypted_or_lies_about_its_size_is_refused(at: int, says: bytes, folder: Path) -> None:
+    with zipfile.ZipFile(folder / "file", "w") as archive:
+        archive.writestr("a", bytes(100))
+    data = bytearray((folder / "file").read_bytes())
+    at += data.rindex(b"PK\x01\x02")  # flags and sizes of its entry in the list at the end
+    data[at : at + len(says)] = says
+    (folder / "file").write_bytes(data)
+    with pytest.raises(zipfile.BadZipFile, match="not stored as it is"), files.opened_zip(folder / "file"):
         pass
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import filelock
 import pytest
 
 from vip import locks, store
@@ -91,6 +93,32 @@ def test_what_is_held_may_be_held_again_and_is_free_at_the_end_of_the_first(tmp_
             pass
         assert (tmp_path / locks.NAME).exists()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_it_is_told_who_had_the_folder_before_and_after_that_it_is_to_be_had_again(tmp_path: Path) -> None:
+    for _ in range(2):
+        with in_use(tmp_path) as is_new, in_use(tmp_path) as is_new_within:
+            assert (is_new, is_new_within) == (True, False)
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS])
+def test_a_folder_that_cannot_be_written_to_may_be_read(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse(number, monkeypatch)
+    with in_use(tmp_path) as is_new:
+        assert not is_new
+
+
+def test_a_disk_that_takes_no_lock_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse(errno.ENOSPC, monkeypatch)
+    with pytest.raises(StoreError, match=r"in-use\.vip-part cannot be used: No space left on device"), in_use(tmp_path):
+        raise AssertionError
+
+
+def refuse(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def acquire(lock: filelock.FileLock) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", acquire)
 
 
 def test_a_fork_has_what_its_parent_has(tmp_path: Path) -> None:

@@ -151,6 +151,19 @@ def test_what_was_found_out_about_a_server_is_remembered(answers: Answers, path:
         later.close()
 
 
+def test_a_trait_that_is_longer_than_any_is_left_out(answers: Answers) -> None:
+    answers.remember("e", {"form": "x" * 101, "length": "x" * 100})
+    assert answers.traits("e") == {"length": "x" * 100}
+
+
+def test_once_it_is_closed_it_is_one_file(path: Path) -> None:
+    """What SQLite keeps beside it is in it: who copies the file has all answers."""
+    answers = Answers(path)
+    keep(answers, 1)
+    answers.close()
+    assert list(path.parent.iterdir()) == [path]
+
+
 # ---------------------------------------------------------------- what goes wrong
 
 
@@ -236,8 +249,16 @@ def test_who_is_cancelled_while_it_is_written_does_no_harm(answers: Answers) -> 
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait([task])
+        await answers.keep(question(3), "e", Reply("t", "m"))  # whose end comes after that of the other one
 
-    asyncio.run(go())
+    complaints: list[object] = []
+
+    async def watched() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context))
+        await go()
+
+    asyncio.run(watched())
+    assert complaints == []
     keep(answers, 2)
     assert answers.get(question(1)) == Reply("t", "m"), "it was paid for"
     assert answers.get(question(2)) is not None
@@ -246,6 +267,8 @@ def test_who_is_cancelled_while_it_is_written_does_no_harm(answers: Answers) -> 
 def test_by_default_it_lies_in_the_cache_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert default_path() == tmp_path / "vip" / "answers.sqlite"
-    monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "me"))
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+    assert default_path() == tmp_path / "me" / ".cache" / "vip" / "answers.sqlite"
+    monkeypatch.delenv("XDG_CACHE_HOME")
     assert default_path() == tmp_path / "me" / ".cache" / "vip" / "answers.sqlite"

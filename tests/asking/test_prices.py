@@ -70,6 +70,7 @@ def test_no_model_has_two_prices_at_one_address() -> None:
     [
         ("gpt-5-mini", 0.25, 2.0),
         ("gpt-5-mini-2025-08-07", 0.25, 2.0),
+        ("gpt-5-mini-latest", 0.25, 2.0),
         ("GPT-5-Mini", 0.25, 2.0),
         ("gpt-5", 1.25, 10.0),
         ("gpt-4o-2024-11-20", 2.5, 10.0),
@@ -106,6 +107,9 @@ def test_a_model_that_only_sounds_like_another_has_no_price(model: str) -> None:
         "http://gpu-box:8000/v1",
         "http://models.lan/v1",
         "http://llm.internal",
+        "http://nas.home.arpa:8000/v1",
+        "http://box.local",
+        "http://a.localhost",
     ],
 )
 def test_a_model_at_home_is_not_priced_by_its_name(address: str) -> None:
@@ -183,6 +187,25 @@ def test_the_more_exact_of_the_users_prices_holds(tmp_path: Path) -> None:
     price = price_of(load_prices(own(tmp_path, text)), "house-7b", OPENAI)
     assert price is not None
     assert price.usd_in == 7
+
+
+def test_of_two_prices_of_one_name_that_of_the_server_holds(tmp_path: Path) -> None:
+    text = MINE + '[[price]]\nmodels = ["house-*"]\naddress = "llm.example.com"\nusd_in = 7\nusd_out = 7\n'
+    prices = load_prices(own(tmp_path, text))
+    for address, usd_in in (("https://llm.example.com/v1", 7.0), ("https://other.example.com/v1", 1.0)):
+        price = price_of(prices, "house-7b", address)
+        assert price is not None
+        assert price.usd_in == usd_in
+
+
+def test_a_price_with_a_date_of_its_own_keeps_it(tmp_path: Path) -> None:
+    text = MINE + '[[price]]\nmodels = ["other"]\nusd_in = 7\nusd_out = 7\nas_of = 2026-01-02\n'
+    assert [price.as_of for price in load_prices(own(tmp_path, text)).own] == ["2026-11-20", "2026-11-20", "2026-01-02"]
+
+
+def test_what_was_read_before_costs_as_much_where_nothing_is_taken_off(tmp_path: Path) -> None:
+    (price, _) = load_prices(own(tmp_path, MINE)).own
+    assert price.usd(1_000_000, 0, cached_in=400_000) == 1.0
 
 
 @pytest.mark.parametrize(

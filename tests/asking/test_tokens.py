@@ -53,6 +53,9 @@ sides = st.integers(1, 12000)
         # Google, "Image understanding"
         (GEMINI, (384, 384), "high", 258),
         (GEMINI, (960, 540), "high", 6 * 258),
+        (GEMINI, (4000, 3000), "high", 6 * 4 * 258),  # the largest squares, of 768 px
+        (GEMINI, (1000, 200), "high", 4 * 258),  # the smallest, of 256 px
+        (GEMINI, (385, 100), "high", 2 * 258),
         (LLAVA, (4000, 3000), "low", 576),
     ],
 )
