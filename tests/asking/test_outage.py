@@ -240,3 +240,26 @@ def test_a_rest_tells_when_it_is_over(clock: Clockwork, monkeypatch: pytest.Monk
 
     clock.run(go())
     assert told == [Rest(1_000_090.0, 90.0, "Gone.")]
+
+
+def test_after_a_rest_a_question_has_all_its_tries_again(resting: Resting, clock: Clockwork) -> None:
+    """It fails ten times, and the server answers another one before the tenth: it rests after the eighth and the ninth alone."""
+
+    class Unlucky(Script):
+        async def generate(self, request: Request) -> Reply:
+            self.asked.append(request)
+            if request.prompt == "Question 7." and sum(one.prompt == request.prompt for one in self.asked) <= 10:
+                raise busy("server")
+            return Reply(GOOD, "m-1", 100, 10)
+
+    room, told = resting(Unlucky([], clock))
+
+    async def later() -> Answer:
+        await asyncio.sleep(80)  # while it rests
+        return await ask(room, 1)
+
+    async def go() -> list[Any]:
+        return await ends(ask(room, 7), later())
+
+    assert all(isinstance(one, Answer) for one in clock.run(go()))
+    assert [rest and rest.seconds for rest in told] == [FIRST_S, 2 * FIRST_S, None]

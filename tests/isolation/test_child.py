@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from vip.isolation.child import NOT_TOLD
+from vip.isolation import child
+from vip.isolation.child import NOT_TOLD, Steps
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="of Linux alone")
 
@@ -37,3 +38,17 @@ def test_the_child_is_killed_with_its_parent_and_before_it_where_memory_runs_out
 def test_a_child_whose_parent_was_gone_before_it_could_say_so_ends() -> None:
     orphan = child_of(os.getppid())
     assert (orphan.returncode, orphan.stdout, orphan.stderr) == (NOT_TOLD, "", "")
+
+
+def test_steps_are_told_ten_times_a_second_and_the_rest_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, told = [100.0], list[int]()
+    monkeypatch.setattr(child.time, "monotonic", lambda: now[0])
+    steps = Steps(told.append)
+    for _ in range(5):
+        for _ in range(3):
+            steps.advance()
+        now[0] += 0.06
+    assert told == [7, 6]
+    steps.tell()
+    steps.tell()
+    assert told == [7, 6, 2]

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from queue import Empty
 
 import cv2
 import numpy as np
 import pytest
 
-from vip.errors import BackendError, InputError, StoreError, UsageError, VipError
+from vip.errors import BackendError, GivenUpError, InputError, StoreError, UsageError, VipError
 from vip.isolation import child, parent
 from vip.isolation.parent import apart
 from vip.protocols import Observer, Silent
@@ -303,6 +304,126 @@ def test_a_process_with_threads_is_not_forked() -> None:
     finally:
         stop.set()
         thread.join()
+
+
+@pytest.mark.parametrize(
+    ("what", "value", "can"),
+    [(None, None, True), ("TORCH_CAME_FIRST", True, False), ("_native_threads", lambda: parent.USUAL_THREADS + 1, False)],
+)
+def test_a_process_with_usual_threads_alone_is_forked(what: str | None, value: object, can: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    monkeypatch.setattr(parent, "TORCH_CAME_FIRST", False)
+    monkeypatch.setattr(parent, "_native_threads", lambda: parent.USUAL_THREADS)
+    if what:
+        monkeypatch.setattr(parent, what, value)
+    assert parent._can_fork() is can
+
+
+def test_an_interrupt_of_the_terminal_is_for_the_parent_to_judge(forked: None) -> None:
+    """Ctrl-C goes to both processes."""
+
+    def work(observer: Observer) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        observer.note("still here")
+
+    heard = Notebook()
+    apart(work, VIDEO, heard, fork=True)
+    assert heard.lines == ["still here"]
+
+
+def test_where_nobody_learns_how_children_end_the_work_is_done_all_the_same(forked: None) -> None:
+    heard = Notebook()
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        apart(lambda observer: observer.note("done"), VIDEO, heard, fork=True)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert heard.lines == ["done"]
+
+
+def test_what_either_process_prints_is_printed_once(forked: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (tmp_path / "printed").open("w") as out:
+        monkeypatch.setattr("sys.stdout", out)
+        print("before")
+        apart(lambda observer: print("within"), VIDEO, Silent(), fork=True)
+        print("after")
+    assert (tmp_path / "printed").read_text() == "before\nwithin\nafter\n"
+
+
+@pytest.mark.parametrize("work", [lambda observer: observer.note("done"), partial(fall, signal.SIGKILL)], ids=["done", "killed"])
+def test_no_pipe_stays_open(work: Callable[[Observer], None], forked: None) -> None:
+    def opened() -> set[str]:
+        return {str(one.readlink()) for one in Path("/proc/self/fd").iterdir() if one.is_symlink()}
+
+    before = opened()
+    with suppress(InputError):
+        apart(work, VIDEO, Silent(), fork=True)
+    assert {one for one in opened() - before if one.startswith("pipe:")} == set()
+
+
+class Scripted:
+    """Messages of a child; None where it says nothing for a beat."""
+
+    def __init__(self, *messages: tuple[object, ...] | None) -> None:
+        self.messages = list(messages)
+
+    def get(self, timeout: float) -> tuple[object, ...]:
+        if (message := self.messages.pop(0)) is None:
+            raise Empty
+        return message
+
+    def empty(self) -> bool:
+        return not self.messages
+
+
+class Running:
+    """A process that has ended, or not."""
+
+    def __init__(self, code: int | None = None) -> None:
+        self.code = code
+
+    def poll(self) -> int | None:
+        return self.code
+
+
+def listened(*messages: tuple[object, ...] | None, code: int | None = None, observer: Observer | None = None) -> tuple[object, ...]:
+    return parent._listen(Scripted(*messages), Running(code), observer or Silent(), None)  # type: ignore[arg-type]
+
+
+def test_silence_counts_from_the_last_word() -> None:
+    quiet = [None] * 119
+    assert listened(*quiet, ("beat", 0), *quiet, ("done",)) == ("done",)
+    assert listened(*quiet, None) == ("stalled", 120.0)
+
+
+def test_a_call_may_last_two_minutes() -> None:
+    assert listened(("beat", 119), ("beat", 1), ("done",)) == ("done",)
+    assert listened(("beat", 120), ("done",)) == ("stalled", 120.0)
+
+
+def test_a_process_that_is_gone_is_heard_to_its_end() -> None:
+    """Also where another process holds its pipe open, so that the pipe has no end."""
+    assert listened(None, code=-11) == ("ended",)
+    assert listened(None, ("done",), code=0) == ("done",)
+
+
+def test_what_a_child_left_open_is_closed_from_within() -> None:
+    heard = Notebook()
+    listened(("track", 0, "outer", 5), ("track", 1, "inner", 5), ("advance", 0, 3), ("ended",), observer=heard)
+    assert heard.lines == ["inner: 0 of 5", "outer: 3 of 5"]
+
+
+@pytest.mark.parametrize(
+    ("work", "timeout_s", "kind"), [(hold, 0.1, "timeout"), (partial(leave, 7), None, "crash"), (hang_in_ffmpeg, None, "stalled")]
+)
+def test_what_is_given_up_has_a_kind(
+    work: Callable[[Observer], None], timeout_s: float | None, kind: str, forked: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _quick_beats(monkeypatch)
+    with pytest.raises(GivenUpError) as caught:
+        apart(work, VIDEO, Silent(), timeout_s=timeout_s, fork=True)
+    assert caught.value.kind == kind
 
 
 def test_a_message_that_is_cut_off_is_the_end() -> None:
