@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 import struct
@@ -12,8 +13,10 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import PIL.Image
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,7 +26,7 @@ from tests.captioning.keyframes import run_folder
 from tests.clips import picture, scene
 from vip import store
 from vip.errors import InputError, StoreError
-from vip.records import Embeddings, Failure, Keyframe, Quality
+from vip.records import Description, Embeddings, Failure, Famous, Keyframe, Quality
 from vip.store import Run
 
 QUALITY = Quality(sharpness=1.0, brightness=0.5, contrast=0.2)
@@ -152,6 +155,55 @@ def test_merged_rows_survive_a_power_cut_before_what_they_were_made_of_is_delete
     assert disk_steps == [f"{path.stat().st_size} bytes", "name", "folder"]
 
 
+def test_a_journal_whose_last_row_is_long_is_torn_off_behind_the_one_before(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    rows = [failure(number).model_copy(update={"message": "x" * 100_000}) for number in range(3)]
+    store.write_rows(path, rows)
+    path.write_bytes(path.read_bytes()[:-20])
+    with store.appending(path) as append:
+        append(failure(9))
+    assert list(store.read_rows(path, Failure)) == [*rows[:2], failure(9)]
+
+
+def test_a_line_without_end_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rows.jsonl"
+    store.write_rows(path, [failure(0)])
+    size = path.stat().st_size
+    monkeypatch.setattr(store, "MOST_LINE_BYTES", size)
+    with pytest.raises(StoreError, match=rf"rows\.jsonl: damaged \(a line is longer than {size} bytes\)"):
+        store.count_rows(path)
+    monkeypatch.setattr(store, "MOST_LINE_BYTES", size + 1)
+    assert store.count_rows(path) == 1
+
+
+def test_empty_lines_are_no_rows(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    store.write_rows(path, [failure(0), failure(1)])
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\n\n \n") + b"{}\n")
+    assert store.count_rows(path) == 3
+    with pytest.raises(StoreError, match=r"rows\.jsonl, line 7: damaged"):
+        list(store.read_rows(path, Failure))
+
+
+def test_of_two_rows_of_one_key_that_of_the_later_file_is_kept_in_the_order_that_is_asked_for(tmp_path: Path) -> None:
+    old, new, path = tmp_path / "old", tmp_path / "new", tmp_path / "rows.jsonl"
+    store.write_rows(old, [failure(0), failure(1), failure(2)])
+    better = failure(1).model_copy(update={"message": "better"})
+    store.write_rows(new, [better, failure(3), failure(4)])
+    new.write_bytes(new.read_bytes()[:-1])  # torn: the last row does not count
+    order = [failure(number).item for number in (9, 3, 1, 4, 0)]
+    store.merge_rows(path, [old, tmp_path / "none", new], Failure, key=lambda row: row.item, order=order)
+    assert list(store.read_rows(path, Failure)) == [failure(3), better, failure(0)]
+
+
+def test_a_name_that_is_not_valid_text_comes_back_as_it_was(tmp_path: Path) -> None:
+    row = failure(0).model_copy(update={"item": "b\udcff.mp4"})
+    store.write_json(tmp_path / "row.json", row)
+    store.write_rows(tmp_path / "rows.jsonl", [row, failure(1)])
+    assert store.read_json(tmp_path / "row.json", Failure) == row
+    assert list(store.read_rows(tmp_path / "rows.jsonl", Failure)) == [row, failure(1)]
+
+
 def test_a_picture_larger_than_any_is_refused_unread(tmp_path: Path) -> None:
     with (tmp_path / "a.png").open("wb") as file:
         file.truncate(512 * 2**20 + 1)
@@ -223,7 +275,52 @@ def test_vectors_come_back_as_they_were(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read.text, vectors.text)
 
 
+@pytest.mark.parametrize("vectors", [np.array([[1.0, np.nan]], np.float32), np.array([[1.0, np.inf]], np.float32), np.eye(2)])
+@pytest.mark.parametrize("which", ["image", "text"])
+def test_vectors_that_are_no_numbers_of_four_bytes_are_damage(which: str, vectors: Any, tmp_path: Path) -> None:
+    arrays = {"image": np.eye(2, dtype=np.float32), "text": np.eye(2, dtype=np.float32), "model": np.array("m"), which: vectors}
+    np.savez(tmp_path / "embeddings.npz", **arrays)
+    with pytest.raises(StoreError, match="a vector is not of numbers"):
+        store.read_embeddings(tmp_path / "embeddings.npz")
+
+
+def npy(array: Any) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data", [npy(np.arange(3)) + b"more", npy(np.arange(3))[:-1], npy(np.array([{}])), npy(np.arange(3)).replace(b"(3,)", b"(9,)")]
+)
+def test_an_array_that_is_not_of_the_size_that_it_says_is_damaged(data: bytes) -> None:
+    with pytest.raises(ValueError, match="an array of another size than it says"):
+        store.array_of(data)
+    assert store.array_of(npy(np.arange(3))).tolist() == [0, 1, 2]
+
+
 # ---------------------------------------------------------------- folders
+
+
+def test_what_a_killed_process_left_half_written_goes_with_the_next_one_and_not_within_its_work(tmp_path: Path) -> None:
+    left = [tmp_path / ".a.vip-part", tmp_path / "keyframes" / ".b.vip-part"]
+    mine = [tmp_path / "notes.txt", tmp_path / "keyframes" / "mine.jpg"]
+    (tmp_path / "keyframes").mkdir()
+    (tmp_path / store.DECODED).mkdir()
+    for path in (*left, *mine):
+        path.touch()
+    with store.in_use(tmp_path):
+        assert not any(path.exists() for path in left)
+        left[0].touch()
+        with store.in_use(tmp_path):
+            assert left[0].exists(), "it is being written"
+    assert all(path.exists() for path in (*mine, tmp_path / store.DECODED))
+
+
+def test_a_folder_of_frames_that_are_being_decoded_is_no_matter_where_one_is_cleared(tmp_path: Path) -> None:
+    (tmp_path / store.DECODED).mkdir()
+    store.clear(tmp_path)
+    assert (tmp_path / store.DECODED).is_dir()
 
 
 def test_clearing_deletes_what_vip_wrote_and_nothing_else(tmp_path: Path) -> None:
@@ -381,6 +478,26 @@ def test_pictures_come_back_as_they_were_written(suffix: str, worst: int, tmp_pa
     assert np.abs(store.read_picture(path).astype(int) - scene(3)).mean() <= worst
 
 
+def test_a_picture_of_less_quality_is_smaller(tmp_path: Path) -> None:
+    for quality in (30, 95):
+        store.write_picture(tmp_path / f"{quality}.jpg", scene(3), jpeg_quality=quality)
+    store.write_picture(tmp_path / "usual.jpg", scene(3))
+    small, large, usual = ((tmp_path / name).stat().st_size for name in ("30.jpg", "95.jpg", "usual.jpg"))
+    assert 2 * small < large == usual
+
+
+def test_a_picture_that_exif_turns_is_read_upright(tmp_path: Path) -> None:
+    exif = PIL.Image.Exif()
+    exif[0x0112] = 6  # a quarter turn
+    PIL.Image.fromarray(np.repeat(np.array([[[255, 0, 0]], [[0, 0, 255]]], np.uint8), 8, 0).repeat(16, 1)).save(
+        tmp_path / "a.png", exif=exif
+    )
+    read = store.read_picture(tmp_path / "a.png")
+    assert read.shape == (16, 16, 3)
+    assert read[0, 0].tolist() == [0, 0, 255], "the left is what was below"
+    assert read[0, 15].tolist() == [255, 0, 0]
+
+
 def test_a_picture_too_large_for_its_format_names_one_that_takes_it(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="Try --format png"):
         store.write_picture(tmp_path / "a.webp", np.zeros((2, 20_000, 3), np.uint8))
@@ -447,3 +564,25 @@ def test_a_picture_of_absurd_size_is_refused_before_it_is_decoded(tmp_path: Path
     )
     peak = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True).stdout
     assert int(peak) < 400_000  # kB
+
+
+def test_a_journal_counts_before_what_was_described_earlier_and_is_read_again_once_it_has_grown(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "a.vip", 3)
+    run = Run(folder)
+    store.write_rows(folder / "descriptions.jsonl", [described(1, "earlier"), described(0, "earlier")])
+    assert [row.dense_caption for row in run.descriptions] == ["earlier", "earlier"]
+    with store.appending(folder / "descriptions.partial.jsonl") as append:
+        append(described(1, "later"))
+        assert [row.dense_caption for row in run.descriptions] == ["earlier", "later"]
+        append(described(2, "later"))
+        assert [row.dense_caption for row in run.each_description()] == ["earlier", "later", "later"]
+    with (folder / "descriptions.partial.jsonl").open("a") as file:
+        file.write('{"half a')
+    assert [row.keyframe_id for row in Run(folder).descriptions] == ["a:0000", "a:0001", "a:0002"]
+    (folder / "descriptions.partial.jsonl").unlink()
+    assert [row.keyframe_id for row in run.each_description()] == ["a:0001", "a:0000"], "as they lie"
+
+
+def described(number: int, caption: str) -> Description:
+    about = Famous(focus="f", action="a", mood="m", objects=("o",), setting="s")
+    return Description(keyframe_id=f"a:{number:04d}", time_s=None, engine="e", grounding=(), dense_caption=caption, famous=about, calls=())
