@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from vip.asking.prices import MESSAGE_TOKENS, Price, load_prices, price_of, request_tokens
-from vip.asking.tokens import text_tokens
 from vip.errors import UsageError
 from vip.protocols import Picture, Request
 from vip.records import Famous

@@ -50,6 +50,7 @@ sides = st.integers(1, 12000)
         (SONNET, (1075, 1520), "high", 33 * 47),
         (SONNET, (1920, 1080), "high", 52 * 30),
         (OPUS, (1075, 1520), "high", 39 * 55),
+        (SONNET, (1600, 400), "high", 56 * 14),  # few squares, but too long: 1568 x 392
         # Google, "Image understanding"
         (GEMINI, (384, 384), "high", 258),
         (GEMINI, (960, 540), "high", 6 * 258),
@@ -57,6 +58,7 @@ sides = st.integers(1, 12000)
         (GEMINI, (1000, 200), "high", 4 * 258),  # the smallest, of 256 px
         (GEMINI, (385, 100), "high", 2 * 258),
         (LLAVA, (4000, 3000), "low", 576),
+        (QWEN, (28, 28), "high", 2 * 2),  # enlarged to the smallest that it takes, 56 x 56
     ],
 )
 def test_pictures_cost_what_the_providers_say(rule: PictureRule, size: tuple[int, int], detail: Detail, tokens: int) -> None:
