@@ -293,6 +293,12 @@ def test_a_pale_copy_is_held_against_three_frames_on_either_side(place: int, dro
     assert (4 in bad_frames(looks, None)) == dropped
 
 
+def test_the_first_frame_of_all_is_one_of_the_three_before_it() -> None:
+    looks = [look(90 * number) for number in range(4)]
+    looks[3] = look(270, signature=looks[0].signature, measured=measured(400.0, contrast=0.1))
+    assert bad_frames(looks, None)[3].neighbours == (0,)
+
+
 def test_whether_two_frames_show_the_same_view_does_not_depend_on_the_embedder() -> None:
     view, other = look(0).view, look(90).view
     soft = measured(50.0)  # a third of what is around it, but no less than a quarter

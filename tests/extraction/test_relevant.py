@@ -140,5 +140,10 @@ def test_relevance_is_the_cosine_of_each_picture_and_the_question() -> None:
     assert relevant.relevance_of(pictures, None, embedder) is None
 
 
+def test_a_stretch_of_which_every_frame_is_taken_is_not_halved() -> None:
+    reasons = Relevant(None).prune(film([0.2, 0.3, 0.2, 0.4]), keep=4, redundant=0.9).reasons
+    assert [reason.partition("highest ")[2] for reason in reasons.values()] == ["from 0:00.00 to 0:03.00"] * 4
+
+
 def test_of_no_frames_none_is_dropped() -> None:
     assert list(Relevant(None).prune(film([]), keep=3, redundant=0.9).drops) == []

@@ -173,3 +173,10 @@ def test_cuts_come_at_the_times_of_the_file_also_those_found_at_the_end() -> Non
     assert list(find_cuts(iter([Frame(pts, Fraction(1, 10), red) for pts in range(-3, 5)]), detector, Fraction(10))) == [1, 4]
     assert set(detector.colours) == {(0, 100, 200)}, "PySceneDetect takes BGR"
     assert list(find_cuts(iter([]), detector, Fraction(10))) == []
+
+
+def test_the_border_is_three_tenths_of_a_second_by_the_clock_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.extraction.samplers.shots.find_cuts", lambda frames, *_: [frame.pts for frame in frames if frame.pts < 0])
+    soft, softer = (np.asarray(cv2.GaussianBlur(scene(0), (0, 0), sigma), np.uint8) for sigma in (1, 2))
+    assert ShotsSampler(None).sample(Film([softer] * 2 + [scene(0)] + [softer] * 30 + [soft] + [softer] * 30), keyframes=1) == [33]
+    assert ShotsSampler(None).sample(Film([softer] * 3 + [scene(0)] + [softer] * 29 + [soft] + [softer] * 30), keyframes=1) == [3]
