@@ -102,3 +102,21 @@ def test_a_frame_seen_again_is_taken_once_as_it_was_seen_first(monkeypatch: pyte
     film = Film(monkeypatch, 100, lambda number: {})
     monkeypatch.setattr(looking.further, "look_for_calm", lambda *_, **__: [look(40, stands_in_for=0), look(80, stands_in_for=0)])
     assert film.look_at(0, 1) == [0, 1, 2]
+
+
+def test_calm_frames_are_sought_only_beside_restless_ones_that_would_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    film = Film(monkeypatch, 100, lambda number: {"restless": number > 20})
+    sought: list[list[int]] = []
+    monkeypatch.setattr(
+        looking.further, "look_for_calm", lambda video, restless, *_, **__: sought.append([found.pts for found in restless]) or []
+    )
+    film.look_at(0, 30, 60)
+    film.look_at(0, 30, 60, min_sharpness=1000.0)
+    assert sought == [[1200, 2400], []]
+
+
+def test_a_planned_frame_is_lost_where_none_was_seen_half_a_second_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    search: Any = SimpleNamespace(video=Film(monkeypatch, 100, lambda number: {}).video, exact=False)
+    assert looking.lost(search, [499, 500, 1000, 1001], [look(1000)]) == [499, 1001]
+    search.exact = True
+    assert looking.lost(search, [999, 1000], [look(1000)]) == [999]

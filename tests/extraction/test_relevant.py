@@ -147,3 +147,12 @@ def test_a_stretch_of_which_every_frame_is_taken_is_not_halved() -> None:
 
 def test_of_no_frames_none_is_dropped() -> None:
     assert list(Relevant(None).prune(film([]), keep=3, redundant=0.9).drops) == []
+
+
+def test_what_a_half_has_too_few_frames_for_the_other_gets() -> None:
+    times_s = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 100.0]
+    first = kept(film([0.2] * 8, times_s=times_s), 4)
+    second = kept(film([0.2] * 8, times_s=[100 - time_s for time_s in reversed(times_s)]), 4)
+    assert [len(first), len(second)] == [4, 4]
+    assert 7 in first
+    assert 0 in second
