@@ -1,13 +1,17 @@
-"""Pictures that look like something: coloured shapes with texture, different for each seed."""
+"""Pictures that look like something: coloured shapes with texture, different for each seed; and looks made by hand."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import cv2
 import numpy as np
 
-from vip.records import Image
+from vip.extraction.quality import Measured
+from vip.extraction.scan import Look
+from vip.records import Image, Quality
 
 TIME_BASE = Fraction(1, 1000)
 
@@ -40,3 +44,26 @@ def large_picture(seed: int) -> Image:
 def scaled(image: Image, width: int, height: int) -> Image:
     """The picture at another size, as a camera of that size would see it."""
     return np.asarray(cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
+
+
+def look(pts: int, **changed: Any) -> Look:
+    """A look at a good frame that is like no other, made by hand; its vector lies at as many degrees as it has ticks."""
+    angle = np.radians(pts)
+    vector = np.array([np.cos(angle), np.sin(angle)], np.float32)
+    plain = Look(
+        pts=pts,
+        time_s=float(pts * TIME_BASE),
+        measured=measured(100.0 + pts),
+        signature=np.random.default_rng(pts).integers(0, 256, (18, 32, 3), np.uint8),
+        thumbnail=f"thumbnail of {pts}".encode(),
+        view=vector,
+        vector=vector,
+        detections=(),
+    )
+    return replace(plain, **changed)
+
+
+def measured(sharpness: float, *, contrast: float = 0.2, brightness: float = 0.5, **shares: float) -> Measured:
+    """As of a picture that shows something."""
+    quality = Quality(sharpness=sharpness, brightness=brightness, contrast=contrast)
+    return Measured(quality, **{"not_dark": 0.75, "not_light": 0.5, "bright": 0.25, "dim": 0.125, **shares})

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.extraction.samplers.test_even import source
-from vip.extraction.amount import REDUNDANT_COSINE, expected, redundant_cosine
+from vip.extraction.amount import expected, redundant_cosine
 from vip.models.classic import ClassicEmbedder
 
 
@@ -25,6 +25,6 @@ def test_a_number_is_that_number() -> None:
 
 
 def test_an_embedder_may_state_its_bound() -> None:
-    assert redundant_cosine(ClassicEmbedder(None)) == ClassicEmbedder.redundant_cosine
+    assert redundant_cosine(ClassicEmbedder(None)) == 0.88
     assert redundant_cosine(SimpleNamespace(redundant_cosine=0.5)) == 0.5  # type: ignore[arg-type]
-    assert redundant_cosine(SimpleNamespace()) == REDUNDANT_COSINE  # type: ignore[arg-type]
+    assert redundant_cosine(SimpleNamespace()) == 0.93  # type: ignore[arg-type]

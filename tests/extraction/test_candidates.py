@@ -238,3 +238,13 @@ def test_sync_frames_that_are_enough_are_taken_as_they_are() -> None:
 def test_sync_refuses_a_detail() -> None:
     with pytest.raises(BackendError, match="takes no detail"):
         SyncSampler("fast")
+
+
+def test_sixteen_sync_frames_a_keyframe_are_not_too_many() -> None:
+    assert len(SyncSampler(None).sample(source(960, 1), keyframes=60)) == 960
+    assert len(SyncSampler(None).sample(source(961, 1), keyframes=60)) <= 960
+
+
+def test_candidates_that_are_asked_for_are_looked_at_also_where_that_is_dear() -> None:
+    dear = Source(replace(source(6000, 100).index, decodes_all=True))
+    assert len(SyncSampler(None).sample(dear, keyframes=12, candidates=100)) == 100

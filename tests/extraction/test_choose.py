@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import cv2
 import numpy as np
@@ -12,14 +13,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.extraction.looks import TIME_BASE, picture
+from tests.extraction.looks import TIME_BASE, look, measured, picture
 from vip.errors import InputError
-from vip.extraction.choose import bad_frames, choose, copies, embed
+from vip.extraction.choose import (
+    bad_frames,
+    by_picture_only,
+    choose,
+    copies,
+    embed,
+    prunable,
+    same_picture,
+    shows_nothing_at_all,
+    would_keep,
+)
+from vip.extraction.none import NoPruning
 from vip.extraction.prune import Algorithm1
 from vip.extraction.scan import Look, Looker
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
-from vip.records import Decision, Detection, Frame, Image
+from vip.records import Decision, Detection, Embeddings, Frame, Image, Vectors
 
 EMBEDDER = ClassicEmbedder(None)
 PRUNER = Algorithm1(None)
@@ -265,3 +277,105 @@ def test_a_threshold_that_hardly_anything_could_meet_gives_no_advice() -> None:
     soft = blurred(picture(1), 30)
     with pytest.raises(InputError, match=r"0 of 2 candidates are sharp enough \(best [01]\.\d, asked 100\)\.$"):
         decide([soft, soft], min_sharpness=100)
+
+
+# ---------------------------------------------------------------- looks made by hand
+
+
+def test_a_frame_just_as_sharp_as_asked_is_sharp_enough() -> None:
+    assert list(bad_frames([look(0, measured=measured(80.0)), look(90, measured=measured(79.9))], 80.0)) == [1]
+
+
+@pytest.mark.parametrize(("place", "dropped"), [(0, False), (1, True), (7, True), (8, False)])
+def test_a_pale_copy_is_held_against_three_frames_on_either_side(place: int, dropped: bool) -> None:
+    looks = [look(90 * number) for number in range(9)]
+    looks[4] = look(360, signature=looks[place].signature, measured=measured(400.0, contrast=0.1))
+    assert (4 in bad_frames(looks, None)) == dropped
+
+
+def test_the_first_frame_of_all_is_one_of_the_three_before_it() -> None:
+    looks = [look(90 * number) for number in range(4)]
+    looks[3] = look(270, signature=looks[0].signature, measured=measured(400.0, contrast=0.1))
+    assert bad_frames(looks, None)[3].neighbours == (0,)
+
+
+def test_whether_two_frames_show_the_same_view_does_not_depend_on_the_embedder() -> None:
+    view, other = look(0).view, look(90).view
+    soft = measured(50.0)  # a third of what is around it, but no less than a quarter
+    looks = [look(0, measured=measured(160.0)), look(90, measured=soft, view=view)]
+    assert bad_frames(looks, None)[1].rule == "blurred"
+    looks[1] = replace(look(0, measured=soft), pts=90, view=other)
+    assert bad_frames(looks, None) == {}
+
+
+@pytest.mark.parametrize(("level", "nothing"), [(4, True), (5, False)])
+def test_a_picture_without_a_brighter_cell_than_four_shows_nothing(level: int, nothing: bool) -> None:
+    assert shows_nothing_at_all([look(0, signature=np.full((18, 32, 3), level, np.uint8))]) is nothing
+
+
+def test_a_single_black_frame_is_called_the_only_one() -> None:
+    with pytest.raises(InputError, match=r"^The only frame that was looked at is black: the video shows nothing to keep\.$"):
+        decide([BLACK])
+
+
+@pytest.mark.parametrize(("best", "advice"), [(1.9, None), (2.0, 1), (50.0, 25)])
+def test_half_of_the_best_sharpness_is_advised_where_that_is_any(best: float, advice: int | None) -> None:
+    looks = [look(0, measured=measured(best)), look(90, measured=measured(best / 2))]
+    with pytest.raises(InputError) as caught:
+        choose(looks, by_picture_only(looks), pruner=PRUNER, keyframes=1, redundant=0.8, min_sharpness=100.0)
+    sentence = f"0 of 2 candidates are sharp enough (best {best}, asked 100)."
+    assert str(caught.value) == (sentence if advice is None else f"{sentence} Try --min-sharpness {advice}.")
+
+
+@pytest.mark.parametrize(("levels", "same"), [(0, True), (4, True), (5, False), (200, False)])
+def test_two_pictures_are_the_same_below_five_levels_in_the_cell_that_differs_most(levels: int, same: bool) -> None:
+    dark = np.zeros((18, 32, 3), np.uint8)
+    light = dark.copy()
+    light[3, 7, 1] = levels
+    assert same_picture(look(0, signature=dark), look(1, signature=light)) is same
+    assert same_picture(look(0, signature=light), look(1, signature=dark)) is same
+
+
+def test_a_pruner_sees_the_columns_of_the_chosen_rows_alone() -> None:
+    looks = [look(0), look(30, detections=(PERSON,), restless=True), look(60, detections=None), look(90)]
+    embeddings = Embeddings(np.eye(4, dtype=np.float32), 2 * np.eye(4, dtype=np.float32), "test")
+    frames = prunable(looks, embeddings, [1, 2], text_weight=0.25, relevance=[0.1, 0.2, 0.3, 0.4])
+    assert frames.embeddings.image.tolist() == [[0, 1, 0, 0], [0, 0, 1, 0]]
+    assert frames.embeddings.text.tolist() == [[0, 2, 0, 0], [0, 0, 2, 0]]
+    assert (frames.times_s, frames.has_people, frames.sharpness) == ([0.03, 0.06], [True, False], [130, 160])
+    assert (frames.restless, frames.text_weight, frames.relevance) == ([True, False], 0.25, [0.2, 0.3])
+
+
+def test_a_pruner_that_takes_frames_as_they_are_gets_bad_ones_too_and_says_why_they_stay() -> None:
+    looks = [look(0, measured=measured(0.0, contrast=0.0)), look(1, signature=look(0).signature), look(2)]
+    decisions, told, _ = choose(looks, by_picture_only(looks), pruner=NoPruning(None), keyframes=3, redundant=0.8, min_sharpness=1e9)
+    assert [decision.reason for decision in decisions] == ["kept: as the sampler gave it"] * 3
+    assert told == []
+
+
+def test_only_texts_that_are_not_known_are_embedded_each_once() -> None:
+    class Texts:
+        name, identity = "texts", "texts of these weights"
+        asked: tuple[str, ...] = ()
+
+        def embed_texts(self, texts: Sequence[str]) -> Vectors:
+            self.asked += tuple(texts)
+            return np.array([[len(text), 0] for text in texts], np.float32).reshape(-1, 2)
+
+    embedder: Any = Texts()
+    looks = [look(0), look(1, detections=(PERSON,)), look(2, detections=None), look(3, detections=(PERSON,))]
+    known = {"Nothing.": np.array([0, 1], np.float32)}
+    made = embed(looks, embedder, known)
+    assert embedder.asked == ("person at the left (90%).",)
+    assert made.text.tolist() == [[0, 1], [25, 0], [0, 1], [25, 0]]
+    assert made.image.tolist() == [one.vector.tolist() for one in looks]
+    assert made.model == "texts of these weights"
+    assert list(known) == ["Nothing."], "what is known is the caller's"
+    assert embed(looks[:1], ClassicEmbedder(None)).model == "classic"
+
+
+def test_frames_that_are_not_sharp_enough_would_not_be_kept() -> None:
+    looks = [look(0, measured=measured(100.0)), look(90, measured=measured(60.0))]
+    assert [one.pts for one in would_keep(looks, keyframes=2, min_sharpness=None)] == [0, 90]
+    assert [one.pts for one in would_keep(looks, keyframes=2, min_sharpness=70.0)] == [0]
+    assert would_keep(looks, keyframes=2, min_sharpness=1000.0) == []

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
-from tests.extraction.looks import large_picture, picture, scaled
+from tests.extraction.looks import large_picture, measured, picture, scaled
 from tests.media import write
 from vip.extraction.quality import (
     WORKING_SIDE_PX,
@@ -140,12 +140,11 @@ def test_a_night_scene_with_lamps_is_a_picture() -> None:
     assert shows_nothing(measure(night)) is None
 
 
-@pytest.mark.parametrize("place", [0, 3, 4, 5, 8, 20])
-def test_the_reference_is_the_median_of_four_on_either_side_and_not_the_frame_itself(place: int) -> None:
-    rows = [measure(picture(seed)) for seed in range(21)]
-    sharpness = [row.quality.sharpness for row in rows]
-    around = sharpness[max(0, place - 4) : place] + sharpness[place + 1 : place + 5]
-    assert references(rows)[place] == pytest.approx(float(np.median(around)))
+@pytest.mark.parametrize(("place", "median"), [(0, 6.5), (3, 16), (4, 17), (5, 26), (9, 64), (12, 90.5)])
+def test_the_reference_is_the_median_of_four_on_either_side_and_not_the_frame_itself(place: int, median: float) -> None:
+    """Frames as sharp as the squares of their numbers."""
+    rows = [measured(float(number**2)) for number in range(13)]
+    assert references(rows)[place] == pytest.approx(median)
 
 
 def test_there_is_no_reference_without_neighbours() -> None:
@@ -194,3 +193,58 @@ def test_a_dimmed_picture_is_a_pale_copy_and_another_picture_is_not(photograph: 
     assert same_shape(correlation((small * 0.4).astype(np.uint8), small))
     assert not same_shape(correlation(small, small[:, ::-1]))
     assert correlation(small, np.zeros_like(small)) == 0.0
+
+
+# ---------------------------------------------------------------- the bounds, to the level
+
+
+@pytest.mark.parametrize(
+    ("level", "shares"),
+    [
+        (40, (0, 1, 0, 1)), (41, (1, 1, 0, 1)), (95, (1, 1, 0, 1)), (96, (1, 1, 0, 0)),
+        (160, (1, 1, 0, 0)), (161, (1, 1, 1, 0)), (214, (1, 1, 1, 0)), (215, (1, 0, 1, 0)),
+    ],
+)  # fmt: skip
+def test_a_grey_level_is_dark_light_bright_or_dim_from_a_bound_on(level: int, shares: tuple[int, ...]) -> None:
+    measured = measure(grey(level))
+    assert (measured.not_dark, measured.not_light, measured.bright, measured.dim) == pytest.approx(shares, abs=1e-6)
+
+
+@pytest.mark.parametrize(("level", "bars"), [(24, True), (25, False)])
+def test_a_bar_is_no_lighter_than_a_video_makes_black(level: int, bars: bool) -> None:
+    boxed = np.full((360, 640, 3), level, np.uint8)
+    boxed[60:300] = 200
+    assert (measure(boxed).quality.contrast < 0.01) == bars
+
+
+@pytest.mark.parametrize(("height", "inside"), [(40, False), (60, True), (160, True)])
+def test_where_bars_would_leave_less_than_an_eighth_the_whole_picture_is_measured(height: int, inside: bool) -> None:
+    boxed = np.zeros((360, 640, 3), np.uint8)
+    boxed[100 : 100 + height] = 200
+    assert (measure(boxed).quality.brightness > 0.7) == inside
+
+
+@pytest.mark.parametrize(
+    ("sharpness", "contrast", "reference", "rule"),
+    [
+        (20, 0.4, 100, "blurred"),
+        (20, 0.4, 60, None),  # a third of what is around it
+        (20, 0.2, 100, None),  # as much detail as so pale a picture can have
+        (20, 0.01, 100, "flat"),
+        (20, 0.03, 0, None),
+    ],
+)
+def test_blurred_is_without_detail_and_far_below_its_surroundings(
+    sharpness: float, contrast: float, reference: float, rule: str | None
+) -> None:
+    assert verdict(measured(sharpness, contrast=contrast), reference) == rule
+
+
+@pytest.mark.parametrize(("contrast", "paler"), [(0.11, True), (0.13, False)])
+def test_much_paler_is_less_than_three_fifths_of_the_contrast(contrast: float, paler: bool) -> None:
+    assert much_paler(measured(1.0, contrast=contrast).quality, measured(1.0, contrast=0.2).quality) is paler
+
+
+def test_a_picture_without_contrast_has_no_more_detail_than_sharpness() -> None:
+    assert measure(grey(128)).detail == 0.0
+    assert measured(3.0, contrast=0.001).detail == 3.0

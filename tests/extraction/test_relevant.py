@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from vip.extraction import relevant
 from vip.extraction.prune import Algorithm1
 from vip.extraction.relevant import Relevant
 from vip.protocols import Prunable
+from vip.records import Embeddings, Vectors
 
 
 def film(relevance: Sequence[float], *, times_s: Sequence[float] | None = None) -> Prunable:
@@ -94,3 +97,62 @@ def test_no_question_is_refused() -> None:
 )
 def test_relevance_goes_from_none_to_all(relevance: list[float], scaled: list[float]) -> None:
     assert relevant._scaled(relevance) == pytest.approx(scaled)
+
+
+def test_frames_stand_out_by_more_than_four_fifths_of_the_whole_range() -> None:
+    """The two best lie 0.75, and 0.875, above the mean of their stretch."""
+    assert kept(film([0.0, 0.0, 0.8, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]), 2) == [3, 5]
+    assert kept(film([0.0] * 3 + [1.0, 1.0] + [0.0] * 11), 2) == [3, 4]
+
+
+def test_whether_frames_stand_out_is_judged_in_their_own_stretch() -> None:
+    """In the first half all are relevant: none of them stands out there, though they do from the other half."""
+    relevance = [1.0, 0.99, 0.98, 0.97, 0.96, 0.9, 0.9, 0.9] + [0.0] * 72
+    times_s = [*map(float, range(8)), *(8 + number / 10 for number in range(71)), 15.1]
+    assert [row for row in kept(film(relevance, times_s=times_s), 10) if row < 8] == [0, 1, 2, 4, 6]
+
+
+def test_a_frame_in_the_very_middle_belongs_to_the_second_half() -> None:
+    assert kept(film([0.2, 0.2, 0.3, 0.2, 0.2]), 2) == [0, 2]
+
+
+def test_of_halves_with_equally_relevant_frames_the_first_gets_the_odd_one() -> None:
+    assert kept(film([0.2, 0.3, 0.2, 0.2, 0.3, 0.2]), 3) == [1, 2, 4]
+
+
+def test_the_least_relevant_frame_goes_first_and_names_the_keyframes_on_either_side() -> None:
+    drops = Relevant(None).prune(film([0.1, 0.9, 0.3, 0.8, 0.2]), keep=2, redundant=0.9).drops
+    assert [(drop.step, drop.index, drop.neighbours) for drop in drops] == [(1, 0, (1,)), (2, 4, (3,)), (3, 2, (1, 3))]
+    assert drops[2].reason.endswith("the keyframes beside it, at 0:01.00 and 0:03.00, are more relevant or better spread")
+
+
+def test_relevance_is_the_cosine_of_each_picture_and_the_question() -> None:
+    class Asked:
+        name = "asked"
+
+        def embed_texts(self, texts: Sequence[str]) -> Vectors:
+            assert list(texts) == ["a dog"]
+            return np.array([[0.6, 0.8]], np.float32)
+
+    pictures = Embeddings(np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32), np.zeros((3, 1), np.float32), "asked")
+    embedder: Any = Asked()
+    assert relevant.relevance_of(pictures, "a dog", embedder) == pytest.approx([0.6, 0.8, 1.0])
+    assert relevant.relevance_of(pictures, None, embedder) is None
+
+
+def test_a_stretch_of_which_every_frame_is_taken_is_not_halved() -> None:
+    reasons = Relevant(None).prune(film([0.2, 0.3, 0.2, 0.4]), keep=4, redundant=0.9).reasons
+    assert [reason.partition("highest ")[2] for reason in reasons.values()] == ["from 0:00.00 to 0:03.00"] * 4
+
+
+def test_of_no_frames_none_is_dropped() -> None:
+    assert list(Relevant(None).prune(film([]), keep=3, redundant=0.9).drops) == []
+
+
+def test_what_a_half_has_too_few_frames_for_the_other_gets() -> None:
+    times_s = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 100.0]
+    first = kept(film([0.2] * 8, times_s=times_s), 4)
+    second = kept(film([0.2] * 8, times_s=[100 - time_s for time_s in reversed(times_s)]), 4)
+    assert [len(first), len(second)] == [4, 4]
+    assert 7 in first
+    assert 0 in second

@@ -20,7 +20,7 @@ from tests.extraction.looks import TIME_BASE, picture
 from tests.media import FRAMES, Clips, number_in
 from vip.errors import InputError
 from vip.extraction.quality import WORKING_SIDE_PX, measure
-from vip.extraction.scan import Look, Looker, _batches, in_parallel, scan
+from vip.extraction.scan import Look, Looker, _batches, _beside, in_parallel, scan
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
 from vip.records import Detection, Frame, Image, Vectors
@@ -346,3 +346,22 @@ def test_very_thin_pictures_have_a_thumbnail() -> None:
     thumbnail = cv2.imdecode(np.frombuffer(look.thumbnail, np.uint8), cv2.IMREAD_COLOR)
     assert thumbnail is not None
     assert thumbnail.shape == (1, 160, 3)
+
+
+def test_frames_of_one_gop_are_looked_at_side_by_side_and_few_of_them_wait(cores: Callable[[int], None]) -> None:
+    cores(2)
+    together, taken = threading.Barrier(2, timeout=20), []
+
+    def frames() -> Iterator[Frame]:
+        for number in range(8):
+            taken.append(number)
+            yield Frame(number, TIME_BASE, np.zeros((1, 1, 3), np.uint8))
+
+    def looker(frame: Frame) -> int:
+        together.wait()
+        return frame.pts
+
+    looks = _beside(frames(), looker)  # type: ignore[arg-type]
+    assert next(looks) == 0  # type: ignore[comparison-overlap]
+    assert taken == [0, 1, 2]
+    assert list(looks) == [1, 2, 3, 4, 5, 6, 7]  # type: ignore[comparison-overlap]

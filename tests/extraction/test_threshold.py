@@ -89,3 +89,27 @@ def test_a_threshold_that_is_no_cosine_is_refused(detail: str) -> None:
 def test_its_name_holds_the_threshold() -> None:
     assert Threshold("0.85").name == "threshold:0.85"
     assert Threshold(None).name == "threshold"
+
+
+def test_a_frame_just_as_like_as_the_threshold_is_dropped_and_likeness_counts_to_the_last_one_kept() -> None:
+    assert stay(at_angles([0, 0, 180, 0]), None, "1") == [0, 2, 3]
+    assert stay(at_angles([0, 20, 40, 60, 80]), None, "0.8") == [0, 2, 4]
+    drops = Threshold("0.7").prune(at_angles([0, 20, 40, 60]), keep=None, redundant=0.5).drops
+    assert [drop.score for drop in drops] == pytest.approx([0.940, 0.766], abs=1e-3), "to the keyframe, not to the frame before"
+
+
+def test_the_threshold_is_lowered_no_further_than_the_number_asks() -> None:
+    lowered = Threshold(None).prune(at_angles([0, 24, 49, 74.5, 100.5]), keep=4, redundant=0.5)
+    assert [drop.index for drop in lowered.drops] == [1]
+    said = float(lowered.kept.removeprefix("kept: likeness to the keyframe before it below ").split(",")[0])
+    assert said == pytest.approx(0.9135, abs=6e-4), "the cosine of 24 degrees"
+    assert lowered.bound == 0.93, "what the user calls redundant"
+
+
+def test_the_curve_has_the_chosen_threshold_and_the_highest_for_each_number() -> None:
+    curve = dict(Threshold("0.86").prune(at_angles([0, 10, 30]), keep=None, redundant=0.5).curve)
+    assert curve == {1: 0.86, 2: pytest.approx(np.cos(np.radians(10))), 3: 1.0}
+
+
+def test_the_curve_goes_down_to_one_frame_where_only_frames_far_apart_are_so_unlike() -> None:
+    assert [count for count, _ in Threshold("0.99").prune(at_angles([0, 60, 120]), keep=None, redundant=0.5).curve] == [1, 2, 3]

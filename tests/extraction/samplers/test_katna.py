@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 
@@ -15,8 +15,17 @@ from hypothesis import strategies as st
 
 from tests.clips import scene
 from vip.extraction.samplers import katna
-from vip.extraction.samplers.katna import Numbers, before_changes, local_maxima, numbers_of, sharpest_of_clusters, smooth, within_bounds
-from vip.records import Frame, Image
+from vip.extraction.samplers.katna import (
+    KatnaSampler,
+    Numbers,
+    before_changes,
+    local_maxima,
+    numbers_of,
+    sharpest_of_clusters,
+    smooth,
+    within_bounds,
+)
+from vip.records import Frame, Image, PacketIndex
 
 TIME_BASE = Fraction(1, 25)
 
@@ -131,3 +140,49 @@ def test_the_numbers_of_a_picture_are_the_textbooks() -> None:
     assert numbers.brightness == pytest.approx(50)
     assert numbers.entropy == pytest.approx(1.0)
     assert numbers.histogram.sum() == 100
+
+
+def test_smoothing_continues_both_ends_by_their_reflection() -> None:
+    """A line stays a line, up to its ends: half a step of it, since the window has no middle value."""
+    line = 3.0 * np.arange(60) + 7
+    assert smooth(line) == pytest.approx(line - 1.5)
+    assert smooth(np.full(30, 4.0)) == pytest.approx(np.full(30, 4.0))
+
+
+class Film:
+    """A video of these frames."""
+
+    time_base = TIME_BASE
+
+    def __init__(self, frames: list[Frame], hidden: int = 0) -> None:
+        count = len(frames) + hidden
+        pts, ones = np.arange(count, dtype=np.int64), np.ones(count, np.int64)
+        self.index = PacketIndex(pts, pts, ones.astype(bool), ones, ones.astype(bool), TIME_BASE)
+        self.shown = frames
+
+    def frames(self, pts: Sequence[int], *, longest_side_px: int | None = None) -> Iterator[Frame]:
+        assert longest_side_px == 640
+        return iter(self.shown)
+
+
+def test_a_video_that_never_changes_gives_its_middle_frame() -> None:
+    assert KatnaSampler(None).sample(Film([frame(number, scene(0)) for number in range(25)]), keyframes=2) == [12]
+
+
+def test_no_more_than_are_wanted_come_in_time_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [row(pts, sharpness=pts % 7, level=40 * (pts % 6)) for pts in range(60, 0, -1)]
+    monkeypatch.setattr(katna, "before_changes", lambda frames: rows)
+    film = Film([], hidden=61)
+    few = KatnaSampler(None).sample(film, keyframes=2, candidates=5)
+    assert few == sorted(few)
+    assert len(few) == 5
+    assert len(KatnaSampler(None).sample(film, keyframes=2, candidates=6)) == 6
+    assert KatnaSampler(None).sample(film, keyframes=20) == list(range(1, 61)), "three a keyframe are all there are"
+
+
+def test_brightness_is_that_of_the_largest_channel_and_sharpness_that_of_the_grey_picture() -> None:
+    blue = np.zeros((10, 10, 3), np.uint8)
+    blue[:, 5:] = (0, 10, 255)
+    assert numbers_of(frame(0, blue)).brightness == pytest.approx(50)
+    grey = cv2.cvtColor(scene(1), cv2.COLOR_RGB2GRAY)
+    assert numbers_of(frame(0, scene(1))).sharpness == pytest.approx(cv2.Laplacian(grey, cv2.CV_64F).var(), rel=1e-6)
