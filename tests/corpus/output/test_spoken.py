@@ -56,6 +56,7 @@ def test_the_language_of_the_video_is_chosen_else_english(language: object, chos
 
 def test_without_english_the_first_language_is_chosen() -> None:
     assert chosen_language({"ja": "japanese", "es": "spanish"}, None) == "spanish"
+    assert chosen_language({"de-DE": "german", "ja": "japanese"}, None) == "japanese"
     assert chosen_language({}, "en") is None
 
 
