@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
@@ -160,6 +160,7 @@ def test_a_date_to_wait_for_is_reckoned_from_now_and_a_day_at_most() -> None:
     soon, late = (datetime.now(UTC) + timedelta(**length) for length in ({"minutes": 10}, {"days": 9}))
     assert _seconds(format_datetime(soon, usegmt=True)) == pytest.approx(600, abs=5)
     assert _seconds(f"{soon:%a, %d %b %Y %H:%M:%S} -0000") == pytest.approx(600, abs=5)  # says no time zone
+    assert _seconds(format_datetime(soon.astimezone(timezone(timedelta(hours=2))))) == pytest.approx(600, abs=5)
     assert _seconds(format_datetime(late)) == 86400.0
 
 
