@@ -152,12 +152,17 @@ def test_settings_of_captions_are_named_only_where_captions_were_asked_for(tmp_p
 
 
 def test_captions_that_were_held_against_their_pictures_are_told(tmp_path: Path) -> None:
-    one = clip(count=2)
+    one = clip(count=3)
     checks = [Check(field="focus", claim="a", verdict=verdict) for verdict in ("supported", "supported", "supported", "unchecked")]
     first = one.frames[0].description
     assert first
     seen = first.model_copy(update={"verification": Verification(checks=tuple(checks), before=first.famous)})
-    write_shard(str(tmp_path), 0, [replace(one, frames=(replace(one.frames[0], description=seen), one.frames[1]))], "parquet")
+    write_shard(
+        str(tmp_path),
+        0,
+        [replace(one, frames=(replace(one.frames[0], description=seen), one.frames[1], replace(one.frames[2], description=None)))],
+        "parquet",
+    )
     write_card(str(tmp_path), status(str(tmp_path)))
     assert (
         "50.0 % of the captions were held against their pictures. Of 4 claims: 75.0 % supported, 0.0 % unsupported, 25.0 % unchecked."
