@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,9 @@ def test_one_that_is_larger_than_all_room_is_kept_alone(tmp_path: Path, monkeypa
     put(tmp_path, "a", 700)
     put(tmp_path, "b", 2000)
     assert [name for name in ("a", "b") if cache.find(name)] == ["b"]
+
+
+@pytest.mark.parametrize(("free", "room"), [(5_000_000_000, 4_000_000_000), (1_000_000_000, 0), (10, 0)])
+def test_a_gigabyte_of_the_disk_is_left_to_others(free: int, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(9 * 10**9, 0, free))  # type: ignore[attr-defined]
+    assert cache.free_bytes() == room

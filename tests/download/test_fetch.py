@@ -17,7 +17,7 @@ from tests.download.pages import page, segments, video
 from tests.media import Clips
 from tests.video_host import Answer, VideoHost
 from vip.config import BatchSettings
-from vip.download.fetch import fetch
+from vip.download.fetch import LONGEST, MOST_TAGS, _languages, _move, _subtitles, _told, fetch
 from vip.download.items import Item, ItemError
 from vip.download.ytdlp import held
 
@@ -286,3 +286,67 @@ def test_a_disk_that_is_full_is_no_fault_of_the_video(
 def test_a_local_file_that_is_missing_or_none(refused: Refused, tmp_path: Path) -> None:
     assert refused(str(tmp_path / "none.mp4"), "file").kind == "missing"
     assert refused(str(tmp_path), "file").kind == "unreadable"
+
+
+# ---------------------------------------------------------------- subtitles, moves, words
+
+
+@pytest.mark.parametrize(
+    ("there", "own", "chosen"),
+    [
+        (["de", "en", "fr"], "de", ["de", "en"]),
+        (["de", "en", "fr"], "de-AT", ["de", "en"]),
+        (["en-GB", "fr", "en"], None, ["en"]),
+        (["en-GB", "fr"], "en", ["en-GB"]),
+        (["ja", "fr"], "de", ["ja"]),
+        (["../en", "x" * 21], "en", []),
+        ([], "en", []),
+    ],
+)
+def test_subtitles_are_of_the_own_language_and_english_else_the_first(there: list[str], own: str | None, chosen: list[str]) -> None:
+    assert _languages(there, own) == chosen
+
+
+class Subtitler:
+    """A downloader that writes what it is told to."""
+
+    def __init__(self, *, automatic: bool) -> None:
+        self.automatic_subtitles = automatic
+
+    def load_subtitles(self, info: dict[str, Any], subtitles: dict[str, Any], path: Path) -> None:
+        path.write_bytes(subtitles["says"])
+
+
+@pytest.mark.parametrize(
+    ("automatic", "subtitles", "machine", "said"),
+    [
+        (False, {"en": [{"ext": "json", "says": b"{"}, {"ext": "vtt", "says": VTT}]}, {}, {"en.vtt": VTT}),
+        (False, {"en": [{"ext": "vtt", "says": b"\xef\xbb\xbf" + VTT}]}, {}, {"en.vtt": b"\xef\xbb\xbf" + VTT}),
+        (False, {"en": [{"ext": "vtt", "says": b"<html>"}]}, {}, {}),
+        (False, {"en": [{"ext": "json", "says": VTT}]}, {}, {}),
+        (False, {}, {"en": [{"ext": "vtt", "says": VTT}]}, {}),
+        (True, {}, {"en": [{"ext": "vtt", "says": VTT}]}, {"en.vtt": VTT}),
+        (True, {"en": [{"ext": "vtt", "says": VTT}]}, {"en": [{"ext": "vtt", "says": b"WEBVTT machine"}]}, {"en.vtt": VTT}),
+    ],
+)
+def test_only_webvtt_is_kept_and_what_people_wrote_goes_before_what_machines_heard(
+    automatic: bool, subtitles: Any, machine: Any, said: dict[str, bytes], tmp_path: Path
+) -> None:
+    info = {"subtitles": subtitles, "automatic_captions": machine}
+    found = _subtitles(info, Subtitler(automatic=automatic), tmp_path)  # type: ignore[arg-type]
+    assert {path.name: path.read_bytes() for path in found} == said
+
+
+def test_files_are_moved_all_or_none(tmp_path: Path) -> None:
+    (tmp_path / "here").write_bytes(b"x")
+    with pytest.raises(OSError, match="No such file"):
+        _move({tmp_path / "one": tmp_path / "here", tmp_path / "two": tmp_path / "gone"})
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_host_says_is_short_text_without_logins() -> None:
+    assert _told("x" * 1000) == "x" * LONGEST
+    assert _told("https://me:secret@host.test/v") == "https://host.test/v"
+    assert _told([f"tag{number}" for number in range(500)]) == [f"tag{number}" for number in range(MOST_TAGS)]
+    assert _told(["a\nb", 7, "", None]) == ["a b"]
+    assert (_told([]), _told(7), _told(" ")) == (None, None, None)

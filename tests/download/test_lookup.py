@@ -51,6 +51,18 @@ def test_that_there_is_none_is_remembered_for_a_month(monkeypatch: pytest.Monkey
     assert lookup.youtube_id("nXSc", BASE, answering('i("nXSc","dQw4w9WgXcQ");')[0]) == "dQw4w9WgXcQ"
 
 
+@pytest.mark.parametrize(("days", "requests"), [(29, 1), (31, 2), (-1, 2)])
+def test_only_that_there_is_none_is_asked_again_and_that_after_a_month(days: int, requests: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = lookup.time.time()
+    (none, asked), (some, others) = answering(None), answering('i("XE00","dQw4w9WgXcQ");')
+    for at in (now, now + days * 86400):
+        monkeypatch.setattr("time.time", lambda at=at: at)
+        with pytest.raises(ItemError):
+            lookup.youtube_id("nXSc", BASE, none)
+        assert lookup.youtube_id("XE00", BASE, some) == "dQw4w9WgXcQ"
+    assert (len(asked), len(others)) == (requests, 1)
+
+
 @pytest.mark.parametrize(
     "answer", ["", "<html>", 'i("ABCD","dQw4w9WgXcQ");', 'i("nXSc","../../../../x");', 'i("nXSc","dQw4w9WgXcQ"); evil()']
 )

@@ -95,3 +95,20 @@ def test_cookies_of_another_format_are_refused(tmp_path: Path, text: str | bytes
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(UsageError, match="Netscape"):
         cookies(file)
+
+
+def test_sound_is_asked_for_as_a_part_of_its_own_where_ffmpeg_can_merge_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
+    assert parameters(BatchSettings(audio=True))["format"] == "bv*+ba/b/bv*"
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert parameters(BatchSettings(audio=True))["format"] == "b/bv*"
+    assert parameters(BatchSettings())["format"] == "bv*"
+
+
+def test_comments_and_empty_lines_of_cookies_are_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "cookies.txt"
+    file.write_text(f"{COOKIES}\n# a comment\n")
+    assert cookies(file)
+    file.write_text(f"{COOKIES}#HttpOnly_broken\n")
+    with pytest.raises(UsageError, match="Netscape"):
+        cookies(file)

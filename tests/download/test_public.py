@@ -158,3 +158,30 @@ def test_nothing_is_watched_afterwards(host: VideoHost) -> None:
         pass
     with socket.create_connection(("127.0.0.1", int(host.address.rpartition(":")[2]))):
         pass
+
+
+@pytest.mark.parametrize(
+    ("proxy", "end"),
+    [
+        ("http://127.0.0.1:3128", ("127.0.0.1", 3128)),
+        ("127.0.0.1:3128", ("127.0.0.1", 3128)),
+        ("http://127.0.0.1", ("127.0.0.1", 80)),
+        ("https://me:secret@127.0.0.1", ("127.0.0.1", 443)),
+        ("socks5h://127.0.0.1", ("127.0.0.1", 1080)),
+    ],
+)
+def test_only_the_port_of_the_proxy_may_be_reached(proxy: str, end: tuple[str, int]) -> None:
+    with guarding(True, [proxy]) as guard:
+        assert guard.proxies == {end}
+        guard.connect(end)
+        with pytest.raises(RefusedError):
+            guard.connect((end[0], end[1] + 1))
+    assert guard.refusal is not None
+    assert guard.refusal.kind == "not_public"
+
+
+def test_what_is_no_internet_connection_is_no_matter() -> None:
+    with guarding(True, ()) as guard:
+        guard.connect("/run/socket")
+        guard.connect(("8.8.8.8", 80))
+    assert guard.refusal is None

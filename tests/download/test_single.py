@@ -14,7 +14,7 @@ from tests.file_server import serving
 from tests.video_host import Answer, VideoHost
 from vip.config import BatchSettings, ExtractSettings
 from vip.download import cache, single
-from vip.download.single import downloaded, resolved
+from vip.download.single import _Progress, downloaded, resolved
 from vip.errors import InputError, NotInPartsError, UsageError
 from vip.protocols import Silent
 from vip.video import AddressSource, DownloadedSource, source_of
@@ -177,3 +177,23 @@ def test_a_folder_of_something_else_is_refused_before_anything_is_loaded(tmp_pat
     (tmp_path / "run" / "notes.txt").write_text("mine")
     with pytest.raises(UsageError, match="is not empty and no run of vip"):
         vip.extract(WATCH, out=tmp_path / "run")
+
+
+def test_a_bar_moves_by_hundredths_and_stays_where_the_size_is_not_known() -> None:
+    steps: list[None] = []
+    progress = _Progress(lambda: steps.append(None), 1000, "a")
+    seen = []
+    for done in (0, 9, 10, 500, 499, 1000):
+        progress(done, 1000)
+        seen.append(len(steps))
+    assert seen == [0, 0, 1, 50, 50, 100]
+    _Progress(lambda: steps.append(None), 1000, "a")(900, None)
+    assert len(steps) == 100
+
+
+@pytest.mark.parametrize(("done", "size"), [(1001, None), (0, 1001)])
+def test_a_download_that_is_larger_than_the_room_is_ended_as_soon_as_that_is_known(done: int, size: int | None) -> None:
+    progress = _Progress(lambda: None, 1000, "a.mp4")
+    progress(1000, 1000)
+    with pytest.raises(InputError, match=r"a\.mp4 is larger than the room on this disk"):
+        progress(done, size)

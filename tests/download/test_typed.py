@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
+from datetime import UTC, datetime, timedelta, timezone
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from yt_dlp.utils import ExtractorError, GeoRestrictedError, UserNotLive
 from vip.config import BatchSettings
 from vip.download.fetch import fetch
 from vip.download.items import FailureKind, Item, ItemError
-from vip.download.typed import LONGEST, kind_of_sentence, typed
+from vip.download.typed import LONGEST, causes, kind_of_sentence, typed
 from vip.download.ytdlp import held
 
 COOKIES = (
@@ -150,3 +152,26 @@ def test_how_long_a_server_asks_to_wait(value: str | None, seconds: float | None
 def test_any_sentence_has_a_kind_and_a_message(text: str) -> None:
     assert kind_of_sentence(text)
     assert not any(unicodedata.category(letter) in {"Cc", "Cs"} for letter in str(typed(RuntimeError(text))))
+
+
+def test_a_date_to_wait_for_is_reckoned_from_now_and_a_day_at_most() -> None:
+    from vip.download.typed import _seconds
+
+    soon, late = (datetime.now(UTC) + timedelta(**length) for length in ({"minutes": 10}, {"days": 9}))
+    assert _seconds(format_datetime(soon, usegmt=True)) == pytest.approx(600, abs=5)
+    assert _seconds(f"{soon:%a, %d %b %Y %H:%M:%S} -0000") == pytest.approx(600, abs=5)  # says no time zone
+    assert _seconds(format_datetime(soon.astimezone(timezone(timedelta(hours=2))))) == pytest.approx(600, abs=5)
+    assert _seconds(format_datetime(late)) == 86400.0
+
+
+def test_the_last_warning_that_says_something_counts() -> None:
+    log = ["HTTP Error 429: Too Many Requests", "The read operation timed out", "Some formats may be missing"]
+    assert typed(RuntimeError("No."), log).kind == "network"
+    assert typed(RuntimeError("No."), log[:1]).kind == "rate_limit"
+    assert typed(RuntimeError("This video is private"), log).kind == "private"
+
+
+def test_errors_that_lead_to_each_other_in_a_circle_are_told_once() -> None:
+    one, other = RuntimeError("one"), RuntimeError("other")
+    one.__context__, other.__context__ = other, one
+    assert list(causes(one)) == [one, other]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from vip.corpus.card.bars import _clock, _plot
-from vip.corpus.output.counts import Histogram
+from vip.corpus.card.bars import _clock, _names, _numbers, _plot, _spans
+from vip.corpus.output.counts import Histogram, Names
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,16 @@ def test_empty_bins_at_the_ends_are_left_out_and_those_between_stay() -> None:
     assert [(one.label, one.count) for one in found.bins] == [("b", 2), ("c", 0), ("d", 3)]
     assert found.note == "5 captions; 4 more of which it is not known."
     assert _plot("Words", "caption", Histogram((0.0, 10.0)), ["a", "b"], None).bins == ()
+
+
+def test_bins_are_named_by_the_numbers_in_them() -> None:
+    assert _numbers((1.0, 2.0, 3.0, 5.0, 10.0)) == ["1", "2", "3–4", "5–9", "10 and more"]
+    assert _spans(["0", "15 s", "1 min"]) == ["0 – 15 s", "15 s – 1 min", "1 min and more"]
+
+
+def test_names_that_are_too_many_stand_together_in_the_last_row() -> None:
+    counted = Names({"de": 3, "en": 4, **{f"x{number:02}": 1 for number in range(30)}}, others=5)
+    rows = _names("Languages", ("Language", "Videos"), counted, 84).rows
+    assert rows[:3] == (("en", "4", "4.8 %"), ("de", "3", "3.6 %"), ("x00", "1", "1.2 %"))
+    assert (len(rows), rows[-1]) == (31, ("others", "7", "8.3 %"))
+    assert _names("Languages", ("Language", "Videos"), Names({"en": 1}), 1).rows == (("en", "1", "100.0 %"),)

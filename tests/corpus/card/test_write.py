@@ -29,7 +29,7 @@ from vip.corpus.output.storage import write_whole
 from vip.corpus.status import Status
 from vip.download.items import FailureKind
 from vip.errors import StoreError
-from vip.records import Counts
+from vip.records import Check, Counts, Verification
 
 FORMATS: tuple[Format, ...] = ("parquet", "webdataset")
 SHARES = (
@@ -142,6 +142,40 @@ def test_settings_that_are_not_the_defaults_are_named_and_logins_are_not(tmp_pat
         text = (tmp_path / name).read_text()
         assert "--caption --sample 5 --keyframes 8 --engine openai:gpt" in text
         assert "s3cret" not in text
+
+
+def test_settings_of_captions_are_named_only_where_captions_were_asked_for(tmp_path: Path) -> None:
+    write(str(tmp_path), choices=Choices(BatchSettings(sample=5), ExtractSettings(), CaptionSettings(engine="openai:gpt")))
+    text = (tmp_path / README).read_text()
+    assert "`vip batch` with --sample 5, and the defaults else." in text
+    assert "--engine" not in text
+
+
+def test_captions_that_were_held_against_their_pictures_are_told(tmp_path: Path) -> None:
+    one = clip(count=3)
+    checks = [Check(field="focus", claim="a", verdict=verdict) for verdict in ("supported", "supported", "supported", "unchecked")]
+    first = one.frames[0].description
+    assert first
+    seen = first.model_copy(update={"verification": Verification(checks=tuple(checks), before=first.famous)})
+    write_shard(
+        str(tmp_path),
+        0,
+        [replace(one, frames=(replace(one.frames[0], description=seen), one.frames[1], replace(one.frames[2], description=None)))],
+        "parquet",
+    )
+    write_card(str(tmp_path), status(str(tmp_path)))
+    assert (
+        "50.0 % of the captions were held against their pictures. Of 4 claims: 75.0 % supported, 0.0 % unsupported, 25.0 % unchecked."
+        " A second look corrected 1 caption."
+    ) in read(tmp_path / PAGE).text
+
+
+def test_settings_that_differ_are_told_with_how_many_videos_have_them(tmp_path: Path) -> None:
+    write_shard(str(tmp_path), 0, [clip(f"v{number}", settings={"count": 12, "fps": min(number, 1)}) for number in range(3)], "parquet")
+    write_card(str(tmp_path), status(str(tmp_path)))
+    text = (tmp_path / README).read_text()
+    assert "| count | 12 |" in text
+    assert "| fps | 1 (2 videos), 0 (1 video) |" in text
 
 
 def test_a_data_set_of_which_nothing_is_left_has_a_card(tmp_path: Path) -> None:
@@ -277,6 +311,7 @@ def test_the_card_is_written_to_s3_without_credentials(s3: S3) -> None:
     write(f"s3://{BUCKET}/pets")
     assert {README, PAGE} <= {name.rpartition("/")[2] for name in s3.objects}
     assert not [name for name, data in s3.objects.items() if SECRET.encode() in data]
+    assert "\n# pets\n" in s3.objects[f"pets/{README}"].decode()
     assert f's3://{BUCKET}/pets/{FOLDER}/00000.parquet"' in s3.objects[f"pets/{README}"].decode()
 
 

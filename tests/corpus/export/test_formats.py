@@ -171,6 +171,9 @@ def test_captions_and_objects_name_the_same_pictures(tmp_path: Path) -> None:
     assert coco.write(iter(some), str(tmp_path), unheard) == 8
     captions, instances = load(tmp_path / "captions.json"), load(tmp_path / "instances.json")
     assert captions["images"] == instances["images"]
+    assert {(image["width"], image["height"]) for image in captions["images"]} == {(64, 48)}
+    assert captions["images"][4]["file_name"] == "pictures/two/0002.jpg"
+    assert captions["annotations"][4] == {"id": 5, "image_id": 6, "caption": "z"}
     assert [image["keyframe_id"] for image in captions["images"]] == [frame.keyframe.id for one in some for frame in one.frames]
     assert [row["image_id"] for row in captions["annotations"]] == [1, 2, 3, 4, 6]
     assert "categories" not in captions  # pycocotools would look for the category of each caption
@@ -236,3 +239,13 @@ def test_the_card_has_codes_of_languages_that_are_known(language: str, code: lis
     frame = dataclasses.replace(one.frames[0], description=row.model_copy(update={"language": language}))
     hf.write(iter([Clip(one.video, (frame,))]), str(tmp_path), unheard)
     assert yaml.safe_load((tmp_path / "README.md").read_text().split("---\n")[1]).get("language") == code
+
+
+@pytest.mark.parametrize(("count", "size"), [(5, "n<6"), (6, "6<n<10"), (9, "6<n<10"), (10, "many")])
+def test_the_card_names_the_size_of_the_data_set(count: int, size: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hf, "SIZES", ((6, "n<6"), (10, "6<n<10")))
+    monkeypatch.setattr(hf, "SIZES_ABOVE", "many")
+    hf.write(iter([clip(count=count, duration_s=5400.0)]), str(tmp_path), unheard)
+    text = (tmp_path / "README.md").read_text()
+    assert f'size_categories: ["{size}"]' in text
+    assert f"{count} keyframes of 1 video (1.5 hours)" in text

@@ -244,3 +244,41 @@ def test_a_sheet_is_made_when_it_is_asked_for() -> None:
     sheets = sheets_of(one, tiles)
     assert isinstance(sheets, Iterator)
     assert len(list(sheets)) == 3
+
+
+def test_each_keyframe_is_on_one_sheet_and_each_sheet_says_which_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[tuple[str, list[int]]] = []
+    monkeypatch.setattr(sheet, "draw_sheet", lambda _, facts, tiles, __: drawn.append((facts, [tile.number for tile in tiles])))
+    one = clip("one", count=61, duration_s=62.5)
+    list(sheets_of(one, [SheetTile(number, "", "", b"") for number in range(1, 62)]))
+    assert drawn == [
+        ("1:02, 61 keyframes, sheet 1 of 2", list(range(1, 32))),
+        ("1:02, 61 keyframes, sheet 2 of 2", list(range(32, 62))),
+    ]
+
+
+def test_pictures_that_come_from_no_video_are_called_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(sheet, "draw_sheet", lambda _, facts, *__: told.append(facts))
+    one = clip("one", duration_s=None)
+    frames = [dataclasses.replace(frame, keyframe=frame.keyframe.model_copy(update={"time_s": None})) for frame in one.frames]
+    list(sheets_of(Clip(one.video, tuple(frames)), [SheetTile(1, "", "", b"")]))
+    assert told == ["1 picture"]
+
+
+@pytest.mark.parametrize(("width_px", "height_px"), [(20, 90), (160, 30)])
+def test_a_picture_of_another_shape_stands_in_the_middle_of_its_field(
+    width_px: int, height_px: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    placed: list[tuple[int, int, int, int]] = []
+    monkeypatch.setattr(
+        Image.Image, "paste", lambda self, other, at: placed.append((at[0], at[1], at[0] + other.width, at[1] + other.height))
+    )
+    shape = shape_for([(160, 90)] * 2, captions=False)
+    shapes = [(160, 90), (width_px, height_px)]
+    draw_sheet("x", "y", [SheetTile(1, "", "", plain_picture((9, 9, 9), *size)) for size in shapes], shape)
+    whole, other = placed
+    left, top = whole[0] + shape.width_px + 20, whole[1]
+    assert abs((other[0] - left) - (left + shape.width_px - other[2])) <= 1
+    assert abs((other[1] - top) - (top + shape.picture_height_px - other[3])) <= 1
+    assert (other[2] - other[0] == shape.width_px) != (other[3] - other[1] == shape.picture_height_px)

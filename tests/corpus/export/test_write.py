@@ -13,6 +13,7 @@ from tests.corpus.s3 import BUCKET, S3
 from tests.report.runs import make_pictures, make_run
 from vip import store
 from vip.corpus.export import in_shards
+from vip.corpus.export.sources import clips_of_all, pieces, sources_of
 from vip.corpus.export.write import MARK, TARGETS, export
 from vip.corpus.output.shards import FOLDER, read_clips, read_shards, write_shard
 from vip.errors import InputError, StoreError, UsageError
@@ -154,6 +155,12 @@ def test_a_data_set_of_a_batch_is_never_written_to(overwrite: bool, run: Run, tm
     assert names(tmp_path / "corpus") == before
 
 
+def test_a_data_set_elsewhere_is_not_exported_into_itself() -> None:
+    write_shard("memory://itself/films", 0, [clip()], "parquet")
+    with pytest.raises(UsageError, match="is what is to be exported"):
+        export(["memory://itself/films"], "parquet", out="memory://itself/films/", overwrite=True)
+
+
 @pytest.mark.parametrize("target", ["parquet", "webdataset", "hf"])
 def test_nothing_of_an_earlier_export_gets_into_the_new_one(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_shards, "SHARD_BYTES", 1)
@@ -161,7 +168,7 @@ def test_nothing_of_an_earlier_export_gets_into_the_new_one(target: str, tmp_pat
     export([data_set(tmp_path / "large", "a", "b", "c")], target, out=str(out))
     export([data_set(tmp_path / "small", "d")], target, out=str(out), overwrite=True)
     left = [path for path in out.rglob("*") if path.suffix in {".parquet", ".tar"}]
-    assert len(left) == 1
+    assert [path.name.partition(".")[0][-5:] for path in left] == ["00000"]
     if target != "hf":
         assert [one.video.key for one in read_clips(str(out))] == ["d"]
 
@@ -186,6 +193,25 @@ def test_large_data_sets_are_cut_into_shards(tmp_path: Path, monkeypatch: pytest
     write_shard(str(tmp_path / "corpus"), 0, [clip(f"v{number}", count=2, size=100_000) for number in range(5)], "parquet")
     export([str(tmp_path / "corpus")], "webdataset", out=str(tmp_path / "out"))
     assert [[video.key for video in info.videos] for info in read_shards(str(tmp_path / "out"))] == [["v0", "v1"], ["v2", "v3"], ["v4"]]
+
+
+def test_a_small_data_set_is_one_shard(tmp_path: Path) -> None:
+    write_shard(str(tmp_path / "corpus"), 0, [clip(f"v{number}", count=2, size=100_000) for number in range(3)], "parquet")
+    export([str(tmp_path / "corpus")], "webdataset", out=str(tmp_path / "out"))
+    assert [(info.number, info.rows) for info in read_shards(str(tmp_path / "out"))] == [(0, 6)]
+
+
+def test_a_video_that_is_larger_than_a_shard_has_one_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_shards, "SHARD_BYTES", 1)
+    shards = [(number, [one.video.key for one in some]) for number, some in in_shards.in_shards(iter([clip("a"), clip("b")]))]
+    assert shards == [(0, ["a"]), (1, ["b"])]
+
+
+def test_progress_goes_on_with_each_shard_and_each_run(run: Run, tmp_path: Path) -> None:
+    sources = sources_of([str(run.folder), data_set(tmp_path / "corpus", "one", "two")])
+    steps: list[None] = []
+    assert len(list(clips_of_all(sources, Told().note, lambda: steps.append(None)))) == 3
+    assert len(steps) == pieces(sources) == 3
 
 
 def test_a_run_that_is_not_described_has_no_subtitles_and_leaves_no_folder(tmp_path: Path) -> None:

@@ -200,3 +200,15 @@ def test_a_distribution_of_nothing_has_no_lines() -> None:
 def test_all_25_verticals_have_a_weight_that_ships() -> None:
     assert len(VERTICALS) == 25
     assert all(0 < SHIPPED.of(item("a", verticals=[name])) <= 1 for name in VERTICALS)
+
+
+def test_the_lot_of_a_video_is_the_same_in_every_release() -> None:
+    first, second = lot(item("dQw4w9WgXcQ"), SHIPPED, 0), lot(item("dQw4w9WgXcQ"), SHIPPED, 1)
+    assert (first.draw, second.draw) == (pytest.approx(-1.686939069511), pytest.approx(-0.924309721116))
+
+
+def test_verticals_of_one_share_stand_in_the_order_of_their_names() -> None:
+    tally = Tally(Weights())
+    for name in ("Travel", "Games", "News"):
+        tally.add(item(name, verticals=[name]))
+    assert [share.vertical for share in tally.distribution().shares] == ["Games", "News", "Travel"]

@@ -300,7 +300,7 @@ def test_a_folder_or_a_glob_of_lists_is_all_of_them_without_the_vocabulary(tmp_p
 
 def test_a_list_that_is_missing_is_told_before_anything_is_read(tmp_path: Path) -> None:
     first = written(tmp_path / "ids.txt", "nXSc\n")
-    for name in ("none.txt", "*.none", "a**b"):
+    for name in ("none.txt", "*.none", "a**b", f"{'x' * 300}/*.txt"):
         with pytest.raises(InputError, match=r"There is no list|is no pattern"):
             read_items([str(first), str(tmp_path / name)])
     (tmp_path / "empty").mkdir()
@@ -356,9 +356,60 @@ def test_lists_are_read_through_fsspec_by_address_and_glob() -> None:
         assert keys(read("memory://lists/a.txt")) == ["nXSc"]
         assert keys(read("memory://lists/*")) == ["nXSc", "dQw4w9WgXcQ"]
         assert keys(read("memory://lists/")) == ["nXSc", "dQw4w9WgXcQ"]
+        with pytest.raises(InputError, match=r"There is no list at memory://lists/\*\.none"):
+            read("memory://lists/*.none")
         with pytest.raises(InputError, match="cannot be read"):
             read("memory://lists/none.txt")
         with pytest.raises(InputError, match="cannot be read"):
             read("nonsense://lists/none.txt")
     finally:
         files.store.clear()
+
+
+def test_rows_behind_a_quote_that_is_never_closed_keep_their_order(tmp_path: Path) -> None:
+    text = 'id,title\nnXSc,"open\nXE00,a\nUL0a,b\naaaa,c\n'
+    assert keys(read(written(tmp_path / "ids.csv", text))) == ["XE00", "UL0a", "aaaa"]
+
+
+def test_a_row_of_empty_cells_is_passed_over(tmp_path: Path) -> None:
+    found = read(written(tmp_path / "ids.csv", "id,title\n,\nnXSc,\n"))
+    assert (keys(found), bad(found)) == (["nXSc"], [])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.txt", "clip.mp4\n"), ("a.csv", "path,x\nclip.mp4,\n"), ("a.jsonl", '{"path": "clip.mp4"}\n'), ("b.jsonl", '"clip.mp4"\n')],
+)
+def test_files_of_this_machine_are_refused_with_public_only_in_every_list(tmp_path: Path, name: str, text: str) -> None:
+    written(tmp_path / "clip.mp4", b"")
+    path = written(tmp_path / name, text)
+    assert [row.kind for row in read(path)] == ["file"]
+    assert [row.kind for row in read(path, public_only=True)] == ["not_public"]
+
+
+def test_a_video_that_was_typed_is_refused_with_public_only(tmp_path: Path) -> None:
+    path = written(tmp_path / "clip.mp4", b"")
+    assert [row.kind for row in read(path, public_only=True)] == ["not_public"]
+
+
+def test_parquet_from_a_pipe_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(b"PAR1" * 100,))
+    writer.start()
+    with pytest.raises(InputError, match="cannot be read from a pipe"):
+        read(tmp_path / "pipe")
+    writer.join()
+
+
+def test_parquet_without_a_suffix_is_a_list(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"id": ["nXSc"]}), tmp_path / "part-0")
+    assert keys(read(tmp_path / "part-0")) == ["nXSc"]
+
+
+def test_a_packed_list_that_is_cut_off_names_the_line_behind_the_last_whole_one(tmp_path: Path) -> None:
+    ids = "".join(f"{os.urandom(8).hex()[:11]}\n" for _ in range(5000))
+    *whole, last = read(written(tmp_path / "ids.txt.gz", gzip.compress(ids.encode())[:30_000]))
+    assert wheres([last]) == [f"line {len(items(whole)) + 1}"]

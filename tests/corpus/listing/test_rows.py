@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.corpus.lists import bad, items
+from tests.corpus.lists import bad, items, vocabulary
 from vip.corpus.items import BadRow
 from vip.corpus.listing.columns import items_of_columns
 from vip.corpus.listing.rows import ROW_BYTES, Known, items_of
 from vip.download.items import Item
+from vip.errors import InputError
 
 KEY = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
@@ -229,11 +230,11 @@ def test_a_path_or_an_address_goes_before_an_id_which_may_be_the_number_of_the_r
     assert found.kind == "address"
 
 
-@pytest.mark.parametrize("duration", ["soon", -1, float("nan"), "1e400", [3], True is None, "", None])
+@pytest.mark.parametrize("duration", ["soon", -1, float("nan"), float("inf"), "1e400", [3], "", None])
 def test_a_duration_that_makes_no_sense_is_not_said(duration: object) -> None:
     (found,) = items_of_columns({"id": "nXSc", "duration": duration}, "x", folder=Path())
     assert isinstance(found, Item)
-    assert not found.duration_s
+    assert found.duration_s is None
 
 
 @pytest.mark.parametrize("value", [None, "", True, 1.5, ["nXSc"], {"a": 1}])
@@ -245,3 +246,50 @@ def test_a_row_without_a_text_for_the_video_is_bad(value: object) -> None:
 def test_bytes_that_are_no_utf_8_are_bad() -> None:
     (found,) = bad(items_of_columns({"id": b"\xff\xfe.mp4"}, "x", folder=Path()))
     assert "no text" in found.message
+
+
+def said(**row: object) -> Item:
+    (found,) = items_of_columns({"id": "nXSc", **row}, "x", folder=Path())
+    assert isinstance(found, Item)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ("Car, blue|Dance; slow", ("Car, blue", "Dance; slow")),
+        ("Car, blue;Dance", ("Car, blue", "Dance")),
+        ("Car,Dance", ("Car", "Dance")),
+        ('["Car, blue", "Dance"]', ("Car, blue", "Dance")),
+        ("[Car|Dance", ("[Car", "Dance")),
+        (["Car", " Dance ", "Car", "", 7, None], ("Car", "Dance", "7")),
+        (7, ("7",)),
+    ],
+)
+def test_words_are_parted_by_the_strongest_mark_and_each_counts_once(labels: object, words: tuple[str, ...]) -> None:
+    assert said(labels=labels).labels == words
+
+
+def test_verticals_of_the_list_go_before_those_of_the_vocabulary(tmp_path: Path) -> None:
+    row = {"id": "nXSc", "labels": "3", "verticals": "Sports"}
+    (found,) = items(items_of_columns(row, "x", folder=Path(), vocabulary=vocabulary(tmp_path)))
+    assert (found.labels, found.verticals) == (("Concert",), ("Sports",))
+
+
+def test_a_topic_without_an_end_is_cut() -> None:
+    assert said(topic="x" * 5000).topic == "x" * 2000
+
+
+def test_a_row_is_measured_in_bytes() -> None:
+    assert "longer than 8192 bytes" in refused("ü" * 5000).message
+    assert refused("u" * 5000).kind == "missing"
+
+
+def test_a_folder_that_cannot_be_looked_into_is_a_bad_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(_: Path) -> None:
+        raise InputError("Permission denied.")
+
+    monkeypatch.setattr("vip.video.source.contents", closed)
+    (tmp_path / "closed").mkdir()
+    found = refused("closed", tmp_path)
+    assert (found.kind, found.message) == ("unreadable", "Permission denied.")

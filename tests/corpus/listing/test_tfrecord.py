@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.corpus.lists import bad, crc32c, example, field, items, read, record, sequence_example, vocabulary
+from tests.corpus.lists import bad, crc32c, example, feature, field, items, read, record, sequence_example, varint, vocabulary
 from vip.corpus.listing.tfrecord import Damaged, Labelled, read_records
 
 VIDEOS = [(b"nXSc", (3, 7)), (b"XE00", (252,)), (b"UL0a", ()), (b"aaaa", (3861, 0))]
@@ -137,3 +137,24 @@ def test_an_id_of_a_record_is_never_taken_for_a_path_or_an_address(tmp_path: Pat
     found = read(path)
     assert not items(found)
     assert len(found) == 5
+
+
+def test_labels_may_be_below_zero() -> None:
+    assert records(record(example(b"nXSc", [-1, 5, -(1 << 63)]))) == [Labelled(1, "nXSc", (-1, 5, -(1 << 63)))]
+
+
+def test_fields_of_fixed_width_are_passed_over() -> None:
+    fixed = varint(9 << 3 | 1) + bytes(8) + varint(9 << 3 | 5) + bytes(4)
+    assert records(record(fixed + example(b"nXSc", [3]) + fixed)) == [Labelled(1, "nXSc", (3,))]
+
+
+def test_a_record_with_two_ids_names_no_video() -> None:
+    labels, ids = feature("labels", 3, field(1, varint(3))), feature("id", 1, field(1, b"nXSc") + field(1, b"XE00"))
+    assert records(record(field(1, labels + ids))) == [Damaged(1, "This record has no feature id.")]
+
+
+@pytest.mark.extra("google_crc32c")
+def test_a_file_without_a_suffix_is_a_list_by_its_first_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "train-00000-of-03844"
+    path.write_bytes(FILE)
+    assert [found.key for found in items(read(path))] == ["nXSc", "XE00", "UL0a", "aaaa"]

@@ -79,3 +79,13 @@ def test_a_file_that_is_no_vocabulary_is_refused_in_one_sentence(tmp_path: Path)
             file.write(damage)
         with pytest.raises(InputError, match="is damaged"):
             load_vocabulary(path)
+
+
+def test_a_vertical_of_several_labels_stands_once() -> None:
+    words = Vocabulary([Topic(1, "Car", ("Autos", "News"), ""), Topic(2, "Bus", ("News", "Travel"), "")])
+    assert words.verticals(["1", "2"]) == ("Autos", "News", "Travel")
+
+
+def test_behind_a_sentence_that_does_not_fit_comes_none() -> None:
+    text = f"First. {'B' * 700}. Third."
+    assert Vocabulary([Topic(1, "X", (), text)]).topic_of(["1"]) == "X: First."

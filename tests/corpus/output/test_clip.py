@@ -19,6 +19,7 @@ from vip.corpus.output.clip import Clip, VideoRow, clip_of, renamed
 from vip.corpus.output.plain import is_plain_name, plain, safe_key, without_secrets
 from vip.download.items import Fetched, Item
 from vip.errors import InputError, StoreError
+from vip.records import Failure
 from vip.store import load_run
 
 ADDRESS = "https://user:pass/word@host.test/film.mp4?token=secret#part"
@@ -129,6 +130,8 @@ def test_no_login_and_no_query_of_an_address_gets_into_a_clip(tmp_path: Path) ->
     text = found.video.model_dump_json()
     assert not [word for word in ("pass", "secret", "user", "me:") if word in text]
     assert found.video.source == "https://host.test/film.mp4"
+    assert found.video.file
+    assert found.video.file.path == "https://host.test/film.mp4"
     assert found.video.info["n"] is None
 
 
@@ -203,6 +206,14 @@ def test_a_clip_holds_what_belongs_together_or_is_refused() -> None:
         (dataclasses.replace(first, description=good.frames[1].description),),
         (dataclasses.replace(first, keyframe=first.keyframe.model_copy(update={"image_path": "keyframes/../x.jpg"})),),
         (dataclasses.replace(first, keyframe=first.keyframe.model_copy(update={"image_path": "/etc/x.jpg"})),),
+        (dataclasses.replace(first, failure=Failure(item=first.keyframe.id, kind="x", message="x", exit_code=1)),),
+        (dataclasses.replace(first, description=None, failure=Failure(item="abc:0002", kind="x", message="x", exit_code=1)),),
+        (dataclasses.replace(first, vector=np.zeros((2, 2), np.float32)),),
+        (first, dataclasses.replace(good.frames[1], vector=np.zeros(3, np.float32))),
+        (
+            first,
+            dataclasses.replace(good.frames[1], keyframe=good.frames[1].keyframe.model_copy(update={"image_path": "keyframes/0001.jpg"})),
+        ),
     ):
         with pytest.raises(ValueError, match="abc"):
             Clip(good.video, frames)
@@ -212,3 +223,56 @@ def test_a_clip_under_another_key_is_the_same_but_for_ids(tmp_path: Path) -> Non
     found = clip_from_run(tmp_path, "one", failed=1)
     assert renamed(renamed(found, "two"), "one") == found != renamed(found, "two")
     assert "one:" not in repr([(frame.keyframe, frame.description, frame.failure) for frame in renamed(found, "two").frames])
+
+
+def test_frames_are_the_same_only_where_all_of_them_is(tmp_path: Path) -> None:
+    first = clip().frames[0]
+    assert first == clip().frames[0]
+    for changed in (
+        {"vector": np.array([1.0, 2.0], np.float32)},
+        {"vector": None},
+        {"picture": b"other"},
+        {"description": None},
+        {"keyframe": first.keyframe.model_copy(update={"time_s": 3.0})},
+    ):
+        assert dataclasses.replace(first, **changed) != first
+
+
+def test_a_run_of_an_address_without_an_item_has_no_query(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "x.vip")
+    assert run.manifest
+    there = run.manifest.video.model_copy(update={"path": ADDRESS})
+    store.write_json(run.folder / store.MANIFEST, run.manifest.model_copy(update={"video": there}))
+    video = clip_of(load_run(run.folder)).video
+    assert (video.kind, video.source) == ("address", "https://host.test/film.mp4")
+    assert "secret" not in video.model_dump_json()
+
+
+@pytest.mark.parametrize(("header", "fetched", "end", "expected"), [(None, 9.0, 8.0, 9.0), (None, None, 8.0, 8.0), (None, None, 0.0, 7.0)])
+def test_the_length_is_that_of_the_nearest_witness(
+    tmp_path: Path, header: float | None, fetched: float | None, end: float, expected: float
+) -> None:
+    run = make_run(tmp_path / "x.vip")
+    assert run.manifest
+    timed = run.manifest.video.model_copy(update={"duration_s_from_header": header, "end_time_s": end})
+    store.write_json(run.folder / store.MANIFEST, run.manifest.model_copy(update={"video": timed}))
+    found = clip_of(load_run(run.folder), item=item(duration_s=7.0), fetched=Fetched(tmp_path, duration_s=fetched))
+    assert found.video.duration_s == expected
+
+
+def test_why_a_keyframe_was_not_described_counts_no_more_when_it_is(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "x.vip")
+    first = run.keyframes[0].id
+    store.write_rows(run.folder / store.FAILURES, [Failure(item=first, kind="ReplyError", message="old", exit_code=6)])
+    frame = clip_of(load_run(run.folder)).frames[0]
+    assert frame.description
+    assert frame.failure is None
+
+
+def test_two_pictures_of_one_name_get_two(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "x.vip")
+    rows = [one.record for one in run.keyframes]
+    store.write_rows(run.folder / store.KEYFRAMES, [rows[0], rows[1].model_copy(update={"image_path": rows[0].image_path}), rows[2]])
+    names = [frame.name for frame in clip_of(load_run(run.folder)).frames]
+    assert names[1] == "0002.jpg"
+    assert len(set(names)) == 3

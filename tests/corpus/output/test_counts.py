@@ -19,7 +19,7 @@ from vip.corpus.output.clip import Clip
 from vip.corpus.output.counts import MOST_LETTERS, MOST_NAMES, READ, Histogram, Keyframes, ModelUse, Names, Videos
 from vip.corpus.output.shards import FOLDER, Format, read_shards, write_shard
 from vip.corpus.output.table import rows_of
-from vip.records import Check, Verification
+from vip.records import Check, Failure, Verification
 
 FORMATS: tuple[Format, ...] = ("parquet", "webdataset")
 NUMBER = counting()
@@ -59,6 +59,14 @@ def test_names_that_are_too_many_are_counted_together(names: list[str], most: in
     assert len(counted.counts) <= most
 
 
+def test_names_of_two_shards_are_added_up_the_most_frequent_first() -> None:
+    one, other = Names({"a": 1, "b": 2}, others=3), Names({"b": 1, "c": 1}, others=4)
+    one.merge(other)
+    assert (one.counts, one.others, one.total) == ({"a": 1, "b": 3, "c": 1}, 7, 12)
+    assert one.most() == [("b", 3), ("a", 1), ("c", 1)]
+    assert one.most(2) == [("b", 3), ("a", 1)]
+
+
 def test_hostile_names_take_little_room() -> None:
     counted = Names()
     for number in range(10_000):
@@ -74,6 +82,12 @@ def test_what_was_answered_before_cost_nothing_and_what_is_not_known_is_not_zero
         use.add({**call, **changed})
     wanted = {"calls": 4, "cached": 1, "unpriced": 1, "uncounted": 1, "tokens_in": 300, "tokens_out": 40, "usd": 1.0}
     assert asdict(use) == {**wanted, "first_utc": "2026-01-01", "last_utc": "2026-01-02"}
+
+
+def test_the_engine_that_needs_no_server_has_a_price() -> None:
+    use = ModelUse()
+    use.add({"engine": "offline", "created_utc": "2026-01-02", "tokens_in": None, "tokens_out": None, "usd": None, "cached": False})
+    assert (use.calls, use.unpriced, use.uncounted) == (1, 0, 0)
 
 
 # ---------------------------------------------------------------- videos and keyframes
@@ -140,6 +154,26 @@ def test_keyframes_lie_between_the_first_and_the_last_frame() -> None:
     video = one.video.model_copy(update={"file": one.video.file.model_copy(update={"start_time_s": 2.0, "end_time_s": 6.0})})
     keyframes = of_clips([replace(one, video=video)])[1]
     assert [place for place, number in enumerate(keyframes.positions.counts) if number] == [0, 10, 19]
+
+
+def test_where_no_file_is_known_the_length_counts_and_without_one_the_place_is_unknown() -> None:
+    found = of_clips([clip(count=3, file=None, duration_s=8.0)])[1].positions
+    assert [place for place, number in enumerate(found.counts) if number] == [5, 10, 15]
+    assert of_clips([clip(count=3, file=None, duration_s=None)])[1].positions.unknown == 3
+
+
+def test_days_and_failures_of_all_videos_are_told() -> None:
+    one = clip(count=2, described=False)
+    why = Failure(item="abc:0001", kind="refusal", message="No.", exit_code=6)
+    videos, keyframes = of_clips(
+        [
+            replace(one, frames=(replace(one.frames[0], failure=why), one.frames[1])),
+            *(clip(f"v{month}", created_utc=f"2026-0{month}-01") for month in (5, 3, 4)),
+        ]
+    )
+    assert (videos.first_utc, videos.last_utc) == ("2026-01-01T00:00:00+00:00", "2026-05-01")
+    assert (keyframes.failures.counts, keyframes.keyframes, keyframes.described) == ({"refusal": 1}, 11, 9)
+    assert keyframes.engines.counts == {"openai:gpt-5-mini": 9}
 
 
 def test_claims_and_second_looks_are_counted() -> None:

@@ -14,7 +14,7 @@ from tests.corpus.making import clip, clip_from_run, clips
 from tests.report.runs import make_pictures
 from tests.test_store import fail_with
 from vip.corpus.output.clip import Clip, clip_of
-from vip.corpus.output.parts import add, pack, read_part, unpack, with_descriptions
+from vip.corpus.output.parts import add, is_whole, members, pack, read_part, unpack, with_descriptions
 from vip.describing import caption
 from vip.errors import StoreError
 from vip.store import load_run
@@ -115,3 +115,20 @@ def test_a_part_that_cannot_be_written_leaves_the_one_before(tmp_path: Path, mon
     monkeypatch.undo()
     assert read_part(tmp_path / "a.tar") == clip()
     assert [path.name for path in tmp_path.iterdir()] == ["a.tar"]
+
+
+def test_a_part_is_whole_or_not(tmp_path: Path) -> None:
+    pack(tmp_path / "a.tar", clip(count=1))
+    (tmp_path / "torn.tar").write_bytes((tmp_path / "a.tar").read_bytes()[:600])
+    assert [is_whole(tmp_path / name) for name in ("a.tar", "torn.tar", "none.tar")] == [True, False, False]
+
+
+def test_only_plain_files_of_an_archive_are_read(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "x.tar", "w") as archive:
+        add(archive, "plain", b"x")
+        for name, kind in (("link", tarfile.LNKTYPE), ("sign", tarfile.SYMTYPE), ("folder", tarfile.DIRTYPE)):
+            other = tarfile.TarInfo(name)
+            other.type, other.linkname = kind, "plain"
+            archive.addfile(other)
+    with tarfile.open(tmp_path / "x.tar") as archive:
+        assert list(members(archive)) == [("plain", b"x")]

@@ -208,6 +208,20 @@ def test_what_is_no_shard_is_named_when_it_is_read(tmp_path: Path, format: Forma
     assert len(list(verify(str(tmp_path)))) == 1
 
 
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"rows": 99}, "holds 3 keyframes of 1 video, its .json says 99 of 1."),
+        ({"videos": ()}, "holds 3 keyframes of 1 video, its .json says 3 of 0."),
+    ],
+)
+def test_a_sidecar_that_tells_of_other_videos_is_found(tmp_path: Path, changed: dict[str, object], told: str) -> None:
+    info = write_shard(str(tmp_path), 0, [clip()], "parquet")
+    (tmp_path / FOLDER / "00000.json").write_text(info.model_copy(update=changed).model_dump_json())
+    (problem,) = verify(str(tmp_path))
+    assert problem == f"{file_of(tmp_path, info)} {told}"
+
+
 def test_a_video_that_is_there_twice_is_found(tmp_path: Path) -> None:
     for number in (0, 1):
         write_shard(str(tmp_path), number, [clip("one"), clip(f"v{number}")], "parquet")

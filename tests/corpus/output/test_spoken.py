@@ -56,6 +56,7 @@ def test_the_language_of_the_video_is_chosen_else_english(language: object, chos
 
 def test_without_english_the_first_language_is_chosen() -> None:
     assert chosen_language({"ja": "japanese", "es": "spanish"}, None) == "spanish"
+    assert chosen_language({"de-DE": "german", "ja": "japanese"}, None) == "japanese"
     assert chosen_language({}, "en") is None
 
 
@@ -70,3 +71,12 @@ def test_subtitles_that_are_too_long_for_words_are_left_out(tmp_path: Path) -> N
     assert list(subtitles_of(Fetched(tmp_path, subtitles={"en": tmp_path / "en", "de": tmp_path / "de"}))) == ["en"]
     with pytest.raises(StoreError, match="cannot be read"):
         subtitles_of(Fetched(tmp_path, subtitles={"fr": tmp_path / "fr"}))
+
+
+def test_what_is_said_again_later_is_heard_again() -> None:
+    said = [f"00:0{number}.000 --> 00:0{number + 1}.000\n{line}" for number, line in enumerate(("one", "two", "three", "one"))]
+    assert spoken_around([0.0], "\n\n".join(said)) == ["one two three one"]
+
+
+def test_of_two_kinds_of_a_language_the_plain_one_is_chosen() -> None:
+    assert chosen_language({"en-GB": "british", "en": "plain"}, "en-US") == "plain"

@@ -184,7 +184,10 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match="file cannot be written: File exists"):
         storage.write_whole(b"x", str(tmp_path / "file" / "a.bin"))
-    with pytest.raises(StoreError, match="cannot be read: No such file"), storage.reading(str(tmp_path / "none")):
+    with (
+        pytest.raises(StoreError, match=r"cannot be read: No such file or directory\. Choose another folder"),
+        storage.reading(str(tmp_path / "none")),
+    ):
         pass
 
 
@@ -238,6 +241,7 @@ def test_files_are_listed_read_and_deleted_under_any_address(folder: str, tmp_pa
     storage.write_whole(b"", place, "deep", "c")
     assert storage.sizes_in(place) == {"a": 3, "b": 3}
     assert not storage.is_empty(place)
+    assert [storage.size_of(place, name) for name in ("a", "none")] == [3, None]
     with storage.reading(place, "a") as file:
         file.seek(1)
         assert file.read() == b"aa"
@@ -259,3 +263,17 @@ def test_a_library_that_is_missing_is_named_with_how_to_install_it(monkeypatch: 
 def test_an_address_of_no_known_kind_is_a_wrong_option() -> None:
     with pytest.raises(UsageError, match="nosuch://x/out"):
         storage.sizes_in("nosuch://x/out?secret=1")
+
+
+def test_addresses_are_put_together_with_one_slash() -> None:
+    assert storage.join("s3://bucket/out/", "shards", "a") == "s3://bucket/out/shards/a"
+    assert storage.join("out/") == "out/"
+
+
+def test_a_sidecar_beyond_all_reason_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "MOST_SMALL_BYTES", 10)
+    for size in (10, 11):
+        storage.write_whole(b"x" * size, str(tmp_path), str(size))
+    assert storage.read_whole(str(tmp_path), "10") == b"x" * 10
+    with pytest.raises(StoreError, match="it is larger than 10 bytes"):
+        storage.read_whole(str(tmp_path), "11")

@@ -150,7 +150,7 @@ def compared(card: Card) -> Table:
 
 def _thousands(count: int) -> str:
     for unit, power in (("M", 6), ("K", 3)):
-        if count >= 10**power:
+        if count >= 0.9995 * 10**power:  # 999,999 would be 1e+03K
             return f"{count / 10**power:.3g}{unit}"
     return str(count)
 
