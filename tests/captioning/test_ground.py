@@ -103,6 +103,26 @@ def test_small_areas_are_left_out() -> None:
     assert len(dominant_colours(image)) == 1
 
 
+def test_an_area_of_a_twentieth_is_not_small() -> None:
+    image = plain("ffffff", 100, 100)
+    image[:5] = (255, 0, 0)
+    assert dominant_colours(image) == (("white", 0.95), ("red", 0.05))
+
+
+def striped(*colours: str) -> Image:
+    """Stripes of the same size, one below the other."""
+    return np.vstack([plain(colour, 4, 100) for colour in colours])
+
+
+def test_five_colours_are_named_and_of_equal_ones_the_first_by_name() -> None:
+    image = striped("ffffff", "ff0000", "0000ff", "000000", "800080", "ffff00")
+    assert dominant_colours(image) == (("black", 0.167), ("blue", 0.167), ("purple", 0.167), ("red", 0.167), ("white", 0.167))
+
+
+def test_where_all_areas_are_small_the_first_is_named() -> None:
+    assert dominant_colours(striped(*(shades[0] for shades in TABLE.values()))) == (("beige", 0.048),)
+
+
 @settings(max_examples=30, deadline=None)
 @given(arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), st.just(3))))
 def test_any_picture_has_up_to_five_different_colours_that_fit_into_it(image: Image) -> None:
@@ -125,7 +145,8 @@ def test_every_entry_of_the_table_has_its_own_name() -> None:
 
 def test_grey_has_no_colour_and_noise_in_black_is_none() -> None:
     assert colourfulness(plain("808080")) == 0
-    assert colourfulness(plain("050000")) == 0
+    assert colourfulness(plain("190000")) == 0
+    assert colourfulness(plain("1b0000")) == 1
     assert colourfulness(plain("ff0000")) == 1
 
 
