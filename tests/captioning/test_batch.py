@@ -269,6 +269,8 @@ class Memory:
         return f"{key}\n".encode()
 
     async def submit(self, path: Path, tag: str) -> str:
+        if self.busy:
+            raise self.busy
         self.jobs[f"job{len(self.jobs)}"] = path.read_text().split()
         return f"job{len(self.jobs) - 1}"
 
@@ -436,6 +438,48 @@ def test_where_not_even_one_fits_under_the_ceiling_it_ends_with_what_one_may_cos
         put(made, 0)
         with pytest.raises(BudgetError, match=r"the next may cost up to \$1\.00"):
             asyncio.run(batches.look())
+
+
+def test_where_one_engine_has_no_room_it_ends_though_the_other_has(tmp_path: Path, clock: Clock) -> None:
+    made = describer(*(Scripted(name=name, batches=Memory) for name in ("a", "b")))
+    for room in made.rooms:
+        room.ledger, room.price = made.describe_room.ledger, PRICE
+    made.describe_room.ledger.max_usd = 0.5
+    with rolling(made, tmp_path) as batches:
+        assert made.structure_room.postpone is not None
+        made.structure_room.postpone(question(0), asked(0))
+        with pytest.raises(BudgetError, match=r"up to \$1\.00"):
+            asyncio.run(batches.look())
+
+
+def test_a_question_that_comes_again_is_counted_once(tmp_path: Path, clock: Clock) -> None:
+    made = batched(Memory(), max_usd=2.5)
+    with rolling(made, tmp_path) as batches:
+        put(made, 0, 0, 0, 1)
+        assert len(batches.several[0].batches) == 2
+
+
+def test_a_question_may_have_a_tenth_more_tokens_than_were_reckoned(tmp_path: Path) -> None:
+    """Half a dollar for the question, five cents for the answer."""
+    sizes = []
+    for max_usd in (0.58, 0.62):
+        made = batched(Memory(), max_usd=max_usd)
+        with rolling(made, tmp_path / str(max_usd)) as batches:
+            assert made.describe_room.postpone is not None
+            made.describe_room.postpone(question(0), Request("describe", "word " * 10_000, max_tokens=CHEAP))
+            sizes.append(len(batches.several[0].batches))
+    assert sizes == [0, 1]
+
+
+def test_what_the_server_did_not_take_yet_is_not_told_to_be_there(tmp_path: Path, clock: Clock) -> None:
+    server, told = Memory(), list[str]()
+    made = batched(server)
+    server.busy = BusyError("Too much.", kind="rate_limit")
+    with rolling(made, tmp_path, told) as batches:
+        put(made, 0)
+        batches.hand_in()
+        asyncio.run(batches.look())
+    assert told == []
 
 
 @pytest.mark.parametrize("usable", [True, False])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.captioning.keyframes import DIRECT, FAMOUS, Scripted, describe, describer, keyframes
-from vip.asking.prices import Price, request_tokens, text_tokens
+from vip.asking.prices import Price, load_prices, price_of, request_tokens, text_tokens
 from vip.captioning.estimate import ANSWER_TOKENS, Estimate, estimate
 from vip.captioning.recipes import RECIPES, Describer
 from vip.protocols import Request
@@ -59,6 +60,27 @@ def test_tokens_are_those_of_the_questions_that_are_asked(manner: dict[str, Any]
     found = estimate(priced(**manner), [(item, "test") for item in items], 3)
     assert found.requests == len(engine.requests)
     assert found.tokens_in == pytest.approx(real, rel=0.1)
+
+
+@pytest.mark.parametrize("detail", ["low", "high"])
+@pytest.mark.parametrize("model", ["gpt-4.1", "gpt-5-mini", None])
+def test_one_question_is_reckoned_as_it_is_when_it_goes_out(model: str | None, detail: str, tmp_path: Path) -> None:
+    price = price_of(load_prices(None), model, None) if model else PRICE
+    items = keyframes(tmp_path, 1, size=(600, 900))
+    engine = Scripted()
+    describe(items, engine, topic=None)
+    made = describer(Scripted(picture_detail=detail))
+    made.describe_room.price = price
+    found = estimate(made, [(items[0], "test")], 1)
+    assert found.tokens_in == request_tokens(engine.requests[0], price, detail)  # type: ignore[arg-type]
+
+
+def test_what_an_engine_that_reads_no_text_is_not_asked_is_not_reckoned(tmp_path: Path) -> None:
+    assert estimate(describer(Scripted(measures=True), topic="Surfing"), sample(tmp_path), 10).requests == 10
+
+
+def test_a_price_without_a_date_is_told_so(tmp_path: Path) -> None:
+    assert estimate(priced(replace(PRICE, as_of=None)), sample(tmp_path), 1).priced == ("m, price of no date",)
 
 
 DENSE = (
