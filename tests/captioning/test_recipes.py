@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.captioning.keyframes import DIRECT, FAMOUS, Scripted, describe, describer, keyframe, keyframes, paper
-from vip.captioning.recipes import MAX_TOKENS, Place
+from vip.captioning.recipes import Place
 from vip.errors import ReplyError
 from vip.protocols import Request
 from vip.records import Description, Detection
@@ -34,7 +34,7 @@ def test_direct_asks_once_with_the_picture_for_both_texts(tmp_path: Path) -> Non
     assert request.schema is not None
     assert request.schema["title"] == "Direct"
     assert next(iter(request.schema["properties"])) == "dense_caption", "what is written first is thought about first"
-    assert request.max_tokens == MAX_TOKENS
+    assert request.max_tokens == 2048
     assert (row.recipe, row.caption, row.dense_caption) == ("direct", None, "A dense caption.")
     assert row.famous.model_dump() == {**FAMOUS, "objects": ("a box",)}
 
