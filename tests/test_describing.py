@@ -678,7 +678,9 @@ def test_a_key_is_needed_only_where_something_is_left_to_ask(mine: dict[str, Any
     path = run_folder(tmp_path / "a.vip", 1)
     caption(path, **mine)
     Mine.about |= {"has_no_key": True}
-    assert len(caption(path, **mine).descriptions) == 1
+    notes = Notes()
+    assert len(caption(path, observer=notes, **mine).descriptions) == 1
+    assert notes.told == [], "there is nothing to spend"
     with pytest.raises(EngineError, match="No key is set"):
         caption(run_folder(tmp_path / "b.vip", 1), **mine)
     assert not Mine.made[-1].requests
@@ -796,6 +798,7 @@ def test_many_folders_go_through_the_same_engines_and_each_has_its_bill(mine: di
     notes, bills = Notes(), [Spent(requests=10), Spent()]
     settings = CaptionSettings(**mine, topic="Of all")
     Mine.about |= {"answer": lambda request, number: {"objects": ["sea"]} if request.stage == "topic" else DIRECT}
+    Mine.about |= {"keeps": True}
 
     async def go() -> list[frozenset[bytes]]:
         captioner = Captioner(settings, notes, Ledger())
