@@ -15,7 +15,8 @@ import threading
 import time
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,13 +27,17 @@ from tests.api_server import ApiServer, Asked
 from tests.captioning.keyframes import DIRECT, Scripted, marker, noise, run_folder
 from tests.captioning.talking import Numbers, Talking
 from tests.cli.terminal import environment
-from vip import registry, store
+from vip import describing, registry, store
 from vip.asking.answers import Answers
+from vip.asking.parts import Job
+from vip.asking.spending import Ledger, Spent
+from vip.captioning import batch
 from vip.captioning.describe import AHEAD
 from vip.config import CaptionSettings
-from vip.describing import caption, expected_cost, runs_in
-from vip.errors import BackendError, EngineError, ReplyError, SomeFailedError, UsageError
+from vip.describing import Captioner, Outages, batches_of, caption, expected_cost, runs_in
+from vip.errors import BackendError, EngineError, InputError, ReplyError, SomeFailedError, UsageError
 from vip.protocols import Picture, Reply, Request, Silent
+from vip.records import Keyframe
 from vip.store import KeyframePicture, Run, load_run
 
 WAYS = ("429", "500", "drop", "reset", "half_json", "wrong_schema", "outside_schema", "refusal", "length", "nonsense", "late")
@@ -568,3 +573,313 @@ def test_settings_that_do_not_go_together_leave_nothing_open(about: dict[str, An
         caption(path, settings=CaptionSettings(**{**options(server, tmp_path), **about}))
     assert server.requests == []
     assert not [thread for thread in threading.enumerate() if thread.name == "vip answers"]
+
+
+# ---------------------------------------------------------------- an engine of this process
+
+
+class Mine(Scripted):
+    """An engine at an address for which there is a price, one question at a time."""
+
+    about: ClassVar[dict[str, Any]] = {}
+    made: ClassVar[list[Mine]] = []
+
+    def __init__(self, detail: str | None, **settings: Any) -> None:
+        super().__init__(**{"name": "mine:tiny-vlm", "address": "http://127.0.0.1:9/v1", "in_flight": 1, **self.about})
+        self.made.append(self)
+
+    def check(self) -> None:
+        if self.about.get("has_no_key"):
+            raise EngineError("No key is set.")
+
+
+@pytest.fixture
+def mine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
+    """Settings that ask `mine`."""
+    monkeypatch.setitem(registry.BUILT_IN["engine"], "mine", "tests.test_describing:Mine")
+    monkeypatch.setattr(Mine, "about", {})
+    monkeypatch.setattr(Mine, "made", [])
+    return {"engine": "mine:tiny-vlm", "cache": tmp_path / "answers.sqlite", "prices": prices(tmp_path)}
+
+
+class Bar(Notes):
+    """What stands behind the bar, at its beginning and after each step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.totals: list[int] = []
+        self.behind: list[str] = []
+
+    def track(self, title: str, total: int, extra: Callable[[], str] | None = None) -> AbstractContextManager[Callable[[], None]]:
+        def advance() -> None:
+            self.behind.append(extra() if extra else "")
+
+        self.totals.append(total)
+        advance()
+        return nullcontext(advance)
+
+
+def test_what_is_spent_stands_behind_the_bar_and_from_five_answers_on_what_it_will_be(mine: dict[str, Any], tmp_path: Path) -> None:
+    """One answer costs 0.0081 cents here, and far more was reckoned."""
+    bar = Bar()
+    caption(run_folder(tmp_path / "a.vip", 8), observer=bar, **mine)
+    assert bar.totals == [8]
+    reckoned = bar.behind[0].removeprefix("$0.00 of about ")
+    assert reckoned.startswith("$0.0")
+    assert bar.behind[1] == f"$0.0001 of about {reckoned}"
+    assert bar.behind[4] == f"$0.0003 of about {reckoned}"
+    assert bar.behind[5:] == [
+        "$0.0004 of about $0.0006",
+        "$0.0005 of about $0.0006",
+        "$0.0006 of about $0.0006",
+        "$0.0006 of about $0.0006",
+    ]
+
+
+def test_where_no_price_is_known_the_bar_counts_tokens(mine: dict[str, Any], tmp_path: Path) -> None:
+    bar = Bar()
+    caption(run_folder(tmp_path / "a.vip", 8), observer=bar, **{**mine, "prices": None})
+    assert bar.behind[1].startswith("18 of about ")
+    assert int(bar.behind[1].split()[3].replace(",", "")) > 8 * 220
+    assert bar.behind[5:] == ["90 of about 144 tokens", "108 of about 144 tokens", "126 of about 144 tokens", "144 of about 144 tokens"]
+
+
+def test_where_nothing_is_paid_for_nothing_is_said_of_money(mine: dict[str, Any], tmp_path: Path) -> None:
+    Mine.about |= {"address": None}
+    bar = Bar()
+    caption(run_folder(tmp_path / "a.vip", 1), observer=bar, **{**mine, "prices": None})
+    assert bar.behind == ["", ""]
+    assert bar.told == ["Used 1 request, 11 tokens in, 7 out."]
+
+
+def test_a_ceiling_and_second_looks_are_told_with_what_is_expected(mine: dict[str, Any], tmp_path: Path) -> None:
+    notes = Notes()
+    about = {**mine, "max_usd": 0.5, "observer": notes}
+    path = run_folder(tmp_path / "a.vip", 1)
+    caption(path, **about)
+    assert notes.told[0].endswith("(tiny-vlm, price of 2026-01-01); at most $0.50.")
+    notes.told.clear()
+    caption(path, overwrite=True, verify=True, embedder="classic", **{**about, "language": "German"})
+    assert notes.told[1].endswith("(tiny-vlm, price of 2026-01-01); second looks of --verify come on top; at most $0.50.")
+
+
+def test_of_a_ledger_that_calls_share_each_tells_its_own_part(mine: dict[str, Any], tmp_path: Path) -> None:
+    ledger, notes = Ledger(), Notes()
+    for name, count in (("a", 1), ("b", 2)):
+        caption(run_folder(tmp_path / f"{name}.vip", count), ledger=ledger, observer=notes, **mine)
+    assert [text for text in notes.told if text.startswith("Used")] == [
+        "Used 1 request, 11 tokens in, 7 out, $0.0001.",
+        "Used 2 requests, 22 tokens in, 14 out, $0.0002.",
+    ]
+    assert ledger.spent.requests == 3
+
+
+def test_a_key_is_needed_only_where_something_is_left_to_ask(mine: dict[str, Any], tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 1)
+    caption(path, **mine)
+    Mine.about |= {"has_no_key": True}
+    notes = Notes()
+    assert len(caption(path, observer=notes, **mine).descriptions) == 1
+    assert notes.told == [], "there is nothing to spend"
+    with pytest.raises(EngineError, match="No key is set"):
+        caption(run_folder(tmp_path / "b.vip", 1), **mine)
+    assert not Mine.made[-1].requests
+
+
+def test_the_manifest_says_how_it_was_described_and_how_long_that_took(mine: dict[str, Any], tmp_path: Path) -> None:
+    path = run_folder(tmp_path / "a.vip", 2)
+    caption(path, picture_side=512, picture_detail="low", **mine)
+    manifest = json.loads((path / store.MANIFEST).read_text())
+    noted = manifest["captioning"]
+    assert noted.pop("spent")["requests"] == 2
+    assert list(noted.pop("prompts")) == ["direct"]
+    assert noted == {
+        **{"engine": "mine:tiny-vlm", "recipe": "direct", "language": "English", "context": 0, "topic": None, "verify": False},
+        **{"picture_side": 512, "picture_detail": "low"},
+    }
+    assert manifest["seconds"]["extract"] == 1.0
+    assert manifest["seconds"]["caption"] > 0
+
+
+def test_a_run_that_is_ended_early_notes_what_it_spent_and_not_that_it_is_done(
+    mine: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(request: Request, number: int) -> Any:
+        if number > 2:
+            raise EngineError("The key is no longer good.")
+        return DIRECT
+
+    Mine.about |= {"answer": answer}
+    path = run_folder(tmp_path / "a.vip", 5)
+    monkeypatch.setattr("vip.asking.room.TRIES_BEFORE_AN_ANSWER", 1)
+    with pytest.raises(EngineError, match="no longer good"):
+        caption(path, **mine)
+    assert spent(path)["requests"] == 2
+    assert "caption" not in json.loads((path / store.MANIFEST).read_text())["seconds"]
+    assert Mine.made[-1].closed
+
+
+def test_with_nothing_but_a_picture_that_is_none_and_one_that_fails_none_could_be_described(mine: dict[str, Any], tmp_path: Path) -> None:
+    def refuse(request: Request, number: int) -> Any:
+        raise ReplyError("I refuse.", kind="content_filter")
+
+    Mine.about |= {"answer": refuse}
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    store.write_picture(photos / "1.jpg", noise(1))
+    (photos / "2.jpg").write_bytes(b"no picture")
+    with pytest.raises(ReplyError, match=r"None of 2 keyframes could be described: .*failures\.jsonl says why"):
+        caption(photos, **mine)
+
+
+# ---------------------------------------------------------------- folders of pictures that change
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for number in range(3):
+        store.write_picture(folder / f"{number}.png", noise(number))
+        os.utime(folder / f"{number}.png", (1000, 1000))
+    return folder
+
+
+def looked_at(photos: Path, mine: dict[str, Any], **more: Any) -> int:
+    """How many pictures were looked at for objects; nothing is asked."""
+    bar = Bar()
+    with describing._opened(photos, CaptionSettings(**{**mine, **more}), bar, overwrite=True):
+        return sum(bar.totals)
+
+
+def test_a_picture_is_looked_at_once_and_again_when_it_has_changed(photos: Path, mine: dict[str, Any]) -> None:
+    assert looked_at(photos, mine) == 3
+    listed = photos / store.KEYFRAMES
+    before = listed.stat().st_mtime_ns
+    assert looked_at(photos, mine) == 0
+    assert listed.stat().st_mtime_ns == before
+    store.write_picture(photos / "1.png", noise(7, (90, 120)))
+    os.utime(photos / "1.png", ns=(before, before))  # in the same moment as the list: before or after it
+    assert looked_at(photos, mine) == 1
+    assert [(row.id, row.width_px) for row in store.read_rows(listed, Keyframe)] == [("0.png", 64), ("1.png", 120), ("2.png", 64)]
+
+
+def test_a_picture_that_is_gone_goes_from_the_list(photos: Path, mine: dict[str, Any]) -> None:
+    looked_at(photos, mine)
+    (photos / "1.png").unlink()
+    assert looked_at(photos, mine) == 0
+    assert [row.id for row in store.read_rows(photos / store.KEYFRAMES, Keyframe)] == ["0.png", "2.png"]
+
+
+def test_a_picture_that_came_is_described_though_another_one_went(photos: Path, mine: dict[str, Any]) -> None:
+    caption(photos, **mine)
+    (photos / "1.png").unlink()
+    store.write_picture(photos / "3.png", noise(3))
+    caption(photos, **mine)
+    assert list(described(photos)) == ["0.png", "2.png", "3.png"]
+    assert [len(engine.requests) for engine in Mine.made] == [3, 1]
+
+
+def test_another_detector_looks_at_every_picture_again(photos: Path, mine: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at(photos, mine)
+    monkeypatch.setattr(
+        describing, "detector_for", lambda settings: registry.detector("opencv", device="cpu", precision="auto", labels=None)
+    )
+    assert looked_at(photos, mine, detector="transformers:x/y", labels="cat") == 3
+    assert looked_at(photos, mine, detector="transformers:x/y", labels="cat") == 0
+    assert looked_at(photos, mine, detector="transformers:x/y", labels="dog") == 3
+    assert {row.detector for row in store.read_rows(photos / store.KEYFRAMES, Keyframe)} == {"transformers:x/y for dog"}
+
+
+# ---------------------------------------------------------------- run folders as they come
+
+
+def test_many_folders_go_through_the_same_engines_and_each_has_its_bill(mine: dict[str, Any], tmp_path: Path) -> None:
+    notes, bills = Notes(), [Spent(requests=10), Spent()]
+    settings = CaptionSettings(**mine, topic="Of all")
+    Mine.about |= {"answer": lambda request, number: {"objects": ["sea"]} if request.stage == "topic" else DIRECT}
+    Mine.about |= {"keeps": True}
+
+    async def go() -> list[frozenset[bytes]]:
+        captioner = Captioner(settings, notes, Ledger())
+        assert captioner.engines == ("mine:tiny-vlm", "mine:tiny-vlm")
+        assert not captioner.has_answered
+        assert captioner.cost(paths[0], 500).startswith("about 501 requests")
+        waiting = [await captioner.caption(path, topic, bill) for path, topic, bill in zip(paths, (None, "Its own"), bills, strict=True)]
+        assert captioner.has_answered
+        assert not Mine.made[-1].closed
+        await captioner.close()
+        return waiting
+
+    paths = [run_folder(tmp_path / f"{name}.vip", 2) for name in "ab"]
+    assert asyncio.run(go()) == [frozenset(), frozenset()]
+    (engine,) = Mine.made
+    assert engine.closed
+    assert [bill.requests for bill in bills] == [13, 3]
+    assert [{row.topic for row in load_run(path).descriptions} for path in paths] == [{"Of all"}, {"Its own"}]
+
+
+def test_a_server_may_be_given_rests_by_whoever_knows_that_it_has_answered(mine: dict[str, Any]) -> None:
+    async def go(outages: Outages | None) -> tuple[bool, float | None]:
+        captioner = Captioner(CaptionSettings(**mine), Silent(), Ledger(), outages=outages)
+        (room,) = captioner._made.describer.rooms
+        await captioner.close()
+        return captioner.has_answered, room.pace.outage and room.pace.outage.first_s
+
+    assert asyncio.run(go(None)) == (False, None)
+    assert asyncio.run(go(Outages(7.0, lambda rest: None, answered=False))) == (False, 7.0)
+    assert asyncio.run(go(Outages(7.0, lambda rest: None, answered=True))) == (True, 7.0)
+
+
+def test_who_has_no_key_makes_no_captioner(mine: dict[str, Any]) -> None:
+    Mine.about |= {"has_no_key": True}
+    with pytest.raises(EngineError, match="No key is set"):
+        Captioner(CaptionSettings(**mine), Silent(), Ledger())
+    assert not [thread for thread in threading.enumerate() if thread.name == "vip answers"]
+
+
+# ---------------------------------------------------------------- how far batches are
+
+
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Job:
+    """A batch that was handed in here, as it was last seen."""
+    job = Job(part=1, job="job1", status="in_progress", rows=2, size_bytes=9, created_utc="2026-01-01")
+    monkeypatch.setattr(batch, "jobs_in", lambda home: [job])
+    monkeypatch.setattr(Job, "is_ours", True)
+    return job
+
+
+def test_of_batches_that_are_there_the_server_is_asked(mine: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, notes = waiting(monkeypatch), Notes()
+    seen = job.model_copy(update={"status": "completed"})
+
+    async def looked_at(describer: Any, home: Path) -> list[Job]:
+        assert home == tmp_path
+        return [seen]
+
+    monkeypatch.setattr(batch, "looked_at", looked_at)
+    assert batches_of([tmp_path], CaptionSettings(**mine), notes) == [seen]
+    assert notes.told == []
+    assert not [thread for thread in threading.enumerate() if thread.name == "vip answers"]
+
+
+def test_where_the_server_cannot_be_asked_batches_are_told_as_last_seen(
+    mine: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, notes = waiting(monkeypatch), Notes()
+    assert batches_of([tmp_path], CaptionSettings(**mine), notes) == [job]
+    assert batches_of([tmp_path], CaptionSettings(**{**mine, "engine": "offlin"}), notes) == [job]
+    first, second = notes.told
+    assert first.startswith("As last seen, since the server does not answer: mine:tiny-vlm takes no batches.")
+    assert second.startswith('As last seen, since the server cannot be asked: There is no engine "offlin"')
+    assert not [thread for thread in threading.enumerate() if thread.name == "vip answers"]
+    assert Mine.made[-1].closed
+
+
+def test_where_nothing_waits_no_server_is_asked(mine: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = waiting(monkeypatch).model_copy(update={"status": "collected"})
+    monkeypatch.setattr(batch, "jobs_in", lambda home: [done])
+    assert batches_of([tmp_path], CaptionSettings(**mine), Silent()) == [done]
+    assert Mine.made == []
+    with pytest.raises(InputError):
+        batches_of([tmp_path / "missing"], CaptionSettings(**mine), Silent())

@@ -9,17 +9,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import vip
 from tests.api_server import ApiServer
+from tests.captioning.keyframes import manifest
 from tests.cli.terminal import said_of
 from tests.clips import clip, picture, result, stamps
 from vip import pipeline, store
 from vip.config import CaptionSettings, ExtractSettings
 from vip.errors import BackendError, EngineError, InputError, ReplyError, SomeFailedError, UsageError, VipError
+from vip.protocols import Silent
 
 
 @pytest.fixture(autouse=True)
@@ -152,6 +156,78 @@ def test_a_run_of_the_same_video_and_settings_is_returned_untouched(video: Path,
     run = vip.extract(video, out=folder, keyframes=4, overwrite=overwrite)
     assert len(run.keyframes) == 4
     assert stamps(folder) == before
+
+
+@pytest.mark.usefixtures("no_decoding")
+def test_a_run_from_before_there_was_a_setting_counts_as_one_with_its_default(video: Path, folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["settings"]["text_weight"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert len(vip.extract(video, out=folder, keyframes=4).keyframes) == 4
+    with pytest.raises(UsageError, match=r"\(text_weight \S+, now 0\.9\)"):
+        vip.extract(video, out=folder, keyframes=4, text_weight=0.9)
+
+
+class Named:
+    """A file of 1 byte, as a source knows it."""
+
+    location = "v.mp4"
+
+    def __init__(self, size_bytes: int = 1, modified_ns: int = 0, sha256: str = "a", location: str = "v.mp4") -> None:
+        self.location, self._sha256 = location, sha256
+        self._state = SimpleNamespace(size_bytes=size_bytes, modified_ns=modified_ns) if size_bytes else None
+
+    def state(self) -> Any:
+        return self._state
+
+    def sha256(self) -> str:
+        return self._sha256
+
+
+@pytest.mark.parametrize(
+    ("known_sha256", "named", "same"),
+    [
+        (None, Named(), True),
+        (None, Named(modified_ns=9), False),
+        (None, Named(location="w.mp4"), False),
+        (None, Named(size_bytes=2), False),
+        ("a", Named(), True),
+        ("a", Named(location="w.mp4", sha256="b"), True),
+        ("a", Named(location="w.mp4", modified_ns=9), True),
+        ("a", Named(modified_ns=9, sha256="b"), False),
+        ("a", Named(size_bytes=2), False),
+        ("a", Named(size_bytes=0), True),
+        ("a", Named(size_bytes=0, location="w.mp4"), False),
+    ],
+)
+def test_a_video_is_known_by_its_size_and_its_date_or_content(known_sha256: str | None, named: Any, same: bool) -> None:
+    """One that is not there by its name alone."""
+    known = manifest().video.model_copy(update={"sha256": known_sha256})
+    assert pipeline.same_file(known, named) is same
+
+
+def test_pictures_that_cannot_be_written_any_more_are_counted(folder: Path) -> None:
+    run = vip.load_run(folder)
+    assert run.manifest is not None
+    for keyframe in run.keyframes[:2]:
+        keyframe.path.unlink()
+    with pytest.raises(InputError, match=r"2 keyframes could be decoded before and cannot now"):
+        pipeline.write_keyframes(folder, run.manifest, Silent(), None)
+
+
+def test_rows_of_keyframes_have_the_size_of_their_picture(folder: Path, made: Path) -> None:
+    run = vip.load_run(folder)
+    assert run.manifest is not None
+    pipeline.write_keyframes(folder, run.manifest, Silent(), None)
+    for one in (folder, made / "video.vip"):
+        assert [(row.record.width_px, row.record.height_px) for row in vip.load_run(one).keyframes] == [(160, 90)] * 4
+
+
+def test_what_is_not_thinned_out_is_of_the_right_number_from_the_start(video: Path, tmp_path: Path) -> None:
+    run = vip.extract(video, out=tmp_path / "run", sampler="uniform", pruner="none", keyframes=5)
+    assert (len(run.candidates), len(run.keyframes)) == (5, 5)
+    run = vip.extract(video, out=tmp_path / "more", sampler="uniform", pruner="none", keyframes=5, candidates=7)
+    assert len(run.candidates) == 7
 
 
 @pytest.mark.usefixtures("no_decoding")

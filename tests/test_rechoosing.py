@@ -164,6 +164,44 @@ def test_another_video_under_the_name_is_not_taken_for_it(moved: Path, tmp_path:
         vip.rechoose(moved, out=tmp_path / "six", keyframes=6)
 
 
+def test_of_one_picture_that_is_missing_one_is_told(moved: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"1 of the chosen frames has no picture in .*gone\.mp4 is gone\. Put it back"):
+        vip.rechoose(moved, out=tmp_path / "five", keyframes=5)
+
+
+def test_a_video_may_be_named_where_it_lies_now(made: Path, moved: Path, tmp_path: Path) -> None:
+    more = vip.rechoose(moved, out=tmp_path / "six", keyframes=6, video=made / "video.mp4")
+    assert len(more.keyframes) == 6
+    assert more.manifest is not None
+    assert more.manifest.video.path == str(made / "video.mp4")
+
+
+def test_another_video_that_is_named_is_refused(moved: Path, tmp_path: Path) -> None:
+    other = clip(tmp_path / "other.mp4", [9])
+    with pytest.raises(InputError, match=r"other\.mp4 is not the video that the run was made from \(.*gone\.mp4\)"):
+        vip.rechoose(moved, out=tmp_path / "two", keyframes=2, video=other)
+    assert not (tmp_path / "two").exists()
+
+
+def test_of_a_run_of_another_machine_no_video_is_opened_unasked(
+    run: Path, made: Path, tmp_path: Path, spy: Spy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vip.store, "is_own", lambda manifest: False)
+    assert len(vip.rechoose(run, out=tmp_path / "two", keyframes=2).keyframes) == 2
+    with pytest.raises(InputError, match=r"and another machine made it: its video is not opened unasked\. Name it with --video"):
+        vip.rechoose(run, out=tmp_path / "six", keyframes=6)
+    assert spy.opened == 0
+    assert len(vip.rechoose(run, out=tmp_path / "six", keyframes=6, video=made / "video.mp4").keyframes) == 6
+
+
+def test_a_picture_that_the_run_has_lost_is_decoded(run: Path, tmp_path: Path, spy: Spy) -> None:
+    copy = Path(shutil.copytree(run, tmp_path / "copy.vip"))
+    lost = vip.load_run(copy).keyframes[1]
+    lost.path.unlink()
+    vip.rechoose(copy, out=tmp_path / "again.vip")
+    assert spy.decoded == [lost.record.pts]
+
+
 @pytest.mark.parametrize(
     ("changes", "kind", "words"),
     [

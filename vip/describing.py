@@ -13,7 +13,7 @@ import math
 import os
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -366,19 +366,22 @@ class Captioner:
         batches: Path | None = None,
     ) -> None:
         self._settings, self._observer = settings, observer
-        self._made = make(settings, os.environ, ledger)
-        for room in self._made.describer.rooms:
-            engines.check_engine(room.engine)
-        for note in self._made.notes:
-            observer.note(note)
-        rooms = self._made.describer.rooms
-        for room in rooms:
-            room.pace.tell = observer.note
-            if outages:
-                room.breaker.answered = outages.answered
-                room.pace.outage = room.pace.outage or Outage(outages.first_s, outages.tell)
-        self.batches = RollingBatches(self._made.describer, batches, observer.note) if batches else None
-        self._verifier = _verifier(settings, self._made, observer) if settings.verify else None
+        with ExitStack() as stack:
+            self._made = make(settings, os.environ, ledger)
+            stack.callback(self._made.close)
+            rooms = self._made.describer.rooms
+            for room in rooms:
+                engines.check_engine(room.engine)
+            for note in self._made.notes:
+                observer.note(note)
+            for room in rooms:
+                room.pace.tell = observer.note
+                if outages:
+                    room.breaker.answered = outages.answered
+                    room.pace.outage = room.pace.outage or Outage(outages.first_s, outages.tell)
+            self.batches = RollingBatches(self._made.describer, batches, observer.note) if batches else None
+            self._verifier = _verifier(settings, self._made, observer) if settings.verify else None
+            stack.pop_all()  # from here on `close` does it
 
     @property
     def has_answered(self) -> bool:
@@ -495,7 +498,7 @@ def _look_at_pictures(home: Path, settings: CaptionSettings, observer: Observer,
     who = f"{settings.detector} for {', '.join(settings.labels)}" if settings.labels else settings.detector
     known = _known_pictures(home, who)
     new = [path for path in pictures if path.name not in known]
-    if not new and len(known) == len(pictures):
+    if not new and store.count_rows(home / store.KEYFRAMES) == len(pictures):
         return
     detector = detector_for(settings)
     store.make_folder(home)

@@ -5,20 +5,30 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
+from collections.abc import AsyncGenerator, Callable
+from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.api_server import ApiServer
+from tests.asking.clockwork import Clockwork
+from tests.captioning.keyframes import Scripted, describer
 from tests.cli.terminal import start, vip
 from tests.clips import picture
 from vip import describing, store
 from vip.asking import parts
-from vip.asking.spending import Ledger
+from vip.asking.outage import Outage, Rest
+from vip.asking.prices import Price
+from vip.asking.spending import PURSE, Ledger, Spent
 from vip.captioning import batch
+from vip.captioning.batch import RollingBatches
+from vip.captioning.recipes import Describer
 from vip.config import CaptionSettings
-from vip.errors import BackendError, EngineError, UsageError
-from vip.protocols import Silent
+from vip.errors import BackendError, BudgetError, BusyError, EngineError, OutageError, ReplyError, UsageError, VipError
+from vip.protocols import BatchState, Reply, Request, Silent
 from vip.store import Run
 
 PRICES = '[[price]]\nmodels = ["tiny-vlm"]\naddress = "127.0.0.1"\nusd_in = 100.0\nusd_out = 400.0\nbatch = 0.5\n'
@@ -237,3 +247,428 @@ def test_a_batch_of_another_machine_is_collected_once_the_folder_is_trusted(phot
     assert vip(tmp_path, "trust", "photos", "--revoke").code == 0
     with ApiServer() as server:
         assert len(described(photos, server).descriptions) == 5
+
+
+# ---------------------------------------------------------------- a server in memory
+
+
+class Memory:
+    """A Batch API whose jobs end when they are told to."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, list[str]] = {}
+        self.ended = False
+        self.busy: BusyError | None = None
+        self.answer: Callable[[str], Reply | VipError | None] = lambda key: Reply("An answer.", model="m", tokens_in=1000, tokens_out=100)
+
+    @property
+    def rows(self) -> list[int]:
+        return [len(keys) for keys in self.jobs.values()]
+
+    def row(self, key: str, request: Request) -> bytes:
+        return f"{key}\n".encode()
+
+    async def submit(self, path: Path, tag: str) -> str:
+        if self.busy:
+            raise self.busy
+        self.jobs[f"job{len(self.jobs)}"] = path.read_text().split()
+        return f"job{len(self.jobs) - 1}"
+
+    async def find(self, tag: str) -> str | None:
+        return None
+
+    async def state(self, job: str) -> BatchState:
+        if self.busy:
+            raise self.busy
+        return BatchState("completed" if self.ended else "in_progress")
+
+    async def results(self, job: str) -> AsyncGenerator[tuple[str, Reply | VipError], None]:
+        for key in self.jobs[job]:
+            if (answer := self.answer(key)) is not None:
+                yield key, answer
+
+    async def discard(self, job: str) -> None: ...
+
+
+PRICE = Price("m", usd_in=100.0, usd_out=1000.0, batch=0.5, thinking=0, as_of="2026-01-01", picture=None)
+DEAR, CHEAP = 2000, 100  # tokens that may come out: a dollar in a batch, and five cents; the question itself costs less than a cent
+
+
+def question(number: int) -> bytes:
+    return sha256(b"question %d" % number).digest()
+
+
+def asked(number: int, most_out: int = DEAR, stage: Any = "describe") -> Request:
+    return Request(stage, f"Question {number}.", max_tokens=most_out)
+
+
+def batched(server: Memory, max_usd: float = 100.0, **about: Any) -> Describer:
+    """One engine that takes batches, with a ceiling."""
+    made = describer(Scripted(batches=lambda: server, **about))
+    made.describe_room.price, made.describe_room.ledger.max_usd = PRICE, max_usd
+    return made
+
+
+def rolling(made: Describer, home: Path, told: list[str] | None = None) -> RollingBatches:
+    return RollingBatches(made, home, ([] if told is None else told).append)
+
+
+def put(made: Describer, *numbers: int, most_out: int = DEAR) -> None:
+    postpone = made.describe_room.postpone
+    assert postpone is not None
+    for number in numbers:
+        assert postpone(question(number), asked(number, most_out))
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 0.0
+        monkeypatch.setattr(batch, "time", SimpleNamespace(monotonic=lambda: self.now_s))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+async def end(batches: RollingBatches, server: Memory) -> None:
+    """Hand in all there is, and collect it."""
+    batches.hand_in()
+    await batches.look()
+    server.ended = True
+    await batches.look()
+    server.ended = False
+
+
+def test_the_batches_of_several_folders_are_noted_above_them_all(tmp_path: Path) -> None:
+    one, other = tmp_path / "a" / "photos", tmp_path / "b" / "photos"
+    assert batch.home_of([one]) == one
+    assert batch.home_of([one, other]) == tmp_path
+    assert batch.home_of([tmp_path / "a" / "x", one]) == tmp_path / "a"
+    assert batch.home_of([one, tmp_path / "a"]) == tmp_path / "a"
+    assert batch.home_of([Path("photos")]) == Path.cwd() / "photos"
+
+
+def test_a_part_is_handed_in_an_hour_after_its_first_question(tmp_path: Path, clock: Clock) -> None:
+    server = Memory()
+    made = batched(server)
+
+    async def go(batches: RollingBatches) -> list[list[int]]:
+        seen = []
+        for now_s, number in ((0.0, 0), (3000.0, 1), (3600.0, 2), (3601.0, None), (3602.0, 3), (7201.0, None), (7203.0, None)):
+            clock.now_s = now_s
+            if number is not None:
+                put(made, number)
+            await batches.look()
+            seen.append(server.rows)
+        return seen
+
+    with rolling(made, tmp_path) as batches:
+        assert asyncio.run(go(batches)) == [[], [], [], [3], [3], [3], [3, 1]]
+
+
+def test_what_is_to_be_handed_in_is_so_once(tmp_path: Path, clock: Clock) -> None:
+    server = Memory()
+    made = batched(server)
+
+    async def go(batches: RollingBatches) -> None:
+        put(made, 0)
+        batches.hand_in()
+        await batches.look()
+        put(made, 1)
+        await batches.look()
+
+    with rolling(made, tmp_path) as batches:
+        asyncio.run(go(batches))
+        assert server.rows == [1]
+
+
+def test_what_an_earlier_run_handed_in_does_not_count_as_refused(tmp_path: Path, clock: Clock) -> None:
+    """So that a ceiling with no room for it does not send other questions out one by one."""
+    server = Memory()
+
+    async def look(batches: RollingBatches, *, hand_in: bool) -> None:
+        if hand_in:
+            batches.hand_in()
+        await batches.look()
+
+    before = batched(server)
+    with rolling(before, tmp_path) as batches:
+        put(before, 0)
+        asyncio.run(look(batches, hand_in=True))
+    now = batched(server, max_usd=0.5)
+    with rolling(now, tmp_path) as batches:
+        put(now, 0)
+        assert batches.waits_for([question(0)])
+        put(now, 1, most_out=CHEAP)
+        asyncio.run(look(batches, hand_in=False))
+        assert server.rows == [1]
+        asyncio.run(look(batches, hand_in=True))
+        assert server.rows == [1, 1]
+
+
+def test_without_room_under_the_ceiling_what_is_written_goes_and_the_rest_waits_for_its_bill(tmp_path: Path, clock: Clock) -> None:
+    server = Memory()
+    made = batched(server, max_usd=1.9)  # for one, and once its bill of ten cents is there, for another
+
+    async def go(batches: RollingBatches) -> None:
+        put(made, 0, 1)
+        assert batches.waits_for([question(1)])
+        assert not await batches.look()
+        assert server.rows == [1]
+        server.ended = True
+        assert await batches.look()
+        assert not batches.waits_for([question(0), question(1)])
+        put(made, 1)
+        assert batches.waits_for([question(1)])
+        await end(batches, server)
+        assert server.rows == [1, 1]
+
+    with rolling(made, tmp_path) as batches:
+        asyncio.run(go(batches))
+    spent = made.describe_room.ledger.spent
+    assert (spent.requests, spent.usd) == (2, pytest.approx(2 * 0.1))
+
+
+def test_where_not_even_one_fits_under_the_ceiling_it_ends_with_what_one_may_cost(tmp_path: Path, clock: Clock) -> None:
+    made = batched(Memory(), max_usd=0.5)
+    with rolling(made, tmp_path) as batches:
+        put(made, 0)
+        with pytest.raises(BudgetError, match=r"the next may cost up to \$1\.00"):
+            asyncio.run(batches.look())
+
+
+def test_where_one_engine_has_no_room_it_ends_though_the_other_has(tmp_path: Path, clock: Clock) -> None:
+    made = describer(*(Scripted(name=name, batches=Memory) for name in ("a", "b")))
+    for room in made.rooms:
+        room.ledger, room.price = made.describe_room.ledger, PRICE
+    made.describe_room.ledger.max_usd = 0.5
+    with rolling(made, tmp_path) as batches:
+        assert made.structure_room.postpone is not None
+        made.structure_room.postpone(question(0), asked(0))
+        with pytest.raises(BudgetError, match=r"up to \$1\.00"):
+            asyncio.run(batches.look())
+
+
+def test_a_question_that_comes_again_is_counted_once(tmp_path: Path, clock: Clock) -> None:
+    made = batched(Memory(), max_usd=2.5)
+    with rolling(made, tmp_path) as batches:
+        put(made, 0, 0, 0, 1)
+        assert len(batches.several[0].batches) == 2
+
+
+def test_a_question_may_have_a_tenth_more_tokens_than_were_reckoned(tmp_path: Path) -> None:
+    """Half a dollar for the question, five cents for the answer."""
+    sizes = []
+    for max_usd in (0.58, 0.62):
+        made = batched(Memory(), max_usd=max_usd)
+        with rolling(made, tmp_path / str(max_usd)) as batches:
+            assert made.describe_room.postpone is not None
+            made.describe_room.postpone(question(0), Request("describe", "word " * 10_000, max_tokens=CHEAP))
+            sizes.append(len(batches.several[0].batches))
+    assert sizes == [0, 1]
+
+
+def test_what_the_server_did_not_take_yet_is_not_told_to_be_there(tmp_path: Path, clock: Clock) -> None:
+    server, told = Memory(), list[str]()
+    made = batched(server)
+    server.busy = BusyError("Too much.", kind="rate_limit")
+    with rolling(made, tmp_path, told) as batches:
+        put(made, 0)
+        batches.hand_in()
+        asyncio.run(batches.look())
+    assert told == []
+
+
+@pytest.mark.parametrize("usable", [True, False])
+def test_each_answer_is_paid_from_the_purse_of_its_question(usable: bool, tmp_path: Path, clock: Clock) -> None:
+    server = Memory()
+    if not usable:
+        server.answer = lambda key: ReplyError("No.", kind="refusal", tokens_in=1000, tokens_out=100)
+    made, purses = batched(server), [Spent(), Spent()]
+
+    async def go(batches: RollingBatches) -> None:
+        for number, purse in enumerate(purses):
+            PURSE.set(purse)
+            put(made, number)
+        PURSE.set(None)
+        await end(batches, server)
+
+    with rolling(made, tmp_path) as batches:
+        asyncio.run(go(batches))
+    assert [(purse.requests, purse.tokens_in, purse.tokens_out) for purse in purses] == [(1, 1000, 100)] * 2
+    assert [purse.usd for purse in purses] == pytest.approx([0.1, 0.1])
+
+
+@pytest.mark.parametrize("answer", [None, ReplyError("No.", kind="refusal")], ids=["none", "refused"])
+def test_what_got_no_answer_that_can_be_used_is_asked_at_once_and_frees_its_money(
+    answer: ReplyError | None, tmp_path: Path, clock: Clock
+) -> None:
+    server = Memory()
+    server.answer = lambda key: answer
+    made = batched(server, max_usd=1.5)
+
+    async def go(batches: RollingBatches) -> None:
+        put(made, 0)
+        batches.hand_in()
+        server.ended = True
+        for _ in range(10):  # rows without an answer are handed in three times
+            await batches.look()
+
+    with rolling(made, tmp_path) as batches:
+        asyncio.run(go(batches))
+        assert not batches.waits_for([question(0)])
+        postpone = made.describe_room.postpone
+        assert postpone is not None
+        assert postpone(question(0), asked(0)) is False
+        put(made, 1)
+        assert len(batches.several[0].batches) == 1, "there is room for another"
+
+
+def test_the_topic_is_no_question_for_a_batch(tmp_path: Path) -> None:
+    made = batched(Memory())
+    with rolling(made, tmp_path) as batches:
+        postpone = made.describe_room.postpone
+        assert postpone is not None
+        assert postpone(question(0), asked(0, stage="topic")) is False
+        assert not batches.waits_for([question(0)])
+    assert made.describe_room.postpone is None
+
+
+def test_each_engine_has_batches_of_its_own(tmp_path: Path, clock: Clock) -> None:
+    servers = Memory(), Memory()
+    made = describer(*(Scripted(name=f"e{number}", batches=lambda server=server: server) for number, server in enumerate(servers)))
+
+    async def go(batches: RollingBatches) -> None:
+        for number, room in enumerate(made.rooms):
+            assert room.postpone is not None
+            assert room.postpone(question(number), asked(number))
+        batches.hand_in()
+        await batches.look()
+
+    told: list[str] = []
+    with rolling(made, tmp_path, told) as batches:
+        asyncio.run(go(batches))
+        assert batches.waits_for([question(1)])
+    assert [server.rows for server in servers] == [[1], [1]]
+    assert [job.rows for job in batch.jobs_in(tmp_path)] == [1, 1]
+    assert told == ["2 batches with 2 requests at the server, which may take a day."]
+
+
+def test_the_same_is_told_once(tmp_path: Path, clock: Clock) -> None:
+    made, told = batched(Memory()), list[str]()
+
+    async def go(batches: RollingBatches) -> None:
+        put(made, 0)
+        batches.hand_in()
+        for _ in range(3):
+            await batches.look()
+        put(made, 1)
+        batches.hand_in()
+        await batches.look()
+
+    with rolling(made, tmp_path, told) as batches:
+        asyncio.run(go(batches))
+    assert told == [
+        "1 batch with 1 request at the server, which may take a day.",
+        "2 batches with 2 requests at the server, which may take a day.",
+    ]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_who_looks_at_batches_leaves_no_engine_open(fails: bool, tmp_path: Path) -> None:
+    server = Memory()
+    made = batched(server)
+    with rolling(made, tmp_path) as batches:
+        put(made, 0)
+        batches.hand_in()
+        asyncio.run(batches.look())
+    server.busy = BusyError("The server is gone.", kind="connection") if fails else None
+    if fails:
+        with pytest.raises(BusyError):
+            asyncio.run(batch.looked_at(made, tmp_path))
+    else:
+        assert [job.status for job in asyncio.run(batch.looked_at(made, tmp_path))] == ["in_progress"]
+    assert made.describe_room.engine.closed  # type: ignore[attr-defined]
+
+
+# ---------------------------------------------------------------- a server that is gone
+
+
+def looks_until_it_ends(made: Describer, server: Memory, home: Path, before: Callable[[int], None]) -> int | None:
+    """How many looks it takes; None where ten do not end it."""
+
+    async def go(batches: RollingBatches) -> int | None:
+        put(made, 0)
+        batches.hand_in()
+        await batches.look()
+        for number in range(1, 11):
+            before(number)
+            try:
+                await batches.look()
+            except OutageError:
+                return number
+        return None
+
+    with rolling(made, home) as batches:
+        return asyncio.run(go(batches))
+
+
+@pytest.mark.parametrize(("kind", "looks"), [("connection", 4), ("server", 4), ("rate_limit", None)])
+def test_a_server_that_never_answered_ends_it_after_some_looks(kind: Any, looks: int | None, tmp_path: Path) -> None:
+    server = Memory()
+    made = batched(server)
+
+    def gone(number: int) -> None:
+        made.describe_room.breaker.answered = False
+        server.busy = BusyError("The server is gone.", kind=kind)
+
+    assert looks_until_it_ends(made, server, tmp_path, gone) == looks
+
+
+def test_a_server_that_answered_is_waited_for(tmp_path: Path) -> None:
+    server = Memory()
+
+    def gone(number: int) -> None:
+        server.busy = BusyError("The server is gone.", kind="connection")
+
+    assert looks_until_it_ends(batched(server), server, tmp_path, gone) is None
+
+
+def test_only_failures_in_a_row_end_it(tmp_path: Path) -> None:
+    server = Memory()
+    made = batched(server)
+
+    def gone(number: int) -> None:
+        made.describe_room.breaker.answered = False
+        server.busy = None if number % 3 == 0 else BusyError("The server is gone.", kind="connection")
+
+    assert looks_until_it_ends(made, server, tmp_path, gone) is None
+
+
+def test_a_server_that_is_silent_for_a_minute_is_left_alone_until_it_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server, told = Memory(), list[Rest | None]()
+    made = batched(server)
+    made.describe_room.pace.outage = Outage(30.0, told.append)
+
+    async def go(batches: RollingBatches, now_s: Callable[[], float]) -> list[tuple[float, int]]:
+        put(made, 0)
+        batches.hand_in()
+        await batches.look()
+        server.busy = BusyError("The server is gone.", kind="connection")
+        seen = []
+        for wait_s in (0.0, 40.0, 20.0, 1.0, 0.0, 0.0):
+            await asyncio.sleep(wait_s)
+            await batches.look()
+            seen.append((now_s(), len(told)))
+        server.busy = None
+        await batches.look()
+        return [*seen, (now_s(), len(told))]
+
+    with Clockwork() as clock, rolling(made, tmp_path) as batches:
+        monkeypatch.setattr(batch, "time", SimpleNamespace(monotonic=clock))
+        seen = clock.run(go(batches, clock))
+    assert seen == [(0, 0), (40, 0), (60, 0), (61, 1), (91, 2), (151, 3), (271, 4)]
+    assert [rest.seconds if rest else None for rest in told] == [30.0, 60.0, 120.0, None]

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import threading
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -266,6 +267,16 @@ class Counting(Scripted):
         finally:
             self.now -= 1
             self.requests.clear()
+
+
+def test_what_is_measured_goes_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def at_once(work: Callable[..., Any], *args: Any) -> Any:  # made-up time does not wait for threads
+        return work(*args)
+
+    monkeypatch.setattr(asyncio, "to_thread", at_once)
+    engine = Counting(measures=True)
+    describe(keyframes(tmp_path, 5), engine)
+    assert engine.most == 1
 
 
 def pictures_alive() -> int:

@@ -163,6 +163,80 @@ def test_keyframes_with_their_rows_come_one_by_one(path: Path) -> None:
     assert [(item.id, one.keyframe_id) for item, one in folder(path).rows_in_order()] == [("a:0001", "a:0001"), ("a:0003", "a:0003")]
 
 
+def test_of_rows_that_were_made_otherwise_none_comes(path: Path) -> None:
+    described(path, 0, 1, how=how(engine="f"))
+    described(path, 1)
+    assert [one.keyframe_id for _, one in folder(path).rows_in_order()] == ["a:0001"]
+
+
+def test_half_a_row_among_the_finished_ones_is_damage(path: Path) -> None:
+    described(path, 0, 1)
+    whole = path / store.DESCRIPTIONS
+    whole.write_bytes(whole.read_bytes()[:-30])
+    with pytest.raises(StoreError, match=r"descriptions\.jsonl"):
+        folder(path)
+
+
+def test_what_another_process_described_meanwhile_is_not_described_again(path: Path) -> None:
+    one = folder(path)
+    described(path, 0, 2)
+    one.open()
+    assert one.todo == 3
+    assert [step.item.id[2:] for step in steps(one)] == ["0001", "0003", "0004"]
+    one.close()
+
+
+def test_each_keyframe_that_is_described_or_failed_is_a_step_of_the_bar(path: Path) -> None:
+    bar: list[int] = []
+
+    async def over() -> None: ...
+
+    one = folder(path)
+    one.open()
+    first, second, third, *_ = one.steps(lambda: bar.append(1), over, with_known=False)
+    first.on_description(row(0))
+    assert len(bar) == 1
+    second.on_failure(failure(1))
+    assert len(bar) == 2
+    third.on_postponed(b"question")
+    assert len(bar) == 2
+    one.close()
+
+
+# ---------------------------------------------------------------- rounds
+
+
+def test_another_round_begins_with_nothing_failed_and_nothing_postponed(path: Path) -> None:
+    one = folder(path)
+    one.open()
+    first, second, third, *_ = steps(one)
+    first.on_description(row(0))
+    second.on_failure(failure(1))
+    third.on_postponed(b"question")
+    one.is_finished = True
+    one.again()
+    assert (one.failed, one.failures, one.postponed, one.is_finished, one.is_open) == (0, [], [], False, False)
+    one.open()
+    assert store.load_run(path).failures == []
+    for step in steps(one):
+        assert not one.is_over
+        step.on_description(row(int(step.item.id[2:])))
+    assert one.is_over
+    one.finish()
+    assert ids(path) == ["0000", "0001", "0002", "0003", "0004"]
+
+
+def test_rows_that_a_killed_run_left_in_the_journal_are_still_to_be_put_in_order(path: Path) -> None:
+    described(path, 0, 1, 2, 3, 4, end=False)
+    one = folder(path)
+    assert one.todo == 0
+    assert not one.is_noted({})
+    one.open()
+    one.finish()
+    assert folder(path).is_noted({})
+    assert not folder(path).is_noted({"engine": "e"}), "the manifest does not say yet how they were made"
+
+
 # ---------------------------------------------------------------- failures
 
 
@@ -277,6 +351,12 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_asked(
     one.close()
 
 
+def test_what_was_replaced_already_stands_in_nobodys_way(path: Path) -> None:
+    described(path, 0, how=how(engine="f"))
+    described(path, 0, end=False)
+    folder(path).check(overwrite=False)
+
+
 # ---------------------------------------------------------------- measured and asked
 
 OFFLINE = how(engine="offline")
@@ -309,6 +389,24 @@ def test_offline_over_what_was_paid_for_says_what_would_be_lost(path: Path) -> N
     with pytest.raises(UsageError, match=r"holds 1 description by openai:m \(\$0\.0123\), which --engine offline would repl"):
         folder(path, OFFLINE).check(overwrite=False)
     folder(path, OFFLINE).check(overwrite=True)
+
+
+def test_all_calls_of_all_descriptions_are_in_what_would_be_lost(path: Path) -> None:
+    prices = (0.25, None, 1.0), (None,)
+    rows = [
+        one.model_copy(update={"calls": tuple(one.calls[0].model_copy(update={"usd": usd}) for usd in paid_for)})
+        for one, paid_for in zip((row(0, how=ASKED), row(1, how=ASKED)), prices, strict=True)
+    ]
+    store.write_rows(path / store.DESCRIPTIONS, rows)
+    with pytest.raises(UsageError, match=r"holds 2 descriptions by openai:m \(\$1\.25\), which"):
+        folder(path, OFFLINE).check(overwrite=False)
+
+
+def test_auto_without_a_key_does_not_keep_what_was_measured_otherwise(path: Path) -> None:
+    described(path, 0, how=OFFLINE)
+    described(path, 1, how=how(engine="offline", recipe="paper", prompts=("p1", "p2", "p3")))
+    one = Folder(path, OFFLINE, detector="test", keeps_asked=True)
+    assert (one.todo, one.kept_note) == (4, "")
 
 
 def test_auto_without_a_key_keeps_what_was_asked_for_and_fills_the_gaps(path: Path) -> None:

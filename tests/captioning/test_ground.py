@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from vip.captioning.colours import TABLE, colourfulness, dominant_colours, names_of
-from vip.captioning.ground import grounding, measure
+from vip.captioning.ground import grounding, measure, stated
 from vip.captioning.view import view_change
 from vip.protocols import Facts, ViewChange
 from vip.records import Detection, Image, Keyframe, Quality
@@ -103,6 +103,26 @@ def test_small_areas_are_left_out() -> None:
     assert len(dominant_colours(image)) == 1
 
 
+def test_an_area_of_a_twentieth_is_not_small() -> None:
+    image = plain("ffffff", 100, 100)
+    image[:5] = (255, 0, 0)
+    assert dominant_colours(image) == (("white", 0.95), ("red", 0.05))
+
+
+def striped(*colours: str) -> Image:
+    """Stripes of the same size, one below the other."""
+    return np.vstack([plain(colour, 4, 100) for colour in colours])
+
+
+def test_five_colours_are_named_and_of_equal_ones_the_first_by_name() -> None:
+    image = striped("ffffff", "ff0000", "0000ff", "000000", "800080", "ffff00")
+    assert dominant_colours(image) == (("black", 0.167), ("blue", 0.167), ("purple", 0.167), ("red", 0.167), ("white", 0.167))
+
+
+def test_where_all_areas_are_small_the_first_is_named() -> None:
+    assert dominant_colours(striped(*(shades[0] for shades in TABLE.values()))) == (("beige", 0.048),)
+
+
 @settings(max_examples=30, deadline=None)
 @given(arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), st.just(3))))
 def test_any_picture_has_up_to_five_different_colours_that_fit_into_it(image: Image) -> None:
@@ -125,7 +145,8 @@ def test_every_entry_of_the_table_has_its_own_name() -> None:
 
 def test_grey_has_no_colour_and_noise_in_black_is_none() -> None:
     assert colourfulness(plain("808080")) == 0
-    assert colourfulness(plain("050000")) == 0
+    assert colourfulness(plain("190000")) == 0
+    assert colourfulness(plain("1b0000")) == 1
     assert colourfulness(plain("ff0000")) == 1
 
 
@@ -161,6 +182,17 @@ def test_a_zoom_is_measured(zoom: float) -> None:
     change = view_change(view(scene(1)), view(scene(1), zoom=zoom))
     assert change.kind == "view moved"
     assert change.zoom == pytest.approx(zoom, rel=0.03)
+
+
+def test_before_soft_ground_what_moves_does_not_move_the_view() -> None:
+    """All corners are on what moves, and the ground shows that the camera did not."""
+    wave = 127 + 127 * np.cos(np.linspace(0, 4 * np.pi, 640))
+    ground = np.repeat(wave[None, :, None], 360, 0).repeat(3, 2).astype(np.uint8)
+    before, now = ground.copy(), ground.copy()
+    thing = scene(4, 200)[:150, :150]
+    before[100:250, 200:350] = thing
+    now[100:250, 240:390] = thing
+    assert view_change(before, now).kind == "same view"
 
 
 def test_another_scene_is_a_new_view() -> None:
@@ -219,7 +251,8 @@ def test_a_measurement_is_the_same_each_time() -> None:
 @pytest.mark.parametrize("shape", [(1, 1), (3, 200), (200, 3), (30, 30)])
 def test_tiny_pictures_are_measured_too(shape: tuple[int, int]) -> None:
     image = np.random.default_rng(0).integers(0, 256, (*shape, 3), np.uint8)
-    assert view_change(image, image).kind in {"same view", "new view"}
+    assert view_change(image, image).kind == "same view"
+    assert view_change(np.zeros_like(image), np.full_like(image, 255)).kind == "new view"
 
 
 # ---------------------------------------------------------------- facts and statements
@@ -260,6 +293,34 @@ def test_grounding_gives_each_detection_with_its_confidence_and_place() -> None:
     assert grounding(FACTS)[0] == "person, 0.82, left third, 21 % of the picture"
     assert "dominant colours: blue 41 %, beige 22 %" in grounding(FACTS)
     assert any("sharpness 312" in statement for statement in grounding(FACTS))
+
+
+@pytest.mark.parametrize(
+    ("box", "words"),
+    [
+        ((0.0, 0.0, 0.6, 1.0), "left third, 60 % of the picture"),
+        ((0.1, 0.0, 0.9, 0.5), "centre, 40 % of the picture"),
+        ((0.5, 0.2, 1.0, 0.3), "right third, 5 % of the picture"),
+        ((0.25, 0.0, 0.5, 0.04), "centre, 1 % of the picture"),
+        ((0.4, 0.4, 0.45, 0.5), "centre, under 1 % of the picture"),
+        ((0.4, 0.4, 0.4, 0.5), "centre, 0 % of the picture"),
+    ],
+)
+def test_a_place_is_told_by_its_middle_and_its_share(box: tuple[float, float, float, float], words: str) -> None:
+    assert stated(PERSON.model_copy(update={"box_xyxy": box})) == f"person, 0.82, {words}"
+
+
+def test_what_is_measured_is_told_under_its_name() -> None:
+    assert grounding(FACTS)[2:] == (
+        "mean colour saturation 0.31 (0 is black-and-white, 1 is pure colour)",
+        "brightness 0.45 (0 is black, 1 is white), contrast 0.20 (standard deviation)",
+        "sharpness 312 (variance of the Laplacian; low means blurred)",
+    )
+
+
+def test_of_a_picture_that_no_detector_saw_none_is_told() -> None:
+    facts = measure(plain("4169e1"), keyframe().model_copy(update={"detections": None}), previous=None, detector="opencv")
+    assert (facts.detector, facts.detections, facts.colourfulness) == (None, (), 0.711)
 
 
 def test_grounding_says_whether_anybody_looked() -> None:

@@ -34,6 +34,11 @@ from vip.captioning.naming import main_noun, same_thing
         ("knives", "knife"),
         ("boxes", "box"),
         ("strawberries", "strawberry"),
+        ("flies", "fly"),
+        ("pies", "pie"),
+        ("benches", "bench"),
+        ("dresses", "dress"),
+        ("octopuses", "octopus"),
         ("hot dogs", "hot dog"),
     ],
 )
@@ -52,6 +57,8 @@ def test_names_of_the_same_thing_are_known(name: str, label: str) -> None:
         ("magnifying glass", "wine glass"),
         ("glasses", "wine glass"),
         ("face", "person"),
+        ("dog", "face"),
+        ("woman", "dog"),
         ("bus", "bush"),
         ("dog in the snow", "snow"),
         ("", "dog"),
@@ -63,7 +70,17 @@ def test_names_of_other_things_are_kept_apart(name: str, label: str) -> None:
     assert not same_thing(name, label)
 
 
-@pytest.mark.parametrize(("name", "noun"), [("two brown dogs in the snow", "dog"), ("a young woman", "person"), ("42", "42"), ("", "")])
+@pytest.mark.parametrize(
+    ("name", "noun"),
+    [
+        ("two brown dogs in the snow", "dog"),
+        ("a young woman", "person"),
+        ("wearing a hat", "hat"),
+        ("tennis", "tennis"),
+        ("42", "42"),
+        ("", ""),
+    ],
+)
 def test_the_main_noun_stands_for_the_name(name: str, noun: str) -> None:
     assert main_noun(name) == noun
 

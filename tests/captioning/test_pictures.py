@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 
 import cv2
@@ -37,12 +38,32 @@ def test_any_other_format_becomes_a_jpeg(suffix: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("size", "longest", "expected"),
-    [((300, 3000), 1024, (102, 1024)), ((3000, 300), 1024, (1024, 102)), ((48, 64), 32, (24, 32)), ((48, 64), 1024, (48, 64))],
+    [
+        *(((300, 3000), 1024, (102, 1024)), ((3000, 300), 1024, (1024, 102)), ((48, 64), 32, (24, 32)), ((48, 64), 1024, (48, 64))),
+        *(((1, 3000), 64, (1, 64)), ((3000, 1), 64, (64, 1))),
+    ],
 )
 def test_the_longest_side_is_at_most_so_long_and_the_shape_stays(
     size: tuple[int, int], longest: int, expected: tuple[int, int], tmp_path: Path
 ) -> None:
     assert decoded(encoded(keyframe(tmp_path, 0, size=size), longest)).shape[:2] == expected
+
+
+def test_a_jpeg_of_many_bytes_is_made_smaller(tmp_path: Path) -> None:
+    item = keyframe(tmp_path, 0, size=(500, 500))
+    assert len(item.path.read_bytes()) > 250_000
+    assert len(encoded(item, 1024).data) < len(item.path.read_bytes())
+
+
+def test_a_jpeg_is_of_the_quality_that_the_record_names(tmp_path: Path) -> None:
+    item = keyframe(tmp_path, 0, suffix="png")
+    PIL.Image.fromarray(item.image).save(tmp_path / "90.jpg", quality=90)
+    sent, expected = (PIL.Image.open(BytesIO(data)) for data in (encoded(item, 1024).data, (tmp_path / "90.jpg").read_bytes()))
+    assert sent.quantization == expected.quantization  # type: ignore[attr-defined]
+
+
+def test_what_is_measured_goes_out_as_small_as_anything(tmp_path: Path) -> None:
+    assert decoded(Looks(32).at(keyframe(tmp_path, 0), None, None).picture).shape == (24, 32, 3)
 
 
 def test_colours_are_those_of_the_picture(tmp_path: Path) -> None:

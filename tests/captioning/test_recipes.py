@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.captioning.keyframes import DIRECT, FAMOUS, Scripted, describe, describer, keyframe, keyframes, paper
-from vip.captioning.recipes import MAX_TOKENS
+from vip.captioning.recipes import Place
 from vip.errors import ReplyError
 from vip.protocols import Request
 from vip.records import Description, Detection
@@ -34,7 +34,7 @@ def test_direct_asks_once_with_the_picture_for_both_texts(tmp_path: Path) -> Non
     assert request.schema is not None
     assert request.schema["title"] == "Direct"
     assert next(iter(request.schema["properties"])) == "dense_caption", "what is written first is thought about first"
-    assert request.max_tokens == MAX_TOKENS
+    assert request.max_tokens == 2048
     assert (row.recipe, row.caption, row.dense_caption) == ("direct", None, "A dense caption.")
     assert row.famous.model_dump() == {**FAMOUS, "objects": ("a box",)}
 
@@ -66,6 +66,11 @@ def test_what_is_not_known_is_said_so(changed: dict[str, Any], words: list[str],
     row = one(tmp_path, engine, item=keyframe(tmp_path, 1, **changed))
     assert all(word in engine.requests[0].prompt for word in words)
     assert row.time_s == changed.get("time_s", 1.5)
+
+
+def test_without_a_detector_nobody_has_looked(tmp_path: Path) -> None:
+    values = describer(Scripted()).values(keyframe(tmp_path, 1, detections=()), Place(1, 1, None), ())
+    assert (values["objects"], values["regions"]) == ("nobody looked for any", "nobody looked for any")
 
 
 def test_that_nothing_was_found_is_ground_and_that_nobody_looked_is_none(tmp_path: Path) -> None:
@@ -103,6 +108,19 @@ def test_two_engines_share_the_work_as_they_see_or_read(tmp_path: Path) -> None:
     assert [(call.prompt, call.engine) for call in row.calls] == [("caption", "eyes"), ("describe", "words"), ("structure", "words")]
 
 
+def test_the_record_of_a_call_has_what_it_was_asked_with(tmp_path: Path) -> None:
+    row = one(tmp_path, Scripted(paper), recipe="paper", longest_side_px=512)
+    assert [call.parameters for call in row.calls] == [
+        {"max_tokens": 2048, "longest_side_px": 512, "jpeg_quality": 90},
+        {"max_tokens": 2048},
+        {"max_tokens": 2048, "schema": "Famous"},
+    ]
+
+
+def test_an_engine_that_does_all_is_named_once(tmp_path: Path) -> None:
+    assert one(tmp_path, Scripted(paper, name="eyes"), recipe="paper").engine == "eyes"
+
+
 def test_the_engine_that_writes_direct_is_named_alone(tmp_path: Path) -> None:
     assert one(tmp_path, Scripted(name="eyes"), Scripted(name="words")).engine == "eyes"
 
@@ -127,6 +145,12 @@ def test_what_the_topic_lets_one_expect_is_asked_once_and_goes_to_every_keyframe
     assert "A dog learns to surf" in topics[0].prompt
     assert sum("surfboard, wave" in request.prompt for request in engine.requests) == 4
     assert {row.grounding[-1] for row in rows} == {"expected from the topic: surfboard, wave"}
+
+
+def test_a_topic_that_lets_one_expect_nothing_is_asked_about_once_too(tmp_path: Path) -> None:
+    engine = Scripted(lambda request, number: {"objects": []} if request.stage == "topic" else DIRECT)
+    describe(keyframes(tmp_path, 3), engine, topic="Nothing")
+    assert sum(request.stage == "topic" for request in engine.requests) == 1
 
 
 def test_an_engine_that_reads_no_text_is_not_asked_about_the_topic(tmp_path: Path) -> None:

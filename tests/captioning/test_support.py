@@ -246,6 +246,18 @@ def test_an_object_that_was_detected_is_supported(name: str, label: str) -> None
     assert (check.field, check.claim, check.verdict, check.by) == ("objects", name, "supported", ("detr",))
 
 
+def test_the_surest_of_several_detections_counts() -> None:
+    assert judged("dog", (detection("dog", 0.3), detection("dog", 0.9), detection("dog", 0.4))).verdict == "supported"
+
+
+def test_a_detection_is_evidence_for_objects_alone() -> None:
+    checks = checked([described(SCENES[0])], None, None, [(detection("dog"),)], "detr")[0].checks
+    assert {check.field: check.verdict for check in checks} == {
+        **dict.fromkeys(("focus", "action", "mood", "setting"), "unchecked"),
+        "objects": "supported",
+    }
+
+
 @pytest.mark.parametrize(
     "found",
     [(), None, (detection("cat"),), (detection("dog", 0.49),), (detection("dog", kind="region"),), (detection("hot dog"),)],
@@ -278,6 +290,64 @@ def test_absence_counts_only_with_a_detector_that_finds_such_things(detector: st
     detections = [(), *[(detection("horse"),)] * 11]
     check = checked([described(one) for one in said], images, space, detections, detector)[0].checks[3]
     assert (check.verdict, check.by) == ("unsupported", by)
+
+
+# ---------------------------------------------------------------- by hand
+
+
+class Axes:
+    """A joint space in which each text is an axis of its own, in the order that the test says."""
+
+    name, joint_space = "axes", True
+
+    def __init__(self, *texts: str, dim: int = 32) -> None:
+        self.texts, self.dim = texts, dim
+
+    def embed_texts(self, texts: Sequence[str]) -> Vectors:
+        return np.eye(self.dim, dtype=np.float32)[[self.texts.index(text) for text in texts]]
+
+    def embed_images(self, images: Sequence[Image]) -> Vectors:
+        raise AssertionError("pictures come as vectors")
+
+    def shows(self, **cosines: float) -> Vectors:
+        """A picture with these cosines to texts; what is missing to a length of 1 goes to an axis that no text has."""
+        vector = np.zeros(self.dim, np.float32)
+        for text, cosine in cosines.items():
+            vector[self.texts.index(text)] = cosine
+        vector[-1] = (1 - float(vector @ vector)) ** 0.5
+        return vector
+
+
+def says(focus: str = "not determined", *objects: str) -> Description:
+    return described(Famous(focus=focus, action="", mood="", objects=objects, setting=""))
+
+
+def test_the_baseline_is_the_mean_of_this_claim_elsewhere_and_of_the_others_here_each_counted_once() -> None:
+    space = Axes("a", "b", "c", "d")
+    images = np.stack([space.shows(a=0.9, b=0.3, c=0.1), space.shows(a=0.6, b=0.5), space.shows(c=0.5), space.shows(d=0.5)])
+    check = checked([says(text) for text in "abcd"], images, space, nothing(4), None)[0].checks[0]
+    assert check.similarity == pytest.approx(0.9, abs=1e-3)
+    assert check.baseline == pytest.approx(((0.6 + 0 + 0) / 3 + (0.3 + 0.1 + 0) / 3) / 2, abs=1e-3)
+
+
+def test_of_a_long_list_of_another_frame_the_first_eight_names_count() -> None:
+    names = [f"{letter}thing" for letter in "abcdefghijklmnop"]
+    space = Axes("mine", *names)
+    images = np.stack([space.shows(mine=0.5, **dict.fromkeys(names[8:], 0.25)), space.shows()])
+    check = checked([says("", "mine"), says("", *names)], images, space, nothing(2), None)[0].checks[3]
+    assert (check.claim, check.baseline) == ("mine", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "verdict"), [((), "unchecked"), ((detection("cat"),), "unsupported"), ((detection("cat", kind="region"),), "unchecked")]
+)
+def test_of_two_frames_an_object_that_a_detector_misses_and_the_picture_hardly_shows_is_unsupported(
+    elsewhere: tuple[Detection, ...], verdict: str
+) -> None:
+    space = Axes("cat", "tree")
+    images = np.stack([space.shows(), space.shows(tree=0.9)])
+    check = checked([says("", "cat"), says("", "tree")], images, space, [(), elsewhere], "detr")[0].checks[3]
+    assert (check.claim, check.verdict) == ("cat", verdict)
 
 
 # ---------------------------------------------------------------- after the second look

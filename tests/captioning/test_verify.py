@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import PIL.Image
 import pytest
 
 from tests.captioning.keyframes import DIRECT, PERSON, Scripted, describer, run_folder
 from tests.captioning.talking import Numbers, Talking, number_in, said
 from vip import store
+from vip.asking.answers import Answers
 from vip.captioning.describe import Work
 from vip.captioning.folder import Folder
 from vip.captioning.recipes import Describer
@@ -27,9 +30,9 @@ def path(tmp_path: Path) -> Path:
     return run_folder(tmp_path / "a.vip", COUNT)
 
 
-def verified(path: Path, engine: Scripted, embedder: Any = None) -> list[Description]:
+def verified(path: Path, engine: Scripted, embedder: Any = None, **manner: Any) -> list[Description]:
     """Describe the folder, then check it."""
-    made = describer(engine)
+    made = describer(engine, **manner)
     folder = described(path, made)
 
     async def go() -> None:
@@ -191,8 +194,35 @@ def test_of_a_chunk_that_was_checked_in_part_the_rest_is_checked(path: Path) -> 
     first = verified(path, Talking(), Numbers(path))
     halved = [row if number % 2 else row.model_copy(update={"verification": None}) for number, row in enumerate(first)]
     store.write_rows(path / store.DESCRIPTIONS, halved)
-    again = verified(path, Talking(), Numbers(path))
+    engine = Talking()
+    again = verified(path, engine, Numbers(path))
     assert [verdicts(row) for row in again] == [verdicts(row) for row in first]
+    assert engine.second == []
+
+
+class WrongAtFirst(Talking):
+    def say(self, request: Request, number: int) -> Any:
+        return super().say(request, number) if request.stage == "verify" or number_in(request) else said(0, 77)
+
+
+def test_the_second_look_is_at_a_picture_of_the_size_and_in_the_language_that_are_asked_for(path: Path) -> None:
+    engine = WrongAtFirst()
+    verified(path, engine, Numbers(path), longest_side_px=32, language="German")
+    request = next(request for request in engine.second if "0.0 s" in request.prompt)
+    assert "German" in request.prompt
+    assert PIL.Image.open(BytesIO(request.pictures[0].data)).size == (32, 24)
+
+
+def test_a_second_look_that_waits_for_a_batch_leaves_its_description_unchecked(path: Path, tmp_path: Path) -> None:
+    made = describer(Talking(keeps=True))
+    folder = described(path, made)
+    room = made.describe_room
+    room.answers, room.postpone = Answers(tmp_path / "answers.sqlite"), lambda question, request: request.stage == "verify"
+    asyncio.run(Verifier(made, Numbers(path)).verify(folder))
+    room.answers.close()
+    assert len(folder.postponed) == 1
+    folder.finish()
+    assert [row.verification is None for row in store.load_run(path).descriptions] == [number == 3 for number in range(COUNT)]
 
 
 def test_pictures_go_to_the_embedder_in_parts_and_one_that_is_gone_looks_like_nothing(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ questions takes three rounds. The answers go where all answers go, so that any l
 from __future__ import annotations
 
 import math
+import os
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -31,12 +32,7 @@ FIRST, SECOND = Path(), Path("batches") / "structure"  # below the folder: where
 
 def home_of(folders: Sequence[Path]) -> Path:
     """Where the batches of these folders are noted: in the only one, or above them all."""
-    whole = [folder.absolute() for folder in folders]
-    return whole[0] if len(whole) == 1 else Path(*_common([path.parts for path in whole]))
-
-
-def _common(parts: Sequence[tuple[str, ...]]) -> list[str]:
-    return [level[0] for level in zip(*parts, strict=False) if len(set(level)) == 1]
+    return Path(os.path.commonpath([folder.absolute() for folder in folders]))
 
 
 def jobs_in(home: Path) -> list[Job]:

@@ -85,7 +85,9 @@ class Folder:
         return how_of(row) == self.how or (self.keeps_asked and is_asked(row))
 
     def _done(self) -> set[str]:
-        return {row.keyframe_id for row in self._rows() if self._is_done(row)}
+        """Keyframes that need no description; rows of those that are no more do not count."""
+        done = {row.keyframe_id for row in self._rows() if self._is_done(row)}
+        return done & {row.id for row in store.read_rows(self.path / store.KEYFRAMES, Keyframe)} if done else done
 
     @property
     def _others(self) -> dict[str, _Asked]:
