@@ -14,7 +14,7 @@ from tests.corpus.test_state import fill, item
 from vip.corpus.queue import Queue
 from vip.corpus.retries import OUTAGE, RESTS, TRIES, Retries
 from vip.corpus.state import Entry, State
-from vip.download.items import FailureKind
+from vip.download.items import FailureKind, Item
 from vip.protocols import Silent
 
 
@@ -153,3 +153,38 @@ def test_a_host_that_answers_in_between_does_not_rest(state: State, answer: str)
         else:
             failed_in_a_row(decided, entry, 1, "missing")
     assert decided.queue.resting == {}
+
+
+@pytest.mark.parametrize("kind", BACK_OFF)
+def test_an_item_that_its_host_refuses_ten_times_is_given_up(state: State, kind: FailureKind) -> None:
+    decided, _, entry = retries(state)
+    assert [decided.failed(with_tries(entry, tries), kind, "Too many requests.") for tries in (8, 9)] == [False, True]
+
+
+def test_no_rest_that_the_server_does_not_ask_for_is_longer_than_an_hour(state: State) -> None:
+    decided, _, entry = retries(state)
+    for _ in range(9):
+        decided.queue.resting.clear()
+        decided.failed(entry, "rate_limit", "Too many requests.")
+    assert round(decided.queue.resting["example.org"] - time.time()) == 3600
+    decided.queue.resting.clear()
+    decided.failed(entry, "rate_limit", "Too many requests.", 7200.0)
+    assert round(decided.queue.resting["example.org"] - time.time()) == 7200
+
+
+def test_a_host_that_is_cut_off_rests_twenty_times(state: State) -> None:
+    decided, notes, entry = retries(state)
+    state.extracted(2, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
+    failed_in_a_row(decided, entry, OUTAGE - 1)
+    for _ in range(30):
+        decided.queue.resting.clear()
+        failed_in_a_row(decided, entry, 1)
+    assert len(notes.told) == 20
+
+
+def test_files_know_no_outage(state: State) -> None:
+    fill(state, [Item("f", "file", "/f.mp4", "here")])
+    decided, notes, _ = retries(state)
+    state.extracted(4, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
+    failed_in_a_row(decided, Entry(4, Item("f", "file", "/f.mp4", "here"), 0), 2 * OUTAGE)
+    assert (notes.told, decided.queue.resting) == ([], {})
