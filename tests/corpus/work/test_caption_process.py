@@ -208,7 +208,7 @@ def test_a_batch_goes_when_it_is_to_go_and_the_parts_go_on_when_its_answers_are_
 def test_batches_are_looked_at_less_and_less_often_but_at_least_once_a_minute(tmp_path: Path) -> None:
     captioner = Captioner(batches=(batches := Batches()))
     batches.news = [200.0]
-    with at_work(tmp_path, captioner) as (desk, driver):
+    with at_work(tmp_path, captioner) as (desk, _):
         served(desk, 300.0)
     assert [round(time) for time in batches.looks] == [0, 1, 3, 7, 15, 31, 63, 123, 183, 243, 244, 246, 250, 258, 274]
 
