@@ -69,6 +69,8 @@ class Captioner:
         self.spent: list[Spent | None] = []
         self.failing: dict[str, int] = {}
         self.costs: list[int] = []
+        self.collects_s = 0.0
+        """That it takes until the questions of a video are collected for a batch."""
 
     def cost(self, folder: Path, keyframes: int) -> str:
         self.costs.append(keyframes)
@@ -79,6 +81,7 @@ class Captioner:
         self.begun.append((key, now, topic))
         self.spent.append(spent)
         if self.batches is not None and [one[0] for one in self.begun].count(key) == 1:
+            await asyncio.sleep(self.collects_s)
             self.batches.waiting.add(key.encode())
             return frozenset({key.encode()})
         await asyncio.sleep(10.0)
@@ -138,7 +141,7 @@ def _without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_so_many_videos_are_described_at_once_as_their_keyframes_find_something_to_do(tmp_path: Path) -> None:
-    captioner = Captioner(width=5)
+    captioner = Captioner(width=6)
     with at_work(tmp_path, captioner) as (desk, driver):
         for key in "abc":
             driver.send(part(tmp_path, key))
@@ -148,13 +151,14 @@ def test_so_many_videos_are_described_at_once_as_their_keyframes_find_something_
         ("a", 0, "about a"),
         ("b", 0, "about b"),
         ("c", 10, "about c"),
-    ], "three keyframes are less than five, and six are not"
+    ], "three keyframes are less than six, and those of two videos are not"
     assert [one.key for one in done] == ["a", "b", "c"]
     assert list((tmp_path / "describing").iterdir()) == [], "what was unpacked goes"
 
 
-def test_a_video_with_more_keyframes_than_there_is_room_for_has_its_turn_too(tmp_path: Path) -> None:
-    captioner = Captioner(width=1)
+@pytest.mark.parametrize("width", [0, 1])
+def test_a_video_with_more_keyframes_than_there_is_room_for_has_its_turn_too(width: int, tmp_path: Path) -> None:
+    captioner = Captioner(width=width)
     with at_work(tmp_path, captioner) as (desk, driver):
         driver.send(part(tmp_path, "a"))
         served(desk, 60.0)
@@ -203,6 +207,16 @@ def test_a_batch_goes_when_it_is_to_go_and_the_parts_go_on_when_its_answers_are_
     assert [round(time) for time in batches.handed_in] == [0]
     assert captioner.spent[0] is captioner.spent[2], "what was used before counts with the rest"
     assert desk._in_batch == {}
+
+
+def test_a_batch_does_not_go_before_the_questions_of_all_parts_are_in_it(tmp_path: Path) -> None:
+    captioner = Captioner(batches=(batches := Batches()))
+    captioner.collects_s = 25.0
+    with at_work(tmp_path, captioner) as (desk, driver):
+        driver.send(part(tmp_path, "a"))
+        driver.send(HandIn())
+        served(desk, 60.0)
+    assert [round(time) for time in batches.handed_in] == [25]
 
 
 def test_batches_are_looked_at_less_and_less_often_but_at_least_once_a_minute(tmp_path: Path) -> None:

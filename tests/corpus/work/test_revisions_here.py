@@ -163,6 +163,12 @@ def test_parts_that_a_power_cut_tore_are_unpacked_again_first(state: State, chil
     children.say(Torn(0))
     revisions.step(unpacks=True)
     assert children[0].sent[-1] == Unpack(0, 1, state.home / "again" / "0")
+    children.say(Unreadable(0, "It is gone."))
+    revisions.step(unpacks=False)
+    children.say(Unreadable(1, "It is gone, too."))
+    revisions.step(unpacks=True)
+    revisions.step(unpacks=True)
+    assert not revisions.is_open
 
 
 def test_what_is_at_work_or_open_is_taken_up_once(state: State, children: Children) -> None:
