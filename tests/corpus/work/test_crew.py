@@ -154,6 +154,18 @@ def test_what_failed_is_told_with_the_servers_word_and_holds_nothing(crews: Any,
     assert held(tmp_path) == 0
 
 
+def test_whoever_has_nothing_to_do_is_never_late(crews: Any, children: Children, clock: Clock) -> None:
+    crew = crews(fetchers=1)
+    crew.give(job(1, "address"))
+    here(crew, children, "fetch").pipe.said.append(("fetched", VIDEO))
+    crew.events(0.0)
+    here(crew, children, "extract").pipe.said.append(("done", FACTS))
+    crew.events(0.0)
+    clock.now_s += 10_000
+    assert crew.events(0.0) == []
+    assert [child.killed for child in children] == [0, 0]
+
+
 def test_a_download_that_takes_too_long_is_ended_and_what_lies_of_it_goes(
     crews: Any, children: Children, clock: Clock, tmp_path: Path
 ) -> None:
