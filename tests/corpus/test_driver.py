@@ -345,6 +345,19 @@ def test_what_is_extracted_is_described_and_only_then_done(state: State, monkeyp
 
 
 @pytest.mark.usefixtures("_packs_nothing")
+def test_what_waits_for_its_descriptions_goes_into_no_shard(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    captions, seen = Captions(), list[tuple[int, int]]()
+
+    def step() -> None:
+        seen.append((len(state.to_describe()), state.loose()[0]))
+        described(captions)
+
+    captions.step = step
+    working(state, Told(lambda job, number: done(job)), monkeypatch, captions).run()
+    assert (seen, state.loose()) == ([(1, 0)], (1, 120))
+
+
+@pytest.mark.usefixtures("_packs_nothing")
 def test_a_video_of_which_nothing_was_described_fails_and_its_part_goes(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     captions = Captions()
     described(captions, failure="It says no.")
@@ -365,18 +378,21 @@ def test_parts_that_waited_when_an_earlier_run_ended_are_described_first(state: 
 @pytest.mark.usefixtures("_packs_nothing")
 def test_no_more_is_extracted_than_the_disk_has_room_for_while_nothing_is_described(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(state, files(*"bcdef"))
-    captions, most, hands = Captions(), list[int](), Told(lambda job, number: done(job))
+    captions, looks = Captions(), list[tuple[int, int]]()
+    hands = Told(lambda job, number: [] if job.item.key == "a" else done(job))
 
     def step() -> None:
-        most.append(len(captions.given))
-        if len(most) > 10:
+        looks.append((len(captions.given), captions.handed_in))
+        if len(looks) == 10:
+            hands._found.append(done(hands.given[0]))
             described(captions)
 
     captions.step = step
-    driver = working(state, hands, monkeypatch, captions, disk_budget=250)
+    driver = working(state, hands, monkeypatch, captions, disk_budget=300)
     assert driver.run().done == 6
-    assert most[10] == 3, "two have 200 bytes, and with a third the budget is used up"
-    assert captions.handed_in > 0, "what is collected has to go then"
+    parts, handed_in = looks[9]
+    assert parts == 3
+    assert handed_in > 0, "what is collected has to go then, though a video is at work"
 
 
 @pytest.mark.usefixtures("_packs_nothing")
