@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from vip.corpus.home import home_of
 from vip.corpus.state import State
 from vip.corpus.work.captions import Checked, Orders, Paid
 from vip.corpus.work.crew import Failed
-from vip.errors import BackendError, InputError, StoreError
+from vip.errors import BackendError, InputError, StoreError, UsageError
 
 CLASSIC = ExtractSettings(embedder="classic")
 
@@ -54,6 +55,10 @@ def test_the_card_is_written_once_and_not_where_nothing_was_done(tmp_path: Path)
     assert (told.failed, notes.count("Writing the data card.")) == (2, 1)
     _, notes = run(tmp_path, [names])
     assert "Writing the data card." not in notes
+    with closing(state_of(tmp_path)) as state:
+        state.put("card_is_due", True)  # as a run that was killed left it
+    _, notes = run(tmp_path, [])
+    assert "Writing the data card." in notes
 
 
 def test_another_sample_is_chosen_from_what_was_read_before_and_only_where_it_is_asked_for(tmp_path: Path) -> None:
@@ -109,7 +114,8 @@ class Captions:
     def check(self) -> Checked:
         if self.error is not None:
             raise self.error
-        return Checked("openai:found", "openai:found")
+        found = "offline" if self.orders.settings.engine == "offline" else "openai:found"
+        return Checked(found, found)
 
     def expect(self, keyframes: int) -> None: ...
 
@@ -157,6 +163,41 @@ def test_an_engine_that_cannot_be_asked_ends_the_batch_before_its_list_is_read(
         run(tmp_path, [names], caption=True)
     assert captions[0].closed == 1
     assert not (tmp_path / "corpus").exists()
+
+
+def test_the_process_that_asks_ends_where_a_list_cannot_be_read(captions: list[Captions], tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        run(tmp_path, [str(tmp_path / "none.txt")], caption=True)
+    assert captions[0].closed == 1
+
+
+@pytest.mark.parametrize(("engine", "closed"), [("offline", 1), ("openai", 0)])
+def test_where_workers_measure_the_process_that_checked_the_engine_ends_before_the_work(
+    engine: str, closed: int, captions: list[Captions], tmp_path: Path
+) -> None:
+    seen: list[int] = []
+
+    def make(choices: Choices, home: Path, fetch: bool) -> Told:
+        seen.append(captions[0].closed)
+        return Told(lambda job, number: Failed(job.id, "unreadable", "It shows nothing."))
+
+    choices = Choices(BatchSettings(caption=True), CLASSIC, CaptionSettings(engine=engine))
+    batch([listed(tmp_path, 1)], str(tmp_path / "corpus"), choices, hands=make)
+    assert seen == [closed]
+
+
+def test_batches_that_are_at_the_server_are_not_left_there(
+    captions: list[Captions], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = listed(tmp_path, 1)
+    monkeypatch.setattr(module, "jobs_in", lambda home: [SimpleNamespace(is_at_server=at_server) for at_server in (True, True, False)])
+    with pytest.raises(UsageError, match=r"^2 batches of questions are at the server\. Add --batch to collect the answers, or delete "):
+        run(tmp_path, [names], caption=True)
+    assert captions == []
+    run(tmp_path, [names], caption=True, batch=True)
+    monkeypatch.setattr(module, "jobs_in", lambda home: [SimpleNamespace(is_at_server=False)])
+    run(tmp_path, [names], caption=True)
+    assert len(captions) == 2
 
 
 # ---------------------------------------------------------------- who works
