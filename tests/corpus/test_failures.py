@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.corpus.test_state import fill, item
-from vip.corpus.failures import FIRST_S, FailuresFile
+from vip.corpus.failures import FailuresFile
 from vip.corpus.items import BadRow
 from vip.corpus.state import State
 from vip.download.items import Item
@@ -54,21 +54,21 @@ def test_rows_tell_what_failed_where_it_was_named_and_from_where_it_came(state: 
 def test_it_is_written_while_the_batch_runs_but_not_at_once_and_not_in_vain(state: State, tmp_path: Path, clock: Clock) -> None:
     file = FailuresFile(state, str(tmp_path))
     state.failed(1, "missing", "Gone.")
-    clock.now_s += FIRST_S - 1
+    clock.now_s += 9
     file.keep()
     assert not (tmp_path / "failures.jsonl").exists()
     clock.now_s += 2
     file.keep()
     assert len(rows(tmp_path)) == 1
     state.failed(2, "missing", "Gone too.")
-    clock.now_s += FIRST_S - 1
+    clock.now_s += 9
     file.keep()
     assert len(rows(tmp_path)) == 1
     clock.now_s += 2
     file.keep()
     assert len(rows(tmp_path)) == 2
     (tmp_path / "failures.jsonl").unlink()
-    clock.now_s += 2 * FIRST_S
+    clock.now_s += 20
     file.keep()
     assert not (tmp_path / "failures.jsonl").exists(), "nothing else has failed"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpus.test_state import fill, item
-from vip.corpus.queue import LOOK_S, Queue
+from vip.corpus.queue import Queue
 from vip.corpus.state import Entry, State
 from vip.download.items import Item
 
@@ -116,9 +116,9 @@ def test_what_is_due_again_is_handed_out_once(state: State) -> None:
     state.again(entry.id, "network", "gone", due=clock.now + 10)
     queue.over(entry)
     assert keys(queue, 2) == []
-    clock.now += 10 + LOOK_S
+    clock.now += 10.5
     assert keys(queue, 2) == ["video1"]
-    clock.now += LOOK_S
+    clock.now += 0.5
     assert keys(queue, 2) == []
 
 
@@ -133,7 +133,7 @@ def test_an_item_that_failed_twice_is_handed_out_a_third_time_once_its_end_was_t
         state.again(entry.id, "network", "gone", due=clock.now)
         if told:
             queue.over(entry)
-        clock.now += LOOK_S
+        clock.now += 0.5
         found = taken(queue, 1)
     assert [again.item.key for again in found] == (["video1"] if told else [])
 
