@@ -191,6 +191,7 @@ def test_a_download_holds_nothing_before_it_asks_and_what_it_holds_it_has(tmp_pa
     assert one.held_bytes == 0
     one.wait_for(500)
     one.wait_for(300)
+    assert held(tmp_path) == 500, "nothing is given away"
     assert one.take(500)
     assert (one.held_bytes, held(tmp_path)) == (500, 500)
     one.settle(20)
@@ -216,6 +217,16 @@ def test_a_download_that_is_given_up_while_it_waits_holds_up_nobody(tmp_path: Pa
     assert not Allowance(crew.budget, "two")._got(900, 2)
     assert not Allowance(crew.budget, "three")._got(100, 3), "two came first"
     crew.free("two")
+    assert Allowance(crew.budget, "three")._got(100, 3)
+    crew.close()
+
+
+def test_a_download_that_goes_on_stands_in_the_line_no_more(tmp_path: Path) -> None:
+    crew = Holder(budget(tmp_path), tmp_path / "videos")
+    assert Allowance(crew.budget, "one")._got(900, 1)
+    assert not Allowance(crew.budget, "two")._got(900, 2)
+    crew.free("one")
+    assert Allowance(crew.budget, "two")._got(900, 2)
     assert Allowance(crew.budget, "three")._got(100, 3)
     crew.close()
 
