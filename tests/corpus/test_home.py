@@ -210,3 +210,8 @@ def test_whoever_looks_at_the_status_is_not_taken_for_one_that_works(tmp_path: P
     with (tmp_path / LOCK).open() as file:
         fcntl.flock(file, fcntl.LOCK_SH)  # as --status does
         assert worker(tmp_path) is None
+
+
+def test_looking_at_the_status_leaves_nothing_in_the_folder(tmp_path: Path) -> None:
+    assert worker(tmp_path) is None
+    assert list(tmp_path.iterdir()) == []
