@@ -163,13 +163,12 @@ def test_an_item_that_its_host_refuses_ten_times_is_given_up(state: State, kind:
 
 def test_no_rest_that_the_server_does_not_ask_for_is_longer_than_an_hour(state: State) -> None:
     decided, _, entry = retries(state)
+    decided.failed(entry, "rate_limit", "Too many requests.", 7200.0)
+    assert round(decided.queue.resting["example.org"] - time.time()) == 7200
     for _ in range(9):
         decided.queue.resting.clear()
         decided.failed(entry, "rate_limit", "Too many requests.")
     assert round(decided.queue.resting["example.org"] - time.time()) == 3600
-    decided.queue.resting.clear()
-    decided.failed(entry, "rate_limit", "Too many requests.", 7200.0)
-    assert round(decided.queue.resting["example.org"] - time.time()) == 7200
 
 
 def test_a_host_that_is_cut_off_rests_twenty_times(state: State) -> None:
@@ -183,8 +182,8 @@ def test_a_host_that_is_cut_off_rests_twenty_times(state: State) -> None:
 
 
 def test_files_know_no_outage(state: State) -> None:
-    fill(state, [Item("f", "file", "/f.mp4", "here")])
+    fill(state, [Item(name, "file", f"/{name}.mp4", "here") for name in "fg"])
     decided, notes, _ = retries(state)
     state.extracted(4, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
-    failed_in_a_row(decided, Entry(4, Item("f", "file", "/f.mp4", "here"), 0), 16)
+    failed_in_a_row(decided, Entry(5, Item("g", "file", "/g.mp4", "here"), 0), 16)
     assert (notes.told, decided.queue.resting) == ([], {})

@@ -331,6 +331,16 @@ def test_what_is_undone_waits_again_and_counts_as_no_end(state: State) -> None:
     assert [entry.item.key for entry in state.waiting("example.org", 0, 10)] == ["video1"]
     assert [entry.item.key for entry in state.in_shard(0)] == ["video2"]
     assert state.done_since(0.0) == (1, 1)
+    ready(state, "video1")
+    assert state.loose() == (1, 100), "it goes into another shard"
+
+
+def test_a_video_has_ended_when_it_is_described_and_not_before(state: State) -> None:
+    fill(state, [item(1)])
+    state.extracted(1, rows=3, size_bytes=9, length_s=1.0, youtube_id=None, ready=False)
+    assert state.done_since(0.0) == (0, 0)
+    state.described(1, size_bytes=10)
+    assert state.done_since(0.0) == (1, 1)
 
 
 def test_a_shard_that_is_in_place_is_not_dropped(state: State) -> None:
