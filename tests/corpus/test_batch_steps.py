@@ -209,7 +209,7 @@ def test_the_runner_decides_who_does_the_work(fetch: bool, tmp_path: Path, monke
     monkeypatch.setattr(module, "crew_here", lambda choices, home, *, fetch: made.append(("here", home, fetch)))
     monkeypatch.setattr("vip.corpus.work.ray_crews.RayCrews", lambda choices, home, *, fetch: made.append(("ray", home, fetch)))
     for runner in ("local", "ray"):
-        hands_for(Choices(BatchSettings(runner=runner)), tmp_path, fetch)  # type: ignore[arg-type]
+        hands_for(Choices(BatchSettings(runner=runner)), tmp_path, fetch)
     assert made == [("here", tmp_path, fetch), ("ray", tmp_path, fetch)]
 
 

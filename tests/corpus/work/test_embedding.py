@@ -29,7 +29,7 @@ def children(monkeypatch: pytest.MonkeyPatch) -> Children:
     ],
 )
 def test_a_model_that_is_not_held_on_the_cpu_wants_the_gpu(settings: dict[str, str], wants: bool) -> None:
-    assert wants_gpu(ExtractSettings(**settings)) == wants  # type: ignore[arg-type]
+    assert wants_gpu(ExtractSettings(**settings)) == wants
 
 
 def test_its_address_is_in_the_environment_until_it_is_closed(children: Children) -> None:
