@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from tests.corpus.lists import vocabulary_file
 from tests.corpus.making import clip
-from tests.corpus.test_state import fill
-from vip.config import BatchSettings
+from tests.corpus.test_state import fill, item
+from vip.asking.outage import Rest
+from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.choices import Choices
-from vip.corpus.driver import LOSSES, Driver
+from vip.corpus.driver import Driver
+from vip.corpus.items import BadRow
 from vip.corpus.output.parts import pack
-from vip.corpus.state import State
-from vip.corpus.work.crew import Done, Event, Failed, Lost
+from vip.corpus.state import State, Undescribed
+from vip.corpus.status import CAPTIONS_REST
+from vip.corpus.work.captions import Described, Paid, Wanted
+from vip.corpus.work.crew import Came, Done, Event, Failed, Lost
 from vip.corpus.work.hand import Facts, Job
 from vip.download.items import Item
+from vip.errors import BackendError, BudgetError
 from vip.protocols import Silent
 
 MOST_LOOKS = 5000  # of a loop that would not end
@@ -25,7 +34,7 @@ MOST_LOOKS = 5000  # of a loop that would not end
 class Told:
     """Hands that answer each job at once, with what is told for its try."""
 
-    def __init__(self, answer: Callable[[Job, int], Event]) -> None:
+    def __init__(self, answer: Callable[[Job, int], Event | list[Event]]) -> None:
         self.answer = answer
         self.given: list[Job] = []
         self.looks = 0
@@ -36,7 +45,8 @@ class Told:
 
     def give(self, job: Job) -> None:
         self.given.append(job)
-        self._found.append(self.answer(job, sum(one.id == job.id for one in self.given)))
+        answer = self.answer(job, sum(one.id == job.id for one in self.given))
+        self._found += answer if isinstance(answer, list) else [answer]
 
     def events(self, timeout_s: float) -> list[Event]:
         self.looks += 1
@@ -45,7 +55,61 @@ class Told:
         return found
 
     def close(self) -> None:
-        pass
+        self.closed = True
+
+    closed = False
+
+
+class Captions:
+    """Describes nothing until it is told to."""
+
+    def __init__(self) -> None:
+        self.given: list[Wanted] = []
+        self.expected: list[int] = []
+        self.handed_in = 0
+        self.paid, self.rest, self.orders = Paid(0.0, 0), None, SimpleNamespace(answered=False)
+        self.found: list[Described] = []
+        self.error: Exception | None = None
+        self.closed = False
+        self.step: Callable[[], None] = lambda: None
+
+    def expect(self, keyframes: int) -> None:
+        self.expected.append(keyframes)
+
+    def give(self, wanted: Wanted) -> None:
+        self.given.append(wanted)
+
+    def hand_in(self) -> None:
+        self.handed_in += 1
+
+    def events(self) -> list[Described]:
+        self.step()
+        if self.error is not None:
+            raise self.error
+        found, self.found = self.found, []
+        return found
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Bar(Silent):
+    """What the user sees."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.total = self.advanced = 0
+        self.behind: Callable[[], str] = str
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def track(self, title: str, total: int, extra: Callable[[], str] | None = None) -> Any:
+        self.total, self.behind = total, extra or str
+        return nullcontext(self._advance)
+
+    def _advance(self) -> None:
+        self.advanced += 1
 
 
 @pytest.fixture
@@ -79,12 +143,339 @@ def test_an_item_that_is_done_at_the_third_try_is_handed_out_no_more(state: Stat
     monkeypatch.setattr(driver._packer.__class__, "step", lambda self, *about, **how: False)
     told = driver.run()
     assert (told.done, told.failed, len(hands.given)) == (1, 0, 3)
+    assert driver.changed
+    assert driver._packer._loose_bytes == len(part), "the packer knows of it"
     assert driver._queue._out == set()
     assert (tmp_path / "parts" / "a.tar").read_bytes() == part
 
 
 def test_an_item_whose_machines_are_lost_again_and_again_counts_as_the_cause(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     hands = Told(lambda job, number: Lost(job.id))
-    assert driver_of(state, hands, monkeypatch).run().failed == 1
-    assert len(hands.given) == LOSSES
+    driver = driver_of(state, hands, monkeypatch)
+    assert driver.run().failed == 1
+    assert len(hands.given) == 5
+    assert driver.changed
     assert state.failures() == {"crash": 1}
+
+
+# ---------------------------------------------------------------- many items
+
+
+@pytest.fixture
+def _packs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.corpus.work.packer.Packer.step", lambda self, *about, **how: False)
+
+
+def working(
+    state: State, hands: Told, monkeypatch: pytest.MonkeyPatch, captions: Captions | None = None, bar: Silent | None = None, **batch: Any
+) -> Driver:
+    monkeypatch.setattr("vip.corpus.queue.LOOK_S", 0.0)
+    for name in ("TICK_S", "COMMIT_S"):
+        monkeypatch.setattr(f"vip.corpus.driver.{name}", 0.0)
+    settings = BatchSettings(**{"retry_wait": 1e-6, "caption": captions is not None, **batch})
+    choices = Choices(settings, ExtractSettings(keyframes=5), CaptionSettings(engine="openai:m"))
+    return Driver(state, str(state.home / "out"), choices, bar or Silent(), lambda fetches: hands, captions)  # type: ignore[arg-type]
+
+
+def done(job: Job, size: int = 100, youtube_id: str | None = None, undescribed: Sequence[Any] = ()) -> Done:
+    return Done(job.id, b"x" * size, Facts(3, size, 9.0, youtube_id, tuple(undescribed)))
+
+
+def files(*keys: str) -> list[Item]:
+    return [Item(key, "file", f"/{key}.mp4", "list.txt, line 1") for key in keys]
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+def test_each_item_moves_the_bar_by_one_whatever_becomes_of_it(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(state, files("b", "c"))
+    bar = Bar()
+    hands = Told(lambda job, number: Failed(job.id, "missing", "gone") if job.item.key == "b" else done(job))
+    driver = working(state, hands, monkeypatch, bar=bar)
+    driver.run()
+    assert (bar.total, bar.advanced, bar.behind()) == (3, 3, "1 failed")
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+def test_the_second_copy_of_a_video_is_a_duplicate_and_its_part_goes(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(state, files("b"))
+    hands = Told(lambda job, number: done(job, youtube_id="aaaaaaaaaaa"))
+    driver = working(state, hands, monkeypatch)
+    told = driver.run()
+    assert (told.done, told.failures) == (1, {"duplicate": 1})
+    assert [row[2] for row in state.each_failure()] == ["aaaaaaaaaaa is the same video as a."]
+    assert [path.name for path in (state.home / "parts").iterdir()] == ["a.tar"]
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+def test_keyframes_that_a_worker_could_not_describe_are_known(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    hands = Told(lambda job, number: done(job, undescribed=[("a:0002", "picture", "It is not there.")]))
+    assert working(state, hands, monkeypatch).run().undescribed == 1
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+def test_a_host_has_its_slot_again_once_whether_its_video_came_or_failed(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(state, [item(number) for number in range(3)])
+    active: list[int] = []
+
+    def answer(job: Job, number: int) -> list[Event]:
+        active.append(driver._queue.active["example.org"])
+        came: list[Event] = [Came(job.id), done(job)]
+        return [Failed(job.id, "missing", "gone")] if job.item.key == "video0" else came if job.item.host else [done(job)]
+
+    driver = working(state, Told(answer), monkeypatch, per_host=1)
+    told = driver.run()
+    assert (told.done, told.failed) == (3, 1)
+    assert active == [0, 1, 1, 1], "a file takes none"
+    assert driver._queue.active["example.org"] == 0
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+def test_a_host_that_gave_a_video_is_well_again(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(state, [item(1)])
+    driver = working(state, Told(lambda job, number: done(job)), monkeypatch)
+    driver._retries._rests["example.org"] = 3
+    driver.run()
+    assert driver._retries._rests["example.org"] == 0
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+@pytest.mark.parametrize(("items", "fetches"), [([item(1)], True), ([], False)])
+def test_whoever_does_the_work_is_told_whether_something_is_to_be_fetched(
+    items: list[Item], fetches: bool, state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(state, items)
+    told: list[bool] = []
+    hands = Told(lambda job, number: done(job))
+    driver = working(state, hands, monkeypatch)
+    monkeypatch.setattr(driver, "start", lambda fetches: told.append(fetches) or hands)
+    driver.run()
+    assert told == [fetches]
+    driver.run()
+    assert told == [fetches], "where nothing waits, nobody is needed"
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+def test_while_it_runs_what_is_done_is_on_the_disk_and_the_card_is_known_to_be_due(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(state, files("b", "c"))
+    seen: list[tuple[int, bool]] = []
+
+    def answer(job: Job, number: int) -> Event:
+        other = State(state.home)
+        seen.append((other.loose()[0], bool(other.get("card_is_due"))))
+        other.close()
+        return done(job)
+
+    driver = working(state, Told(answer), monkeypatch)
+    driver.run()
+    assert seen == [(0, False), (1, True), (2, True)]
+
+
+def test_an_error_that_ends_it_leaves_the_state_and_the_list_of_failures_whole(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(state, files("b"))
+
+    class Broken(Told):
+        def events(self, timeout_s: float) -> list[Event]:
+            if self.looks:
+                raise BackendError("It is gone.")
+            return super().events(timeout_s)
+
+    hands = Broken(lambda job, number: Failed(job.id, "missing", "gone"))
+    driver = working(state, hands, monkeypatch)
+    monkeypatch.setattr("vip.corpus.driver.COMMIT_S", 1e9)
+    with pytest.raises(BackendError):
+        driver.run()
+    other = State(state.home)
+    assert (other.failures(), other.get("card_is_due")) == ({"missing": 1}, True)
+    other.close()
+    assert (state.home / "out" / "failures.jsonl").read_text().count("\n") == 1
+
+
+def test_all_who_work_are_ended(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    hands, captions, closed = Told(lambda job, number: Failed(job.id, "missing", "gone")), Captions(), list[str]()
+    driver = working(state, hands, monkeypatch, captions)
+    driver.run()
+    for kind, name in ((driver._packer.__class__, "packer"), (driver._revisions.__class__, "revisions")):
+        monkeypatch.setattr(kind, "close", lambda self, name=name: closed.append(name))
+    driver.close()
+    assert (hands.closed, captions.closed, closed) == (True, True, ["packer", "revisions"])
+
+
+def test_that_all_waits_for_another_try_is_said_once_a_minute(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(state, files("b"))
+    now = [1000.0]
+    monkeypatch.setattr("vip.corpus.driver.time", SimpleNamespace(monotonic=lambda: now[0], time=lambda: 0.0, sleep=lambda seconds: None))
+    bar = Bar()
+    driver = working(state, Told(lambda job, number: done(job)), monkeypatch, bar=bar)
+    driver._tell_what_waits()
+    assert bar.notes == [], "nothing failed"
+    state.again(1, "network", "gone", due=90.0)
+    state.again(2, "network", "gone", due=95.0)
+    for seconds in (0, 59, 2):
+        now[0] += seconds
+        driver._tell_what_waits()
+    assert bar.notes == ["2 videos wait for another try (2 network), the first for 1.5 min."] * 2
+    assert driver._told() == "waiting for another try"
+
+
+# ---------------------------------------------------------------- captions
+
+
+def described(captions: Captions, failure: str | None = None, undescribed: Sequence[Any] = ()) -> None:
+    """All that was given is described from now on, at the next look."""
+    told = 0
+
+    def step() -> None:
+        nonlocal told
+        captions.found += [Described(one.key, tuple(undescribed), 120, failure) for one in captions.given[told:]]
+        told = len(captions.given)
+
+    captions.step = step
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+def test_what_is_extracted_is_described_and_only_then_done(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(state, [Item("b", "file", "/b.mp4", "list.txt, line 2", topic="a race")])
+    captions, bar = Captions(), Bar()
+    described(captions, undescribed=[("x:0001", "refusal", "no")])
+    driver = working(state, Told(lambda job, number: done(job)), monkeypatch, captions, bar)
+    told = driver.run()
+    assert [(one.key, one.part.name, one.topic) for one in captions.given] == [("a", "a.tar", None), ("b", "b.tar", "a race")]
+    assert (told.done, told.bytes, told.undescribed, bar.advanced) == (2, 240, 2, 2)
+    assert (captions.expected, driver._undescribed_bytes, driver._packer._loose_bytes) == ([10], 0, 240)
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+def test_what_waits_for_its_descriptions_goes_into_no_shard(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    captions, seen = Captions(), list[tuple[int, int]]()
+
+    def step() -> None:
+        seen.append((len(state.to_describe()), state.loose()[0]))
+        described(captions)
+
+    captions.step = step
+    working(state, Told(lambda job, number: done(job)), monkeypatch, captions).run()
+    assert (seen, state.loose()) == ([(1, 0)], (1, 120))
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+def test_a_video_of_which_nothing_was_described_fails_and_its_part_goes(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    captions = Captions()
+    described(captions, failure="It says no.")
+    told = working(state, Told(lambda job, number: done(job)), monkeypatch, captions).run()
+    assert (told.done, told.failures, list((state.home / "parts").iterdir())) == (0, {"caption": 1}, [])
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+def test_parts_that_waited_when_an_earlier_run_ended_are_described_first(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    state.extracted(1, rows=3, size_bytes=100, length_s=1.0, youtube_id=None, ready=False)
+    captions = Captions()
+    described(captions)
+    hands = Told(lambda job, number: done(job))
+    told = working(state, hands, monkeypatch, captions).run()
+    assert (told.done, [one.key for one in captions.given], hands.given) == (1, ["a"], [])
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+def test_no_more_is_extracted_than_the_disk_has_room_for_while_nothing_is_described(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(state, files(*"bcdef"))
+    captions, looks = Captions(), list[tuple[int, int]]()
+    hands = Told(lambda job, number: [] if job.item.key == "a" else done(job))
+
+    def step() -> None:
+        looks.append((len(captions.given), captions.handed_in))
+        if len(looks) == 10:
+            hands._found.append(done(hands.given[0]))
+            described(captions)
+
+    captions.step = step
+    driver = working(state, hands, monkeypatch, captions, disk_budget=300)
+    assert driver.run().done == 6
+    parts, handed_in = looks[9]
+    assert parts == 3
+    assert handed_in > 0, "what is collected has to go then, though a video is at work"
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+def test_a_batch_is_handed_in_when_no_more_parts_are_to_come(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(state, files("b"))
+    captions, handed_in = Captions(), list[tuple[int, int]]()
+    hands = Told(lambda job, number: done(job))
+    monkeypatch.setattr(captions, "hand_in", lambda: handed_in.append((len(hands.given), len(captions.given))))
+    looks: list[int] = []
+
+    def step() -> None:
+        looks.append(1)
+        if len(looks) > 5:
+            described(captions)
+
+    captions.step = step
+    working(state, hands, monkeypatch, captions).run()
+    assert set(handed_in) == {(2, 2)}
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+def test_what_captions_cost_and_that_they_rest_is_in_the_state_even_where_the_money_ends(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captions, bar, behind = Captions(), Bar(), list[str]()
+    state.put(CAPTIONS_REST, [1.0, 2.0, "of a run that was killed"])
+    rests: list[object] = []
+
+    def step() -> None:
+        if not rests:
+            captions.rest = Rest(1000.0, 60.0, "It is busy.")  # type: ignore[assignment]
+            captions.paid = Paid(1.5, 99)
+            captions.orders.answered = True
+        else:
+            behind.append(bar.behind())
+            captions.rest, captions.error = None, BudgetError("It is spent.")
+        rests.append(state.get(CAPTIONS_REST))
+
+    captions.step = step
+    driver = working(state, Told(lambda job, number: done(job)), monkeypatch, captions, bar)
+    with pytest.raises(BudgetError):
+        driver.run()
+    assert rests == [None, [1000.0, 60.0, "It is busy."]]
+    assert behind == ["$1.50, captions rest"]
+    assert (state.get("spent"), state.get("captions_answered"), state.get(CAPTIONS_REST)) == ([1.5, 99], True, None)
+    assert state.totals()["usd"] == 1.5
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+@pytest.mark.parametrize(("keyframes", "expected"), [(5, 7), ("auto", 14)])
+def test_what_is_described_again_counts_among_the_keyframes_to_come(
+    keyframes: Any, expected: int, state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = [Undescribed("z", f"z:000{number}", "refusal", "no") for number in (1, 2)]
+    state.take_over(0, [("z", 3, None, 1.0)], size_bytes=10, rows=3, undescribed=left)
+    state.describe_again()
+    driver = working(state, Told(lambda job, number: done(job)), monkeypatch, Captions())
+    choices = driver.choices
+    driver.choices = Choices(choices.batch, ExtractSettings(keyframes=keyframes), choices.captioning)
+    assert driver._expected_keyframes(1) == expected
+    driver.choices = Choices(choices.batch, choices.extraction, CaptionSettings(engine="offline"))
+    assert driver._expected_keyframes(1) == 2, "those that a worker measures cost nothing"
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+def test_the_vocabulary_says_what_a_video_is_about_where_the_list_does_not(
+    state: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(state, [Item("b", "file", "/b.mp4", "2", ("7",)), Item("c", "file", "/c.mp4", "3", ("7",), topic="a race")])
+    captions, hands = Captions(), Told(lambda job, number: done(job))
+    described(captions)
+    working(state, hands, monkeypatch, captions, vocabulary=vocabulary_file(tmp_path)).run()
+    topics = {one.key: one.topic for one in captions.given}
+    assert topics == {job.item.key: job.item.topic for job in hands.given}
+    assert (topics["a"], topics["c"]) == (None, "a race")
+    assert topics["b"] is not None
+    assert topics["b"].startswith("Car")
+
+
+def test_a_row_that_names_no_video_is_no_work(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    state.failed(1, "missing", "gone")
+    list(state.add([BadRow("???", "list.txt, line 7", "no video")]))
+    driver = working(state, Told(lambda job, number: done(job)), monkeypatch)
+    driver.run()
+    assert not driver.changed
+    assert state.get("card_is_due") is None

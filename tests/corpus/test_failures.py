@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from tests.corpus.test_state import fill, item
-from vip.corpus.failures import FIRST_S, FailuresFile
+from vip.corpus.failures import FailuresFile
 from vip.corpus.items import BadRow
 from vip.corpus.state import State
+from vip.download.items import Item
 
 
 class Clock:
@@ -53,21 +54,21 @@ def test_rows_tell_what_failed_where_it_was_named_and_from_where_it_came(state: 
 def test_it_is_written_while_the_batch_runs_but_not_at_once_and_not_in_vain(state: State, tmp_path: Path, clock: Clock) -> None:
     file = FailuresFile(state, str(tmp_path))
     state.failed(1, "missing", "Gone.")
-    clock.now_s += FIRST_S - 1
+    clock.now_s += 9
     file.keep()
     assert not (tmp_path / "failures.jsonl").exists()
     clock.now_s += 2
     file.keep()
     assert len(rows(tmp_path)) == 1
     state.failed(2, "missing", "Gone too.")
-    clock.now_s += FIRST_S - 1
+    clock.now_s += 9
     file.keep()
     assert len(rows(tmp_path)) == 1
     clock.now_s += 2
     file.keep()
     assert len(rows(tmp_path)) == 2
     (tmp_path / "failures.jsonl").unlink()
-    clock.now_s += 2 * FIRST_S
+    clock.now_s += 20
     file.keep()
     assert not (tmp_path / "failures.jsonl").exists(), "nothing else has failed"
 
@@ -79,3 +80,47 @@ def test_where_nothing_fails_any_more_there_is_no_file(state: State, tmp_path: P
     state.retry(None)
     file.write()
     assert not (tmp_path / "failures.jsonl").exists()
+
+
+def test_a_file_of_an_earlier_run_goes_where_nothing_failed(state: State, tmp_path: Path) -> None:
+    (tmp_path / "failures.jsonl").write_text("{}\n")
+    FailuresFile(state, str(tmp_path)).write()
+    assert not (tmp_path / "failures.jsonl").exists()
+
+
+def test_a_list_of_failures_that_takes_long_to_write_is_written_the_more_seldom(
+    state: State, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, real = FailuresFile(state, str(tmp_path)), state.each_failure
+
+    def slow() -> Iterator[tuple[str, str, str, int, str, str | None]]:
+        clock.now_s += 3
+        yield from real()
+
+    monkeypatch.setattr(state, "each_failure", slow)
+    state.failed(1, "missing", "Gone.")
+    file.write()
+    state.failed(2, "missing", "Gone too.")
+    clock.now_s += 149
+    file.keep()
+    assert len(rows(tmp_path)) == 1
+    clock.now_s += 2
+    file.keep()
+    assert len(rows(tmp_path)) == 2, "3 s are two per cent of 150"
+
+
+def test_keyframes_without_a_description_stand_in_it_though_no_video_failed(state: State, tmp_path: Path) -> None:
+    state.extracted(2, rows=3, size_bytes=9, length_s=1.0, youtube_id=None, ready=True)
+    state.undescribed(2, [("video1:0002", "refusal", "It says no.")])
+    FailuresFile(state, str(tmp_path)).write()
+    (row,) = rows(tmp_path)
+    assert (row["item"], row["kind"], row["message"], row["where"]) == ("video1:0002", "refusal", "It says no.", "list.txt, line 2")
+    assert (row["exit_code"], row["tries"], row["source"]) == (6, 1, None)
+
+
+def test_a_video_of_which_nothing_was_described_has_the_exit_code_of_captions_and_no_secret_is_told(state: State, tmp_path: Path) -> None:
+    fill(state, [Item("key", "address", "http://me:s3cret@example.org/a.mp4?token=s3cret", "list.txt, line 9")])
+    state.failed(4, "caption", "Nothing was described.")
+    FailuresFile(state, str(tmp_path)).write()
+    (row,) = rows(tmp_path)
+    assert (row["exit_code"], row["source"]) == (6, "http://…@example.org/a.mp4?…")

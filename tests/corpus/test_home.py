@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 from contextlib import closing
@@ -183,3 +184,34 @@ def test_the_command_refuses_it_and_trust_says_what_is_allowed(tmp_path: Path) -
     assert vip(tmp_path, "batch", "-o", "corpus").code == 8
     assert vip(tmp_path, "trust", "corpus", "--revoke").code == 0
     assert vip(tmp_path, "batch", "-o", "corpus").code == 2
+
+
+# ---------------------------------------------------------------- of an output elsewhere
+
+
+def test_an_output_elsewhere_has_its_state_on_this_machine_always_in_the_same_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    home = home_of("s3://bucket/corpus")
+    assert home.parent == tmp_path / "vip" / "batches"
+    assert home.name.startswith("bucket-corpus-")
+    assert home_of("s3://bucket/corpus/") == home
+    others = [home_of(out) for out in ("s3://bucket-corpus", "gs://bucket/corpus", "s3://bucket/corpus/2")]
+    assert len({home, *others}) == 4
+
+
+def test_a_login_is_in_no_name_of_a_folder() -> None:
+    assert "s3cret" not in str(home_of("ftp://me:s3cret@host/corpus"))
+
+
+def test_whoever_looks_at_the_status_is_not_taken_for_one_that_works(tmp_path: Path) -> None:
+    (tmp_path / LOCK).write_text("123")
+    with (tmp_path / LOCK).open() as file:
+        fcntl.flock(file, fcntl.LOCK_SH)  # as --status does
+        assert worker(tmp_path) is None
+
+
+def test_looking_at_the_status_leaves_nothing_in_the_folder(tmp_path: Path) -> None:
+    assert worker(tmp_path) is None
+    assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpus.test_state import fill, item
-from vip.corpus.queue import LOOK_S, Queue
+from vip.corpus.queue import Queue
 from vip.corpus.state import Entry, State
 from vip.download.items import Item
 
@@ -116,9 +116,9 @@ def test_what_is_due_again_is_handed_out_once(state: State) -> None:
     state.again(entry.id, "network", "gone", due=clock.now + 10)
     queue.over(entry)
     assert keys(queue, 2) == []
-    clock.now += 10 + LOOK_S
+    clock.now += 10.5
     assert keys(queue, 2) == ["video1"]
-    clock.now += LOOK_S
+    clock.now += 0.5
     assert keys(queue, 2) == []
 
 
@@ -133,7 +133,7 @@ def test_an_item_that_failed_twice_is_handed_out_a_third_time_once_its_end_was_t
         state.again(entry.id, "network", "gone", due=clock.now)
         if told:
             queue.over(entry)
-        clock.now += LOOK_S
+        clock.now += 0.5
         found = taken(queue, 1)
     assert [again.item.key for again in found] == (["video1"] if told else [])
 
@@ -154,3 +154,20 @@ def test_it_ends_when_everything_is_handed_out(state: State) -> None:
     assert queue.has_more()
     assert len(taken(queue, 3)) == 1
     assert not queue.has_more()
+
+
+def test_a_host_that_has_to_wait_does_not_hold_up_the_files_behind_it(state: State) -> None:
+    fill(state, [item(1), *(Item(f"f{number}", "file", f"/f{number}.mp4", "here") for number in range(2))])
+    queue = Queue(state, per_host=2)
+    found = [queue.next(lambda fetch: not fetch) for _ in range(2)]
+    assert [entry and entry.item.key for entry in found] == ["f0", "f1"]
+
+
+def test_what_is_due_is_looked_for_twice_a_second_at_most(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, looks = Clock(), list[float]()
+    monkeypatch.setattr(state, "due", lambda now, count: looks.append(now) or [])
+    queue = Queue(state, per_host=2, clock=clock)
+    for _ in range(8):
+        queue.next(anything)
+        clock.now += 0.25
+    assert looks == [1000.0, 1000.5, 1001.0, 1001.5]

@@ -11,7 +11,7 @@ import pytest
 
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.choices import Choices
-from vip.corpus.remembered import BEGUN, ROWS, remember, settled
+from vip.corpus.remembered import BEGUN, ROWS, remember, settled, tables_of
 from vip.corpus.state import State
 from vip.errors import UsageError
 from vip.protocols import Silent
@@ -127,3 +127,39 @@ def test_other_draws_need_the_list(state: State) -> None:
     assert gone_on_with(state, Choices(BatchSettings(seed=3, sample=20))).batch.sample == 20
     with pytest.raises(UsageError, match=r"^--seed 4 is about which rows of a list are taken\. Give the list again"):
         gone_on_with(state, Choices(BatchSettings(seed=4)))
+
+
+def test_an_engine_without_a_model_stands_for_the_one_that_the_batch_has(state: State) -> None:
+    begun(state, {"caption": True}, {"engine": "openai:m"})
+    given = Choices(BatchSettings(caption=True), ExtractSettings(**CLASSIC), CaptionSettings(engine="openai"))
+    assert gone_on_with(state, given, with_list=True).captioning.engine == "openai:m"
+    other = Choices(BatchSettings(caption=True), ExtractSettings(**CLASSIC), CaptionSettings(engine="offline"))
+    with pytest.raises(UsageError, match="engine openai:m, now offline"):
+        gone_on_with(state, other, with_list=True)
+
+
+def test_captions_that_nobody_wants_contradict_nothing(state: State) -> None:
+    begun(state, {}, {"engine": "offline"})
+    assert gone_on_with(state, Choices(captioning=CaptionSettings(engine="openai:m"))).captioning.engine == "openai:m"
+
+
+def test_the_same_weights_from_another_folder_are_no_other_draw(state: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun(state, {"weights": tmp_path / "weights.toml"})
+    monkeypatch.chdir(tmp_path)
+    gone_on_with(state, Choices(BatchSettings(weights=Path("weights.toml"))))
+    with pytest.raises(UsageError, match=r"^--weights other\.toml is about which rows"):
+        gone_on_with(state, Choices(BatchSettings(weights=Path("other.toml"))))
+
+
+def test_a_secret_in_two_tables_is_asked_for_once_and_two_secrets_are_both_named(state: State) -> None:
+    begun(state, {"proxy": "http://me:s3cret@proxy:3128", "video_base_url": "https://me:s3cret@videos"})
+    with pytest.raises(UsageError, match="in --proxy and --video-base-url, which is not kept"):
+        gone_on_with(state)
+
+
+def test_tables_are_the_settings_by_command_and_none_where_nothing_was_begun(state: State) -> None:
+    assert tables_of(state) == {}
+    begun(state, {"workers": 7})
+    tables = tables_of(state)
+    assert list(tables) == ["extract", "batch", "caption"]
+    assert (tables["batch"]["workers"], tables["extract"]["embedder"]) == (7, "classic")

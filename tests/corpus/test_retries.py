@@ -12,9 +12,9 @@ import pytest
 from tests.corpus.test_queue import anything
 from tests.corpus.test_state import fill, item
 from vip.corpus.queue import Queue
-from vip.corpus.retries import OUTAGE, RESTS, TRIES, Retries
+from vip.corpus.retries import Retries
 from vip.corpus.state import Entry, State
-from vip.download.items import FailureKind
+from vip.download.items import FailureKind, Item
 from vip.protocols import Silent
 
 
@@ -121,14 +121,14 @@ def test_a_host_that_gave_videos_and_is_cut_off_rests_so_that_the_list_is_not_us
     done = decided.queue.next(anything)
     assert done is not None
     state.extracted(done.id, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
-    failed_in_a_row(decided, entry, OUTAGE - 1)
+    failed_in_a_row(decided, entry, 7)
     assert decided.queue.resting == {}
     failed_in_a_row(decided, entry, 1)
     assert round(decided.queue.resting["example.org"] - time.time()) == 60
     assert notes.told[0].startswith("example.org: The connection failed. Nothing more is asked of it for 60 s.")
     decided.queue.resting.clear()  # the time is over
-    assert not decided.failed(with_tries(entry, TRIES["later"] - 1), "network", "The connection failed.")  # no fault of the item
-    for _ in range(2 * RESTS):
+    assert not decided.failed(with_tries(entry, 3), "network", "The connection failed.")  # no fault of the item
+    for _ in range(40):
         decided.queue.resting.clear()
         failed_in_a_row(decided, entry, 1)
     assert decided.queue.resting == {}  # it is gone for good
@@ -136,7 +136,7 @@ def test_a_host_that_gave_videos_and_is_cut_off_rests_so_that_the_list_is_not_us
 
 def test_a_host_that_never_gave_a_video_does_not_rest(state: State) -> None:
     decided, _, entry = retries(state)
-    failed_in_a_row(decided, entry, 3 * OUTAGE)
+    failed_in_a_row(decided, entry, 24)
     assert decided.queue.resting == {}
 
 
@@ -147,9 +147,43 @@ def test_a_host_that_answers_in_between_does_not_rest(state: State, answer: str)
     assert done is not None
     state.extracted(done.id, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
     for _ in range(3):
-        failed_in_a_row(decided, entry, OUTAGE - 1)
+        failed_in_a_row(decided, entry, 7)
         if answer == "a video":
             decided.well("example.org")
         else:
             failed_in_a_row(decided, entry, 1, "missing")
     assert decided.queue.resting == {}
+
+
+@pytest.mark.parametrize("kind", BACK_OFF)
+def test_an_item_that_its_host_refuses_ten_times_is_given_up(state: State, kind: FailureKind) -> None:
+    decided, _, entry = retries(state)
+    assert [decided.failed(with_tries(entry, tries), kind, "Too many requests.") for tries in (8, 9)] == [False, True]
+
+
+def test_no_rest_that_the_server_does_not_ask_for_is_longer_than_an_hour(state: State) -> None:
+    decided, _, entry = retries(state)
+    decided.failed(entry, "rate_limit", "Too many requests.", 7200.0)
+    assert round(decided.queue.resting["example.org"] - time.time()) == 7200
+    for _ in range(9):
+        decided.queue.resting.clear()
+        decided.failed(entry, "rate_limit", "Too many requests.")
+    assert round(decided.queue.resting["example.org"] - time.time()) == 3600
+
+
+def test_a_host_that_is_cut_off_rests_twenty_times(state: State) -> None:
+    decided, notes, entry = retries(state)
+    state.extracted(2, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
+    failed_in_a_row(decided, entry, 7)
+    for _ in range(30):
+        decided.queue.resting.clear()
+        failed_in_a_row(decided, entry, 1)
+    assert len(notes.told) == 20
+
+
+def test_files_know_no_outage(state: State) -> None:
+    fill(state, [Item(name, "file", f"/{name}.mp4", "here") for name in "fg"])
+    decided, notes, _ = retries(state)
+    state.extracted(4, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
+    failed_in_a_row(decided, Entry(5, Item("g", "file", "/g.mp4", "here"), 0), 16)
+    assert (notes.told, decided.queue.resting) == ([], {})

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -277,3 +278,139 @@ def test_two_processes_may_make_the_state_at_the_same_moment(tmp_path: Path) -> 
         folder.mkdir()
         processes = [subprocess.Popen([sys.executable, "-c", command, str(folder)]) for _ in range(3)]
         assert [process.wait() for process in processes] == [0, 0, 0]
+
+
+def test_what_was_put_is_there_after_the_end(tmp_path: Path) -> None:
+    state = State(tmp_path)
+    state.put("spent", [1.5, 2])
+    state.close()
+    state = State(tmp_path)
+    assert (state.get("spent"), state.get("other")) == ([1.5, 2], None)
+    state.close()
+
+
+def test_a_long_list_goes_in_piece_by_piece_and_says_how_far_it_is(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.corpus.state.TOGETHER", 2)
+    rows: list[Drawn | BadRow] = [Drawn(item(number), 0.0, True) for number in range(5)]
+    assert list(state.add([BadRow("???", "list.txt, line 1", "no video"), *rows])) == [3, 5, 6]
+    assert state.choose(None) == 5
+
+
+def test_a_smaller_sample_takes_no_more_and_gives_nothing_back(state: State) -> None:
+    list(state.add(Drawn(item(number), -float(number), True) for number in range(5)))
+    assert [state.choose(3), state.choose(1), state.choose(4)] == [3, 3, 4]
+
+
+def test_parts_that_fill_a_shard_to_the_byte_are_in_it_together(state: State) -> None:
+    fill(state, [item(number) for number in range(3)])
+    for number in range(3):
+        ready(state, f"video{number}", 50)
+    assert state.begin_shard(100) == 0
+    assert [entry.item.key for entry in state.in_shard(0)] == ["video0", "video1"]
+    assert state.loose() == (1, 50)
+    assert (state.shards(), state.unwritten()) == (0, [0])
+    state.wrote(0, size_bytes=90, rows=6)
+    assert (state.shards(), state.unwritten()) == (1, [])
+
+
+def test_a_retry_gives_back_the_losses_too_and_is_no_end(state: State) -> None:
+    fill(state, [item(1)])
+    assert [state.lost(1), state.lost(1)] == [1, 2]
+    state.failed(1, "crash", "gone")
+    assert state.retry(None) == 1
+    assert state.done_since(0.0) == (0, 0)
+    assert state.lost(1) == 1
+
+
+def test_what_is_undone_waits_again_and_counts_as_no_end(state: State) -> None:
+    fill(state, [item(1), item(2)])
+    ready(state, "video1")
+    ready(state, "video2")
+    assert state.begin_shard(1000) == 0
+    state.undo(1)
+    assert [entry.item.key for entry in state.waiting("example.org", 0, 10)] == ["video1"]
+    assert [entry.item.key for entry in state.in_shard(0)] == ["video2"]
+    assert state.done_since(0.0) == (1, 1)
+    ready(state, "video1")
+    assert state.loose() == (1, 100), "it goes into another shard"
+
+
+def test_a_video_has_ended_when_it_is_described_and_not_before(state: State) -> None:
+    fill(state, [item(1)])
+    state.extracted(1, rows=3, size_bytes=9, length_s=1.0, youtube_id=None, ready=False)
+    assert state.done_since(0.0) == (0, 0)
+    state.described(1, size_bytes=10)
+    assert state.done_since(0.0) == (1, 1)
+
+
+def test_a_shard_that_is_in_place_is_not_dropped(state: State) -> None:
+    fill(state, [item(1), item(2)])
+    ready(state, "video1")
+    assert state.begin_shard(1000) == 0
+    state.wrote(0, size_bytes=1, rows=1)
+    ready(state, "video2")
+    assert state.begin_shard(1000) == 1
+    for number in (0, 1):
+        state.drop_shard(number)
+    assert state.shard_numbers() == {0}
+
+
+def test_what_is_tried_again_later_has_to_be_fetched_still(state: State) -> None:
+    fill(state, [item(1), Item("f", "file", "/f.mp4", "here")])
+    assert state.has_hosts()
+    state.again(1, "network", "gone", due=100.0)
+    assert state.has_hosts()
+    state.failed(1, "network", "gone")
+    assert not state.has_hosts()
+
+
+def test_what_fails_most_often_is_told_first(state: State) -> None:
+    fill(state, [item(number) for number in range(6)])
+    for id_, kind in ((1, "age"), (2, "network"), (3, "network")):
+        state.again(id_, kind, "gone", due=100.0)  # type: ignore[arg-type]
+    assert list(state.later().items()) == [("network", 2), ("age", 1)]
+    for id_, kind in ((1, "age"), (2, "geo"), (3, "geo"), (4, "geo")):
+        state.failed(id_, kind, "gone")  # type: ignore[arg-type]
+    list(state.add([BadRow(f"???{number}", "list.txt, line 7", "no video") for number in range(2)]))
+    assert list(state.failures().items()) == [("geo", 3), ("bad_row", 2), ("age", 1)]
+
+
+def test_what_is_due_comes_in_the_order_of_its_times(state: State) -> None:
+    fill(state, [item(number) for number in range(3)])
+    for id_, due in ((1, 30.0), (2, 10.0), (3, 20.0)):
+        state.again(id_, "network", "gone", due=due)
+    assert [entry.id for entry in state.due(25.0, 10)] == [2, 3]
+    assert [entry.id for entry in state.due(40.0, 1)] == [2]
+    assert state.next_due() == 10.0
+
+
+def test_a_shard_that_stays_as_it_is_is_wanted_no_more(state: State) -> None:
+    fill(state, [item(1)])
+    left = (Undescribed("video1", "video1:0002", "refusal", "no"),)
+    state.take_over(0, [("video1", 3, None, 10.0)], size_bytes=500, rows=6, undescribed=left)
+    assert state.describe_again() == 1
+    state.keep_shard(0)
+    assert (state.to_revise(), state.undescribed_wanted(), state.totals()["undescribed"]) == ([], 0, 1)
+
+
+def test_a_new_generation_has_its_own_size_and_keyframes_that_are_left(state: State) -> None:
+    fill(state, [item(1)])
+    left = [Undescribed("video1", f"video1:000{number}", "refusal", "no") for number in (2, 3)]
+    state.take_over(0, [("video1", 3, None, 10.0)], size_bytes=500, rows=6, undescribed=left)
+    state.describe_again()
+    state.revised(0, generation=1, size_bytes=480, rows=5, undescribed=left[1:])
+    assert [row[0] for row in state.each_undescribed()] == ["video1:0003"]
+    assert state._all("SELECT bytes, rows, undescribed, generation, wanted FROM shards") == [(480, 5, 1, 1, None)]
+
+
+def test_an_item_is_no_twin_of_its_own(state: State) -> None:
+    fill(state, [Item("aaaaaaaaaaa", "youtube", "aaaaaaaaaaa", "1")])
+    assert state.twin(1, "aaaaaaaaaaa") is None
+
+
+def test_rates_count_what_ended_since_then(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(state, [item(number) for number in range(3)])
+    for number in range(3):
+        monkeypatch.setattr("vip.corpus.state.time", SimpleNamespace(time=lambda now=100.0 + number: now))
+        ready(state, f"video{number}")
+    assert state.done_since(101.0) == (2, 2)

@@ -100,7 +100,8 @@ def test_one_that_goes_on_comes_before_those_that_wait(tmp_path: Path) -> None:
     waiter.start()
     time.sleep(0.1)
     assert one.take(900)
-    assert not one.take(1001) or one.held_bytes == BUDGET
+    assert one.take(1001)
+    assert one.held_bytes == 1000, "all there is"
     crew.free("one")
     waiter.join(10)
     assert not waiter.is_alive()
@@ -183,3 +184,63 @@ def test_crews_that_come_while_others_leave_share_the_budget_still(tmp_path: Pat
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(come_and_go, range(4)))
     assert set(most) == {600}
+
+
+def test_a_download_holds_nothing_before_it_asks_and_what_it_holds_it_has(tmp_path: Path) -> None:
+    one = Allowance(budget(tmp_path), "video")
+    assert one.held_bytes == 0
+    one.wait_for(500)
+    one.wait_for(300)
+    assert held(tmp_path) == 500, "nothing is given away"
+    assert one.take(500)
+    assert (one.held_bytes, held(tmp_path)) == (500, 500)
+    one.settle(20)
+    assert (one.held_bytes, held(tmp_path)) == (20, 20)
+
+
+def test_one_that_is_larger_than_all_there_is_has_all_there_is(tmp_path: Path) -> None:
+    one = Allowance(budget(tmp_path), "video")
+    assert one.take(5000)
+    assert (one.held_bytes, held(tmp_path)) == (1000, 1000)
+    assert not Allowance(budget(tmp_path), "other").take(1)
+
+
+def test_the_budget_may_be_used_to_the_byte(tmp_path: Path) -> None:
+    assert Allowance(budget(tmp_path), "one").take(400)
+    assert not Allowance(budget(tmp_path), "two").take(601)
+    assert Allowance(budget(tmp_path), "two").take(600)
+
+
+def test_a_download_that_is_given_up_while_it_waits_holds_up_nobody(tmp_path: Path) -> None:
+    crew = Holder(budget(tmp_path), tmp_path / "videos")
+    assert Allowance(crew.budget, "one")._got(900, 1)
+    assert not Allowance(crew.budget, "two")._got(900, 2)
+    assert not Allowance(crew.budget, "three")._got(100, 3), "two came first"
+    crew.free("two")
+    assert Allowance(crew.budget, "three")._got(100, 3)
+    crew.close()
+
+
+def test_a_download_that_goes_on_stands_in_the_line_no_more(tmp_path: Path) -> None:
+    crew = Holder(budget(tmp_path), tmp_path / "videos")
+    assert Allowance(crew.budget, "one")._got(900, 1)
+    assert not Allowance(crew.budget, "two")._got(900, 2)
+    crew.free("one")
+    assert Allowance(crew.budget, "two")._got(900, 2)
+    assert Allowance(crew.budget, "three")._got(100, 3)
+    crew.close()
+
+
+def test_a_crew_that_leaves_takes_its_place_in_the_line_with_it(tmp_path: Path) -> None:
+    one, other = (Holder(budget(tmp_path, name), tmp_path / name) for name in ("one", "other"))
+    assert Allowance(one.budget, "a")._got(600, 1)
+    assert not Allowance(one.budget, "b")._got(900, 2)
+    one.close()
+    assert Allowance(other.budget, "c")._got(BUDGET, 3)
+    other.close()
+
+
+def test_a_ledger_that_is_none_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / LEDGER).write_bytes(b"x" * 5000)
+    with pytest.raises(StoreError, match=r"disk\.sqlite cannot be used .*delete it while no batch runs"):
+        Holder(budget(tmp_path), tmp_path / "videos")

@@ -52,6 +52,8 @@ def test_a_model_that_does_not_fit_into_memory_is_said_too(monkeypatch: pytest.M
 def test_a_process_that_ends_otherwise_is_a_bug_and_no_lack_of_memory() -> None:
     assert isinstance(given_up("writes shards", 1), RuntimeError)
     assert isinstance(given_up("writes shards", -11), RuntimeError)
+    assert isinstance(given_up("writes shards", 9), RuntimeError)
+    assert isinstance(given_up("writes shards", -9), BackendError)
 
 
 def test_memory_that_runs_out_in_python_ends_a_process_as_the_system_does() -> None:

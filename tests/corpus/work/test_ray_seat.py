@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from vip.config import BatchSettings, ExtractSettings
 from vip.corpus.choices import Choices
-from vip.corpus.work.crew import Done, Event, Failed, Lost
+from vip.corpus.work.crew import Came, Done, Event, Failed, Lost
 from vip.corpus.work.hand import Facts, Job
-from vip.corpus.work.ray_crews import RayCrews, Seat
+from vip.corpus.work.ray_crews import RayCrews, Seat, Servers, _clear_up, _knock, _short
 from vip.download.items import Item
-from vip.errors import BackendError
+from vip.errors import BackendError, UsageError
 from vip.wording import VARIABLE
 
 FACTS = Facts(rows=1, size_bytes=3, length_s=1.0, youtube_id=None)
@@ -162,8 +164,9 @@ def test_jobs_wait_until_a_seat_is_here_and_then_go_to_the_one_that_holds_least(
 def test_what_is_given_before_any_seat_is_here_is_done_by_the_first(ray: FakeRay, tmp_path: Path) -> None:
     driver = crews(ray, tmp_path, 1)
     driver.give(job(101))
-    driver.events(0.0)
-    assert [one.id for one in ray.handles[0].given] == [101]
+    for _ in range(2):
+        driver.events(0.0)
+        assert [one.id for one in ray.handles[0].given] == [101], "it is told once"
 
 
 def test_what_is_told_is_held_no_more(ray: FakeRay, tmp_path: Path) -> None:
@@ -197,3 +200,237 @@ def test_only_seats_that_are_here_are_asked_to_leave(ray: FakeRay, tmp_path: Pat
     driver.events(0.0)
     driver.close()
     assert [handle.left for handle in ray.handles] == [True, True]
+
+
+def test_an_extractor_of_a_seat_has_one_core_and_its_downloads_two_fetchers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    seat = SimpleNamespace(_home=tmp_path / "home", _batch="batch")
+    for fetch, fetchers in ((True, 2), (False, 0)):
+        crew: Any = Seat.crew(seat, Choices(BatchSettings(workers=9)), fetch)  # type: ignore[arg-type]
+        assert (crew.workers, crew.fetchers, crew.cores) == (1, fetchers, 1)
+        assert crew.plan.disk.folder.parent == tmp_path, "of the machine, and not of the seat"
+        crew.close()
+
+
+def test_folders_of_other_users_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "vip-ray-1-a").mkdir()
+
+    def kill(pid: int, signal: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr("os.kill", kill)
+    _clear_up()
+    assert (tmp_path / "vip-ray-1-a").exists()
+
+
+class Clock:
+    now_s = 1000.0
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("vip.corpus.work.ray_crews.time", SimpleNamespace(monotonic=lambda: clock.now_s))
+    return clock
+
+
+@pytest.fixture
+def silent(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """No seat answers any more; how each wait was asked for."""
+    waits: list[dict[str, Any]] = []
+
+    def wait(turns: list[Turn], **how: Any) -> tuple[list[Turn], list[Turn]]:
+        waits.append(how)
+        return [], turns
+
+    monkeypatch.setattr(ray, "wait", wait)
+    return waits
+
+
+def test_whoever_looks_for_news_waits_for_the_first_seat_that_has_some(ray: FakeRay, silent: list[dict[str, Any]], tmp_path: Path) -> None:
+    crews(ray, tmp_path, 3).events(0.25)
+    assert silent == [{"num_returns": 3, "timeout": 0}, {"num_returns": 1, "timeout": 0.25}]
+
+
+def test_a_seat_that_was_here_and_says_nothing_for_two_minutes_is_given_up(ray: FakeRay, clock: Clock, tmp_path: Path) -> None:
+    driver = crews(ray, tmp_path)
+    driver.events(0.0)
+    driver.give(job(101))
+    ray.wait = lambda turns, **how: ([], turns)  # type: ignore[method-assign]
+    driver.events(0.0)
+    clock.now_s += 119
+    assert driver.events(0.0) == []
+    clock.now_s += 2
+    assert driver.events(0.0) == [Lost(101)]
+    assert [handle.killed for handle in ray.handles] == [True, True, False, False]
+
+
+def test_a_cluster_without_any_seat_is_waited_for_five_minutes(
+    ray: FakeRay, silent: list[dict[str, Any]], clock: Clock, tmp_path: Path
+) -> None:
+    driver = crews(ray, tmp_path)
+    clock.now_s += 299
+    assert driver.events(0.0) == []
+    clock.now_s += 2
+    with pytest.raises(BackendError, match=r"Ray has had no worker for 300 s\."):
+        driver.events(0.0)
+
+
+def test_as_long_as_one_seat_is_here_the_cluster_is_there(ray: FakeRay, clock: Clock, tmp_path: Path) -> None:
+    driver = crews(ray, tmp_path, 1)
+    for _ in range(5):
+        clock.now_s += 250
+        driver.events(0.0)
+    ray.wait = lambda turns, **how: ([], turns)  # type: ignore[method-assign]
+    clock.now_s += 121
+    driver.events(0.0)
+    clock.now_s += 178
+    driver.events(0.0)
+
+
+def test_a_seat_with_all_it_takes_is_asked_less_often_and_one_that_might_be_given_more_soon(
+    ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver, asked = crews(ray, tmp_path, 1), list[float]()
+    handle = ray.handles[0]
+    handle.turn = SimpleNamespace(remote=lambda jobs, timeout_s: asked.append(timeout_s) or Turn())
+    driver.events(0.0)
+    for number in (101, 102):
+        driver.give(job(number))
+        driver.events(0.0)
+    assert asked == [0.5, 0.5, 5.0]
+
+
+@pytest.mark.parametrize(("fetch", "room"), [(False, 2), (True, 4)])
+def test_a_seat_takes_one_video_ahead_and_what_its_fetchers_have(fetch: bool, room: int, ray: FakeRay, tmp_path: Path) -> None:
+    driver = RayCrews(Choices(BatchSettings(workers=1)), tmp_path, fetch=fetch)
+    driver.events(0.0)
+    count = 0
+    while driver.takes(fetch=fetch) and count < 10:
+        driver.give(job(101 + count))
+        count += 1
+    assert count == room
+
+
+def test_a_video_that_came_is_held_still(ray: FakeRay, tmp_path: Path) -> None:
+    driver = crews(ray, tmp_path, 1)
+    driver.events(0.0)
+    ray.handles[0].turn = SimpleNamespace(remote=lambda jobs, timeout_s: Turn(Came(one.id) for one in jobs))
+    for number in (1, 2):
+        driver.give(job(number))
+    driver.events(0.0)
+    assert not driver.takes(fetch=False)
+
+
+class TaskError(KeyError):
+    """Of Ray, where an actor raised something."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def test_what_no_seat_can_do_ends_the_batch(ray: FakeRay, tmp_path: Path) -> None:
+    def fails(turn: Turn, **how: Any) -> Turn:
+        raise TaskError(UsageError("It does not go together."))
+
+    driver = crews(ray, tmp_path, 1)
+    ray.get = fails  # type: ignore[method-assign]
+    with pytest.raises(UsageError, match=r"It does not go together\."):
+        driver.events(0.0)
+
+
+def test_seats_that_fail_now_and_then_do_not_end_the_batch(ray: FakeRay, tmp_path: Path) -> None:
+    driver = crews(ray, tmp_path, 1)
+    real, count = ray.get, [0]
+
+    def sometimes(turn: Turn, **how: Any) -> Turn:
+        count[0] += 1
+        if count[0] % 4:
+            raise OSError("The actor died.")
+        return real(turn)
+
+    ray.get = sometimes  # type: ignore[method-assign]
+    for _ in range(40):
+        assert driver.events(0.0) == []
+
+
+# ---------------------------------------------------------------- the cluster
+
+
+@pytest.mark.parametrize(
+    ("address", "asked"),
+    [
+        ("head:10002", ("head", 10002)),
+        ("ray://head:10002", ("head", 10002)),
+        ("ray://head", ("head", 10001)),
+        ("[::1]:6379", ("::1", 6379)),
+    ],
+)
+def test_a_cluster_is_knocked_at_where_it_says(address: str, asked: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+
+    def connection(where: tuple[str, int], timeout_s: float) -> Any:
+        told.append((where, timeout_s))
+        return nullcontext()
+
+    monkeypatch.setattr("socket.create_connection", connection)
+    _knock(address)
+    assert told == [(asked, 5.0)]
+
+
+@pytest.mark.parametrize(
+    ("said", "short"),
+    [("first\nlast line", "last line."), ("It is gone.", "It is gone."), ("", "they do not answer."), ("x" * 400, "x" * 300 + ".")],
+)
+def test_of_a_librarys_message_the_last_line_is_told(said: str, short: str) -> None:
+    assert _short(Exception(said) if said else None) == short
+
+
+class Gpus(FakeRay):
+    """A cluster with two GPUs; a server tells its number, unless it is gone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gone: set[int] = set()
+
+    def cluster_resources(self) -> dict[str, int]:
+        return {"GPU": 2}
+
+    def _made(self, *about: Any) -> Handle:
+        handle = super()._made(*about)
+        number = len(self.handles)
+        handle.address = SimpleNamespace(remote=lambda: number)  # type: ignore[attr-defined]
+        return handle
+
+    def get(self, turn: Any, **how: Any) -> Any:
+        if turn in self.gone:
+            raise OSError("The actor died.")
+        return f"host:{turn}"
+
+
+def test_seats_share_the_servers_of_all_gpus_and_one_that_is_gone_is_replaced() -> None:
+    ray = Gpus()
+    servers = Servers(ray, ExtractSettings(embedder="clip"))
+    assert [servers.next() for _ in range(3)] == ["host:1", "host:2", "host:1"]
+    assert not servers.gone("host:1")
+    ray.gone.add(1)
+    assert servers.gone("host:1")
+    assert [handle.killed for handle in ray.handles] == [True, False, False]
+    assert servers.gone("host:1"), "seats that have its address are gone with it"
+    assert [servers.next() for _ in range(2)] == ["host:2", "host:3"]
+    assert not servers.gone(None), "a seat without a server needs none"
+
+
+def test_without_a_model_there_is_no_server_on_a_gpu() -> None:
+    ray = Gpus()
+    servers = Servers(ray, ExtractSettings(embedder="classic"))
+    assert (servers.next(), ray.handles) == (None, [])
+
+
+def test_a_model_that_no_gpu_loads_ends_the_batch() -> None:
+    ray = Gpus()
+    ray.gone.add(1)
+    with pytest.raises(BackendError, match=r"The model cannot be loaded on a GPU of the cluster: The actor died\."):
+        Servers(ray, ExtractSettings(embedder="clip")).next()
