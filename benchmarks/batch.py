@@ -223,7 +223,7 @@ def _command_of(pid: int) -> str:
 
 
 def _check_whole(out: Path, killed: Counter[str], starts: int) -> None:
-    from vip.corpus.output.shards import read_clips, read_shards, verify
+    from vip.dataset.shards import read_clips, read_shards, verify
 
     reports: list[str] = []
     shards = list(read_shards(str(out), reports.append))

@@ -102,12 +102,12 @@ def bare(folder: Path, address: str) -> None:
 
 def described(folder: Path, address: str) -> None:
     """`vip caption`."""
-    import vip.models.openai  # noqa: F401 - imported before the clock starts, as the library is above
-    from vip import describing
+    import vip.models.openai.engine  # noqa: F401 - imported before the clock starts, as the library is above
+    from vip.captioning import caption_job
 
     with tempfile.TemporaryDirectory() as home:
         settings = {"engine": "openai:tiny-vlm", "base_url": address, "concurrency": IN_FLIGHT, "cache": Path(home) / "answers.sqlite"}
-        measured(lambda: describing.caption(folder, **settings))
+        measured(lambda: caption_job.caption(folder, **settings))
 
 
 def measured(work: Any) -> None:

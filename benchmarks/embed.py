@@ -73,7 +73,7 @@ def _write_weights(path: Path) -> None:
 
 
 def _measured(checkpoint: Path, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
-    from vip.models.open_clip import OpenClipEmbedder
+    from vip.models.clip.embedder import OpenClipEmbedder
 
     embedder = OpenClipEmbedder(f"{ARCH}@{checkpoint}", device=options.device)
     on_gpu = not embedder.device.startswith("cpu")

@@ -20,12 +20,12 @@ from typing import Any
 
 from vip.config import BatchSettings
 from vip.corpus.batch import batch
-from vip.corpus.choices import Choices
-from vip.corpus.output.clip import Clip, KeyframeRow, VideoRow
-from vip.corpus.output.parts import pack
-from vip.corpus.work.crew import Came, Done, Event, Hands, fetchers_for
-from vip.corpus.work.hand import Facts, Job
-from vip.corpus.work.ray_crews import RayCrews, Seat
+from vip.corpus.settings import BatchConfig
+from vip.corpus.workers.pool import Downloaded, Event, Executor, ItemDone, fetchers_for
+from vip.corpus.workers.ray_pool import RayPool, RayWorker
+from vip.corpus.workers.worker import PartInfo, WorkItem
+from vip.dataset.parts import pack
+from vip.dataset.rows import KeyframeRow, VideoRow, VideoSample
 from vip.records import Keyframe, Quality
 
 FETCH_S, EXTRACT_S = 3.0, 2.5  # of a video of YouTube-8M on average: a quick line, and CLIP on the CPU; see docs/scale.md
@@ -40,10 +40,10 @@ def lengths(key: str, pace: float) -> tuple[float, float]:
     return FETCH_S / pace * chance.lognormvariate(mean, SPREAD), EXTRACT_S / pace * chance.lognormvariate(mean, SPREAD)
 
 
-class SleepingSeat(Seat):
+class SleepingSeat(RayWorker):
     """An actor whose crew sleeps."""
 
-    def crew(self, choices: Choices, fetch: bool) -> Hands:
+    def pool(self, choices: BatchConfig, fetch: bool) -> Executor:
         return SleepingCrew(choices.batch.sleep)
 
 
@@ -57,18 +57,18 @@ class SleepingCrew:
     def __init__(self, pace: float) -> None:
         self._pace = pace
         self._fetchers = fetchers_for(1)
-        self._to_fetch: deque[Job] = deque()
-        self._fetching: list[tuple[float, Job]] = []
-        self._ready: deque[Job] = deque()
-        self._extracting: tuple[float, Job] | None = None
+        self._to_fetch: deque[WorkItem] = deque()
+        self._fetching: list[tuple[float, WorkItem]] = []
+        self._ready: deque[WorkItem] = deque()
+        self._extracting: tuple[float, WorkItem] | None = None
         self._waits = {"scheduler_s": 0.0, "network_s": 0.0, "late_s": 0.0, "work_s": 0.0}
         self._looked: float | None = None  # from the first video on
         self._told = Path(os.environ[WAITS]) / f"{os.getpid()}.json"
 
-    def takes(self, *, fetch: bool) -> bool:
+    def has_capacity(self, *, fetch: bool) -> bool:
         return True
 
-    def give(self, job: Job) -> None:
+    def submit(self, job: WorkItem) -> None:
         self._to_fetch.append(job)
 
     def events(self, timeout_s: float) -> list[Event]:
@@ -102,11 +102,11 @@ class SleepingCrew:
             if end <= now:
                 self._fetching.remove((end, job))
                 self._ready.append(job)
-                found.append(Came(job.id))
+                found.append(Downloaded(job.id))
         if self._extracting and self._extracting[0] <= now:
             end, job = self._extracting
             data = _part(job.item.key)
-            found.append(Done(job.id, data, Facts(1, len(data), 230.0, None)))
+            found.append(ItemDone(job.id, data, PartInfo(1, len(data), 230.0, None)))
             self._extracting = None
             self._told.write_text(json.dumps(self._waits))  # to its last video: what it waits after that is the end of the list
         while self._to_fetch and len(self._fetching) < self._fetchers:
@@ -133,7 +133,7 @@ def _part(key: str) -> bytes:
     )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "part.tar"
-        pack(path, Clip(VideoRow(key=key, kind="youtube", source=key), (KeyframeRow(keyframe, _picture(), None),)))
+        pack(path, VideoSample(VideoRow(key=key, kind="youtube", source=key), (KeyframeRow(keyframe, _picture(), None),)))
         return path.read_bytes()
 
 
@@ -160,27 +160,27 @@ def simulate(out: Path, items: int, workers: int, *, pace: float = 1.0) -> dict[
     spans: list[float] = []
     waits = _fresh(out.with_name(f"{out.name}-waits"))
 
-    class Timed(RayCrews):
-        def give(self, job: Job) -> None:
+    class Timed(RayPool):
+        def submit(self, job: WorkItem) -> None:
             if not spans:
                 spans[:] = [time.perf_counter(), 0.0]
-            super().give(job)
+            super().submit(job)
 
         def events(self, timeout_s: float) -> list[Event]:
             found = super().events(timeout_s)
-            if any(isinstance(event, Done) for event in found):
+            if any(isinstance(event, ItemDone) for event in found):
                 spans[1] = time.perf_counter()
             return found
 
-    def hands(choices: Choices, home: Path, fetch: bool) -> Any:
-        return Timed(choices, home, fetch=fetch, seat=SleepingSeat)
+    def executor(choices: BatchConfig, home: Path, fetch: bool) -> Any:
+        return Timed(choices, home, fetch=fetch, worker=SleepingSeat)
 
     os.environ[WAITS] = str(waits)
     here = Path(__file__).parent
     os.environ["PYTHONPATH"] = f"{here}:{here.parent}"  # Ray's workers have this module and vip from there
     settings = BatchSettings(runner="ray", workers=workers, per_host=10 * workers, sleep=pace, shard_size=20_000_000)
     before = resource.getrusage(resource.RUSAGE_SELF)
-    told = batch([str(names)], str(out), Choices(settings), hands=hands)
+    told = batch([str(names)], str(out), BatchConfig(settings), executor=executor)
     after = resource.getrusage(resource.RUSAGE_SELF)
     if told.done != items:
         raise RuntimeError(f"{told.done} of {items} items are done")

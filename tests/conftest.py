@@ -15,7 +15,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-import vip.video.opened
+import vip.video.demuxer
 import vip.video.reader
 from tests.media import Clips, SpyDecoder, usual_priority
 from vip import user_state
@@ -177,6 +177,6 @@ def disk_steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def given_packets(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     """PTS of the packets that decoders are given from now on."""
     given: list[int | None] = []
-    real = vip.video.opened.decoder_of
-    monkeypatch.setattr(vip.video.opened, "decoder_of", lambda stream, threads: SpyDecoder(real(stream, threads), given))
+    real = vip.video.demuxer.decoder_of
+    monkeypatch.setattr(vip.video.demuxer, "decoder_of", lambda stream, threads: SpyDecoder(real(stream, threads), given))
     return given

@@ -15,10 +15,10 @@ import vip
 from tests.clips import result
 from tests.media import OPEN_GOP, QUIET, write
 from vip.errors import InputError
-from vip.isolation import parent
-from vip.isolation.parent import apart
 from vip.models.opencv import OpenCVDetector
-from vip.protocols import Observer, Silent
+from vip.processes import isolated
+from vip.processes.isolated import run_isolated
+from vip.protocols import Observer, SilentObserver
 from vip.records import Detection
 from vip.video import Video
 
@@ -88,7 +88,7 @@ def test_damaged_frames_are_the_same_for_any_number_of_threads(
     name: str, seed: int, one_gop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Several frames at a time, FFmpeg's threads see the damage in another order each time, and some crash."""
-    monkeypatch.setattr(parent, "_can_fork", lambda: True)
+    monkeypatch.setattr(isolated, "_can_fork", lambda: True)
     chance = random.Random(f"{name} {seed}")
     data = bytearray((one_gop / name).read_bytes())
     for _ in range((1, 5, 20)[seed]):
@@ -97,12 +97,12 @@ def test_damaged_frames_are_the_same_for_any_number_of_threads(
     path.write_bytes(data)
     told: list[list[str]] = []
 
-    class Listening(Silent):
+    class Listening(SilentObserver):
         def note(self, text: str) -> None:
             told[-1].append(text)
 
     for threads in CORES:
         told.append([])
-        apart(partial(pictures, path, threads), path, Listening(), timeout_s=60, fork=True)
+        run_isolated(partial(pictures, path, threads), path, Listening(), timeout_s=60, fork=True)
     assert told[0]
     assert told[0] == told[1] == told[2]

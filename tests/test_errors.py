@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vip import errors
-from vip.download.items import ItemError
-from vip.errors import BusyError, GivenUpError, OutageError, ReplyError, VipError, did_you_mean
+from vip.errors import BusyError, GivenUpError, ItemError, OutageError, ReplyError, VipError, did_you_mean
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guide.md"
 CODES = {

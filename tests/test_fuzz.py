@@ -15,10 +15,10 @@ import vip
 from tests.cli.terminal import vip as command
 from tests.media import OPEN_GOP_265, QUIET, write
 from vip.errors import InputError
-from vip.isolation import parent
-from vip.isolation.parent import apart
 from vip.models.opencv import OpenCVDetector
-from vip.protocols import Observer, Silent
+from vip.processes import isolated
+from vip.processes.isolated import run_isolated
+from vip.protocols import Observer, SilentObserver
 from vip.records import Detection
 from vip.video.container import ANY_METADATA
 
@@ -98,7 +98,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A crash must not take pytest along; and what is looked for is damage, not people."""
-    monkeypatch.setattr(parent, "_can_fork", lambda: True)
+    monkeypatch.setattr(isolated, "_can_fork", lambda: True)
 
     def detect_nothing(self: OpenCVDetector, images: list[Any], where: object = ()) -> list[list[Detection] | None]:
         return [[] for _ in images]
@@ -128,11 +128,11 @@ def _decoded(context: Any, packet: Any) -> list[Any]:
 def frames_of_pyav(path: Path) -> int:
     told: list[int] = []
 
-    class Listening(Silent):
+    class Listening(SilentObserver):
         def note(self, text: str) -> None:
             told.append(int(text))
 
-    apart(partial(count_frames, path), path, Listening(), timeout_s=PATIENCE_S, fork=True)
+    run_isolated(partial(count_frames, path), path, Listening(), timeout_s=PATIENCE_S, fork=True)
     return told[0]
 
 

@@ -13,11 +13,11 @@ import pytest
 
 import vip
 from tests.clips import SAMPLE
-from vip.corpus.card.reading import count
-from vip.corpus.export.write import export
-from vip.corpus.output.clip import clip_of
-from vip.corpus.output.shards import Format, read_clips, verify, write_shard
+from vip.corpus.card.counts import count
+from vip.dataset.rows import clip_of
+from vip.dataset.shards import Format, read_clips, verify, write_shard
 from vip.errors import VipError
+from vip.export.write import export
 from vip.report.page import write_report
 
 ROUNDS = 30

@@ -15,7 +15,7 @@ from tests.clips import SAMPLE
 from tests.models import clip_models
 from vip import registry
 from vip.errors import BackendError, InputError, UsageError
-from vip.models.open_clip import OpenClipEmbedder
+from vip.models.clip.embedder import OpenClipEmbedder
 from vip.records import Image, Vectors
 from vip.report.page import write_report
 from vip.store import Run

@@ -23,7 +23,7 @@ from tests.clips import clip, picture, result, stamps
 from vip import pipeline, store
 from vip.config import CaptionSettings, ExtractSettings
 from vip.errors import BackendError, EngineError, InputError, ReplyError, SomeFailedError, UsageError, VipError
-from vip.protocols import Silent
+from vip.protocols import SilentObserver
 
 
 @pytest.fixture(autouse=True)
@@ -212,13 +212,13 @@ def test_pictures_that_cannot_be_written_any_more_are_counted(folder: Path) -> N
     for keyframe in run.keyframes[:2]:
         keyframe.path.unlink()
     with pytest.raises(InputError, match=r"2 keyframes could be decoded before and cannot now"):
-        pipeline.write_keyframes(folder, run.manifest, Silent(), None)
+        pipeline.write_keyframes(folder, run.manifest, SilentObserver(), None)
 
 
 def test_rows_of_keyframes_have_the_size_of_their_picture(folder: Path, made: Path) -> None:
     run = vip.load_run(folder)
     assert run.manifest is not None
-    pipeline.write_keyframes(folder, run.manifest, Silent(), None)
+    pipeline.write_keyframes(folder, run.manifest, SilentObserver(), None)
     for one in (folder, made / "video.vip"):
         assert [(row.record.width_px, row.record.height_px) for row in vip.load_run(one).keyframes] == [(160, 90)] * 4
 
@@ -299,7 +299,7 @@ def test_a_folder_of_other_things_is_refused_and_kept(video: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "name", ["manifest.json", "candidates.jsonl", "keyframes.jsonl", "embeddings.npz", "looks.npz", "descriptions.jsonl"]
+    "name", ["manifest.json", "candidates.jsonl", "keyframes.jsonl", "embeddings.npz", "analysis.npz", "descriptions.jsonl"]
 )
 def test_overwriting_heals_a_damaged_file(name: str, video: Path, folder: Path, made: Path) -> None:
     (folder / name).write_bytes(b"\x00 damaged")
@@ -308,7 +308,7 @@ def test_overwriting_heals_a_damaged_file(name: str, video: Path, folder: Path, 
 
 
 @pytest.mark.parametrize(
-    "pattern", ["manifest.json", "candidates.jsonl", "keyframes.jsonl", "embeddings.npz", "looks.npz", "keyframes/0002*"]
+    "pattern", ["manifest.json", "candidates.jsonl", "keyframes.jsonl", "embeddings.npz", "analysis.npz", "keyframes/0002*"]
 )
 def test_overwriting_brings_back_what_is_gone(pattern: str, video: Path, folder: Path, made: Path) -> None:
     for path in folder.glob(pattern):

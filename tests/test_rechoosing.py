@@ -227,7 +227,7 @@ def test_what_the_run_was_made_with_may_be_said_again(run: Path, tmp_path: Path)
     assert steady(again.folder) == steady(run)
 
 
-@pytest.mark.parametrize("name", ["looks.npz", "embeddings.npz", "thumbnails.zip", "candidates.jsonl"])
+@pytest.mark.parametrize("name", ["analysis.npz", "embeddings.npz", "thumbnails.zip", "candidates.jsonl"])
 def test_a_run_that_lacks_or_damages_what_choosing_needs_is_refused(name: str, run: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(run, tmp_path / "copy.vip"))
     (copy / name).write_bytes(b"\x00 damaged")

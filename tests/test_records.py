@@ -17,7 +17,7 @@ from vip import store
 from vip.records import (
     Call,
     Candidate,
-    Counts,
+    CandidateCounts,
     Decision,
     Description,
     Detection,
@@ -121,7 +121,7 @@ MANIFEST = st.builds(
     video_id=PLAIN,
     video=VIDEO,
     notes=TEXTS,
-    counts=st.none() | st.just(Counts(asked=2, candidates=5, bad=1, pruned=1, duplicates=1, keyframes=2)),
+    counts=st.none() | st.just(CandidateCounts(asked=2, candidates=5, bad=1, pruned=1, duplicates=1, keyframes=2)),
     captioning=st.none() | st.dictionaries(NAME, JSON, max_size=2),
     seconds=st.dictionaries(NAME, FINITE, max_size=2),
 )
@@ -207,10 +207,10 @@ def test_counts_add_up_or_are_refused(parts: tuple[int, int, int, int], off: int
     bad, pruned, duplicates, keyframes = parts
     values = {"asked": 9, "candidates": sum(parts) + off, "bad": bad, "pruned": pruned, "duplicates": duplicates, "keyframes": keyframes}
     if off == 0:
-        assert Counts(**values).candidates == sum(parts)
+        assert CandidateCounts(**values).candidates == sum(parts)
     else:
         with pytest.raises(ValidationError, match="does not add up"):
-            Counts(**values)
+            CandidateCounts(**values)
 
 
 # ---------------------------------------------------------------- in memory

@@ -335,7 +335,7 @@ def test_clearing_deletes_what_vip_wrote_and_nothing_else(tmp_path: Path) -> Non
         *(
             "candidates.jsonl",
             "embeddings.npz",
-            "looks.npz",
+            "analysis.npz",
             "thumbnails.zip",
             "keyframes.jsonl",
             "descriptions.jsonl",

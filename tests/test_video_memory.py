@@ -17,7 +17,7 @@ from av.video.frame import VideoFrame
 import vip.pixels
 import vip.video.reader
 from tests.media import FRAMES, Clips, turn
-from vip.extraction.scan import in_parallel
+from vip.extraction.analyze import in_parallel
 from vip.video import Video
 
 FEW = 8  # those that the decoder hands out together at its end, and the one whose display matrix was read

@@ -18,7 +18,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+|(?<= )-[on] ")
 COMMAND_LINE_ONLY = ("cli", "corpus", "models/status.py", "wording.py", "download/options.py", "download/preflight.py")
 """`vip batch` and `vip doctor` have no Python twin, nor have the options of `vip batch` for downloads."""
 PAGES = ("report/page.py", "report/pruning.py", "report/compare_page.py")  # they show commands to copy
-NOT_OURS = {"vip/prompts.py": "pip install --force-reinstall", "vip/download/typed.py": "Use --cookies"}  # what others say
+NOT_OURS = {"vip/prompts.py": "pip install --force-reinstall", "vip/download/errors.py": "Use --cookies"}  # what others say
 
 
 @pytest.fixture(autouse=True)

@@ -22,8 +22,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from vip import files, trust
-from vip.clock import clock, seconds_of
 from vip.errors import UsageError, did_you_mean
+from vip.timecode import seconds_of, timecode
 from vip.wording import SaidOnce, listed, option
 
 
@@ -143,7 +143,7 @@ class ExtractSettings(ModelSettings):
     @model_validator(mode="after")
     def _starts_before_it_ends(self) -> ExtractSettings:
         if self.start is not None and self.end is not None and self.start >= self.end:
-            raise ValueError(f"{option('start', clock(self.start))} does not lie before {option('end', clock(self.end))}")
+            raise ValueError(f"{option('start', timecode(self.start))} does not lie before {option('end', timecode(self.end))}")
         return self
 
     @model_validator(mode="after")

@@ -23,7 +23,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 
 class VipError(Exception):
@@ -173,3 +173,64 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     names = sorted(known)
     close = difflib.get_close_matches(wrong, names, n=1, cutoff=0.5)
     return f' Did you mean "{close[0]}"?' if close else f" There is: {', '.join(names)}."
+
+
+# ---------------------------------------------------------------- one video of many
+
+FailureKind = Literal[
+    "bad_row",  # the row names no video
+    "not_public",  # refused by --public-only
+    "missing",  # no such file, HTTP 404, an id that YouTube-8M does not know
+    "deleted",
+    "private",
+    "age",
+    "geo",
+    "bot_check",
+    "rate_limit",
+    "network",
+    "no_video",  # a page without one, a live stream, a playlist
+    "too_long",
+    "too_short",
+    "too_large",  # for --disk-budget
+    "download_timeout",
+    "unreadable",  # it was there and shows nothing, or is damaged
+    "timeout",  # not extracted within --timeout
+    "crash",  # its process ended without a word
+    "disk",  # what was fetched could not be written
+    "duplicate",  # another item turned out to be the same video
+    "caption",  # not one keyframe could be described
+    "other",
+]
+
+
+class ItemError(InputError):
+    """Why one item could not be done.
+
+    Args:
+        kind: decides by `RULES` whether it is tried again.
+        retry_after_s: how long the server asks to wait; None where it does not say.
+    """
+
+    def __init__(self, message: str, kind: FailureKind, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.retry_after_s = retry_after_s
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.kind, self.retry_after_s)
+
+
+def kind_of(exc: VipError) -> str:
+    """The type of what went wrong with a video, as failures.jsonl has it after every command."""
+    if isinstance(exc, ItemError):
+        return exc.kind
+    if isinstance(exc, GivenUpError):
+        return "crash" if exc.kind == "crash" else "timeout"
+    return next((kind for error, kind in KINDS.items() if isinstance(exc, error)), "other")
+
+
+KINDS: dict[type[VipError], str] = {
+    **{InputError: "unreadable", StoreError: "disk", ReplyError: "caption", SomeFailedError: "caption"},
+    **{UsageError: "usage", BackendError: "backend", EngineError: "engine"},
+}
+"""Of the errors that say no more. The last three end a batch instead of failing an item."""

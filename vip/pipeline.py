@@ -3,7 +3,7 @@
     open, index ▸ sample ▸ scan (decode once, measure, embed, detect) ▸ look further ▸ choose (quality, copies, pruning)
     ▸ write keyframes                                                                                   `extract`
     read what an earlier run saw ▸ choose ▸ write keyframes                                             `rechoose`
-    grounding ▸ dense caption ▸ FAMOuS ▸ verify                                         `caption` in vip/describing.py
+    grounding ▸ dense caption ▸ FAMOuS ▸ verify                                         `caption` in vip/captioning/caption_job.py
 
 `extract` writes the folder in an order that survives being killed: a manifest without finished stages, then the
 decisions, then the pictures; each finished stage is noted in the manifest. Started again, it goes on behind the last one.
@@ -19,19 +19,19 @@ from typing import Any
 
 from vip import store
 from vip.config import ExtractSettings, chosen
-from vip.download.single import downloaded, resolved
+from vip.download.typed_address import downloaded, resolved
 from vip.errors import InputError, NotInPartsError, StoreError, UsageError
-from vip.extraction import choose, scan
-from vip.extraction.amount import expected, redundant_cosine
+from vip.extraction import analyze, select
+from vip.extraction.analysis_store import NO_CACHED_VECTORS, CachedVectors, analyses_of, cached_vectors_of
+from vip.extraction.analyze import FrameAnalyzer
 from vip.extraction.backends import Backends, load
-from vip.extraction.decide import CHOSEN, Seen, decide
-from vip.extraction.decoded import DecodedPictures
-from vip.extraction.looking import Search, look_at, lost
-from vip.extraction.relevant import relevance_of
-from vip.extraction.scan import Looker
-from vip.extraction.seen import NOTHING_KNOWN, Known, known_of, looks_of
-from vip.isolation.parent import apart
-from vip.protocols import Observer, PictureKeeper, Silent
+from vip.extraction.candidate_search import CandidateSearch, analyze_candidates, undecodable
+from vip.extraction.keyframe_count import expected_keyframes, redundant_cosine
+from vip.extraction.picture_cache import PictureCache
+from vip.extraction.pruners.aks import relevance_of
+from vip.extraction.write_selection import SELECTED, VideoAnalysis, write_selection
+from vip.processes.isolated import run_isolated
+from vip.protocols import Observer, PictureKeeper, SilentObserver
 from vip.records import Candidate, Keyframe, Manifest, Origin, VideoInfo
 from vip.store import Run
 from vip.video import AddressSource, DownloadedSource, FileSource, PicturesSource, Reader, Source, open_video, source_of
@@ -77,7 +77,7 @@ def extract(
     """
     named = resolved(source_of(video))
     folder = Path(out) if out is not None else default_folder(named)
-    settings, observer = chosen(ExtractSettings, settings, options), observer or Silent()
+    settings, observer = chosen(ExtractSettings, settings, options), observer or SilentObserver()
 
     if isinstance(named, FileSource | PicturesSource) and not isinstance(named, DownloadedSource) and not _is_there(named, folder):
         open_video(named).close()  # says what is wrong with it
@@ -103,7 +103,7 @@ def _work(source: Source, folder: Path, overwrite: bool, settings: ExtractSettin
     """Extract, in a process of its own where that is asked for."""
     work = partial(_extract, source, folder, overwrite, settings)
     if isolated or settings.timeout is not None:
-        apart(work, source, observer, timeout_s=settings.timeout, fork=isolated)
+        run_isolated(work, source, observer, timeout_s=settings.timeout, fork=isolated)
     else:
         work(observer)
 
@@ -114,8 +114,8 @@ def _extract(named: Source, folder: Path, overwrite: bool, settings: ExtractSett
         return
     store.make_folder(folder)
     with open_video(named, stream=settings.stream, start_s=settings.start, end_s=settings.end) as source:
-        if manifest is None or CHOSEN not in manifest.seconds:
-            with DecodedPictures(folder, settings.format, source.effort).while_choosing() as keeper:
+        if manifest is None or SELECTED not in manifest.seconds:
+            with PictureCache(folder, settings.format, source.effort).while_choosing() as keeper:
                 manifest = _choose(source, folder, settings, keeper, observer)
         write_keyframes(folder, manifest, observer, source)
 
@@ -174,7 +174,7 @@ def _with_defaults(settings: dict[str, Any]) -> dict[str, Any]:
 def _damaged(run: Run) -> bool:
     """True if a finished run cannot be read back whole."""
     try:
-        whole = looks_of(run) and run.descriptions is not None
+        whole = analyses_of(run) and run.descriptions is not None
         return not whole or any(not keyframe.path.exists() for keyframe in run.keyframes)
     except (InputError, StoreError):
         return True
@@ -206,12 +206,12 @@ def _choose(video: Reader, folder: Path, settings: ExtractSettings, keeper: Pict
     for note in backends.notes:
         observer.note(note)
     sampler = backends.sampler
-    looker = Looker(backends.view, backends.embedder, backends.detector, known.frames)
+    analyzer = FrameAnalyzer(backends.view, backends.embedder, backends.detector, known.frames)
     as_is, wanted = getattr(backends.pruner, "as_is", False), settings.candidates
-    search = Search(
+    search = CandidateSearch(
         video=video,
-        looker=looker,
-        keyframes=expected(settings.keyframes, video),
+        analyzer=analyzer,
+        keyframes=expected_keyframes(settings.keyframes, video),
         min_sharpness=settings.min_sharpness,
         exact=as_is or getattr(sampler, "exact", True),
         insistent=sampler.name == "sync" and settings.keyframes != "auto" and wanted is None,  # others chose what they mean
@@ -223,40 +223,42 @@ def _choose(video: Reader, folder: Path, settings: ExtractSettings, keeper: Pict
     if as_is and wanted is None and sampler.name == "uniform":
         wanted = search.keyframes  # what is not thinned out has to be the right number from the start
     planned = sampler.sample(video, keyframes=more * search.keyframes, candidates=wanted)
-    looks = look_at(search, planned)
-    info, losses, missing = video.info(), video.losses, lost(search, planned, looks)
+    analyses = analyze_candidates(search, planned)
+    info, losses, missing = video.info(), video.losses, undecodable(search, planned, analyses)
     if missing:
         losses.append(f"{len(missing)} of {counted(len(planned), 'candidate')} could not be decoded; the others are used.")
-    if not looks:
+    if not analyses:
         raise InputError(f"{video.source}: none of its {len(planned)} candidate frames can be decoded; the file is damaged.")
-    seen = Seen(
-        looks=looks,
-        embeddings=choose.embed(looks, looker.embedder, known.texts),
+    video_analysis = VideoAnalysis(
+        analyses=analyses,
+        embeddings=select.embed(analyses, analyzer.embedder, known.texts),
         lost=missing,
         sync=frozenset(video.index.sync_pts.tolist()),
         time_base=video.time_base,
         video=info,
         backends=backends.names,
         device=backends.device,
-        redundant=redundant_cosine(looker.embedder),
+        redundant=redundant_cosine(analyzer.embedder),
         losses=tuple(losses),
     )
-    relevance = relevance_of(seen.embeddings, settings.query, looker.embedder)
-    return decide(seen, folder, settings, backends.pruner, observer, video_id=video.source.stem, start=start, relevance=relevance)
+    relevance = relevance_of(video_analysis.embeddings, settings.query, analyzer.embedder)
+    return write_selection(
+        video_analysis, folder, settings, backends.pruner, observer, video_id=video.source.stem, start=start, relevance=relevance
+    )
 
 
-def _known(video: Source, folder: Path, settings: ExtractSettings, backends: Backends) -> Known:
+def _known(video: Source, folder: Path, settings: ExtractSettings, backends: Backends) -> CachedVectors:
     """What the embedder has seen of this video in the run that is being replaced."""
     run = Run(folder)
     try:
         manifest = run.manifest
         if manifest is None or not same_file(manifest.video, video) or manifest.settings.get("stream") != settings.stream:
-            return NOTHING_KNOWN
+            return NO_CACHED_VECTORS
         embeddings = run.embeddings
-        same_model = embeddings and embeddings.model == choose.identity_of(backends.embedder) and manifest.device == backends.device
-        return known_of(run) if same_model else NOTHING_KNOWN
+        same_model = embeddings and embeddings.model == select.identity_of(backends.embedder) and manifest.device == backends.device
+        return cached_vectors_of(run) if same_model else NO_CACHED_VECTORS
     except StoreError:
-        return NOTHING_KNOWN
+        return NO_CACHED_VECTORS
 
 
 # ---------------------------------------------------------------- writing
@@ -288,12 +290,12 @@ def write_keyframes(folder: Path, manifest: Manifest, observer: Observer, video:
                 yield frame.pts, frame.image.shape
 
         missing = [pts for pts, name in names.items() if not (folder / store.PICTURES / name).exists()]
-        decoded = DecodedPictures(folder, manifest.settings["format"])
+        decoded = PictureCache(folder, manifest.settings["format"])
         for pts in filter(decoded.has, missing):
             decoded.move(pts, folder / store.PICTURES / names[pts])
             advance()
         missing = [pts for pts in missing if not (folder / store.PICTURES / names[pts]).exists()]
-        shapes = dict(scan.in_parallel(video, missing, work)) if video else {}
+        shapes = dict(analyze.in_parallel(video, missing, work)) if video else {}
     if failed := set(missing) - set(shapes):
         raise InputError(
             f"{manifest.video.path}: {counted(len(failed), 'keyframe')} could be decoded before and cannot now. Did the file change?"

@@ -19,9 +19,9 @@ from pydantic import BaseModel
 
 from vip import files
 from vip.errors import UsageError, did_you_mean
-from vip.records import Direct, Expected, Famous, SecondLook
+from vip.records import Direct, Expected, Famous, Review
 
-OUTPUTS: dict[str, type[BaseModel]] = {kind.__name__: kind for kind in (Direct, Expected, Famous, SecondLook)}
+OUTPUTS: dict[str, type[BaseModel]] = {kind.__name__: kind for kind in (Direct, Expected, Famous, Review)}
 """The records that a prompt may ask for as `output`."""
 
 _FRAME = frozenset({"time", "position", "objects", "regions", "expected", "context", "language"})

@@ -27,7 +27,7 @@ class Observer(Protocol):
         """
 
 
-class Silent:
+class SilentObserver:
     """The observer of the Python API."""
 
     def note(self, text: str) -> None:
@@ -90,7 +90,7 @@ class Prunable:
     times_s: Sequence[float]
     has_people: Sequence[bool]
     sharpness: Sequence[float]
-    restless: Sequence[bool]
+    in_transition: Sequence[bool]
     """Beside a cut, a cross-fade or a fast pan."""
     text_weight: float = TEXT_WEIGHT
     """Share of the text cosine in the likeness of two frames; the image cosine has the rest."""
@@ -98,7 +98,7 @@ class Prunable:
     """Cosine of each picture to the text that the user asks for; None where nothing is asked for."""
 
     def __post_init__(self) -> None:
-        lengths = [len(column) for column in (self.embeddings, self.times_s, self.has_people, self.sharpness, self.restless)]
+        lengths = [len(column) for column in (self.embeddings, self.times_s, self.has_people, self.sharpness, self.in_transition)]
         if self.relevance is not None:
             lengths.append(len(self.relevance))
         if len(set(lengths)) != 1:
@@ -109,7 +109,7 @@ class Prunable:
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
+class PrunedFrame:
     """One candidate that a pruner drops, and why. Indices are rows of `Prunable`."""
 
     index: int
@@ -124,10 +124,10 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
-class Thinned:
+class PruningResult:
     """What a pruner came to."""
 
-    drops: Sequence[Drop]
+    drops: Sequence[PrunedFrame]
     kept: str
     """Why the others stay, in words: `kept …`; of some rows there is more to say, see `reasons`."""
     bound: float
@@ -145,7 +145,7 @@ class Pruner(Protocol):
 
     name: str
 
-    def prune(self, frames: Prunable, *, keep: int | None, redundant: float) -> Thinned:
+    def prune(self, frames: Prunable, *, keep: int | None, redundant: float) -> PruningResult:
         """Drop all but at most `keep` frames; at least one of N > 0 stays.
 
         Args:
@@ -159,7 +159,7 @@ class Embedder(Protocol):
 
     An embedder may state
     - `redundant_cosine`: the mean of image and text cosine from which on two frames show the same
-      (`vip.extraction.amount.REDUNDANT_COSINE` where it does not);
+      (`vip.extraction.keyframe_count.REDUNDANT_COSINE` where it does not);
     - `joint_space = True`: the cosine of a picture and a text says how well they fit, as with CLIP;
     - `batch`: how many pictures it takes at once with profit (1 where it does not say);
     - `prepare(image) -> Image`: the picture as small as it takes it; it then gets that instead of one with a longest side of 640;
@@ -178,7 +178,7 @@ class Embedder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class PictureOrigin:
     """Where a picture comes from, for a detector that looks detections up instead of looking at the picture."""
 
     time_s: float | None = None
@@ -196,7 +196,7 @@ class Detector(Protocol):
 
     name: str
 
-    def detect(self, images: Sequence[Image], where: Sequence[Where] = ()) -> list[list[Detection] | None]:
+    def detect(self, images: Sequence[Image], where: Sequence[PictureOrigin] = ()) -> list[list[Detection] | None]:
         """The detections of each picture, the highest score first; None where the detector knows nothing about a picture.
 
         Args:
@@ -217,7 +217,7 @@ class ViewChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class KeyframeFacts:
     """What was measured in one keyframe: the ground that any description stands on."""
 
     width_px: int
@@ -256,7 +256,7 @@ class Request:
 
     stage: Stage
     prompt: str
-    facts: Facts | None = None
+    facts: KeyframeFacts | None = None
     """What was measured; only for engines that state `measures = True`."""
     pictures: tuple[Picture, ...] = ()
     schema: dict[str, Any] | None = None
@@ -298,7 +298,7 @@ class Reply:
 class Engine(Protocol):
     """A language or vision-language model behind an API or in the process.
 
-    It answers several callers at once and tries once: who asks it tries again, see `vip.asking`. An engine may state
+    It answers several callers at once and tries once: who asks it tries again, see `vip.llm`. An engine may state
     - `measures = True`: it describes what was measured (`Request.facts`) instead of what it sees;
     - `sees = False`: it takes no pictures, only text;
     - `captions_only = True`: it describes a picture, whatever is asked;

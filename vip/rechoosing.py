@@ -8,15 +8,15 @@ from typing import Any
 
 from vip import registry, store
 from vip.config import ExtractSettings, from_keywords
-from vip.download.single import resolved
+from vip.download.typed_address import resolved
 from vip.errors import InputError, UsageError
+from vip.extraction.analysis_store import analyses_of
 from vip.extraction.backends import check_joint, pruner_for
-from vip.extraction.choose import identity_of
-from vip.extraction.decide import CHOSEN, Seen, decide
-from vip.extraction.relevant import relevance_of
-from vip.extraction.seen import looks_of
+from vip.extraction.pruners.aks import relevance_of
+from vip.extraction.select import identity_of
+from vip.extraction.write_selection import SELECTED, VideoAnalysis, write_selection
 from vip.pipeline import WRITTEN, earlier, picture_names, same_file, write_keyframes
-from vip.protocols import Observer, Silent
+from vip.protocols import Observer, SilentObserver
 from vip.records import Manifest, Origin, Pruning, VideoInfo
 from vip.store import Run
 from vip.video import Source, open_video, source_of
@@ -70,13 +70,13 @@ def rechoose(
     new = earlier(folder, named, settings, overwrite, origin=origin)
     if new and WRITTEN in new.seconds:
         return Run(folder)
-    pruner, observer = pruner_for(settings), observer or Silent()
+    pruner, observer = pruner_for(settings), observer or SilentObserver()
     with store.making_folder(folder):
-        if new is None or CHOSEN not in new.seconds:
-            seen = _seen(old, manifest, info, manifest.pruning, pruner.name)
-            relevance = _relevance(old, seen, settings)
-            new = decide(
-                seen,
+        if new is None or SELECTED not in new.seconds:
+            video_analysis = _video_analysis(old, manifest, info, manifest.pruning, pruner.name)
+            relevance = _relevance(old, video_analysis, settings)
+            new = write_selection(
+                video_analysis,
                 folder,
                 settings,
                 pruner,
@@ -129,28 +129,28 @@ def _settings(manifest: Manifest, changes: dict[str, Any]) -> ExtractSettings:
     return after.model_copy(update={name: getattr(before, name) for name in before.model_fields_set if name not in CHANGEABLE})
 
 
-def _relevance(old: Run, seen: Seen, settings: ExtractSettings) -> list[float] | None:
+def _relevance(old: Run, video_analysis: VideoAnalysis, settings: ExtractSettings) -> list[float] | None:
     """Of each look to the query, as the run has it; for another query the embedder is loaded, for that one text alone."""
     if settings.query is None:
         return None
     known = [row.relevance for row in old.candidates if row.relevance is not None]
-    if old.manifest and old.manifest.settings.get("query") == settings.query and len(known) == len(seen.looks):
+    if old.manifest and old.manifest.settings.get("query") == settings.query and len(known) == len(video_analysis.analyses):
         return known
-    loaded = registry.embedder(seen.backends["embedder"], device=settings.device, precision=settings.precision)
+    loaded = registry.embedder(video_analysis.backends["embedder"], device=settings.device, precision=settings.precision)
     check_joint(loaded)
-    if identity_of(loaded) != seen.embeddings.model:
+    if identity_of(loaded) != video_analysis.embeddings.model:
         raise InputError(
             f"The weights of {loaded.name} have changed since {old.folder} was made."
             f" Run {call('extract', 'VIDEO', overwrite=True)} to make it again."
         )
-    return relevance_of(seen.embeddings, settings.query, loaded)
+    return relevance_of(video_analysis.embeddings, settings.query, loaded)
 
 
-def _seen(old: Run, manifest: Manifest, video: VideoInfo, pruning: Pruning, pruner: str) -> Seen:
-    looks, rows = looks_of(old), old.candidates
+def _video_analysis(old: Run, manifest: Manifest, video: VideoInfo, pruning: Pruning, pruner: str) -> VideoAnalysis:
+    analyses, rows = analyses_of(old), old.candidates
     assert old.embeddings is not None, "looks_of has read them"
-    return Seen(
-        looks=looks,
+    return VideoAnalysis(
+        analyses=analyses,
         embeddings=old.embeddings,
         lost=[row.pts for row in rows if row.quality is None],
         sync=frozenset(row.pts for row in rows if row.is_sync),

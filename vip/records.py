@@ -28,7 +28,7 @@ Rule = Literal[
     "duplicate",  # the same picture as its neighbour
     "blurred",  # blurred against its surroundings
     "faded",  # a dim copy of a neighbour, as in a fade from or to black
-    "restless",  # beside a cross-fade or another change of shot, and a calm frame of the shot was found
+    "in_transition",  # beside a cross-fade or another change of shot, and a calm frame of the shot was found
     "below_min_sharpness",  # under --min-sharpness
     "too_few_objects",  # under --min-objects
     "black",
@@ -145,19 +145,19 @@ PathInside = Annotated[str, AfterValidator(_path_inside)]
 """Leads from a folder to something in it."""
 
 
-class Part(BaseModel):
+class RecordPart(BaseModel):
     """A piece of a record: frozen, and no field that is not known."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Record(Part):
+class Record(RecordPart):
     """A row or a file of the run folder."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
 
 
-class VideoInfo(Part):
+class VideoInfo(RecordPart):
     """What the container and the packet index say about the video that was read."""
 
     path: str
@@ -188,7 +188,7 @@ class VideoInfo(Part):
     sync_frames: int
 
 
-class Detection(Part):
+class Detection(RecordPart):
     """One object found in a picture, or one region of it described in a phrase."""
 
     label: str
@@ -201,7 +201,7 @@ class Detection(Part):
     kind: Literal["object", "region"] = "object"
 
 
-class Quality(Part):
+class Quality(RecordPart):
     """What was measured on the picture at the fixed working size (`vip.extraction.quality`)."""
 
     sharpness: float
@@ -211,7 +211,7 @@ class Quality(Part):
     """Standard deviation of the grey levels, as a fraction of the full range."""
 
 
-class Decision(Part):
+class Decision(RecordPart):
     """Why a candidate was kept or dropped, in a code for programs and a sentence for people."""
 
     kept: bool
@@ -264,7 +264,7 @@ class Keyframe(Record):
     """Index of its row in candidates.jsonl."""
 
 
-class Famous(Part):
+class Famous(RecordPart):
     """The structured scene description of section 3.2: Focus, Action, Mood, Objects, Setting."""
 
     focus: str
@@ -290,7 +290,7 @@ def _said(text: str) -> str:
     return text
 
 
-class Captioned(Part):
+class Captioned(RecordPart):
     """Free text about the whole frame."""
 
     dense_caption: Annotated[str, AfterValidator(_said)]
@@ -304,13 +304,13 @@ class Direct(Famous, Captioned):
         return Famous(**{name: getattr(self, name) for name in Famous.model_fields})
 
 
-class Expected(Part):
+class Expected(RecordPart):
     """The grounding list of section 3.2: objects to be expected from the topic of a video."""
 
     objects: tuple[str, ...]
 
 
-class Looked(Part):
+class ClaimReview(RecordPart):
     """What a second look says about one claim."""
 
     number: int
@@ -318,13 +318,13 @@ class Looked(Part):
     text: str
 
 
-class SecondLook(Part):
+class Review(RecordPart):
     """What a second look says about the claims that found no support."""
 
-    claims: tuple[Looked, ...]
+    claims: tuple[ClaimReview, ...]
 
 
-class Call(Part):
+class Call(RecordPart):
     """One request to an engine: what was asked, of whom, at what cost."""
 
     engine: str
@@ -342,7 +342,7 @@ class Call(Part):
     """The answer was there from an earlier question of the same content, and cost nothing."""
 
 
-class Check(Part):
+class Check(RecordPart):
     """One claim of a description, held against its own frame."""
 
     field: Literal["focus", "action", "mood", "objects", "setting"]
@@ -359,7 +359,7 @@ class Check(Part):
     """What a second look made of it: another text, or "" where it is not there at all. None where there was none."""
 
 
-class Verification(Part):
+class Verification(RecordPart):
     """What `--verify` found."""
 
     checks: tuple[Check, ...]
@@ -375,7 +375,7 @@ class Description(Record):
     engine: str
     """Engine and model, as a user would name them: `offline`, `openai:gpt-5-mini-2025-08-07`."""
     recipe: Literal["direct", "paper"] = "paper"
-    """One question or three, see `vip.captioning.recipes`."""
+    """One question or three, see `vip.captioning.describer`."""
     language: str = "English"
     context: int = 0
     """So many captions before it went into the question."""
@@ -400,7 +400,7 @@ class Failure(Record):
     exit_code: int
 
 
-class Counts(Part):
+class CandidateCounts(RecordPart):
     """What became of the candidates; the numbers add up."""
 
     asked: int | None
@@ -412,13 +412,13 @@ class Counts(Part):
     keyframes: int
 
     @model_validator(mode="after")
-    def _adds_up(self) -> Counts:
+    def _adds_up(self) -> CandidateCounts:
         if self.candidates != self.bad + self.pruned + self.duplicates + self.keyframes:
             raise ValueError(f"{self!r} does not add up")
         return self
 
 
-class Pruning(Part):
+class Pruning(RecordPart):
     """By what the number of keyframes can be judged."""
 
     redundant: float
@@ -429,7 +429,7 @@ class Pruning(Part):
     """Number of keyframes -> likeness of the next one to go; thinned out for large numbers."""
 
 
-class Origin(Part):
+class Origin(RecordPart):
     """The run whose candidates these are."""
 
     run: str
@@ -453,7 +453,7 @@ class Manifest(Record):
     """What the user was told: losses, fewer keyframes than asked, choices of `auto`."""
     losses: tuple[str, ...] = ()
     """Of the notes, what could not be read of the video."""
-    counts: Counts | None = None
+    counts: CandidateCounts | None = None
     pruning: Pruning | None = None
     chosen_from: Origin | None = None
     """None where the video was looked at for this run."""

@@ -26,38 +26,38 @@ Kind = Literal["sampler", "pruner", "embedder", "detector", "engine"]
 
 BUILT_IN: dict[Kind, dict[str, str]] = {
     "sampler": {
-        "sync": "vip.extraction.candidates:SyncSampler",
-        "uniform": "vip.extraction.samplers.even:UniformSampler",
-        "every": "vip.extraction.samplers.even:EverySampler",
+        "sync": "vip.extraction.samplers.sync:SyncSampler",
+        "uniform": "vip.extraction.samplers.uniform:UniformSampler",
+        "every": "vip.extraction.samplers.uniform:EverySampler",
         "shots": "vip.extraction.samplers.shots:ShotsSampler",
         "katna": "vip.extraction.samplers.katna:KatnaSampler",
     },
     "pruner": {
-        "algorithm1": "vip.extraction.prune:Algorithm1",
-        "k-center": "vip.extraction.k_center:KCenter",
-        "threshold": "vip.extraction.threshold:Threshold",
-        "aks": "vip.extraction.relevant:Relevant",
-        "none": "vip.extraction.none:NoPruning",
+        "algorithm1": "vip.extraction.pruners.algorithm1:Algorithm1",
+        "k-center": "vip.extraction.pruners.k_center:KCenter",
+        "threshold": "vip.extraction.pruners.threshold:Threshold",
+        "aks": "vip.extraction.pruners.aks:AdaptiveKeyframeSampling",
+        "none": "vip.extraction.pruners.none:NoPruning",
     },
-    "embedder": {"classic": "vip.models.classic:ClassicEmbedder", "clip": "vip.models.open_clip:OpenClipEmbedder"},
+    "embedder": {"classic": "vip.models.classic:ClassicEmbedder", "clip": "vip.models.clip.embedder:OpenClipEmbedder"},
     "detector": {
         "opencv": "vip.models.opencv:OpenCVDetector",
-        "transformers": "vip.models.transformers:transformers_detector",
+        "transformers": "vip.models.transformers.detector:transformers_detector",
         "file": "vip.models.detections_file:DetectionsFile",
     },
     "engine": {
         "offline": "vip.models.offline:OfflineEngine",
-        "openai": "vip.models.openai:OpenAIEngine",
-        "transformers": "vip.models.transformers_engine:TransformersEngine",
+        "openai": "vip.models.openai.engine:OpenAIEngine",
+        "transformers": "vip.models.transformers.engine:TransformersEngine",
         "fake": "vip.models.fake:FakeEngine",
     },
 }
 
 
-AUTO_EMBEDDER = "vip.models.clip_weights:why_not_auto"
+AUTO_EMBEDDER = "vip.models.clip.weight_files:why_not_auto"
 MODELS = "vip.models.status"
 LOCAL_MODELS = "vip.models.local_models"
-SERVED, SERVING = "vip.models.served", "vip.models.serving"
+SERVED, SERVING = "vip.models.embedding_server.client", "vip.models.embedding_server.server"
 _loaded: dict[tuple[object, ...], Any] = {}
 
 

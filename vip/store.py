@@ -33,7 +33,7 @@ RecordT = TypeVar("RecordT", bound=Record)
 MANIFEST = "manifest.json"
 CANDIDATES = "candidates.jsonl"
 EMBEDDINGS = "embeddings.npz"
-LOOKS = "looks.npz"
+ANALYSIS = "analysis.npz"
 KEYFRAMES = "keyframes.jsonl"
 PICTURES = "keyframes"
 DESCRIPTIONS = "descriptions.jsonl"
@@ -588,7 +588,7 @@ def is_empty(folder: Path) -> bool:
 
 def clear(folder: Path) -> None:
     """Delete what vip wrote into a run folder, the manifest excepted, and nothing else."""
-    names = (CANDIDATES, EMBEDDINGS, LOOKS, THUMBNAILS, KEYFRAMES, DESCRIPTIONS, JOURNAL, FAILURES, REPORT)
+    names = (CANDIDATES, EMBEDDINGS, ANALYSIS, THUMBNAILS, KEYFRAMES, DESCRIPTIONS, JOURNAL, FAILURES, REPORT)
     pictures = [name for name in files.names_in(folder / PICTURES, inside=folder) if PICTURE_NAME.fullmatch(name)]
     for path in (*(folder / name for name in names), *_left_behind(folder), *(folder / PICTURES / name for name in pictures)):
         try:

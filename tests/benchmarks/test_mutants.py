@@ -45,7 +45,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_places_are_where_the_code_does_something(root: Path) -> None:
-    lines = {place.start[0] for place in places(root, "vip/asking/rows.py")}
+    lines = {place.start[0] for place in places(root, "vip/llm/rows.py")}
     shown = SOURCE.splitlines()
     assert [shown[line - 1].strip() for line in sorted(lines)] == [
         *("BOUND = 64 * 2**20", "STEPS = 3", "found = 0", "for row in rows:"),
@@ -73,11 +73,11 @@ def test_every_room_has_files() -> None:
 
 
 def test_the_tests_of_a_module_come_first_then_those_that_import_it_then_its_room() -> None:
-    found = mutants.tests_of(mutants.ROOT, "vip/corpus/output/parts.py")
-    assert found["tests/corpus/output/test_parts.py"] == 0
+    found = mutants.tests_of(mutants.ROOT, "vip/dataset/parts.py")
+    assert found["tests/dataset/test_parts.py"] == 0
     assert found["tests/corpus/test_driver.py"] == 1
     assert found["tests/corpus/test_queue.py"] == 3
-    assert "tests/extraction/test_prune.py" not in found
+    assert "tests/extraction/pruners/test_algorithm1.py" not in found
     assert mutants.tests_of(mutants.ROOT, "vip/store.py")["tests/test_store.py"] == 0
 
 
@@ -103,11 +103,11 @@ class Scripted(mutants.Copy):
     [((1, 0), CAUGHT), ((2, 0), CAUGHT), ((None, 0), TIMED_OUT), ((1, 1), SURVIVED), ((0, 0), SURVIVED)],
 )
 def test_what_fails_without_the_mutant_too_catches_nothing(end: tuple[int | None, int], outcome: str, tmp_path: Path) -> None:
-    mutant = Mutant("vip/extraction/prune.py", 1, "AddNot", "before", "after")
-    copy = Scripted({"tests/extraction/test_prune.py": end})
+    mutant = Mutant("vip/extraction/pruners/algorithm1.py", 1, "AddNot", "before", "after")
+    copy = Scripted({"tests/extraction/pruners/test_algorithm1.py": end})
     result = mutants.judge(mutant, copy, Known(tmp_path / "known.json"))
     assert result.outcome == outcome
-    assert copy.ran[0] == "tests/extraction/test_prune.py"
+    assert copy.ran[0] == "tests/extraction/pruners/test_algorithm1.py"
     assert not copy.inside
 
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from tests.asking.clockwork import Clockwork
+from tests.llm.clockwork import Clockwork
 from vip import store
-from vip.asking.pace import Pace
-from vip.asking.room import Room
-from vip.asking.spending import Ledger, Spent
-from vip.captioning.describe import Lane, Step, Work
-from vip.captioning.recipes import Describer, Manner
+from vip.captioning.describer import CaptionConfig, Describer
+from vip.captioning.scheduler import DescribeStep, KeyframeSequence, Scheduler
+from vip.llm.budget import Budget, Usage
+from vip.llm.client import EngineClient
+from vip.llm.limiter import AdaptiveLimiter
 from vip.models.fake import FakeEngine
 from vip.prompts import load_prompts
 from vip.protocols import Engine, Reply, Request
@@ -120,10 +120,10 @@ def paper(request: Request, number: int) -> Any:
     return said.get(request.stage, FAMOUS)
 
 
-def describer(engine: Engine, structure: Engine | None = None, *, clock: Callable[[], float] | None = None, **manner: Any) -> Describer:
-    pace = {"clock": clock} if clock else {}
-    rooms = [Room(one, Ledger(None), Pace(**pace)) for one in (engine, structure) if one is not None]
-    return Describer(rooms[0], rooms[-1], PROMPTS, Manner(**manner))
+def describer(engine: Engine, structure: Engine | None = None, *, clock: Callable[[], float] | None = None, **config: Any) -> Describer:
+    limiter = {"clock": clock} if clock else {}
+    clients = [EngineClient(one, Budget(None), AdaptiveLimiter(**limiter)) for one in (engine, structure) if one is not None]
+    return Describer(clients[0], clients[-1], PROMPTS, CaptionConfig(**config))
 
 
 # ---------------------------------------------------------------- the stage
@@ -141,7 +141,7 @@ class Told:
     def described(self) -> list[str]:
         return sorted(row.keyframe_id for row in self.descriptions)
 
-    def steps(self, items: Sequence[KeyframePicture], known: dict[str, Description]) -> Iterator[Step]:
+    def steps(self, items: Sequence[KeyframePicture], known: dict[str, Description]) -> Iterator[DescribeStep]:
         previous = None
 
         async def over() -> None:
@@ -149,7 +149,7 @@ class Told:
 
         for number, item in enumerate(items, 1):
             callbacks = (self.descriptions.append, self.failures.append, lambda question: None, over)
-            yield Step(item, previous, number, len(items), "test", *callbacks, Spent(), known.get(item.id))
+            yield DescribeStep(item, previous, number, len(items), "test", *callbacks, Usage(), known.get(item.id))
             previous = item
 
 
@@ -160,21 +160,21 @@ def describe(
     *,
     known: dict[str, Description] | None = None,
     structure: Engine | None = None,
-    **manner: Any,
+    **config: Any,
 ) -> Told:
     """Describe them in made-up time: those with a context in a row, all others side by side."""
     told = told or Told()
     steps = told.steps(items, known or {})
 
-    def lanes() -> Iterator[Lane]:
-        yield from [steps] if manner.get("context") else ([step] for step in steps if step.known is None)
+    def sequences() -> Iterator[KeyframeSequence]:
+        yield from [steps] if config.get("context") else ([step] for step in steps if step.known is None)
 
     with Clockwork() as clock:
 
         async def go() -> None:
-            work = describer(engine, structure, clock=clock, **manner)
+            work = describer(engine, structure, clock=clock, **config)
             try:
-                await Work(work).run(lanes())
+                await Scheduler(work).run(sequences())
             finally:
                 await engine.close()
 

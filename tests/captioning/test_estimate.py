@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.captioning.keyframes import DIRECT, FAMOUS, Scripted, describe, describer, keyframes
-from vip.asking.prices import Price, load_prices, price_of, request_tokens, text_tokens
+from vip.captioning.describer import Describer
 from vip.captioning.estimate import ANSWER_TOKENS, Estimate, estimate
-from vip.captioning.recipes import Describer
+from vip.llm.prices import Price, load_prices, price_of, request_tokens, text_tokens
 from vip.protocols import Request
 from vip.store import KeyframePicture
 
@@ -20,12 +20,12 @@ PRICE = Price("m", usd_in=1.0, usd_out=10.0, batch=0.5, thinking=0, as_of="2026-
 DEAR = Price("n", usd_in=100.0, usd_out=1000.0, batch=0.5, thinking=500, as_of="2026-02-02", picture=None)
 
 
-def priced(price: Price | None = PRICE, structure: Price | None = None, **manner: Any) -> Describer:
-    made = describer(Scripted(name="a"), Scripted(name="b") if structure else None, **manner)
-    made.describe_room.price = price
+def priced(price: Price | None = PRICE, structure: Price | None = None, **config: Any) -> Describer:
+    session = describer(Scripted(name="a"), Scripted(name="b") if structure else None, **config)
+    session.describing_client.price = price
     if structure:
-        made.structure_room.price = structure
-    return made
+        session.structuring_client.price = structure
+    return session
 
 
 def sample(folder: Path, count: int = 3, **changed: Any) -> list[tuple[KeyframePicture, str | None]]:
@@ -41,13 +41,13 @@ def sample(folder: Path, count: int = 3, **changed: Any) -> list[tuple[KeyframeP
         ({"recipe": "paper", "topic": "Surfing"}, 3001, 265_090),
     ],
 )
-def test_every_request_is_counted(manner: dict[str, Any], requests: int, tokens_out: int, tmp_path: Path) -> None:
-    found = estimate(priced(**manner), sample(tmp_path), 1000)
+def test_every_request_is_counted(config: dict[str, Any], requests: int, tokens_out: int, tmp_path: Path) -> None:
+    found = estimate(priced(**config), sample(tmp_path), 1000)
     assert (found.keyframes, found.requests, found.tokens_out) == (1000, requests, tokens_out)
 
 
 @pytest.mark.parametrize("manner", [{}, {"recipe": "paper"}, {"topic": "A dog learns to surf"}, {"language": "German"}])
-def test_tokens_are_those_of_the_questions_that_are_asked(manner: dict[str, Any], tmp_path: Path) -> None:
+def test_tokens_are_those_of_the_questions_that_are_asked(config: dict[str, Any], tmp_path: Path) -> None:
     """Of the answers, which are part of the next questions, only the length is guessed."""
     items = keyframes(tmp_path, 3)
     said = {"caption": "word " * 40, "describe": "word " * 85, "topic": {"objects": ["surfboard"]}}
@@ -58,9 +58,9 @@ def test_tokens_are_those_of_the_questions_that_are_asked(manner: dict[str, Any]
         return DIRECT if request.schema and request.stage == "describe" else said[request.stage]
 
     engine = Scripted(answer)
-    describe(items, engine, **manner)
+    describe(items, engine, **config)
     real = sum(request_tokens(request, PRICE, "high") for request in engine.requests)
-    found = estimate(priced(**manner), [(item, "test") for item in items], 3)
+    found = estimate(priced(**config), [(item, "test") for item in items], 3)
     assert found.requests == len(engine.requests)
     assert found.tokens_in == pytest.approx(real, rel=0.1)
 
@@ -72,9 +72,9 @@ def test_one_question_is_reckoned_as_it_is_when_it_goes_out(model: str | None, d
     items = keyframes(tmp_path, 1, size=(600, 900))
     engine = Scripted()
     describe(items, engine, topic=None)
-    made = describer(Scripted(picture_detail=detail))
-    made.describe_room.price = price
-    found = estimate(made, [(items[0], "test")], 1)
+    session = describer(Scripted(picture_detail=detail))
+    session.describing_client.price = price
+    found = estimate(session, [(items[0], "test")], 1)
     assert found.tokens_in == request_tokens(engine.requests[0], price, detail)  # type: ignore[arg-type]
 
 
@@ -169,6 +169,6 @@ def test_it_is_told_in_one_line() -> None:
 
 
 def test_nothing_is_asked_to_find_it_out(tmp_path: Path) -> None:
-    made = priced(recipe="paper", topic="Surfing")
-    estimate(made, sample(tmp_path), 5)
-    assert made.describe_room.engine.requests == []  # type: ignore[attr-defined]
+    session = priced(recipe="paper", topic="Surfing")
+    estimate(session, sample(tmp_path), 5)
+    assert session.describing_client.engine.requests == []  # type: ignore[attr-defined]

@@ -13,12 +13,12 @@ import pytest
 from tests.captioning.keyframes import DIRECT, PERSON, Scripted, describer, run_folder
 from tests.captioning.talking import Numbers, Talking, number_in, said
 from vip import store
-from vip.asking.answers import Answers
-from vip.captioning.describe import Work
-from vip.captioning.folder import Folder
-from vip.captioning.recipes import Describer
+from vip.captioning.described_folder import DescribedFolder
+from vip.captioning.describer import Describer
+from vip.captioning.scheduler import Scheduler
 from vip.captioning.verify import AT_ONCE, Verifier
 from vip.errors import EngineError, ReplyError
+from vip.llm.cache import AnswerCache
 from vip.protocols import Reply, Request
 from vip.records import Description
 
@@ -30,9 +30,9 @@ def path(tmp_path: Path) -> Path:
     return run_folder(tmp_path / "a.vip", COUNT)
 
 
-def verified(path: Path, engine: Scripted, embedder: Any = None, **manner: Any) -> list[Description]:
+def verified(path: Path, engine: Scripted, embedder: Any = None, **config: Any) -> list[Description]:
     """Describe the folder, then check it."""
-    made = describer(engine, **manner)
+    made = describer(engine, **config)
     folder = described(path, made)
 
     async def go() -> None:
@@ -46,12 +46,12 @@ def verified(path: Path, engine: Scripted, embedder: Any = None, **manner: Any) 
     return store.load_run(path).descriptions
 
 
-def described(path: Path, made: Describer) -> Folder:
+def described(path: Path, made: Describer) -> DescribedFolder:
     async def over() -> None: ...
 
-    folder = Folder(path, made.how, detector="test")
+    folder = DescribedFolder(path, made.fingerprint, detector="test")
     folder.open()
-    asyncio.run(Work(made).run([step] for step in folder.steps(lambda: None, over, with_known=False)))
+    asyncio.run(Scheduler(made).run([step] for step in folder.steps(lambda: None, over, with_known=False)))
     return folder
 
 
@@ -127,8 +127,8 @@ def test_an_engine_that_cannot_be_asked_ends_it_and_what_is_checked_stays(path: 
 
     engine = Talking(gone)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("vip.asking.room.TRIES_BEFORE_AN_ANSWER", 1)
-        patch.setattr("vip.asking.room.GIVEN_UP_IN_A_ROW", 1)
+        patch.setattr("vip.llm.client.TRIES_BEFORE_AN_ANSWER", 1)
+        patch.setattr("vip.llm.client.GIVEN_UP_IN_A_ROW", 1)
         with pytest.raises(EngineError, match="The server is gone"):
             verified(path, engine, Numbers(path))
     assert sum(row.verification is not None for row in store.load_run(path).descriptions) == COUNT - 1
@@ -149,8 +149,8 @@ def test_after_the_first_error_nothing_more_is_asked(path: Path, monkeypatch: py
                 await asyncio.Event().wait()
             return await super().generate(request)
 
-    monkeypatch.setattr("vip.asking.room.TRIES_BEFORE_AN_ANSWER", 1)
-    monkeypatch.setattr("vip.asking.room.GIVEN_UP_IN_A_ROW", 1)
+    monkeypatch.setattr("vip.llm.client.TRIES_BEFORE_AN_ANSWER", 1)
+    monkeypatch.setattr("vip.llm.client.GIVEN_UP_IN_A_ROW", 1)
     made = describer(Wrong())
     folder = described(path, made)
 
@@ -216,11 +216,11 @@ def test_the_second_look_is_at_a_picture_of_the_size_and_in_the_language_that_ar
 def test_a_second_look_that_waits_for_a_batch_leaves_its_description_unchecked(path: Path, tmp_path: Path) -> None:
     made = describer(Talking(keeps=True))
     folder = described(path, made)
-    room = made.describe_room
-    room.answers, room.postpone = Answers(tmp_path / "answers.sqlite"), lambda question, request: request.stage == "verify"
+    client = made.describing_client
+    client.answers, client.defer = AnswerCache(tmp_path / "answers.sqlite"), lambda question, request: request.stage == "verify"
     asyncio.run(Verifier(made, Numbers(path)).verify(folder))
-    room.answers.close()
-    assert len(folder.postponed) == 1
+    client.answers.close()
+    assert len(folder.deferred) == 1
     folder.finish()
     assert [row.verification is None for row in store.load_run(path).descriptions] == [number == 3 for number in range(COUNT)]
 

@@ -11,7 +11,7 @@ import pytest
 from tests.api_server import ApiServer
 from tests.cli.terminal import SECRET, vip
 from tests.clips import clip, picture
-from vip.corpus.output.shards import read_clips, read_shards
+from vip.dataset.shards import read_clips, read_shards
 
 QUICK = ("-o", "corpus", "-n", "3", "--embedder", "classic", "--workers", "1")
 

@@ -13,7 +13,7 @@ import pytest
 from tests.api_server import CAPTION, ApiServer
 from tests.cli.terminal import SECRET, Done, RefusingServer, said_of, secrets_in, vip
 from tests.clips import picture, stamps
-from vip.asking.room import TRIES_BEFORE_AN_ANSWER, TRIES_WHEN_TOLD
+from vip.llm.client import TRIES_BEFORE_AN_ANSWER, TRIES_WHEN_TOLD
 from vip.store import load_run
 
 OFFLINE = ("--engine", "offline")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.api_server import ApiServer
 from tests.cli.terminal import SECRET, Done, end, start_command, vip
-from vip.asking.answers import Answers
+from vip.llm.cache import AnswerCache
 
 
 def doctor(folder: Path, *arguments: str, **variables: str) -> Done:
@@ -102,7 +102,7 @@ def test_where_answers_are_kept_is_told_and_the_file_is_not_made(tmp_path: Path)
 
     assert told() == (True, f"{path}, not made yet")
     assert not path.exists()
-    Answers(path).close()
+    AnswerCache(path).close()
     works, detail = told()
     assert works
     assert detail.startswith(f"{path}: 0 answers, ")

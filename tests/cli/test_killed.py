@@ -21,7 +21,7 @@ WRITES = 13  # manifest, candidates, vectors, looks, thumbnails, manifest, 2 pic
 PIECES = (
     "candidates.jsonl",
     "embeddings.npz",
-    "looks.npz",
+    "analysis.npz",
     "keyframes.jsonl",
     "keyframes",
     "descriptions.jsonl",
@@ -101,7 +101,7 @@ def test_what_was_chosen_before_the_kill_is_not_decoded_again(undisturbed: Path,
     assert killed(tmp_path, "picture", 2, *RUN) == -signal.SIGKILL
     folder = tmp_path / "sample.vip"
     before = {name: at for name, at in stamps(folder).items() if ".vip-part" not in name and name != "manifest.json"}
-    assert {"candidates.jsonl", "embeddings.npz", "looks.npz", "thumbnails.zip"} < set(before)
+    assert {"candidates.jsonl", "embeddings.npz", "analysis.npz", "thumbnails.zip"} < set(before)
     assert len([name for name in before if name.startswith("keyframes/")]) >= 1
     finished(tmp_path)
     after = stamps(folder)

@@ -35,7 +35,7 @@ def test_quiet_says_nothing(described: Path, tmp_path: Path) -> None:
 
 
 def test_a_page_needs_no_captions_and_no_vectors(extracted: Path, tmp_path: Path) -> None:
-    for name in ("embeddings.npz", "looks.npz", "thumbnails.zip", "candidates.jsonl"):
+    for name in ("embeddings.npz", "analysis.npz", "thumbnails.zip", "candidates.jsonl"):
         (extracted / name).unlink()
     assert vip(tmp_path, "report", "sample.vip").code == 0
     assert "keyframe" in (extracted / "report.html").read_text().lower()

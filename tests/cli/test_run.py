@@ -18,7 +18,7 @@ from vip import registry
 from vip.store import load_run
 
 FILES = {
-    *("manifest.json", "candidates.jsonl", "embeddings.npz", "looks.npz", "thumbnails.zip"),
+    *("manifest.json", "candidates.jsonl", "embeddings.npz", "analysis.npz", "thumbnails.zip"),
     *("keyframes.jsonl", "descriptions.jsonl", "report.html"),
 }
 RUN = ("run", SAMPLE, "-n", "4")

@@ -7,10 +7,10 @@ import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from vip.corpus.inputs.reading import read_items
+from vip.corpus.inputs.vocabulary import Vocabulary, load_vocabulary
 from vip.corpus.items import BadRow
-from vip.corpus.listing.reading import read_items
-from vip.corpus.listing.vocabulary import Vocabulary, load_vocabulary
-from vip.download.items import Item
+from vip.dataset.items import ListItem
 
 HEADER = ["Index", "TrainVideoCount", "KnowledgeGraphId", "Name", "WikiUrl", "Vertical1", "Vertical2", "Vertical3", "WikiDescription"]
 CONCERT = "A concert is a live music performance in front of an audience. The invention of the U.S. Navy band was not it. Third."
@@ -36,20 +36,20 @@ def vocabulary(folder: Path) -> Vocabulary:
     return load_vocabulary(vocabulary_file(folder))
 
 
-def read(path: Path | str, *, public_only: bool = False, vocabulary: Vocabulary | None = None) -> list[Item | BadRow]:
+def read(path: Path | str, *, public_only: bool = False, vocabulary: Vocabulary | None = None) -> list[ListItem | BadRow]:
     return list(read_items([str(path)], public_only=public_only, vocabulary=vocabulary))
 
 
-def items(rows: Iterable[Item | BadRow]) -> list[Item]:
-    return [row for row in rows if isinstance(row, Item)]
+def items(rows: Iterable[ListItem | BadRow]) -> list[ListItem]:
+    return [row for row in rows if isinstance(row, ListItem)]
 
 
-def bad(rows: Iterable[Item | BadRow]) -> list[BadRow]:
+def bad(rows: Iterable[ListItem | BadRow]) -> list[BadRow]:
     return [row for row in rows if isinstance(row, BadRow)]
 
 
-def item(key: str, *, labels: Sequence[str] = (), verticals: Sequence[str] = ()) -> Item:
-    return Item(key, "youtube", key, "list, line 1", tuple(labels), tuple(verticals))
+def item(key: str, *, labels: Sequence[str] = (), verticals: Sequence[str] = ()) -> ListItem:
+    return ListItem(key, "youtube", key, "list, line 1", tuple(labels), tuple(verticals))
 
 
 # ---------------------------------------------------------------- TFRecord

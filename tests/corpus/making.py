@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from tests.captioning.keyframes import manifest
 from tests.report.runs import description, make_run, picture
-from vip.corpus.output.clip import Clip, KeyframeRow, VideoRow, clip_of
-from vip.download.items import Item
-from vip.records import Check, Counts, Description, Detection, Failure, Famous, Keyframe, Quality, Verification
+from vip.dataset.items import ListItem
+from vip.dataset.rows import KeyframeRow, VideoRow, VideoSample, clip_of
+from vip.records import CandidateCounts, Check, Description, Detection, Failure, Famous, Keyframe, Quality, Verification
 
 JPEG = cv2.imencode(".jpg", picture(0))[1].tobytes()
 
 
-def clip(key: str = "abc", count: int = 3, *, size: int | None = None, described: bool = True, **video: Any) -> Clip:
+def sample(key: str = "abc", count: int = 3, *, size: int | None = None, described: bool = True, **video: Any) -> VideoSample:
     """One keyframe every two seconds; pictures of `size` random bytes, or real ones."""
     frames = []
     for number in range(1, count + 1):
@@ -47,12 +47,12 @@ def clip(key: str = "abc", count: int = 3, *, size: int | None = None, described
         "backends": {"embedder": "classic"},
     }
     made = {"backends": {"embedder": "classic"}, "device": "cpu", "created_utc": "2026-01-01T00:00:00+00:00", "seconds": {"choose": 1.0}}
-    return Clip(VideoRow(key=key, **{**about, **made, **video}), tuple(frames))
+    return VideoSample(VideoRow(key=key, **{**about, **made, **video}), tuple(frames))
 
 
-def clip_from_run(folder: Path, key: str = "abc", **changed: Any) -> Clip:
+def clip_from_run(folder: Path, key: str = "abc", **changed: Any) -> VideoSample:
     """Of a run folder with candidates, vectors, descriptions."""
-    item = Item(key=key, kind="file", source=f"/films/{key}.mp4", where="list.txt, line 3", labels=("Dog", "Surfing"))
+    item = ListItem(key=key, kind="file", source=f"/films/{key}.mp4", where="list.txt, line 3", labels=("Dog", "Surfing"))
     found = clip_of(make_run(folder / f"{key}.vip", **changed), item=item)
     return replace(found, video=found.video.model_copy(update={"backends": {"embedder": "classic", "detector": "opencv"}}))
 
@@ -130,7 +130,7 @@ def frames(draw: st.DrawFn, key: str, number: int, vector_length: int | None) ->
 
 
 @st.composite
-def clips(draw: st.DrawFn, key: st.SearchStrategy[str] = keys) -> Clip:
+def samples(draw: st.DrawFn, key: st.SearchStrategy[str] = keys) -> VideoSample:
     """All that a clip may be."""
     name, length = draw(key), draw(st.none() | st.integers(0, 4))
     count = draw(st.integers(1, 3))
@@ -145,9 +145,9 @@ def clips(draw: st.DrawFn, key: st.SearchStrategy[str] = keys) -> Clip:
         info=draw(st.dictionaries(texts, things, max_size=3)),
         subtitles=draw(st.dictionaries(texts, texts, max_size=2)),
         file=draw(st.none() | st.just(manifest().video)),
-        counts=draw(st.none() | st.just(Counts(asked=None, candidates=count, bad=0, pruned=0, duplicates=0, keyframes=count))),
+        counts=draw(st.none() | st.just(CandidateCounts(asked=None, candidates=count, bad=0, pruned=0, duplicates=0, keyframes=count))),
         settings=draw(st.dictionaries(texts, things, max_size=2)),
         seconds=draw(st.dictionaries(texts, numbers, max_size=2)),
         captioning=draw(st.none() | st.dictionaries(texts, things, max_size=2)),
     )
-    return Clip(video, tuple(draw(frames(name, number, length)) for number in range(1, count + 1)))
+    return VideoSample(video, tuple(draw(frames(name, number, length)) for number in range(1, count + 1)))

@@ -22,17 +22,17 @@ import pytest
 from tests.clips import clip, sound
 from vip.config import BatchSettings, ExtractSettings
 from vip.corpus.batch import batch
-from vip.corpus.choices import Choices
-from vip.corpus.output.clip import Clip
-from vip.corpus.output.shards import read_clips, read_shards, verify
-from vip.corpus.state import State
-from vip.corpus.status import Status, status
+from vip.corpus.settings import BatchConfig
+from vip.corpus.state import StateDatabase
+from vip.corpus.status import BatchStatus, status
+from vip.dataset.rows import VideoSample
+from vip.dataset.shards import read_clips, read_shards, verify
 from vip.errors import BackendError, InputError, UsageError
-from vip.protocols import Silent
+from vip.protocols import SilentObserver
 
 
-def choices(**settings: Any) -> Choices:
-    return Choices(BatchSettings(workers=2, retry_wait=0.2, **settings), ExtractSettings(keyframes=3, embedder="classic"))
+def choices(**settings: Any) -> BatchConfig:
+    return BatchConfig(BatchSettings(workers=2, retry_wait=0.2, **settings), ExtractSettings(keyframes=3, embedder="classic"))
 
 
 def videos(folder: Path, count: int) -> list[str]:
@@ -45,7 +45,7 @@ def listed(folder: Path, rows: Sequence[str]) -> str:
     return str(path)
 
 
-def clips_in(out: Path) -> list[Clip]:
+def clips_in(out: Path) -> list[VideoSample]:
     reports: list[str] = []
     found = list(read_clips(str(out), reports.append))
     assert not reports
@@ -95,7 +95,7 @@ def test_other_settings_are_refused_and_named(tmp_path: Path) -> None:
     names, out = listed(tmp_path, videos(tmp_path, 1)), tmp_path / "corpus"
     batch([names], str(out), choices())
     with pytest.raises(UsageError, match=r"holds a batch with other settings \(keyframes 3, now 4\)"):
-        batch([names], str(out), Choices(choices().batch, ExtractSettings(keyframes=4, embedder="classic")))
+        batch([names], str(out), BatchConfig(choices().batch, ExtractSettings(keyframes=4, embedder="classic")))
 
 
 def test_damaged_and_foreign_files_cost_only_themselves(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_sample_is_the_same_for_the_same_seed_and_is_told(tmp_path: Path) -> N
 def test_offline_descriptions_lie_beside_the_keyframes(tmp_path: Path) -> None:
     from vip.config import CaptionSettings
 
-    settings = Choices(
+    settings = BatchConfig(
         BatchSettings(workers=2, caption=True), ExtractSettings(keyframes=3, embedder="classic"), CaptionSettings(engine="offline")
     )
     told = batch([listed(tmp_path, videos(tmp_path, 2))], str(tmp_path / "corpus"), settings)
@@ -190,7 +190,7 @@ def test_nothing_to_go_on_with_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_backend_that_is_missing_ends_the_batch_at_once(tmp_path: Path) -> None:
-    settings = Choices(choices().batch, ExtractSettings(embedder="none-such"))
+    settings = BatchConfig(choices().batch, ExtractSettings(embedder="none-such"))
     with pytest.raises(BackendError):
         batch([listed(tmp_path, videos(tmp_path, 1))], str(tmp_path / "corpus"), settings)
     assert status(str(tmp_path / "corpus")).waiting == 1
@@ -296,7 +296,7 @@ def test_ctrl_c_ends_everything_and_the_same_command_goes_on(tmp_path: Path) -> 
     assert Counter(video.video.source for video in clips_in(out)) == Counter(rows)
 
 
-class Bars(Silent):
+class Bars(SilentObserver):
     def __init__(self) -> None:
         self.notes: list[str] = []
 
@@ -306,7 +306,7 @@ class Bars(Silent):
 
 def test_the_status_adds_up(tmp_path: Path) -> None:
     names = listed(tmp_path, [*videos(tmp_path, 2), "nowhere.mp4"])
-    told: Status = batch([names], str(tmp_path / "corpus"), choices(), observer=Bars())
+    told: BatchStatus = batch([names], str(tmp_path / "corpus"), choices(), observer=Bars())
     assert told.chosen == told.done + told.failed + told.waiting == 2
     assert told.bad_rows == 1
     assert told.video_s == pytest.approx(8, abs=0.7)
@@ -373,7 +373,7 @@ def test_a_failure_names_its_source_and_the_next_thing_to_do(tmp_path: Path) -> 
 def test_a_setting_that_an_older_vip_did_not_know_does_not_stop_a_batch(tmp_path: Path) -> None:
     names, out = listed(tmp_path, videos(tmp_path, 1)), tmp_path / "corpus"
     batch([names], str(out), choices())
-    state = State(out / "state")
+    state = StateDatabase(out / "state")
     settings = state.get("settings")
     del settings["query"]
     state.put("settings", settings)

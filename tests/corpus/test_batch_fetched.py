@@ -17,13 +17,13 @@ from tests.corpus.test_batch import Bars, clips_in, failures, listed
 from tests.video_host import Answer, hosting
 from vip.config import BatchSettings, ExtractSettings
 from vip.corpus.batch import batch
-from vip.corpus.choices import Choices
+from vip.corpus.settings import BatchConfig
 from vip.errors import StoreError, UsageError
 
 
-def choices(base: str, **settings: Any) -> Choices:
+def choices(base: str, **settings: Any) -> BatchConfig:
     found = {"workers": 2, "retry_wait": 0.2, "sleep": 0, "youtube8m_base_url": f"{base}/2/j/i", "video_base_url": base, **settings}
-    return Choices(BatchSettings(**found), ExtractSettings(keyframes=3, embedder="classic"))
+    return BatchConfig(BatchSettings(**found), ExtractSettings(keyframes=3, embedder="classic"))
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,12 @@ from tests.corpus.test_driver import Told
 from tests.corpus.test_retries import Notes
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus import batch as module
-from vip.corpus.batch import batch, hands_for
-from vip.corpus.choices import Choices
-from vip.corpus.home import home_of
-from vip.corpus.state import State
-from vip.corpus.work.captions import Checked, Orders, Paid
-from vip.corpus.work.crew import Failed
+from vip.corpus.batch import batch, executor_for
+from vip.corpus.settings import BatchConfig
+from vip.corpus.state import StateDatabase
+from vip.corpus.state_dir import home_of
+from vip.corpus.workers.caption_client import CaptionServerConfig, CaptionServerReady, CostSoFar
+from vip.corpus.workers.pool import ItemFailed
 from vip.errors import BackendError, InputError, StoreError, UsageError
 
 CLASSIC = ExtractSettings(embedder="classic")
@@ -39,14 +39,14 @@ OPENAI = CaptionSettings(engine="openai", base_url="http://host/v1")
 def run(tmp_path: Path, lists: list[str], hands: Told | None = None, **settings: Any) -> tuple[Any, list[str]]:
     """One run whose videos all show nothing. Returns the status and the notes."""
     notes = Notes()
-    choices = Choices(BatchSettings(**settings), CLASSIC, OPENAI)
-    told = hands or Told(lambda job, number: Failed(job.id, "unreadable", "It shows nothing."))
+    choices = BatchConfig(BatchSettings(**settings), CLASSIC, OPENAI)
+    told = hands or Told(lambda job, number: ItemFailed(job.id, "unreadable", "It shows nothing."))
     status = batch(lists, str(tmp_path / "corpus"), choices, observer=notes, hands=lambda choices, home, fetch: told)
     return status, notes.told
 
 
-def state_of(tmp_path: Path) -> State:
-    return State(home_of(str(tmp_path / "corpus")))
+def state_of(tmp_path: Path) -> StateDatabase:
+    return StateDatabase(home_of(str(tmp_path / "corpus")))
 
 
 def test_the_card_is_written_once_and_not_where_nothing_was_done(tmp_path: Path) -> None:
@@ -76,14 +76,14 @@ def test_settings_hold_for_the_next_run_though_this_one_ends_with_an_error(tmp_p
         def events(self, timeout_s: float) -> Any:
             raise BackendError("It is gone.")
 
-    hands = Broken(lambda job, number: Failed(job.id, "unreadable", "It shows nothing."))
+    hands = Broken(lambda job, number: ItemFailed(job.id, "unreadable", "It shows nothing."))
     with pytest.raises(BackendError):
         run(tmp_path, [listed(tmp_path, 1)], hands, shards="webdataset", retry_wait=7.0)
     assert hands.closed
-    kept: list[Choices] = []
-    told = Told(lambda job, number: Failed(job.id, "unreadable", "It shows nothing."))
+    kept: list[BatchConfig] = []
+    told = Told(lambda job, number: ItemFailed(job.id, "unreadable", "It shows nothing."))
 
-    def make(choices: Choices, home: Path, fetch: bool) -> Told:
+    def make(choices: BatchConfig, home: Path, fetch: bool) -> Told:
         kept.append(choices)
         return told
 
@@ -106,16 +106,16 @@ class Captions:
     made: list[Captions]
     error: Exception | None = None
 
-    def __init__(self, orders: Orders, note: Callable[[str], None]) -> None:
+    def __init__(self, orders: CaptionServerConfig, note: Callable[[str], None]) -> None:
         self.orders, self.closed = orders, 0
         self.paid, self.rest = orders.paid, None
         self.made.append(self)
 
-    def check(self) -> Checked:
+    def check(self) -> CaptionServerReady:
         if self.error is not None:
             raise self.error
         found = "offline" if self.orders.settings.engine == "offline" else "openai:found"
-        return Checked(found, found)
+        return CaptionServerReady(found, found)
 
     def expect(self, keyframes: int) -> None: ...
 
@@ -144,13 +144,13 @@ def test_the_model_that_was_found_is_the_one_that_is_asked_and_kept(captions: li
 
 def test_what_was_spent_and_that_the_server_answered_is_told_to_the_next_run(captions: list[Captions], tmp_path: Path) -> None:
     run(tmp_path, [listed(tmp_path, 1)], caption=True, retry_wait=7.0)
-    assert captions[0].orders.paid == Paid(0.0, 0)
+    assert captions[0].orders.paid == CostSoFar(0.0, 0)
     assert (captions[0].orders.answered, captions[0].orders.in_batches, captions[0].orders.retry_wait_s) == (False, False, 7.0)
     with closing(state_of(tmp_path)) as state:
         state.put("spent", [1.5, 99])
         state.put("captions_answered", True)
     run(tmp_path, [], caption=True, batch=True)
-    assert captions[1].orders.paid == Paid(1.5, 99)
+    assert captions[1].orders.paid == CostSoFar(1.5, 99)
     assert (captions[1].orders.answered, captions[1].orders.in_batches) == (True, True)
 
 
@@ -177,11 +177,11 @@ def test_where_workers_measure_the_process_that_checked_the_engine_ends_before_t
 ) -> None:
     seen: list[int] = []
 
-    def make(choices: Choices, home: Path, fetch: bool) -> Told:
+    def make(choices: BatchConfig, home: Path, fetch: bool) -> Told:
         seen.append(captions[0].closed)
-        return Told(lambda job, number: Failed(job.id, "unreadable", "It shows nothing."))
+        return Told(lambda job, number: ItemFailed(job.id, "unreadable", "It shows nothing."))
 
-    choices = Choices(BatchSettings(caption=True), CLASSIC, CaptionSettings(engine=engine))
+    choices = BatchConfig(BatchSettings(caption=True), CLASSIC, CaptionSettings(engine=engine))
     batch([listed(tmp_path, 1)], str(tmp_path / "corpus"), choices, hands=make)
     assert seen == [closed]
 
@@ -207,9 +207,9 @@ def test_batches_that_are_at_the_server_are_not_left_there(
 def test_the_runner_decides_who_does_the_work(fetch: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
     monkeypatch.setattr(module, "crew_here", lambda choices, home, *, fetch: made.append(("here", home, fetch)))
-    monkeypatch.setattr("vip.corpus.work.ray_crews.RayCrews", lambda choices, home, *, fetch: made.append(("ray", home, fetch)))
+    monkeypatch.setattr("vip.corpus.workers.ray_pool.RayPool", lambda choices, home, *, fetch: made.append(("ray", home, fetch)))
     for runner in ("local", "ray"):
-        hands_for(Choices(BatchSettings(runner=runner)), tmp_path, fetch)
+        executor_for(BatchConfig(BatchSettings(runner=runner)), tmp_path, fetch)
     assert made == [("here", tmp_path, fetch), ("ray", tmp_path, fetch)]
 
 

@@ -13,20 +13,21 @@ import pytest
 from tests.corpus.lists import vocabulary_file
 from tests.corpus.making import clip
 from tests.corpus.test_state import fill, item
-from vip.asking.outage import Rest
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
-from vip.corpus.choices import Choices
-from vip.corpus.driver import Driver
+from vip.corpus.driver import BatchDriver
 from vip.corpus.items import BadRow
-from vip.corpus.output.parts import pack
-from vip.corpus.state import State, Undescribed
+from vip.corpus.settings import BatchConfig
+from vip.corpus.state import StateDatabase
 from vip.corpus.status import CAPTIONS_REST
-from vip.corpus.work.captions import Described, Paid, Wanted
-from vip.corpus.work.crew import Came, Done, Event, Failed, Lost
-from vip.corpus.work.hand import Facts, Job
-from vip.download.items import Item
+from vip.corpus.workers.caption_client import CaptionTask, CostSoFar, Described
+from vip.corpus.workers.pool import Downloaded, Event, ItemDone, ItemFailed, ItemLost
+from vip.corpus.workers.worker import PartInfo, WorkItem
+from vip.dataset.items import ListItem
+from vip.dataset.parts import pack
+from vip.dataset.shards import UndescribedKeyframe
 from vip.errors import BackendError, BudgetError
-from vip.protocols import Silent
+from vip.llm.outage import OutagePause
+from vip.protocols import SilentObserver
 
 MOST_LOOKS = 5000  # of a loop that would not end
 
@@ -34,16 +35,16 @@ MOST_LOOKS = 5000  # of a loop that would not end
 class Told:
     """Hands that answer each job at once, with what is told for its try."""
 
-    def __init__(self, answer: Callable[[Job, int], Event | list[Event]]) -> None:
+    def __init__(self, answer: Callable[[WorkItem, int], Event | list[Event]]) -> None:
         self.answer = answer
-        self.given: list[Job] = []
+        self.given: list[WorkItem] = []
         self.looks = 0
         self._found: list[Event] = []
 
-    def takes(self, *, fetch: bool) -> bool:
+    def has_capacity(self, *, fetch: bool) -> bool:
         return not self._found
 
-    def give(self, job: Job) -> None:
+    def submit(self, job: WorkItem) -> None:
         self.given.append(job)
         answer = self.answer(job, sum(one.id == job.id for one in self.given))
         self._found += answer if isinstance(answer, list) else [answer]
@@ -64,10 +65,10 @@ class Captions:
     """Describes nothing until it is told to."""
 
     def __init__(self) -> None:
-        self.given: list[Wanted] = []
+        self.given: list[CaptionTask] = []
         self.expected: list[int] = []
         self.handed_in = 0
-        self.paid, self.rest, self.orders = Paid(0.0, 0), None, SimpleNamespace(answered=False)
+        self.paid, self.rest, self.orders = CostSoFar(0.0, 0), None, SimpleNamespace(answered=False)
         self.found: list[Described] = []
         self.error: Exception | None = None
         self.closed = False
@@ -76,7 +77,7 @@ class Captions:
     def expect(self, keyframes: int) -> None:
         self.expected.append(keyframes)
 
-    def give(self, wanted: Wanted) -> None:
+    def submit(self, wanted: CaptionTask) -> None:
         self.given.append(wanted)
 
     def hand_in(self) -> None:
@@ -93,7 +94,7 @@ class Captions:
         self.closed = True
 
 
-class Bar(Silent):
+class Bar(SilentObserver):
     """What the user sees."""
 
     def __init__(self) -> None:
@@ -113,47 +114,51 @@ class Bar(Silent):
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[State]:
-    state = State(tmp_path)
-    fill(state, [Item("a", "file", "/a.mp4", "list.txt, line 1")])
+def state(tmp_path: Path) -> Iterator[StateDatabase]:
+    state = StateDatabase(tmp_path)
+    fill(state, [ListItem("a", "file", "/a.mp4", "list.txt, line 1")])
     yield state
     state.close()
 
 
-def driver_of(state: State, hands: Told, monkeypatch: pytest.MonkeyPatch) -> Driver:
+def driver_of(state: StateDatabase, executor: Told, monkeypatch: pytest.MonkeyPatch) -> BatchDriver:
     monkeypatch.setattr("vip.corpus.queue.LOOK_S", 0.0)
-    choices = Choices(batch=BatchSettings(retry_wait=1e-6))
-    return Driver(state, str(state.home / "out"), choices, Silent(), lambda fetches: hands)
+    choices = BatchConfig(batch=BatchSettings(retry_wait=1e-6))
+    return BatchDriver(state, str(state.home / "out"), choices, SilentObserver(), lambda fetches: executor)
 
 
-def test_an_item_that_fails_each_time_is_handed_out_four_times_and_then_given_up(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    hands = Told(lambda job, number: Failed(job.id, "other", "gone"))
-    driver = driver_of(state, hands, monkeypatch)
+def test_an_item_that_fails_each_time_is_handed_out_four_times_and_then_given_up(
+    state: StateDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = Told(lambda job, number: ItemFailed(job.id, "other", "gone"))
+    driver = driver_of(state, executor, monkeypatch)
     assert driver.run().failed == 1
-    assert len(hands.given) == 4
+    assert len(executor.given) == 4
     assert driver._queue._out == set()
 
 
-def test_an_item_that_is_done_at_the_third_try_is_handed_out_no_more(state: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_item_that_is_done_at_the_third_try_is_handed_out_no_more(
+    state: StateDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pack(tmp_path / "part.tar", clip("a"))
     part = (tmp_path / "part.tar").read_bytes()
-    done = Facts(rows=3, size_bytes=len(part), length_s=9.0, youtube_id=None)
-    hands = Told(lambda job, number: Failed(job.id, "other", "gone") if number < 3 else Done(job.id, part, done))
-    driver = driver_of(state, hands, monkeypatch)
+    done = PartInfo(rows=3, size_bytes=len(part), length_s=9.0, youtube_id=None)
+    executor = Told(lambda job, number: ItemFailed(job.id, "other", "gone") if number < 3 else ItemDone(job.id, part, done))
+    driver = driver_of(state, executor, monkeypatch)
     monkeypatch.setattr(driver._packer.__class__, "step", lambda self, *about, **how: False)
     told = driver.run()
-    assert (told.done, told.failed, len(hands.given)) == (1, 0, 3)
+    assert (told.done, told.failed, len(executor.given)) == (1, 0, 3)
     assert driver.changed
     assert driver._packer._loose_bytes == len(part), "the packer knows of it"
     assert driver._queue._out == set()
     assert (tmp_path / "parts" / "a.tar").read_bytes() == part
 
 
-def test_an_item_whose_machines_are_lost_again_and_again_counts_as_the_cause(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    hands = Told(lambda job, number: Lost(job.id))
-    driver = driver_of(state, hands, monkeypatch)
+def test_an_item_whose_machines_are_lost_again_and_again_counts_as_the_cause(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = Told(lambda job, number: ItemLost(job.id))
+    driver = driver_of(state, executor, monkeypatch)
     assert driver.run().failed == 1
-    assert len(hands.given) == 5
+    assert len(executor.given) == 5
     assert driver.changed
     assert state.failures() == {"crash": 1}
 
@@ -163,43 +168,48 @@ def test_an_item_whose_machines_are_lost_again_and_again_counts_as_the_cause(sta
 
 @pytest.fixture
 def _packs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vip.corpus.work.packer.Packer.step", lambda self, *about, **how: False)
+    monkeypatch.setattr("vip.corpus.workers.shard_writer.ShardWriter.step", lambda self, *about, **how: False)
 
 
 def working(
-    state: State, hands: Told, monkeypatch: pytest.MonkeyPatch, captions: Captions | None = None, bar: Silent | None = None, **batch: Any
-) -> Driver:
+    state: StateDatabase,
+    executor: Told,
+    monkeypatch: pytest.MonkeyPatch,
+    captions: Captions | None = None,
+    bar: SilentObserver | None = None,
+    **batch: Any,
+) -> BatchDriver:
     monkeypatch.setattr("vip.corpus.queue.LOOK_S", 0.0)
     for name in ("TICK_S", "COMMIT_S"):
         monkeypatch.setattr(f"vip.corpus.driver.{name}", 0.0)
     settings = BatchSettings(**{"retry_wait": 1e-6, "caption": captions is not None, **batch})
-    choices = Choices(settings, ExtractSettings(keyframes=5), CaptionSettings(engine="openai:m"))
-    return Driver(state, str(state.home / "out"), choices, bar or Silent(), lambda fetches: hands, captions)  # type: ignore[arg-type]
+    choices = BatchConfig(settings, ExtractSettings(keyframes=5), CaptionSettings(engine="openai:m"))
+    return BatchDriver(state, str(state.home / "out"), choices, bar or SilentObserver(), lambda fetches: executor, captions)  # type: ignore[arg-type]
 
 
-def done(job: Job, size: int = 100, youtube_id: str | None = None, undescribed: Sequence[Any] = ()) -> Done:
-    return Done(job.id, b"x" * size, Facts(3, size, 9.0, youtube_id, tuple(undescribed)))
+def done(job: WorkItem, size: int = 100, youtube_id: str | None = None, undescribed: Sequence[Any] = ()) -> ItemDone:
+    return ItemDone(job.id, b"x" * size, PartInfo(3, size, 9.0, youtube_id, tuple(undescribed)))
 
 
-def files(*keys: str) -> list[Item]:
-    return [Item(key, "file", f"/{key}.mp4", "list.txt, line 1") for key in keys]
+def files(*keys: str) -> list[ListItem]:
+    return [ListItem(key, "file", f"/{key}.mp4", "list.txt, line 1") for key in keys]
 
 
 @pytest.mark.usefixtures("_packs_nothing")
-def test_each_item_moves_the_bar_by_one_whatever_becomes_of_it(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_item_moves_the_bar_by_one_whatever_becomes_of_it(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(state, files("b", "c"))
     bar = Bar()
-    hands = Told(lambda job, number: Failed(job.id, "missing", "gone") if job.item.key == "b" else done(job))
-    driver = working(state, hands, monkeypatch, bar=bar)
+    executor = Told(lambda job, number: ItemFailed(job.id, "missing", "gone") if job.item.key == "b" else done(job))
+    driver = working(state, executor, monkeypatch, bar=bar)
     driver.run()
     assert (bar.total, bar.advanced, bar.behind()) == (3, 3, "1 failed")
 
 
 @pytest.mark.usefixtures("_packs_nothing")
-def test_the_second_copy_of_a_video_is_a_duplicate_and_its_part_goes(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_second_copy_of_a_video_is_a_duplicate_and_its_part_goes(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(state, files("b"))
-    hands = Told(lambda job, number: done(job, youtube_id="aaaaaaaaaaa"))
-    driver = working(state, hands, monkeypatch)
+    executor = Told(lambda job, number: done(job, youtube_id="aaaaaaaaaaa"))
+    driver = working(state, executor, monkeypatch)
     told = driver.run()
     assert (told.done, told.failures) == (1, {"duplicate": 1})
     assert [row[2] for row in state.each_failure()] == ["aaaaaaaaaaa is the same video as a."]
@@ -207,20 +217,20 @@ def test_the_second_copy_of_a_video_is_a_duplicate_and_its_part_goes(state: Stat
 
 
 @pytest.mark.usefixtures("_packs_nothing")
-def test_keyframes_that_a_worker_could_not_describe_are_known(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    hands = Told(lambda job, number: done(job, undescribed=[("a:0002", "picture", "It is not there.")]))
-    assert working(state, hands, monkeypatch).run().undescribed == 1
+def test_keyframes_that_a_worker_could_not_describe_are_known(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = Told(lambda job, number: done(job, undescribed=[("a:0002", "picture", "It is not there.")]))
+    assert working(state, executor, monkeypatch).run().undescribed == 1
 
 
 @pytest.mark.usefixtures("_packs_nothing")
-def test_a_host_has_its_slot_again_once_whether_its_video_came_or_failed(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_has_its_slot_again_once_whether_its_video_came_or_failed(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(state, [item(number) for number in range(3)])
     active: list[int] = []
 
-    def answer(job: Job, number: int) -> list[Event]:
+    def answer(job: WorkItem, number: int) -> list[Event]:
         active.append(driver._queue.active["example.org"])
-        came: list[Event] = [Came(job.id), done(job)]
-        return [Failed(job.id, "missing", "gone")] if job.item.key == "video0" else came if job.item.host else [done(job)]
+        came: list[Event] = [Downloaded(job.id), done(job)]
+        return [ItemFailed(job.id, "missing", "gone")] if job.item.key == "video0" else came if job.item.host else [done(job)]
 
     driver = working(state, Told(answer), monkeypatch, per_host=1)
     told = driver.run()
@@ -230,7 +240,7 @@ def test_a_host_has_its_slot_again_once_whether_its_video_came_or_failed(state: 
 
 
 @pytest.mark.usefixtures("_packs_nothing")
-def test_a_host_that_gave_a_video_is_well_again(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_gave_a_video_is_well_again(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(state, [item(1)])
     driver = working(state, Told(lambda job, number: done(job)), monkeypatch)
     driver._retries._rests["example.org"] = 3
@@ -241,13 +251,13 @@ def test_a_host_that_gave_a_video_is_well_again(state: State, monkeypatch: pytes
 @pytest.mark.usefixtures("_packs_nothing")
 @pytest.mark.parametrize(("items", "fetches"), [([item(1)], True), ([], False)])
 def test_whoever_does_the_work_is_told_whether_something_is_to_be_fetched(
-    items: list[Item], fetches: bool, state: State, monkeypatch: pytest.MonkeyPatch
+    items: list[ListItem], fetches: bool, state: StateDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(state, items)
     told: list[bool] = []
-    hands = Told(lambda job, number: done(job))
-    driver = working(state, hands, monkeypatch)
-    monkeypatch.setattr(driver, "start", lambda fetches: told.append(fetches) or hands)
+    executor = Told(lambda job, number: done(job))
+    driver = working(state, executor, monkeypatch)
+    monkeypatch.setattr(driver, "start", lambda fetches: told.append(fetches) or executor)
     driver.run()
     assert told == [fetches]
     driver.run()
@@ -255,12 +265,14 @@ def test_whoever_does_the_work_is_told_whether_something_is_to_be_fetched(
 
 
 @pytest.mark.usefixtures("_packs_nothing")
-def test_while_it_runs_what_is_done_is_on_the_disk_and_the_card_is_known_to_be_due(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_it_runs_what_is_done_is_on_the_disk_and_the_card_is_known_to_be_due(
+    state: StateDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(state, files("b", "c"))
     seen: list[tuple[int, bool]] = []
 
-    def answer(job: Job, number: int) -> Event:
-        other = State(state.home)
+    def answer(job: WorkItem, number: int) -> Event:
+        other = StateDatabase(state.home)
         seen.append((other.loose()[0], bool(other.get("card_is_due"))))
         other.close()
         return done(job)
@@ -270,7 +282,9 @@ def test_while_it_runs_what_is_done_is_on_the_disk_and_the_card_is_known_to_be_d
     assert seen == [(0, False), (1, True), (2, True)]
 
 
-def test_an_error_that_ends_it_leaves_the_state_and_the_list_of_failures_whole(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_that_ends_it_leaves_the_state_and_the_list_of_failures_whole(
+    state: StateDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(state, files("b"))
 
     class Broken(Told):
@@ -279,28 +293,28 @@ def test_an_error_that_ends_it_leaves_the_state_and_the_list_of_failures_whole(s
                 raise BackendError("It is gone.")
             return super().events(timeout_s)
 
-    hands = Broken(lambda job, number: Failed(job.id, "missing", "gone"))
-    driver = working(state, hands, monkeypatch)
+    executor = Broken(lambda job, number: ItemFailed(job.id, "missing", "gone"))
+    driver = working(state, executor, monkeypatch)
     monkeypatch.setattr("vip.corpus.driver.COMMIT_S", 1e9)
     with pytest.raises(BackendError):
         driver.run()
-    other = State(state.home)
+    other = StateDatabase(state.home)
     assert (other.failures(), other.get("card_is_due")) == ({"missing": 1}, True)
     other.close()
     assert (state.home / "out" / "failures.jsonl").read_text().count("\n") == 1
 
 
-def test_all_who_work_are_ended(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    hands, captions, closed = Told(lambda job, number: Failed(job.id, "missing", "gone")), Captions(), list[str]()
-    driver = working(state, hands, monkeypatch, captions)
+def test_all_who_work_are_ended(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    executor, captions, closed = Told(lambda job, number: ItemFailed(job.id, "missing", "gone")), Captions(), list[str]()
+    driver = working(state, executor, monkeypatch, captions)
     driver.run()
     for kind, name in ((driver._packer.__class__, "packer"), (driver._revisions.__class__, "revisions")):
         monkeypatch.setattr(kind, "close", lambda self, name=name: closed.append(name))
     driver.close()
-    assert (hands.closed, captions.closed, closed) == (True, True, ["packer", "revisions"])
+    assert (executor.closed, captions.closed, closed) == (True, True, ["packer", "revisions"])
 
 
-def test_that_all_waits_for_another_try_is_said_once_a_minute(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_all_waits_for_another_try_is_said_once_a_minute(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(state, files("b"))
     now = [1000.0]
     monkeypatch.setattr("vip.corpus.driver.time", SimpleNamespace(monotonic=lambda: now[0], time=lambda: 0.0, sleep=lambda seconds: None))
@@ -333,8 +347,8 @@ def described(captions: Captions, failure: str | None = None, undescribed: Seque
 
 
 @pytest.mark.usefixtures("_packs_nothing")
-def test_what_is_extracted_is_described_and_only_then_done(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(state, [Item("b", "file", "/b.mp4", "list.txt, line 2", topic="a race")])
+def test_what_is_extracted_is_described_and_only_then_done(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(state, [ListItem("b", "file", "/b.mp4", "list.txt, line 2", topic="a race")])
     captions, bar = Captions(), Bar()
     described(captions, undescribed=[("x:0001", "refusal", "no")])
     driver = working(state, Told(lambda job, number: done(job)), monkeypatch, captions, bar)
@@ -345,7 +359,7 @@ def test_what_is_extracted_is_described_and_only_then_done(state: State, monkeyp
 
 
 @pytest.mark.usefixtures("_packs_nothing")
-def test_what_waits_for_its_descriptions_goes_into_no_shard(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_waits_for_its_descriptions_goes_into_no_shard(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     captions, seen = Captions(), list[tuple[int, int]]()
 
     def step() -> None:
@@ -358,7 +372,7 @@ def test_what_waits_for_its_descriptions_goes_into_no_shard(state: State, monkey
 
 
 @pytest.mark.usefixtures("_packs_nothing")
-def test_a_video_of_which_nothing_was_described_fails_and_its_part_goes(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_video_of_which_nothing_was_described_fails_and_its_part_goes(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     captions = Captions()
     described(captions, failure="It says no.")
     told = working(state, Told(lambda job, number: done(job)), monkeypatch, captions).run()
@@ -366,29 +380,31 @@ def test_a_video_of_which_nothing_was_described_fails_and_its_part_goes(state: S
 
 
 @pytest.mark.usefixtures("_packs_nothing")
-def test_parts_that_waited_when_an_earlier_run_ended_are_described_first(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_that_waited_when_an_earlier_run_ended_are_described_first(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     state.extracted(1, rows=3, size_bytes=100, length_s=1.0, youtube_id=None, ready=False)
     captions = Captions()
     described(captions)
-    hands = Told(lambda job, number: done(job))
-    told = working(state, hands, monkeypatch, captions).run()
-    assert (told.done, [one.key for one in captions.given], hands.given) == (1, ["a"], [])
+    executor = Told(lambda job, number: done(job))
+    told = working(state, executor, monkeypatch, captions).run()
+    assert (told.done, [one.key for one in captions.given], executor.given) == (1, ["a"], [])
 
 
 @pytest.mark.usefixtures("_packs_nothing")
-def test_no_more_is_extracted_than_the_disk_has_room_for_while_nothing_is_described(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_is_extracted_than_the_disk_has_room_for_while_nothing_is_described(
+    state: StateDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(state, files(*"bcdef"))
     captions, looks = Captions(), list[tuple[int, int]]()
-    hands = Told(lambda job, number: [] if job.item.key == "a" else done(job))
+    executor = Told(lambda job, number: [] if job.item.key == "a" else done(job))
 
     def step() -> None:
         looks.append((len(captions.given), captions.handed_in))
         if len(looks) == 10:
-            hands._found.append(done(hands.given[0]))
+            executor._found.append(done(executor.given[0]))
             described(captions)
 
     captions.step = step
-    driver = working(state, hands, monkeypatch, captions, disk_budget=300)
+    driver = working(state, executor, monkeypatch, captions, disk_budget=300)
     assert driver.run().done == 6
     parts, handed_in = looks[9]
     assert parts == 3
@@ -396,11 +412,11 @@ def test_no_more_is_extracted_than_the_disk_has_room_for_while_nothing_is_descri
 
 
 @pytest.mark.usefixtures("_packs_nothing")
-def test_a_batch_is_handed_in_when_no_more_parts_are_to_come(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_is_handed_in_when_no_more_parts_are_to_come(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(state, files("b"))
     captions, handed_in = Captions(), list[tuple[int, int]]()
-    hands = Told(lambda job, number: done(job))
-    monkeypatch.setattr(captions, "hand_in", lambda: handed_in.append((len(hands.given), len(captions.given))))
+    executor = Told(lambda job, number: done(job))
+    monkeypatch.setattr(captions, "hand_in", lambda: handed_in.append((len(executor.given), len(captions.given))))
     looks: list[int] = []
 
     def step() -> None:
@@ -409,13 +425,13 @@ def test_a_batch_is_handed_in_when_no_more_parts_are_to_come(state: State, monke
             described(captions)
 
     captions.step = step
-    working(state, hands, monkeypatch, captions).run()
+    working(state, executor, monkeypatch, captions).run()
     assert set(handed_in) == {(2, 2)}
 
 
 @pytest.mark.usefixtures("_packs_nothing")
 def test_what_captions_cost_and_that_they_rest_is_in_the_state_even_where_the_money_ends(
-    state: State, monkeypatch: pytest.MonkeyPatch
+    state: StateDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     captions, bar, behind = Captions(), Bar(), list[str]()
     state.put(CAPTIONS_REST, [1.0, 2.0, "of a run that was killed"])
@@ -423,8 +439,8 @@ def test_what_captions_cost_and_that_they_rest_is_in_the_state_even_where_the_mo
 
     def step() -> None:
         if not rests:
-            captions.rest = Rest(1000.0, 60.0, "It is busy.")  # type: ignore[assignment]
-            captions.paid = Paid(1.5, 99)
+            captions.rest = OutagePause(1000.0, 60.0, "It is busy.")  # type: ignore[assignment]
+            captions.paid = CostSoFar(1.5, 99)
             captions.orders.answered = True
         else:
             behind.append(bar.behind())
@@ -444,35 +460,35 @@ def test_what_captions_cost_and_that_they_rest_is_in_the_state_even_where_the_mo
 @pytest.mark.usefixtures("_packs_nothing")
 @pytest.mark.parametrize(("keyframes", "expected"), [(5, 7), ("auto", 14)])
 def test_what_is_described_again_counts_among_the_keyframes_to_come(
-    keyframes: Any, expected: int, state: State, monkeypatch: pytest.MonkeyPatch
+    keyframes: Any, expected: int, state: StateDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = [Undescribed("z", f"z:000{number}", "refusal", "no") for number in (1, 2)]
+    left = [UndescribedKeyframe("z", f"z:000{number}", "refusal", "no") for number in (1, 2)]
     state.take_over(0, [("z", 3, None, 1.0)], size_bytes=10, rows=3, undescribed=left)
     state.describe_again()
     driver = working(state, Told(lambda job, number: done(job)), monkeypatch, Captions())
     choices = driver.choices
-    driver.choices = Choices(choices.batch, ExtractSettings(keyframes=keyframes), choices.captioning)
+    driver.choices = BatchConfig(choices.batch, ExtractSettings(keyframes=keyframes), choices.captioning)
     assert driver._expected_keyframes(1) == expected
-    driver.choices = Choices(choices.batch, choices.extraction, CaptionSettings(engine="offline"))
+    driver.choices = BatchConfig(choices.batch, choices.extraction, CaptionSettings(engine="offline"))
     assert driver._expected_keyframes(1) == 2, "those that a worker measures cost nothing"
 
 
 @pytest.mark.usefixtures("_packs_nothing")
 def test_the_vocabulary_says_what_a_video_is_about_where_the_list_does_not(
-    state: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    state: StateDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(state, [Item("b", "file", "/b.mp4", "2", ("7",)), Item("c", "file", "/c.mp4", "3", ("7",), topic="a race")])
-    captions, hands = Captions(), Told(lambda job, number: done(job))
+    fill(state, [ListItem("b", "file", "/b.mp4", "2", ("7",)), ListItem("c", "file", "/c.mp4", "3", ("7",), topic="a race")])
+    captions, executor = Captions(), Told(lambda job, number: done(job))
     described(captions)
-    working(state, hands, monkeypatch, captions, vocabulary=vocabulary_file(tmp_path)).run()
+    working(state, executor, monkeypatch, captions, vocabulary=vocabulary_file(tmp_path)).run()
     topics = {one.key: one.topic for one in captions.given}
-    assert topics == {job.item.key: job.item.topic for job in hands.given}
+    assert topics == {job.item.key: job.item.topic for job in executor.given}
     assert (topics["a"], topics["c"]) == (None, "a race")
     assert topics["b"] is not None
     assert topics["b"].startswith("Car")
 
 
-def test_a_row_that_names_no_video_is_no_work(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_names_no_video_is_no_work(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     state.failed(1, "missing", "gone")
     list(state.add([BadRow("???", "list.txt, line 7", "no video")]))
     driver = working(state, Told(lambda job, number: done(job)), monkeypatch)

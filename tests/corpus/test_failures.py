@@ -13,8 +13,8 @@ import pytest
 from tests.corpus.test_state import fill, item
 from vip.corpus.failures import FailuresFile
 from vip.corpus.items import BadRow
-from vip.corpus.state import State
-from vip.download.items import Item
+from vip.corpus.state import StateDatabase
+from vip.dataset.items import ListItem
 
 
 class Clock:
@@ -30,8 +30,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[State]:
-    state = State(tmp_path)
+def state(tmp_path: Path) -> Iterator[StateDatabase]:
+    state = StateDatabase(tmp_path)
     fill(state, [item(number) for number in range(3)])
     yield state
     state.close()
@@ -41,7 +41,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "failures.jsonl").read_text().splitlines()]
 
 
-def test_rows_tell_what_failed_where_it_was_named_and_from_where_it_came(state: State, tmp_path: Path) -> None:
+def test_rows_tell_what_failed_where_it_was_named_and_from_where_it_came(state: StateDatabase, tmp_path: Path) -> None:
     list(state.add([BadRow("???", "list.txt, line 7", "no video")]))
     state.failed(1, "missing", "Gone.")
     FailuresFile(state, str(tmp_path)).write()
@@ -51,7 +51,7 @@ def test_rows_tell_what_failed_where_it_was_named_and_from_where_it_came(state: 
     assert (failed["source"], failed["exit_code"]) == ("http://example.org/0.mp4", 3)
 
 
-def test_it_is_written_while_the_batch_runs_but_not_at_once_and_not_in_vain(state: State, tmp_path: Path, clock: Clock) -> None:
+def test_it_is_written_while_the_batch_runs_but_not_at_once_and_not_in_vain(state: StateDatabase, tmp_path: Path, clock: Clock) -> None:
     file = FailuresFile(state, str(tmp_path))
     state.failed(1, "missing", "Gone.")
     clock.now_s += 9
@@ -73,7 +73,7 @@ def test_it_is_written_while_the_batch_runs_but_not_at_once_and_not_in_vain(stat
     assert not (tmp_path / "failures.jsonl").exists(), "nothing else has failed"
 
 
-def test_where_nothing_fails_any_more_there_is_no_file(state: State, tmp_path: Path) -> None:
+def test_where_nothing_fails_any_more_there_is_no_file(state: StateDatabase, tmp_path: Path) -> None:
     file = FailuresFile(state, str(tmp_path))
     state.failed(1, "missing", "Gone.")
     file.write()
@@ -82,14 +82,14 @@ def test_where_nothing_fails_any_more_there_is_no_file(state: State, tmp_path: P
     assert not (tmp_path / "failures.jsonl").exists()
 
 
-def test_a_file_of_an_earlier_run_goes_where_nothing_failed(state: State, tmp_path: Path) -> None:
+def test_a_file_of_an_earlier_run_goes_where_nothing_failed(state: StateDatabase, tmp_path: Path) -> None:
     (tmp_path / "failures.jsonl").write_text("{}\n")
     FailuresFile(state, str(tmp_path)).write()
     assert not (tmp_path / "failures.jsonl").exists()
 
 
 def test_a_list_of_failures_that_takes_long_to_write_is_written_the_more_seldom(
-    state: State, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    state: StateDatabase, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, real = FailuresFile(state, str(tmp_path)), state.each_failure
 
@@ -109,7 +109,7 @@ def test_a_list_of_failures_that_takes_long_to_write_is_written_the_more_seldom(
     assert len(rows(tmp_path)) == 2, "3 s are two per cent of 150"
 
 
-def test_keyframes_without_a_description_stand_in_it_though_no_video_failed(state: State, tmp_path: Path) -> None:
+def test_keyframes_without_a_description_stand_in_it_though_no_video_failed(state: StateDatabase, tmp_path: Path) -> None:
     state.extracted(2, rows=3, size_bytes=9, length_s=1.0, youtube_id=None, ready=True)
     state.undescribed(2, [("video1:0002", "refusal", "It says no.")])
     FailuresFile(state, str(tmp_path)).write()
@@ -118,8 +118,10 @@ def test_keyframes_without_a_description_stand_in_it_though_no_video_failed(stat
     assert (row["exit_code"], row["tries"], row["source"]) == (6, 1, None)
 
 
-def test_a_video_of_which_nothing_was_described_has_the_exit_code_of_captions_and_no_secret_is_told(state: State, tmp_path: Path) -> None:
-    fill(state, [Item("key", "address", "http://me:s3cret@example.org/a.mp4?token=s3cret", "list.txt, line 9")])
+def test_a_video_of_which_nothing_was_described_has_the_exit_code_of_captions_and_no_secret_is_told(
+    state: StateDatabase, tmp_path: Path
+) -> None:
+    fill(state, [ListItem("key", "address", "http://me:s3cret@example.org/a.mp4?token=s3cret", "list.txt, line 9")])
     state.failed(4, "caption", "Nothing was described.")
     FailuresFile(state, str(tmp_path)).write()
     (row,) = rows(tmp_path)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.corpus.test_state import fill, item
-from vip.corpus.queue import Queue
-from vip.corpus.state import Entry, State
-from vip.download.items import Item
+from vip.corpus.queue import ItemQueue
+from vip.corpus.state import ItemEntry, StateDatabase
+from vip.dataset.items import ListItem
 
 
 class Clock:
@@ -22,8 +22,8 @@ class Clock:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[State]:
-    state = State(tmp_path)
+def state(tmp_path: Path) -> Iterator[StateDatabase]:
+    state = StateDatabase(tmp_path)
     yield state
     state.close()
 
@@ -32,24 +32,24 @@ def anything(fetch: bool) -> bool:
     return True
 
 
-def keys(queue: Queue, count: int) -> list[str]:
+def keys(queue: ItemQueue, count: int) -> list[str]:
     return [entry.item.key for entry in taken(queue, count)]
 
 
-def taken(queue: Queue, count: int) -> list[Entry]:
+def taken(queue: ItemQueue, count: int) -> list[ItemEntry]:
     return [entry for _ in range(count) if (entry := queue.next(anything))]
 
 
-def test_files_are_handed_out_in_the_order_of_the_list_without_limit(state: State) -> None:
-    fill(state, [Item(f"f{number}", "file", f"/f{number}.mp4", "here") for number in range(600)])
-    assert keys(Queue(state, per_host=1), 1000) == [f"f{number}" for number in range(600)]
+def test_files_are_handed_out_in_the_order_of_the_list_without_limit(state: StateDatabase) -> None:
+    fill(state, [ListItem(f"f{number}", "file", f"/f{number}.mp4", "here") for number in range(600)])
+    assert keys(ItemQueue(state, per_host=1), 1000) == [f"f{number}" for number in range(600)]
 
 
-def test_long_videos_are_begun_first_the_longest_before_all_and_each_once(state: State) -> None:
+def test_long_videos_are_begun_first_the_longest_before_all_and_each_once(state: StateDatabase) -> None:
     lengths = {3: 1200.0, 300: 18_000.0, 301: 18_000.0, 550: 7200.0, 10: 1199.0, 20: 0.0}
     many = {**lengths, **dict.fromkeys(range(600, 1200), 1500.0)}
-    fill(state, [Item(f"f{number}", "file", f"/f{number}.mp4", "here", duration_s=many.get(number)) for number in range(1300)])
-    found = keys(Queue(state, per_host=1), 2000)
+    fill(state, [ListItem(f"f{number}", "file", f"/f{number}.mp4", "here", duration_s=many.get(number)) for number in range(1300)])
+    found = keys(ItemQueue(state, per_host=1), 2000)
     assert found[:3] == ["f300", "f301", "f550"]
     assert found[3:603] == [f"f{number}" for number in range(600, 1200)]
     assert found[603] == "f3"
@@ -57,48 +57,48 @@ def test_long_videos_are_begun_first_the_longest_before_all_and_each_once(state:
     assert len(set(found)) == 1300
 
 
-def test_long_videos_of_one_host_do_not_hold_up_another(state: State) -> None:
-    long = Item("long", "address", "http://a.org/long.mp4", "here", duration_s=9000.0)
+def test_long_videos_of_one_host_do_not_hold_up_another(state: StateDatabase) -> None:
+    long = ListItem("long", "address", "http://a.org/long.mp4", "here", duration_s=9000.0)
     fill(state, [item(1, "a.org"), item(2, "b.org"), long])
-    assert keys(Queue(state, per_host=1), 3) == ["long", "video2"]
+    assert keys(ItemQueue(state, per_host=1), 3) == ["long", "video2"]
 
 
-def test_one_host_does_not_take_all_downloads(state: State) -> None:
+def test_one_host_does_not_take_all_downloads(state: StateDatabase) -> None:
     fill(state, [item(number, "big.org") for number in range(500)] + [item(1000, "small.org"), item(1001, "small.org")])
-    queue = Queue(state, per_host=2)
+    queue = ItemQueue(state, per_host=2)
     assert sorted(keys(queue, 10)) == ["video0", "video1", "video1000", "video1001"]
     assert queue.next(anything) is None
 
 
-def test_a_slot_that_is_free_again_is_given_to_the_next_of_that_host(state: State) -> None:
+def test_a_slot_that_is_free_again_is_given_to_the_next_of_that_host(state: StateDatabase) -> None:
     fill(state, [item(number) for number in range(5)])
-    queue = Queue(state, per_host=2)
+    queue = ItemQueue(state, per_host=2)
     first, _ = taken(queue, 5)
     queue.fetched(first)
     assert keys(queue, 5) == ["video2"]
 
 
-def test_where_nobody_fetches_files_are_still_handed_out(state: State) -> None:
-    fill(state, [item(1), Item("f", "file", "/f.mp4", "here")])
-    queue = Queue(state, per_host=2)
+def test_where_nobody_fetches_files_are_still_handed_out(state: StateDatabase) -> None:
+    fill(state, [item(1), ListItem("f", "file", "/f.mp4", "here")])
+    queue = ItemQueue(state, per_host=2)
     assert [entry.item.key for _ in range(3) if (entry := queue.next(lambda fetch: not fetch))] == ["f"]
     assert queue.has_more()
 
 
-def test_a_host_at_rest_is_asked_nothing_until_its_time_is_over(state: State) -> None:
+def test_a_host_at_rest_is_asked_nothing_until_its_time_is_over(state: StateDatabase) -> None:
     clock = Clock()
     fill(state, [item(1, "a.org"), item(2, "b.org")])
-    queue = Queue(state, per_host=2, clock=clock)
+    queue = ItemQueue(state, per_host=2, clock=clock)
     queue.rest("a.org", 60)
     assert keys(queue, 3) == ["video2"]
     clock.now += 61
     assert keys(queue, 3) == ["video1"]
 
 
-def test_a_shorter_rest_does_not_end_a_longer_one(state: State) -> None:
+def test_a_shorter_rest_does_not_end_a_longer_one(state: StateDatabase) -> None:
     clock = Clock()
     fill(state, [item(1)])
-    queue = Queue(state, per_host=2, clock=clock)
+    queue = ItemQueue(state, per_host=2, clock=clock)
     queue.rest("example.org", 60)
     queue.rest("example.org", 5)
     clock.now += 59
@@ -107,10 +107,10 @@ def test_a_shorter_rest_does_not_end_a_longer_one(state: State) -> None:
     assert keys(queue, 1) == ["video1"]
 
 
-def test_what_is_due_again_is_handed_out_once(state: State) -> None:
+def test_what_is_due_again_is_handed_out_once(state: StateDatabase) -> None:
     clock = Clock()
     fill(state, [item(1)])
-    queue = Queue(state, per_host=2, clock=clock)
+    queue = ItemQueue(state, per_host=2, clock=clock)
     (entry,) = taken(queue, 2)
     queue.fetched(entry)
     state.again(entry.id, "network", "gone", due=clock.now + 10)
@@ -123,10 +123,10 @@ def test_what_is_due_again_is_handed_out_once(state: State) -> None:
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_an_item_that_failed_twice_is_handed_out_a_third_time_once_its_end_was_told(told: bool, state: State) -> None:
+def test_an_item_that_failed_twice_is_handed_out_a_third_time_once_its_end_was_told(told: bool, state: StateDatabase) -> None:
     clock = Clock()
     fill(state, [item(1)])
-    queue = Queue(state, per_host=2, clock=clock)
+    queue = ItemQueue(state, per_host=2, clock=clock)
     (entry,) = taken(queue, 1)
     for _ in range(2):
         queue.fetched(entry)
@@ -138,9 +138,9 @@ def test_an_item_that_failed_twice_is_handed_out_a_third_time_once_its_end_was_t
     assert [again.item.key for again in found] == (["video1"] if told else [])
 
 
-def test_what_a_lost_machine_held_comes_back_first(state: State) -> None:
+def test_what_a_lost_machine_held_comes_back_first(state: StateDatabase) -> None:
     fill(state, [item(number) for number in range(4)])
-    queue = Queue(state, per_host=3)
+    queue = ItemQueue(state, per_host=3)
     first, second, _ = taken(queue, 4)
     for entry in (first, second):
         queue.fetched(entry)
@@ -148,25 +148,25 @@ def test_what_a_lost_machine_held_comes_back_first(state: State) -> None:
     assert keys(queue, 5) == ["video1", "video0"]
 
 
-def test_it_ends_when_everything_is_handed_out(state: State) -> None:
+def test_it_ends_when_everything_is_handed_out(state: StateDatabase) -> None:
     fill(state, [item(1)])
-    queue = Queue(state, per_host=2)
+    queue = ItemQueue(state, per_host=2)
     assert queue.has_more()
     assert len(taken(queue, 3)) == 1
     assert not queue.has_more()
 
 
-def test_a_host_that_has_to_wait_does_not_hold_up_the_files_behind_it(state: State) -> None:
-    fill(state, [item(1), *(Item(f"f{number}", "file", f"/f{number}.mp4", "here") for number in range(2))])
-    queue = Queue(state, per_host=2)
+def test_a_host_that_has_to_wait_does_not_hold_up_the_files_behind_it(state: StateDatabase) -> None:
+    fill(state, [item(1), *(ListItem(f"f{number}", "file", f"/f{number}.mp4", "here") for number in range(2))])
+    queue = ItemQueue(state, per_host=2)
     found = [queue.next(lambda fetch: not fetch) for _ in range(2)]
     assert [entry and entry.item.key for entry in found] == ["f0", "f1"]
 
 
-def test_what_is_due_is_looked_for_twice_a_second_at_most(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_due_is_looked_for_twice_a_second_at_most(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, looks = Clock(), list[float]()
     monkeypatch.setattr(state, "due", lambda now, count: looks.append(now) or [])
-    queue = Queue(state, per_host=2, clock=clock)
+    queue = ItemQueue(state, per_host=2, clock=clock)
     for _ in range(8):
         queue.next(anything)
         clock.now += 0.25

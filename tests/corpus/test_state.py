@@ -14,92 +14,102 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vip.corpus.items import BadRow
-from vip.corpus.state import NAME, Drawn, State, Undescribed
-from vip.download.items import Item
+from vip.corpus.state import NAME, SampledItem, StateDatabase
+from vip.dataset.items import ListItem
+from vip.dataset.shards import UndescribedKeyframe
 from vip.errors import StoreError
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[State]:
-    state = State(tmp_path)
+def state(tmp_path: Path) -> Iterator[StateDatabase]:
+    state = StateDatabase(tmp_path)
     yield state
     state.close()
 
 
-def item(number: int, host: str = "example.org") -> Item:
-    return Item(f"video{number}", "address", f"http://{host}/{number}.mp4", f"list.txt, line {number + 1}")
+def item(number: int, host: str = "example.org") -> ListItem:
+    return ListItem(f"video{number}", "address", f"http://{host}/{number}.mp4", f"list.txt, line {number + 1}")
 
 
-def fill(state: State, items: Sequence[Item]) -> None:
-    for _ in state.add(Drawn(one, -float(number), True) for number, one in enumerate(items)):
+def fill(state: StateDatabase, items: Sequence[ListItem]) -> None:
+    for _ in state.add(SampledItem(one, -float(number), True) for number, one in enumerate(items)):
         pass
     state.choose(None)
 
 
-def ready(state: State, key: str, size: int = 100) -> None:
+def ready(state: StateDatabase, key: str, size: int = 100) -> None:
     entry = next(entry for host in [*state.hosts()] for entry in state.waiting(host, 0, 1000) if entry.item.key == key)
     state.extracted(entry.id, rows=3, size_bytes=size, length_s=10.0, youtube_id=None, ready=True)
 
 
-def test_what_is_committed_survives_a_power_cut(state: State) -> None:
+def test_what_is_committed_survives_a_power_cut(state: StateDatabase) -> None:
     """No kill of a process shows that: SQLite is asked whether it waits for the disk at every commit."""
     assert state._db.execute("PRAGMA synchronous").fetchone() == (2,)  # full
     assert state._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_an_item_comes_back_as_it_went_in(state: State) -> None:
-    one = Item("a", "youtube8m", "nXSc", "x.tfrecord, record 3", ("Game", "Car"), ("Games",), "a race", 12.5)
+def test_an_item_comes_back_as_it_went_in(state: StateDatabase) -> None:
+    one = ListItem("a", "youtube8m", "nXSc", "x.tfrecord, record 3", ("Game", "Car"), ("Games",), "a race", 12.5)
     fill(state, [one])
     assert [entry.item for entry in state.waiting("youtube", 0, 10)] == [one]
 
 
-def test_the_same_item_twice_is_one(state: State) -> None:
+def test_the_same_item_twice_is_one(state: StateDatabase) -> None:
     fill(state, [item(1), item(2), item(1)])
     fill(state, [item(2), item(3)])
     assert [entry.item.key for entry in state.waiting("example.org", 0, 10)] == ["video1", "video2", "video3"]
 
 
-def test_bad_rows_are_kept_once_however_often_the_list_is_read(state: State) -> None:
+def test_bad_rows_are_kept_once_however_often_the_list_is_read(state: StateDatabase) -> None:
     for _ in range(2):
         list(state.add([BadRow("???", "list.txt, line 7", "no video")]))
     assert list(state.each_failure()) == [("???", "bad_row", "no video", 0, "list.txt, line 7", None)]
     assert state.failures() == {"bad_row": 1}
 
 
-def test_a_sample_takes_the_highest_draws_and_never_those_of_no_weight(state: State) -> None:
-    list(state.add([Drawn(item(1), -3.0, True), Drawn(item(2), -1.0, True), Drawn(item(3), -math.inf, False), Drawn(item(4), -2.0, True)]))
+def test_a_sample_takes_the_highest_draws_and_never_those_of_no_weight(state: StateDatabase) -> None:
+    list(
+        state.add(
+            [
+                SampledItem(item(1), -3.0, True),
+                SampledItem(item(2), -1.0, True),
+                SampledItem(item(3), -math.inf, False),
+                SampledItem(item(4), -2.0, True),
+            ]
+        )
+    )
     assert state.choose(2) == 2
     assert [entry.item.key for entry in state.waiting("example.org", 0, 10)] == ["video2", "video4"]
     assert state.choose(10) == 3
 
 
-def test_what_was_not_kept_is_not_chosen_where_no_number_is_asked_for(state: State) -> None:
-    list(state.add([Drawn(item(1), -3.0, True), Drawn(item(2), -1.0, False)]))
+def test_what_was_not_kept_is_not_chosen_where_no_number_is_asked_for(state: StateDatabase) -> None:
+    list(state.add([SampledItem(item(1), -3.0, True), SampledItem(item(2), -1.0, False)]))
     assert state.choose(None) == 1
 
 
 def test_what_is_not_committed_is_forgotten_and_the_rest_is_not(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = StateDatabase(tmp_path)
     fill(state, [item(1), item(2)])
     ready(state, "video1")
     state.commit()
     ready(state, "video2")
-    other = State(tmp_path)
+    other = StateDatabase(tmp_path)
     assert other.loose() == (1, 100)
     assert [entry.item.key for entry in other.waiting("example.org", 0, 10)] == ["video2"]
     state.close()
     other.close()
 
 
-def test_hosts_are_those_of_which_something_waits_files_first(state: State) -> None:
-    fill(state, [item(1, "b.org"), item(2, "a.org"), Item("f", "file", "/f.mp4", "here"), item(3, "a.org")])
+def test_hosts_are_those_of_which_something_waits_files_first(state: StateDatabase) -> None:
+    fill(state, [item(1, "b.org"), item(2, "a.org"), ListItem("f", "file", "/f.mp4", "here"), item(3, "a.org")])
     assert state.hosts() == ["", "a.org", "b.org"]
     ready(state, "f")
     ready(state, "video1")
     assert state.hosts() == ["a.org"]
 
 
-def test_what_is_tried_again_is_due_at_its_time(state: State) -> None:
+def test_what_is_tried_again_is_due_at_its_time(state: StateDatabase) -> None:
     fill(state, [item(1)])
     entry = state.waiting("example.org", 0, 1)[0]
     state.again(entry.id, "network", "gone", due=100.0)
@@ -109,7 +119,7 @@ def test_what_is_tried_again_is_due_at_its_time(state: State) -> None:
     assert state.next_due() == 100.0
 
 
-def test_retry_lets_failures_of_one_type_wait_again_with_all_their_tries(state: State) -> None:
+def test_retry_lets_failures_of_one_type_wait_again_with_all_their_tries(state: StateDatabase) -> None:
     fill(state, [item(1), item(2)])
     one, two = state.waiting("example.org", 0, 2)
     state.failed(one.id, "network", "gone")
@@ -123,7 +133,7 @@ def test_retry_lets_failures_of_one_type_wait_again_with_all_their_tries(state: 
 def test_every_part_is_in_one_shard_and_no_shard_is_larger_than_asked_but_for_a_single_part(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int], most: int
 ) -> None:
-    state = State(tmp_path_factory.mktemp("state"))
+    state = StateDatabase(tmp_path_factory.mktemp("state"))
     fill(state, [item(number) for number in range(len(sizes))])
     for number, size in enumerate(sizes):
         ready(state, f"video{number}", size)
@@ -139,21 +149,21 @@ def test_every_part_is_in_one_shard_and_no_shard_is_larger_than_asked_but_for_a_
 
 
 def test_a_shard_that_was_begun_is_found_again_with_the_same_items(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = StateDatabase(tmp_path)
     fill(state, [item(1), item(2)])
     ready(state, "video1")
     number = state.begin_shard(1000)
     assert number == 0
     ready(state, "video2")
     state.commit()
-    other = State(tmp_path)
+    other = StateDatabase(tmp_path)
     assert other.unwritten() == [0]
     assert [entry.item.key for entry in other.in_shard(0)] == ["video1"]
     other.close()
     state.close()
 
 
-def test_a_shard_of_the_output_that_is_not_known_makes_its_items_done(state: State) -> None:
+def test_a_shard_of_the_output_that_is_not_known_makes_its_items_done(state: StateDatabase) -> None:
     fill(state, [item(1), item(2)])
     state.take_over(4, [("video1", 3, None, 10.0), ("elsewhere", 3, None, 1.0)], size_bytes=5, rows=6)
     assert [entry.item.key for entry in state.waiting("example.org", 0, 10)] == ["video2"]
@@ -161,9 +171,12 @@ def test_a_shard_of_the_output_that_is_not_known_makes_its_items_done(state: Sta
     assert state.begin_shard(100) == 5
 
 
-def test_a_twin_is_found_whether_it_was_named_by_its_id_or_turned_out_so(state: State) -> None:
+def test_a_twin_is_found_whether_it_was_named_by_its_id_or_turned_out_so(state: StateDatabase) -> None:
     ids = ("aaaaaaaaaaa", "bbbbbbbbbbb")
-    fill(state, [Item("AAAA", "youtube8m", "AAAA", "1"), Item("BBBB", "youtube8m", "BBBB", "2"), Item(ids[0], "youtube", ids[0], "3")])
+    fill(
+        state,
+        [ListItem("AAAA", "youtube8m", "AAAA", "1"), ListItem("BBBB", "youtube8m", "BBBB", "2"), ListItem(ids[0], "youtube", ids[0], "3")],
+    )
     first, second, third = state.waiting("youtube", 0, 3)
     assert state.twin(first.id, ids[0]) == ids[0]
     assert state.twin(first.id, ids[1]) is None
@@ -173,7 +186,7 @@ def test_a_twin_is_found_whether_it_was_named_by_its_id_or_turned_out_so(state: 
     assert state.twin(first.id, ids[0]) is None
 
 
-def test_totals_are_of_what_is_done_but_dollars_of_everything(state: State) -> None:
+def test_totals_are_of_what_is_done_but_dollars_of_everything(state: StateDatabase) -> None:
     fill(state, [item(1), item(2)])
     one, two = state.waiting("example.org", 0, 2)
     state.extracted(one.id, rows=12, size_bytes=1000, length_s=60.0, youtube_id=None, ready=False)
@@ -188,52 +201,52 @@ def test_totals_are_of_what_is_done_but_dollars_of_everything(state: State) -> N
 def test_a_file_that_is_no_state_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(b"x" * 5000)
     with pytest.raises(StoreError, match=r"state\.sqlite cannot be used \(file is not a database\)"):
-        State(tmp_path)
+        StateDatabase(tmp_path)
 
 
 def test_a_state_of_a_newer_vip_is_not_touched(tmp_path: Path) -> None:
     import sqlite3
 
-    State(tmp_path).close()
+    StateDatabase(tmp_path).close()
     with sqlite3.connect(tmp_path / NAME) as db:
         db.execute("PRAGMA user_version = 99")
     db.close()
     with pytest.raises(StoreError, match="written by another vip"):
-        State(tmp_path)
+        StateDatabase(tmp_path)
 
 
-def test_a_row_that_was_mended_is_no_bad_row_any_more_and_those_of_other_lists_stay(state: State) -> None:
+def test_a_row_that_was_mended_is_no_bad_row_any_more_and_those_of_other_lists_stay(state: StateDatabase) -> None:
     list(state.add([BadRow("???", "list.txt, line 7", "no video"), BadRow("???", "more.txt, line 7", "no video")]))
-    list(state.add([BadRow("!!!", "list.txt, line 8", "no video"), Drawn(item(6), 0.0, True)]))
+    list(state.add([BadRow("!!!", "list.txt, line 8", "no video"), SampledItem(item(6), 0.0, True)]))
     assert [row[4] for row in state.each_failure()] == ["more.txt, line 7", "list.txt, line 8"]
 
 
-def begin_and_interrupt(state: State) -> None:
+def begin_and_interrupt(state: StateDatabase) -> None:
     with state._as_one():
         state._write("INSERT INTO shards (number) VALUES (0)")
         raise KeyboardInterrupt
 
 
 def test_what_is_interrupted_halfway_through_a_shard_is_not_written_down_halfway(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = StateDatabase(tmp_path)
     fill(state, [item(1)])
     ready(state, "video1")
     with pytest.raises(KeyboardInterrupt):
         begin_and_interrupt(state)
     state.close()
-    state = State(tmp_path)
+    state = StateDatabase(tmp_path)
     assert state.unwritten() == []
     assert state.loose() == (1, 100)
     state.close()
 
 
-def test_what_is_taken_over_has_its_size(state: State) -> None:
+def test_what_is_taken_over_has_its_size(state: StateDatabase) -> None:
     fill(state, [item(1), item(2)])
     state.take_over(0, [("video1", 3, None, 10.0), ("video2", 3, None, 10.0)], size_bytes=500, rows=6)
     assert state.totals()["bytes"] == 500
 
 
-def test_what_failed_counts_as_ended_but_not_as_done(state: State) -> None:
+def test_what_failed_counts_as_ended_but_not_as_done(state: StateDatabase) -> None:
     fill(state, [item(1), item(2)])
     one, _ = state.waiting("example.org", 0, 2)
     state.failed(one.id, "deleted", "gone")
@@ -241,7 +254,7 @@ def test_what_failed_counts_as_ended_but_not_as_done(state: State) -> None:
     assert state.done_since(0.0) == (1, 2)
 
 
-def test_a_new_generation_is_wanted_of_shards_with_keyframes_without_descriptions(state: State) -> None:
+def test_a_new_generation_is_wanted_of_shards_with_keyframes_without_descriptions(state: StateDatabase) -> None:
     fill(state, [item(number) for number in range(4)])
     for number in (0, 1):
         ready(state, f"video{number}")
@@ -262,9 +275,12 @@ def test_a_new_generation_is_wanted_of_shards_with_keyframes_without_description
     assert list(state.each_undescribed()) == []
 
 
-def test_what_a_sidecar_says_is_not_described_is_known_to_a_state_that_was_lost(state: State) -> None:
+def test_what_a_sidecar_says_is_not_described_is_known_to_a_state_that_was_lost(state: StateDatabase) -> None:
     fill(state, [item(1)])
-    left = (Undescribed("video1", "video1:0002", "refusal", "no"), Undescribed("elsewhere", "elsewhere:0001", "refusal", "no"))
+    left = (
+        UndescribedKeyframe("video1", "video1:0002", "refusal", "no"),
+        UndescribedKeyframe("elsewhere", "elsewhere:0001", "refusal", "no"),
+    )
     state.take_over(0, [("video1", 3, None, 10.0)], size_bytes=500, rows=6, undescribed=left, generation=4)
     assert state.totals()["undescribed"] == 1
     assert state.describe_again() == 2
@@ -281,27 +297,27 @@ def test_two_processes_may_make_the_state_at_the_same_moment(tmp_path: Path) -> 
 
 
 def test_what_was_put_is_there_after_the_end(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = StateDatabase(tmp_path)
     state.put("spent", [1.5, 2])
     state.close()
-    state = State(tmp_path)
+    state = StateDatabase(tmp_path)
     assert (state.get("spent"), state.get("other")) == ([1.5, 2], None)
     state.close()
 
 
-def test_a_long_list_goes_in_piece_by_piece_and_says_how_far_it_is(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_list_goes_in_piece_by_piece_and_says_how_far_it_is(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vip.corpus.state.TOGETHER", 2)
-    rows: list[Drawn | BadRow] = [Drawn(item(number), 0.0, True) for number in range(5)]
+    rows: list[SampledItem | BadRow] = [SampledItem(item(number), 0.0, True) for number in range(5)]
     assert list(state.add([BadRow("???", "list.txt, line 1", "no video"), *rows])) == [3, 5, 6]
     assert state.choose(None) == 5
 
 
-def test_a_smaller_sample_takes_no_more_and_gives_nothing_back(state: State) -> None:
-    list(state.add(Drawn(item(number), -float(number), True) for number in range(5)))
+def test_a_smaller_sample_takes_no_more_and_gives_nothing_back(state: StateDatabase) -> None:
+    list(state.add(SampledItem(item(number), -float(number), True) for number in range(5)))
     assert [state.choose(3), state.choose(1), state.choose(4)] == [3, 3, 4]
 
 
-def test_parts_that_fill_a_shard_to_the_byte_are_in_it_together(state: State) -> None:
+def test_parts_that_fill_a_shard_to_the_byte_are_in_it_together(state: StateDatabase) -> None:
     fill(state, [item(number) for number in range(3)])
     for number in range(3):
         ready(state, f"video{number}", 50)
@@ -313,7 +329,7 @@ def test_parts_that_fill_a_shard_to_the_byte_are_in_it_together(state: State) ->
     assert (state.shards(), state.unwritten()) == (1, [])
 
 
-def test_a_retry_gives_back_the_losses_too_and_is_no_end(state: State) -> None:
+def test_a_retry_gives_back_the_losses_too_and_is_no_end(state: StateDatabase) -> None:
     fill(state, [item(1)])
     assert [state.lost(1), state.lost(1)] == [1, 2]
     state.failed(1, "crash", "gone")
@@ -322,7 +338,7 @@ def test_a_retry_gives_back_the_losses_too_and_is_no_end(state: State) -> None:
     assert state.lost(1) == 1
 
 
-def test_what_is_undone_waits_again_and_counts_as_no_end(state: State) -> None:
+def test_what_is_undone_waits_again_and_counts_as_no_end(state: StateDatabase) -> None:
     fill(state, [item(1), item(2)])
     ready(state, "video1")
     ready(state, "video2")
@@ -335,7 +351,7 @@ def test_what_is_undone_waits_again_and_counts_as_no_end(state: State) -> None:
     assert state.loose() == (1, 100), "it goes into another shard"
 
 
-def test_a_video_has_ended_when_it_is_described_and_not_before(state: State) -> None:
+def test_a_video_has_ended_when_it_is_described_and_not_before(state: StateDatabase) -> None:
     fill(state, [item(1)])
     state.extracted(1, rows=3, size_bytes=9, length_s=1.0, youtube_id=None, ready=False)
     assert state.done_since(0.0) == (0, 0)
@@ -343,7 +359,7 @@ def test_a_video_has_ended_when_it_is_described_and_not_before(state: State) -> 
     assert state.done_since(0.0) == (1, 1)
 
 
-def test_a_shard_that_is_in_place_is_not_dropped(state: State) -> None:
+def test_a_shard_that_is_in_place_is_not_dropped(state: StateDatabase) -> None:
     fill(state, [item(1), item(2)])
     ready(state, "video1")
     assert state.begin_shard(1000) == 0
@@ -355,8 +371,8 @@ def test_a_shard_that_is_in_place_is_not_dropped(state: State) -> None:
     assert state.shard_numbers() == {0}
 
 
-def test_what_is_tried_again_later_has_to_be_fetched_still(state: State) -> None:
-    fill(state, [item(1), Item("f", "file", "/f.mp4", "here")])
+def test_what_is_tried_again_later_has_to_be_fetched_still(state: StateDatabase) -> None:
+    fill(state, [item(1), ListItem("f", "file", "/f.mp4", "here")])
     assert state.has_hosts()
     state.again(1, "network", "gone", due=100.0)
     assert state.has_hosts()
@@ -364,7 +380,7 @@ def test_what_is_tried_again_later_has_to_be_fetched_still(state: State) -> None
     assert not state.has_hosts()
 
 
-def test_what_fails_most_often_is_told_first(state: State) -> None:
+def test_what_fails_most_often_is_told_first(state: StateDatabase) -> None:
     fill(state, [item(number) for number in range(6)])
     for id_, kind in ((1, "age"), (2, "network"), (3, "network")):
         state.again(id_, kind, "gone", due=100.0)  # type: ignore[arg-type]
@@ -375,7 +391,7 @@ def test_what_fails_most_often_is_told_first(state: State) -> None:
     assert list(state.failures().items()) == [("geo", 3), ("bad_row", 2), ("age", 1)]
 
 
-def test_what_is_due_comes_in_the_order_of_its_times(state: State) -> None:
+def test_what_is_due_comes_in_the_order_of_its_times(state: StateDatabase) -> None:
     fill(state, [item(number) for number in range(3)])
     for id_, due in ((1, 30.0), (2, 10.0), (3, 20.0)):
         state.again(id_, "network", "gone", due=due)
@@ -384,18 +400,18 @@ def test_what_is_due_comes_in_the_order_of_its_times(state: State) -> None:
     assert state.next_due() == 10.0
 
 
-def test_a_shard_that_stays_as_it_is_is_wanted_no_more(state: State) -> None:
+def test_a_shard_that_stays_as_it_is_is_wanted_no_more(state: StateDatabase) -> None:
     fill(state, [item(1)])
-    left = (Undescribed("video1", "video1:0002", "refusal", "no"),)
+    left = (UndescribedKeyframe("video1", "video1:0002", "refusal", "no"),)
     state.take_over(0, [("video1", 3, None, 10.0)], size_bytes=500, rows=6, undescribed=left)
     assert state.describe_again() == 1
     state.keep_shard(0)
     assert (state.to_revise(), state.undescribed_wanted(), state.totals()["undescribed"]) == ([], 0, 1)
 
 
-def test_a_new_generation_has_its_own_size_and_keyframes_that_are_left(state: State) -> None:
+def test_a_new_generation_has_its_own_size_and_keyframes_that_are_left(state: StateDatabase) -> None:
     fill(state, [item(1)])
-    left = [Undescribed("video1", f"video1:000{number}", "refusal", "no") for number in (2, 3)]
+    left = [UndescribedKeyframe("video1", f"video1:000{number}", "refusal", "no") for number in (2, 3)]
     state.take_over(0, [("video1", 3, None, 10.0)], size_bytes=500, rows=6, undescribed=left)
     state.describe_again()
     state.revised(0, generation=1, size_bytes=480, rows=5, undescribed=left[1:])
@@ -403,12 +419,12 @@ def test_a_new_generation_has_its_own_size_and_keyframes_that_are_left(state: St
     assert state._all("SELECT bytes, rows, undescribed, generation, wanted FROM shards") == [(480, 5, 1, 1, None)]
 
 
-def test_an_item_is_no_twin_of_its_own(state: State) -> None:
-    fill(state, [Item("aaaaaaaaaaa", "youtube", "aaaaaaaaaaa", "1")])
+def test_an_item_is_no_twin_of_its_own(state: StateDatabase) -> None:
+    fill(state, [ListItem("aaaaaaaaaaa", "youtube", "aaaaaaaaaaa", "1")])
     assert state.twin(1, "aaaaaaaaaaa") is None
 
 
-def test_rates_count_what_ended_since_then(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rates_count_what_ended_since_then(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(state, [item(number) for number in range(3)])
     for number in range(3):
         monkeypatch.setattr("vip.corpus.state.time", SimpleNamespace(time=lambda now=100.0 + number: now))

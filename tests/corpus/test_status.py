@@ -10,30 +10,30 @@ from typing import Any
 import pytest
 
 from tests.corpus.test_state import fill, item, ready
-from vip.asking.outage import Rest
 from vip.corpus.items import BadRow
-from vip.corpus.state import Drawn, State
-from vip.corpus.status import CAPTIONS_REST, Status, duration, lines, size, status_of
+from vip.corpus.state import SampledItem, StateDatabase
+from vip.corpus.status import CAPTIONS_REST, BatchStatus, duration, lines, size, status_of
+from vip.llm.outage import OutagePause
 
 NOW_S = 10_000.0
 
 
 @pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StateDatabase]:
     for module in ("state", "status"):
         monkeypatch.setattr(f"vip.corpus.{module}.time", SimpleNamespace(time=lambda: NOW_S))
-    state = State(tmp_path)
+    state = StateDatabase(tmp_path)
     yield state
     state.close()
 
 
-def ended(state: State, id_: int, moment: float) -> None:
+def ended(state: StateDatabase, id_: int, moment: float) -> None:
     state._write("UPDATE items SET ended = ? WHERE id = ?", (moment, id_))
 
 
-def test_every_item_is_counted_where_it_is(state: State) -> None:
+def test_every_item_is_counted_where_it_is(state: StateDatabase) -> None:
     fill(state, [item(number) for number in range(10)])
-    list(state.add([Drawn(item(10), -1.0, False), BadRow("???", "list.txt, line 99", "no video")]))
+    list(state.add([SampledItem(item(10), -1.0, False), BadRow("???", "list.txt, line 99", "no video")]))
     state.choose(None)
     for number in range(3):
         ready(state, f"video{number}", 50)
@@ -57,13 +57,13 @@ def test_every_item_is_counted_where_it_is(state: State) -> None:
     assert (told.per_minute, told.left_s, told.captions_rest_s) == (None, None, None), "nothing runs"
 
 
-def test_what_was_due_already_is_due_now(state: State) -> None:
+def test_what_was_due_already_is_due_now(state: StateDatabase) -> None:
     fill(state, [item(1)])
     state.again(1, "network", "gone", NOW_S - 5)
     assert status_of(state, "corpus", None).again_in_s == 0.0
 
 
-def test_rates_are_of_the_last_ten_minutes_and_what_failed_is_off_the_list_too(state: State) -> None:
+def test_rates_are_of_the_last_ten_minutes_and_what_failed_is_off_the_list_too(state: StateDatabase) -> None:
     fill(state, [item(number) for number in range(10)])
     state.put("began", NOW_S - 3600)
     for number in range(3):
@@ -77,7 +77,7 @@ def test_rates_are_of_the_last_ten_minutes_and_what_failed_is_off_the_list_too(s
     assert status_of(state, "corpus", 77).per_minute == 2.0
 
 
-def test_a_run_that_has_just_begun_has_no_rate_and_one_without_an_end_no_time_left(state: State) -> None:
+def test_a_run_that_has_just_begun_has_no_rate_and_one_without_an_end_no_time_left(state: StateDatabase) -> None:
     fill(state, [item(1)])
     state.put("began", NOW_S - 0.5)
     assert status_of(state, "corpus", 77).per_minute is None
@@ -86,20 +86,20 @@ def test_a_run_that_has_just_begun_has_no_rate_and_one_without_an_end_no_time_le
     assert (told.per_minute, told.left_s) == (0.0, None)
 
 
-def test_a_rest_of_the_captions_server_is_told_while_somebody_waits_for_it(state: State) -> None:
-    state.put(CAPTIONS_REST, Rest(NOW_S + 30, 60.0, "It is busy."))
+def test_a_rest_of_the_captions_server_is_told_while_somebody_waits_for_it(state: StateDatabase) -> None:
+    state.put(CAPTIONS_REST, OutagePause(NOW_S + 30, 60.0, "It is busy."))
     told = status_of(state, "corpus", 77)
     assert (told.captions_rest_s, told.captions_rest_why) == (30.0, "It is busy.")
     assert status_of(state, "corpus", None).captions_rest_s is None
-    state.put(CAPTIONS_REST, Rest(NOW_S - 30, 60.0, "It is busy."))
+    state.put(CAPTIONS_REST, OutagePause(NOW_S - 30, 60.0, "It is busy."))
     assert status_of(state, "corpus", 77).captions_rest_s == 0.0
 
 
-def told(**changed: Any) -> Status:
+def told(**changed: Any) -> BatchStatus:
     nothing: dict[str, Any] = dict.fromkeys(("chosen", "not_chosen", "bad_rows", "done", "failed", "waiting", "again"), 0)
     nothing |= dict.fromkeys(("undescribed_videos", "keyframes", "undescribed", "shards", "not_in_shards", "bytes", "tokens"), 0)
     nothing |= dict.fromkeys(("process", "again_in_s", "per_minute", "left_s"))
-    return Status(**{"out": "corpus", "video_s": 0.0, "failures": {}, "usd": 0.0, **nothing, **changed})
+    return BatchStatus(**{"out": "corpus", "video_s": 0.0, "failures": {}, "usd": 0.0, **nothing, **changed})
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,11 @@ from tests.clips import clip
 from tests.media import Clips
 from tests.video_host import VideoHost, hosting
 from vip.config import BatchSettings
+from vip.dataset.items import DownloadedVideo, ListItem
 from vip.download.fetch import fetch
-from vip.download.items import Fetched, Item, ItemError
+from vip.errors import ItemError
 
-Fetch = Callable[..., Fetched]
+Fetch = Callable[..., DownloadedVideo]
 
 
 @pytest.fixture
@@ -45,10 +46,10 @@ def folder(tmp_path: Path) -> Path:
 def fetched(host: VideoHost, folder: Path) -> Fetch:
     """Fetch an address, or an id of `kind`, with settings by name."""
 
-    def get(source: str, kind: Any = "address", *, room_bytes: int = 10**8, **given: Any) -> Fetched:
+    def get(source: str, kind: Any = "address", *, room_bytes: int = 10**8, **given: Any) -> DownloadedVideo:
         bases = {"video_base_url": host.address, "youtube8m_base_url": f"{host.address}/2/j/i"}
         settings = BatchSettings(**{"sleep": 0, "ytdlp_opts": "--socket-timeout 1 --retries 1", **bases, **given})
-        return fetch(Item("KEY", kind, source, "list.txt, line 1"), settings, folder, room_bytes=room_bytes)
+        return fetch(ListItem("KEY", kind, source, "list.txt, line 1"), settings, folder, room_bytes=room_bytes)
 
     return get
 

@@ -17,9 +17,10 @@ from tests.download.pages import page, segments, video
 from tests.media import Clips
 from tests.video_host import Answer, VideoHost
 from vip.config import BatchSettings
+from vip.dataset.items import ListItem
 from vip.download.fetch import LONGEST, MOST_TAGS, _languages, _move, _subtitles, _told, fetch
-from vip.download.items import Item, ItemError
 from vip.download.ytdlp import held
+from vip.errors import ItemError
 
 Refused = Callable[..., ItemError]
 HLS = "application/x-mpegurl"
@@ -151,7 +152,7 @@ def test_many_fetches_share_one_yt_dlp(host: VideoHost, fetched: Fetch, folder: 
     settings = BatchSettings(sleep=0)
     one = held(settings)
     for _ in range(3):
-        fetch(Item("KEY", "address", address, ""), settings, folder, room_bytes=10**8)
+        fetch(ListItem("KEY", "address", address, ""), settings, folder, room_bytes=10**8)
     assert held(BatchSettings(sleep=0)) is one
     assert held(BatchSettings(sleep=1)) is not one
 

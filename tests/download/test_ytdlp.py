@@ -8,8 +8,8 @@ import pytest
 from yt_dlp.utils import DownloadCancelled
 
 from vip.config import BatchSettings
-from vip.download.space import STEP_BYTES
-from vip.download.ytdlp import KEPT_LINES, Limits, Log, nobody
+from vip.download.disk_space import STEP_BYTES
+from vip.download.ytdlp import KEPT_LINES, DownloadLimits, YtdlpLog, no_progress
 
 
 class Room:
@@ -28,9 +28,9 @@ class Room:
         return size_bytes <= self.free_bytes
 
 
-def limits(room_bytes: int = 10**9, space: Room | None = None, **settings: Any) -> Limits:
-    made = Limits(BatchSettings(**settings))
-    made.begin(room_bytes, space, nobody)
+def limits(room_bytes: int = 10**9, space: Room | None = None, **settings: Any) -> DownloadLimits:
+    made = DownloadLimits(BatchSettings(**settings))
+    made.begin(room_bytes, space, no_progress)
     return made
 
 
@@ -76,14 +76,14 @@ def test_files_of_a_download_count_together_and_the_next_begins_anew() -> None:
         judged.progress({"filename": "b", "downloaded_bytes": 301})
     assert judged.refusal
     assert judged.refusal.kind == "too_large"
-    judged.begin(1000, None, nobody)
+    judged.begin(1000, None, no_progress)
     judged.progress({"filename": "b", "downloaded_bytes": 1000})
     assert judged.refusal is None
 
 
 def test_what_is_here_is_told_with_the_size_where_that_is_known() -> None:
     told: list[tuple[int, int | None]] = []
-    judged = Limits(BatchSettings())
+    judged = DownloadLimits(BatchSettings())
     judged.begin(10**9, None, lambda done, size: told.append((done, size)))
     judged.progress({"downloaded_bytes": 5, "total_bytes": 10})
     judged.progress({"downloaded_bytes": 6, "total_bytes_estimate": 11.5})
@@ -109,7 +109,7 @@ def test_one_that_finds_no_room_asks_for_twice_what_it_had_or_a_step_more(held: 
 
 
 def test_the_last_words_of_yt_dlp_are_kept_and_short() -> None:
-    log = Log()
+    log = YtdlpLog()
     for number in range(KEPT_LINES + 5):
         log.warning(f"{number} " + "x" * 5000)
     log.debug("not kept")

@@ -16,7 +16,7 @@ def prunable(
     people: Sequence[bool] | None = None,
     times_s: Sequence[float] | None = None,
     sharpness: Sequence[float] | None = None,
-    restless: Sequence[bool] | None = None,
+    in_transition: Sequence[bool] | None = None,
     text_weight: float = TEXT_WEIGHT,
     relevance: Sequence[float] | None = None,
 ) -> Prunable:
@@ -27,7 +27,7 @@ def prunable(
         times_s=list(times_s or range(count)),
         has_people=list(people or [False] * count),
         sharpness=list(sharpness or [100.0] * count),
-        restless=list(restless or [False] * count),
+        in_transition=list(in_transition or [False] * count),
         text_weight=text_weight,
         relevance=relevance,
     )

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 from tests.clips import clip, scene
-from tests.extraction.looks import TIME_BASE, picture
+from tests.extraction.analyses import TIME_BASE, picture
 from tests.media import write
 from vip import registry
+from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
 from vip.extraction.objects import seek
-from vip.extraction.scan import Look, Looker
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
 from vip.pipeline import extract
-from vip.protocols import Where
+from vip.protocols import PictureOrigin
 from vip.rechoosing import rechoose
 from vip.records import Detection, Frame, Image
 
@@ -52,7 +52,7 @@ class TellingDetector:
         self.batch = batch
         self.sizes: list[int] = []
 
-    def detect(self, images: Sequence[Image], where: Sequence[Where] = ()) -> list[list[Detection] | None]:
+    def detect(self, images: Sequence[Image], where: Sequence[PictureOrigin] = ()) -> list[list[Detection] | None]:
         self.sizes.append(len(images))
         assert len(images) == len(where)
         return [[FOUND.model_copy(update={"label": f"at {place.time_s}"})] for place in where]
@@ -63,49 +63,51 @@ def moving(seed: int, step: int) -> Image:
 
 
 @pytest.fixture
-def looks() -> list[Look]:
+def analyses() -> list[FrameAnalysis]:
     """Three scenes of four frames each, one a second."""
-    looker = Looker(CLASSIC, CLASSIC, CupDetector())
+    analyzer = FrameAnalyzer(CLASSIC, CLASSIC, CupDetector())
     frames = [moving(seed, step) for seed in (1, 2, 3) for step in range(4)]
-    return [looker(Frame(1000 * number, TIME_BASE, image)) for number, image in enumerate(frames)]
+    return [analyzer(Frame(1000 * number, TIME_BASE, image)) for number, image in enumerate(frames)]
 
 
-def test_seeking_fills_in_what_was_found_and_lets_go_of_the_pictures(looks: list[Look]) -> None:
+def test_seeking_fills_in_what_was_found_and_lets_go_of_the_pictures(analyses: list[FrameAnalysis]) -> None:
     detector = CupDetector()
     told: list[None] = []
-    found = seek([*looks[:3], replace(looks[3], detections=())], {1, 3}, detector, advance=lambda: told.append(None))
-    assert [look.detections for look in found] == [None, (FOUND,), None, ()], "what was searched is not searched again"
+    found = seek([*analyses[:3], replace(analyses[3], detections=())], {1, 3}, detector, advance=lambda: told.append(None))
+    assert [analysis.detections for analysis in found] == [None, (FOUND,), None, ()], "what was searched is not searched again"
     assert detector.shapes == [(180, 320, 3)]
-    assert all(look.picture == b"" for look in found)
+    assert all(analysis.picture == b"" for analysis in found)
     assert len(told) == 2
 
 
 @pytest.mark.parametrize("cores", [1, 5])
 @pytest.mark.parametrize("batch", [1, 3, 100])
 def test_each_look_gets_what_was_found_in_its_own_picture(
-    looks: list[Look], monkeypatch: pytest.MonkeyPatch, batch: int, cores: int
+    analyses: list[FrameAnalysis], monkeypatch: pytest.MonkeyPatch, batch: int, cores: int
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
     told: list[None] = []
     detector = TellingDetector(batch)
-    found = seek(looks, range(1, 12), detector, advance=lambda: told.append(None))
+    found = seek(analyses, range(1, 12), detector, advance=lambda: told.append(None))
     assert found[0].detections is None
-    assert [[one.label for one in look.detections or ()] for look in found[1:]] == [[f"at {look.time_s}"] for look in looks[1:]]
+    assert [[one.label for one in analysis.detections or ()] for analysis in found[1:]] == [
+        [f"at {analysis.time_s}"] for analysis in analyses[1:]
+    ]
     assert sorted(detector.sizes) == sorted([batch] * (11 // batch) + [11 % batch] * bool(11 % batch))
     assert len(told) == 11
 
 
-def test_a_picture_that_a_detector_knows_nothing_about_stays_unknown(looks: list[Look]) -> None:
+def test_a_picture_that_a_detector_knows_nothing_about_stays_unknown(analyses: list[FrameAnalysis]) -> None:
     class Forgetful(CupDetector):
         def detect(self, images: Sequence[Image], where: object = ()) -> list[list[Detection] | None]:
             return [None for _ in images]
 
-    assert seek(looks[:1], {0}, Forgetful(), advance=lambda: None)[0].detections is None
+    assert seek(analyses[:1], {0}, Forgetful(), advance=lambda: None)[0].detections is None
 
 
 @pytest.mark.parametrize(("device", "threads"), [("cpu in fp32", 1), (None, 2)])
 def test_a_model_is_asked_by_one_thread_and_others_by_all(
-    device: str | None, threads: int, looks: list[Look], monkeypatch: pytest.MonkeyPatch
+    device: str | None, threads: int, analyses: list[FrameAnalysis], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     asking: set[int] = set()
@@ -119,14 +121,14 @@ def test_a_model_is_asked_by_one_thread_and_others_by_all(
     detector = Slow()
     if device:
         monkeypatch.setattr(detector, "device", device, raising=False)
-    seek(looks, range(len(looks)), detector, advance=lambda: None)
+    seek(analyses, range(len(analyses)), detector, advance=lambda: None)
     assert len(asking) == threads
 
 
 def test_faces_are_found_in_the_smaller_pictures_as_in_the_frames(face: Image) -> None:
     detector = OpenCVDetector(None)
-    look = Looker(CLASSIC, CLASSIC, detector)(Frame(0, TIME_BASE, face))
-    (found,) = seek([look], {0}, detector, advance=lambda: None)
+    analysis = FrameAnalyzer(CLASSIC, CLASSIC, detector)(Frame(0, TIME_BASE, face))
+    (found,) = seek([analysis], {0}, detector, advance=lambda: None)
     assert [one.label for one in found.detections or ()] == [one.label for one in detector.detect([face])[0] or ()] == ["face"]
 
 

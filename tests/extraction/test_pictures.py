@@ -9,11 +9,11 @@ import cv2
 import numpy as np
 import pytest
 
-from tests.extraction.looks import large_picture, picture, scaled
+from tests.extraction.analyses import large_picture, picture, scaled
 from vip.errors import InputError
 from vip.extraction.pictures import keyframes_of, pictures_in
 from vip.extraction.quality import WORKING_SIDE_PX, measure
-from vip.protocols import Where
+from vip.protocols import PictureOrigin
 from vip.records import Detection, Failure, Image, Keyframe
 
 FACE = Detection(label="face", score=0.9, box_xyxy=(0.1, 0.1, 0.2, 0.2), source="test")
@@ -24,9 +24,9 @@ class OneFace:
 
     def __init__(self) -> None:
         self.shapes: list[tuple[int, ...]] = []
-        self.where: list[Where] = []
+        self.where: list[PictureOrigin] = []
 
-    def detect(self, images: Sequence[Image], where: Sequence[Where] = ()) -> list[list[Detection] | None]:
+    def detect(self, images: Sequence[Image], where: Sequence[PictureOrigin] = ()) -> list[list[Detection] | None]:
         self.shapes += [image.shape for image in images]
         self.where += where
         return [[FACE] for _ in images]
@@ -119,7 +119,7 @@ def test_pictures_are_read_one_after_the_other(tmp_path: Path) -> None:
 
 def test_a_detector_is_told_the_name_of_the_picture_and_what_it_does_not_know_stays_unknown(tmp_path: Path) -> None:
     class Knowing(OneFace):
-        def detect(self, images: Sequence[Image], where: Sequence[Where] = ()) -> list[list[Detection] | None]:
+        def detect(self, images: Sequence[Image], where: Sequence[PictureOrigin] = ()) -> list[list[Detection] | None]:
             super().detect(images, where)
             return [[FACE] if place.name == "a.png" else None for place in where]
 
@@ -127,7 +127,7 @@ def test_a_detector_is_told_the_name_of_the_picture_and_what_it_does_not_know_st
         save(tmp_path / name, picture(1))
     detector = Knowing()
     rows, _, _ = read(tmp_path, detector)
-    assert detector.where == [Where(name="a.png"), Where(name="b.png")]
+    assert detector.where == [PictureOrigin(name="a.png"), PictureOrigin(name="b.png")]
     assert [row.detections for row in rows] == [(FACE,), None]
 
 

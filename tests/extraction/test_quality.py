@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
-from tests.extraction.looks import large_picture, measured, picture, scaled
+from tests.extraction.analyses import large_picture, measured, picture, scaled
 from tests.media import write
 from vip.extraction.quality import (
     WORKING_SIDE_PX,

@@ -174,15 +174,15 @@ def standing(degrees: Sequence[float], **columns: Sequence[float] | Sequence[boo
 def test_one_row_stands_for_each_scene(film: tuple[Vectors, list[float]], count: int, data: st.DataObject) -> None:
     vectors, times_s = film
     flags = st.lists(st.booleans(), min_size=len(vectors), max_size=len(vectors))
-    people, restless = data.draw(flags), data.draw(flags)
-    frames = prunable(embedded(vectors), times_s=times_s, people=people, restless=restless)
+    people, in_transition = data.draw(flags), data.draw(flags)
+    frames = prunable(embedded(vectors), times_s=times_s, people=people, in_transition=in_transition)
     found = representatives(frames, count)
     assert list(found.values()) == scenes(vectors, times_s, count)
     for row, scene in found.items():
         assert row in scene
         assert people[row] == any(people[other] for other in scene), "a frame with people wherever there is one"
         rivals = [other for other in scene if people[other] == people[row]]
-        assert restless[row] == all(restless[other] for other in rivals), "a calm one wherever there is one"
+        assert in_transition[row] == all(in_transition[other] for other in rivals), "a calm one wherever there is one"
     assert representatives(frames, count) == found
 
 
@@ -192,19 +192,19 @@ def test_the_frame_most_like_the_whole_scene_stands_for_it() -> None:
 
 
 def test_a_calm_frame_goes_before_a_typical_one() -> None:
-    assert standing(WIDE, restless=[False, False, True, True, True]) == 1
-    assert standing(WIDE, restless=[True] * 5) == 2
+    assert standing(WIDE, in_transition=[False, False, True, True, True]) == 1
+    assert standing(WIDE, in_transition=[True] * 5) == 2
 
 
 def test_a_frame_with_people_goes_before_a_typical_and_before_a_calm_one() -> None:
     assert standing(WIDE, people=[True, False, False, False, False]) == 0
-    assert standing(WIDE, people=[True, False, False, False, False], restless=[True, False, False, False, False]) == 0
-    assert standing(WIDE, people=[True, True, False, False, False], restless=[False, True, False, False, False]) == 0
+    assert standing(WIDE, people=[True, False, False, False, False], in_transition=[True, False, False, False, False]) == 0
+    assert standing(WIDE, people=[True, True, False, False, False], in_transition=[False, True, False, False, False]) == 0
 
 
 def test_of_nearly_equal_ones_the_sharpest_stands_for_the_scene() -> None:
     assert standing(TIGHT, sharpness=[100, 100, 100, 101, 100]) == 3
-    assert standing(TIGHT, sharpness=[300, 100, 100, 200, 100], restless=[True, False, False, False, False]) == 3
+    assert standing(TIGHT, sharpness=[300, 100, 100, 200, 100], in_transition=[True, False, False, False, False]) == 3
     assert standing(WIDE, sharpness=[100, 101, 100, 900, 900]) == 2, "sharpness decides nothing between frames that differ"
 
 

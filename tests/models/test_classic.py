@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.extraction.looks import picture
-from vip.extraction.detect import text_of
+from tests.extraction.analyses import picture
+from vip.extraction.object_text import text_of
 from vip.models.classic import DIMS, WEIGHTS, ClassicEmbedder
 from vip.records import Detection, Image
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.extraction.looks import picture
+from tests.extraction.analyses import picture
 from tests.extraction.pruning import at_angles, prunable
 from tests.media import Clips, remux
 from tests.models import clip_models, tiny_models
 from vip import registry
 from vip.errors import BackendError, UsageError
-from vip.protocols import Where
+from vip.protocols import PictureOrigin
 from vip.records import Detection
 from vip.video import Video
 
@@ -158,7 +158,7 @@ def test_embedders_do_not_depend_on_company_and_do_not_change(name: str, full_na
 @detectors
 def test_detectors_give_a_list_for_each_picture_the_surest_first(name: str, full_name: Callable[[str], str]) -> None:
     detector = registry.detector(full_name(name))
-    found = detector.detect([picture(1), picture(2)], [Where(time_s=0.0), Where(time_s=0.1)])
+    found = detector.detect([picture(1), picture(2)], [PictureOrigin(time_s=0.0), PictureOrigin(time_s=0.1)])
     assert len(found) == 2
     assert detector.detect([]) == []
     for detections in found:
@@ -176,7 +176,7 @@ def test_detectors_find_the_same_again_inside_the_picture_and_leave_it_alone(
         face = next(video.frames([int(video.index.sync_pts[1])], longest_side_px=640)).image
     image = np.ascontiguousarray(np.resize(face, (*shape, 3)))
     before = image.copy()
-    where = [Where(time_s=0.0), Where(time_s=0.1)]
+    where = [PictureOrigin(time_s=0.0), PictureOrigin(time_s=0.1)]
     first, again, alone = (
         registry.detector(full_name(name)).detect(images, where[: len(images)]) for images in ([image, face], [image, face], [face])
     )

@@ -12,7 +12,7 @@ import pytest
 from vip import registry
 from vip.errors import BackendError, InputError, UsageError
 from vip.models.detections_file import DetectionsFile
-from vip.protocols import Where
+from vip.protocols import PictureOrigin
 from vip.records import Detection
 
 PICTURE = np.zeros((40, 60, 3), np.uint8)
@@ -25,7 +25,7 @@ def written(folder: Path, *lines: object) -> Path:
     return path
 
 
-def labels_at(path: Path, *places: Where) -> list[list[str] | None]:
+def labels_at(path: Path, *places: PictureOrigin) -> list[list[str] | None]:
     found = DetectionsFile(str(path)).detect([PICTURE] * len(places), places)
     return [None if rows is None else [row.label for row in rows] for rows in found]
 
@@ -39,7 +39,7 @@ def test_a_line_becomes_detections_the_surest_first_in_small_letters(tmp_path: P
     path = written(tmp_path, {"time_s": 2, "detections": [DOG, cup]})
     detector = registry.detector(f"file:{path}")
     assert detector.name == f"file:{path}"
-    assert detector.detect([PICTURE], [Where(time_s=2.0)]) == [
+    assert detector.detect([PICTURE], [PictureOrigin(time_s=2.0)]) == [
         [
             Detection(label="red cup", score=0.95, box_xyxy=(0.0, 0.0, 1.0, 1.0), source="file", kind="region"),
             Detection(label="dog", score=0.9, box_xyxy=(0.1, 0.2, 0.5, 0.9), source="file"),
@@ -50,7 +50,7 @@ def test_a_line_becomes_detections_the_surest_first_in_small_letters(tmp_path: P
 def test_boxes_in_pixels_become_fractions_and_are_cut_at_the_edge(tmp_path: Path) -> None:
     line = {"time_s": 0, "width_px": 200, "height_px": 100, "source": "detic"}
     path = written(tmp_path, {**line, "detections": [{**DOG, "box_xyxy": [-1.5, 50, 100, 100.4]}]})
-    (found,) = DetectionsFile(str(path)).detect([PICTURE], [Where(time_s=0.0)])
+    (found,) = DetectionsFile(str(path)).detect([PICTURE], [PictureOrigin(time_s=0.0)])
     assert found == [Detection(label="dog", score=0.9, box_xyxy=(0.0, 0.5, 0.5, 1.0), source="detic")]
 
 
@@ -67,37 +67,43 @@ def test_the_nearest_time_within_half_a_second_counts_and_the_earlier_of_two(tmp
         3.5: ["third"],
         3.6: None,
     }
-    assert labels_at(path, *(Where(time_s=time_s) for time_s in times)) == list(times.values())
+    assert labels_at(path, *(PictureOrigin(time_s=time_s) for time_s in times)) == list(times.values())
 
 
 def test_a_name_counts_before_a_time_whatever_its_folder(tmp_path: Path) -> None:
     names = {"keyframe": "run/keyframes/0001.jpg", "detections": [{**DOG, "label": "by name"}]}
     windows = {"keyframe": "run\\0002.jpg", "detections": []}
     path = written(tmp_path, at(1.0, "by time"), names, windows)
-    places = [Where(1.0, "0001.jpg"), Where(1.0, "0009.jpg"), Where(None, "0002.jpg"), Where(None, "0009.jpg"), Where()]
+    places = [
+        PictureOrigin(1.0, "0001.jpg"),
+        PictureOrigin(1.0, "0009.jpg"),
+        PictureOrigin(None, "0002.jpg"),
+        PictureOrigin(None, "0009.jpg"),
+        PictureOrigin(),
+    ]
     assert labels_at(path, *places) == [["by name"], ["by time"], [], None, None]
 
 
 def test_a_picture_that_the_file_does_not_tell_of_is_unknown_and_one_without_objects_is_not(tmp_path: Path) -> None:
     path = written(tmp_path, {"time_s": 1.0, "detections": []})
     detector = DetectionsFile(str(path))
-    assert detector.detect([PICTURE, PICTURE], [Where(1.0), Where(9.0)]) == [[], None]
+    assert detector.detect([PICTURE, PICTURE], [PictureOrigin(1.0), PictureOrigin(9.0)]) == [[], None]
     assert detector.detect([PICTURE]) == [None]
     assert detector.detect([]) == []
 
 
 def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
     path = written(tmp_path, at(1.0, "cat"))
-    assert labels_at(path, Where(1.0)) == [["cat"]]
+    assert labels_at(path, PictureOrigin(1.0)) == [["cat"]]
     first = registry.detector(f"file:{path}")
     written(tmp_path, at(1.0, "dog"))
-    again = registry.detector(f"file:{path}").detect([PICTURE], [Where(1.0)])
-    assert again != first.detect([PICTURE], [Where(1.0)])
+    again = registry.detector(f"file:{path}").detect([PICTURE], [PictureOrigin(1.0)])
+    assert again != first.detect([PICTURE], [PictureOrigin(1.0)])
 
 
 def test_blank_lines_a_byte_order_mark_and_odd_characters_do_no_harm(tmp_path: Path) -> None:
     path = written(tmp_path, "\ufeff" + json.dumps(at(1.0, "dog\u2028cat"), ensure_ascii=False), "", "   ", at(2.0, "cup"))
-    assert labels_at(path, Where(1.0), Where(2.0)) == [["dog\u2028cat"], ["cup"]]
+    assert labels_at(path, PictureOrigin(1.0), PictureOrigin(2.0)) == [["dog\u2028cat"], ["cup"]]
 
 
 WRONG: dict[str, tuple[object, str]] = {

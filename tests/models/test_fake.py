@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from vip.errors import BackendError, EngineError, ReplyError
 from vip.models.fake import FakeEngine
-from vip.protocols import Facts, Request
+from vip.protocols import KeyframeFacts, Request
 from vip.records import Famous, Quality
 
-FACTS = Facts(640, 360, 1.0, Quality(sharpness=100, brightness=0.5, contrast=0.2), (), (("blue", 1.0),), 0.5, None, None)
+FACTS = KeyframeFacts(640, 360, 1.0, Quality(sharpness=100, brightness=0.5, contrast=0.2), (), (("blue", 1.0),), 0.5, None, None)
 PLAIN = Request("describe", "Describe it.", FACTS)
 STRUCTURED = Request("structure", "Structure it.", FACTS, schema=Famous.model_json_schema())
 

@@ -16,10 +16,10 @@ import pytest
 from tests.hostile_server import Answer, HostileServer, completion, http
 from tests.models.test_hostile_replies import DEEP, ESCAPES, KEY, check_sentence
 from vip.errors import BusyError, EngineError, ReplyError, VipError
-from vip.models import openai_batch
-from vip.models.openai import OpenAIEngine
-from vip.models.openai_batch import OpenAIBatches
-from vip.models.openai_replies import LATE_S, MOST_REPLY_BYTES
+from vip.models.openai import batch_api
+from vip.models.openai.batch_api import OpenAIBatches
+from vip.models.openai.engine import OpenAIEngine
+from vip.models.openai.transport import LATE_S, MOST_REPLY_BYTES
 from vip.protocols import Reply
 
 TIMEOUT_S = 1.0
@@ -166,7 +166,7 @@ def test_a_job_that_has_no_name_is_not_asked_about(name: str, key_file: Path) ->
 
 
 def test_a_list_that_does_not_end_is_given_up(key_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_batch, "MOST_PAGES", 20)
+    monkeypatch.setattr(batch_api, "MOST_PAGES", 20)
     numbers = count()
 
     def page(request: bytes) -> bytes:
@@ -260,8 +260,8 @@ def test_tokens_that_cannot_be_are_not_known(tokens: Any, key_file: Path) -> Non
 
 
 def test_answers_without_end_are_given_up(key_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_batch, "MOST_FILE_BYTES", 2**20)
-    monkeypatch.setattr(openai_batch, "MOST_ROWS", 10)
+    monkeypatch.setattr(batch_api, "MOST_FILE_BYTES", 2**20)
+    monkeypatch.setattr(batch_api, "MOST_ROWS", 10)
     assert "more than 1,048,576 bytes" in str(answers(http(b"\n" * 2_000_000), key_file))
     assert len(answers(http((GOOD + b"\n") * 1000), key_file)) == 10
 

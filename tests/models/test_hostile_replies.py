@@ -17,8 +17,8 @@ import pytest
 
 from tests.hostile_server import HostileServer, completion, http
 from vip.errors import BusyError, EngineError, RejectedError, ReplyError, VipError
-from vip.models.openai import OpenAIEngine
-from vip.models.openai_replies import LATE_S, MOST_REPLY_BYTES
+from vip.models.openai.engine import OpenAIEngine
+from vip.models.openai.transport import LATE_S, MOST_REPLY_BYTES
 from vip.protocols import LONGEST_ANSWER, Picture, Reply, Request
 from vip.records import Direct
 

@@ -8,9 +8,9 @@ from datetime import date
 import pytest
 
 from vip import registry
-from vip.models import transformers_engine
 from vip.models.local_models import local_models, vision_model
-from vip.models.transformers_engine import TransformersEngine
+from vip.models.transformers import engine
+from vip.models.transformers.engine import TransformersEngine
 
 
 def test_the_choice_has_a_date_a_size_and_a_licence() -> None:
@@ -33,7 +33,7 @@ def test_the_engine_without_a_name_takes_it(monkeypatch: pytest.MonkeyPatch) -> 
     def read(name: str, device: str, precision: str) -> None:
         raise Found(name)
 
-    monkeypatch.setattr("vip.models.transformers_chat.read_talker", read)
-    monkeypatch.setattr(transformers_engine, "_refuse_missing_packages", lambda: None)
+    monkeypatch.setattr("vip.models.transformers.chat.read_talker", read)
+    monkeypatch.setattr(engine, "_refuse_missing_packages", lambda: None)
     with pytest.raises(Found, match=f"^{vision_model().model}$"):
         TransformersEngine(None)

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from vip.captioning.colours import TABLE
 from vip.errors import BackendError
 from vip.models.offline import OfflineEngine, caption, famous
-from vip.protocols import Facts, Request, ViewChange
+from vip.protocols import KeyframeFacts, Request, ViewChange
 from vip.records import NOT_DETERMINED, Detection, Famous, Quality
 
 QUALITY = Quality(sharpness=300, brightness=0.45, contrast=0.2)
 COLOURS = (("blue", 0.41), ("beige", 0.22), ("brown", 0.1))
-FACTS = Facts(1280, 720, 12.4, QUALITY, (), COLOURS, 0.3, "opencv", None)
+FACTS = KeyframeFacts(1280, 720, 12.4, QUALITY, (), COLOURS, 0.3, "opencv", None)
 
 # Every word that the engine may say beside colours and labels. None of them names an action, a mood, a place or a relation
 # between people; a new word has to be added here on purpose.
@@ -54,7 +54,7 @@ colours = st.lists(
     st.tuples(st.sampled_from(sorted(TABLE)), st.floats(0.05, 1)), min_size=1, max_size=5, unique_by=lambda entry: entry[0]
 ).map(lambda entries: tuple(sorted(entries, key=lambda entry: -entry[1])))
 any_facts = st.builds(
-    Facts,
+    KeyframeFacts,
     width_px=st.integers(1, 8000),
     height_px=st.integers(1, 8000),
     time_s=st.none() | st.floats(0, 1e5),
@@ -67,7 +67,7 @@ any_facts = st.builds(
 )
 
 
-def found(*entries: tuple[str, float, tuple[float, float, float, float]]) -> Facts:
+def found(*entries: tuple[str, float, tuple[float, float, float, float]]) -> KeyframeFacts:
     return replace(
         FACTS, detections=tuple(Detection(label=label, score=score, box_xyxy=box, source="test") for label, score, box in entries)
     )
@@ -85,7 +85,7 @@ LEFT, CENTRE, RIGHT = (0.0, 0.2, 0.3, 0.9), (0.35, 0.2, 0.65, 0.9), (0.7, 0.2, 1
 
 @settings(deadline=None)
 @given(any_facts)
-def test_offline_speaks_only_words_of_measurement(facts: Facts) -> None:
+def test_offline_speaks_only_words_of_measurement(facts: KeyframeFacts) -> None:
     spoken = set(re.findall(r"[a-z]+", f"{caption(facts)} {famous(facts).focus}".lower()))
     colour_words = {word for name in TABLE for word in name.split()}
     assert spoken - WORDS - colour_words - set(LABELS) - PLURALS == set()
@@ -93,14 +93,14 @@ def test_offline_speaks_only_words_of_measurement(facts: Facts) -> None:
 
 @settings(deadline=None)
 @given(any_facts)
-def test_offline_never_claims_an_action_a_mood_or_a_setting(facts: Facts) -> None:
+def test_offline_never_claims_an_action_a_mood_or_a_setting(facts: KeyframeFacts) -> None:
     said = famous(facts)
     assert said.action == said.mood == said.setting == NOT_DETERMINED == "not determined"
 
 
 @settings(deadline=None)
 @given(any_facts)
-def test_sentences_are_whole(facts: Facts) -> None:
+def test_sentences_are_whole(facts: KeyframeFacts) -> None:
     text = caption(facts)
     assert text[0].isupper()
     assert text.endswith(".")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
-from vip.report.markup import VOID
+from vip.html.markup import VOID
 
 
 class Page(HTMLParser):

@@ -13,7 +13,7 @@ from vip import store
 from vip.records import (
     Call,
     Candidate,
-    Counts,
+    CandidateCounts,
     Decision,
     Description,
     Detection,
@@ -121,7 +121,7 @@ def manifest(rows: list[Candidate], *, text: str = "") -> Manifest:
             sync_frames=3,
         ),
         notes=(f"fewer keyframes than asked{text}",),
-        counts=Counts(asked=kept + 1, candidates=len(rows), bad=0, pruned=len(rows) - kept, duplicates=0, keyframes=kept),
+        counts=CandidateCounts(asked=kept + 1, candidates=len(rows), bad=0, pruned=len(rows) - kept, duplicates=0, keyframes=kept),
         seconds={f"sample{text}": 0.5, "choose": 0.25},
         created_utc="2025-03-05T14:03:00+00:00",
     )

@@ -14,7 +14,7 @@ from vip import store
 from vip.config import ExtractSettings
 from vip.records import Failure, Rule
 from vip.report import compare_page
-from vip.report.combinations import Choice, Combination, Comparison
+from vip.report.combinations import Combination, ComparedRun, Comparison
 from vip.report.compare_page import write_comparison
 from vip.report.measures import measure_all
 from vip.store import load_run
@@ -29,7 +29,7 @@ def comparison(folder: Path, *, text: str = "", rules: dict[str, tuple[Rule, ...
     """Two combinations that are done, and one that failed; `text` is appended to every text."""
     names = [Combination(f"{sampler}{text}", f"algorithm1{text}") for sampler in rules]
     runs = [make_run(folder / f"{i}", rules=some, text=text, described=False) for i, some in enumerate(rules.values())]
-    choices = tuple(Choice(name, run, reused, measures) for name, run, measures in zip(names, runs, measure_all(runs), strict=True))
+    choices = tuple(ComparedRun(name, run, reused, measures) for name, run, measures in zip(names, runs, measure_all(runs), strict=True))
     failure = Failure(item=f"shots+algorithm1{text}", kind="BackendError", message=f"shots is not installed{text}", exit_code=4)
     return Comparison(folder, ExtractSettings(sampler=f"sync{text}", pruner=f"algorithm1{text}"), choices, (failure,))
 
@@ -142,5 +142,5 @@ def test_the_page_stays_small_however_many_keyframes_there_are(tmp_path: Path, m
 def test_the_same_comparison_gives_the_same_page(tmp_path: Path) -> None:
     compared = comparison(tmp_path)
     before = write_comparison(compared).read_bytes()
-    again = [Choice(c.combination, load_run(c.run.folder), c.reused, c.measures) for c in compared.choices]
+    again = [ComparedRun(c.combination, load_run(c.run.folder), c.reused, c.measures) for c in compared.choices]
     assert write_comparison(Comparison(tmp_path, compared.settings, tuple(again), compared.failures)).read_bytes() == before

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from tests.report.pages import Page
 from tests.report.runs import RULES, candidates
+from vip.html.axes import AxisSpan
 from vip.records import Embeddings
-from vip.report.axes import Span
 from vip.report.curves import Curve, Kind, Point, consecutive_cosines, figure, legend, sharpness_curve, similarity_curve, thin
 
-SPAN = Span(0.0, 10.0)
+SPAN = AxisSpan(0.0, 10.0)
 
 
 def embeddings(cosines: list[float]) -> Embeddings:
@@ -77,7 +77,7 @@ def test_points_lie_at_their_time_and_higher_values_lie_higher() -> None:
 
 def test_the_figure_can_be_read_without_seeing_it() -> None:
     points = (Point(1.0, 12.0, "kept", "first"), Point(62.4, 800.0, "bad", "second & <b>"))
-    page = Page(str(figure(Curve("Sharpness", "", points), Span(0.0, 70.0))))
+    page = Page(str(figure(Curve("Sharpness", "", points), AxisSpan(0.0, 70.0))))
     (drawing,) = page.of("svg", role="img")
     assert drawing["aria-label"] == ("Sharpness over time, 2 points from 0:01.0 to 1:02.4: lowest 12.0 at 0:01.0, highest 800 at 1:02.4.")
     assert "second & <b>" in page.text  # the tooltip

@@ -7,10 +7,10 @@ import cv2
 
 from tests.report.pages import Page
 from tests.report.runs import candidates, make_run, picture
+from vip.html.format import RULES
 from vip.records import Rule
 from vip.report.dropped import LEAST_SHOWN_PER_RULE, MAX_OPEN, MAX_SHOWN, choose, dropped
 from vip.report.pictures import Thumbnails, data_uri, open_thumbnails
-from vip.report.words import RULES
 
 
 def section(rules: tuple[Rule, ...]) -> Page:

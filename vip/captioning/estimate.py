@@ -10,10 +10,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vip.asking.prices import MESSAGE_TOKENS, UNKNOWN_RULE
-from vip.asking.spending import dollars
-from vip.asking.tokens import picture_tokens, text_tokens
-from vip.captioning.recipes import RECIPES, SEES, Describer, Place
+from vip.captioning.describer import RECIPES, SEES, Describer, KeyframePosition
+from vip.llm.budget import dollars
+from vip.llm.prices import MESSAGE_TOKENS, UNKNOWN_RULE
+from vip.llm.tokens import picture_tokens, text_tokens
 from vip.store import KeyframePicture
 from vip.wording import counted
 
@@ -44,32 +44,32 @@ def estimate(describer: Describer, sample: Sequence[tuple[KeyframePicture, str |
     """Of `todo` keyframes of which `sample` is a part, each with who looked for objects in it."""
     tokens_in = tokens_out = requests = 0.0
     usd: float | None = 0.0
-    asked = [(name, todo) for name in RECIPES[describer.manner.recipe]]
-    if describer.manner.topic and not describer.measures:
+    asked = [(name, todo) for name in RECIPES[describer.config.recipe]]
+    if describer.config.topic and not describer.measures:
         asked.append(("topic", 1))
     for name, times in asked:
-        room = describer.room_for(name)
+        client = describer.client_for(name)
         each_in = sum(_tokens_in(describer, name, item, detector) for item, detector in sample) / max(1, len(sample))
-        each_out = ANSWER_TOKENS[name] + (room.price.thinking if room.price else 0)
+        each_out = ANSWER_TOKENS[name] + (client.price.thinking if client.price else 0)
         requests, tokens_in, tokens_out = requests + times, tokens_in + times * each_in, tokens_out + times * each_out
-        cost = room.price.usd(round(times * each_in), times * each_out, batch=batch) if room.price else None
+        cost = client.price.usd(round(times * each_in), times * each_out, batch=batch) if client.price else None
         usd = None if usd is None or cost is None else usd + cost
-    prices = [room.price for room in describer.rooms if room.price]
+    prices = [client.price for client in describer.clients if client.price]
     priced = {price.model: f"{price.model}, price of {price.as_of or 'no date'}" for price in prices}
     return Estimate(todo, round(requests), round(tokens_in), round(tokens_out), usd, tuple(priced.values()))
 
 
 def _tokens_in(describer: Describer, name: str, item: KeyframePicture, detector: str | None) -> int:
-    manner = describer.manner
-    place = Place(1, 1, detector, (CAPTION,) * manner.context)
-    values = {**describer.values(item, place, ()), "caption": CAPTION, "topic": manner.topic or ""}
+    config = describer.config
+    place = KeyframePosition(1, 1, detector, (CAPTION,) * config.context)
+    values = {**describer.values(item, place, ()), "caption": CAPTION, "topic": config.topic or ""}
     request, _ = describer.request(name, values)
     schema = text_tokens(json.dumps(request.schema)) if request.schema is not None else 0
     tokens = MESSAGE_TOKENS + text_tokens(request.prompt) + schema
     if name not in SEES:
         return tokens
-    room = describer.room_for(name)
-    rule = room.price.picture if room.price and room.price.picture else UNKNOWN_RULE
-    scale = min(1.0, manner.longest_side_px / max(item.record.width_px, item.record.height_px))
+    client = describer.client_for(name)
+    rule = client.price.picture if client.price and client.price.picture else UNKNOWN_RULE
+    scale = min(1.0, config.longest_side_px / max(item.record.width_px, item.record.height_px))
     width, height = (max(1, round(side * scale)) for side in (item.record.width_px, item.record.height_px))
-    return tokens + picture_tokens(rule, width, height, getattr(room.engine, "picture_detail", "high"))
+    return tokens + picture_tokens(rule, width, height, getattr(client.engine, "picture_detail", "high"))

@@ -1,7 +1,7 @@
 """`--verify`: descriptions are checked, not believed.
 
 In: a folder whose keyframes are described. Out: the same descriptions, each with a Verification: what finds support in its own
-frame (see `vip.captioning.support`), and, where the engine sees, what a second look at the picture made of the rest. The words
+frame (see `vip.captioning.claims`), and, where the engine sees, what a second look at the picture made of the rest. The words
 before the correction are kept.
 """
 
@@ -14,14 +14,14 @@ from itertools import islice
 
 import numpy as np
 
-from vip.asking.room import Postponed
-from vip.captioning.folder import Folder
-from vip.captioning.pictures import Look, encoded
-from vip.captioning.recipes import Describer
-from vip.captioning.support import checked, corrected
+from vip.captioning.claims import checked, corrected
+from vip.captioning.described_folder import DescribedFolder
+from vip.captioning.describer import Describer
+from vip.captioning.encoded_pictures import EncodedKeyframe, encoded
 from vip.errors import InputError, ReplyError
+from vip.llm.client import Deferred
 from vip.protocols import Embedder
-from vip.records import Call, Check, Description, SecondLook, Vectors, Verification
+from vip.records import Call, Check, Description, Review, Vectors, Verification
 from vip.store import KeyframePicture
 
 AT_ONCE = 512  # keyframes whose vectors are compared with each other; so memory does not grow with their number
@@ -41,7 +41,7 @@ class Verifier:
     describer: Describer
     embedder: Embedder | None
 
-    async def verify(self, folder: Folder) -> None:
+    async def verify(self, folder: DescribedFolder) -> None:
         """Check what is not checked yet, and write it down."""
         rows = folder.rows_in_order()
         while chunk := list(islice(rows, AT_ONCE)):
@@ -63,7 +63,7 @@ class Verifier:
         images = None if self.embedder is None else np.concatenate(list(_vectors([item for item, _ in chunk], self.embedder)))
         return checked(descriptions, images, self.embedder, detections, detector)
 
-    async def _settle(self, folder: Folder, item: KeyframePicture, row: Description, verification: Verification) -> None:
+    async def _settle(self, folder: DescribedFolder, item: KeyframePicture, row: Description, verification: Verification) -> None:
         checks, calls = verification.checks, row.calls
         marked = [check for check in checks if check.verdict == "unsupported"]
         if marked and not self.describer.measures:
@@ -71,8 +71,8 @@ class Verifier:
                 after, more = await self._second_look(item, row, marked)
             except (ReplyError, InputError):  # the marks stay; the description as it is was good enough to be kept
                 pass
-            except Postponed as exc:
-                folder.postponed.append(exc.question)
+            except Deferred as exc:
+                folder.deferred.append(exc.question)
                 return
             else:
                 checks, calls = tuple(after.get(check, check) for check in checks), (*calls, *more)
@@ -84,15 +84,15 @@ class Verifier:
         self, item: KeyframePicture, row: Description, marked: Sequence[Check]
     ) -> tuple[dict[Check, Check], tuple[Call, ...]]:
         """Of each marked claim what became of it, and the calls."""
-        manner = self.describer.manner
-        look = Look(await asyncio.to_thread(encoded, item, manner.longest_side_px))
+        config = self.describer.config
+        encoded_keyframe = EncodedKeyframe(await asyncio.to_thread(encoded, item, config.longest_side_px))
         values = {
             "claims": "\n".join(f"{number}. {check.field}: {check.claim}" for number, check in enumerate(marked, 1)),
             "time": "unknown, the picture comes from no video" if row.time_s is None else f"{row.time_s:.1f} s",
-            "language": manner.language,
+            "language": config.language,
         }
-        answer = await self.describer.ask("verify", values, look)
-        said = {one.number: one for one in answer.value.claims} if isinstance(answer.value, SecondLook) else {}
+        answer = await self.describer.ask("verify", values, encoded_keyframe)
+        said = {one.number: one for one in answer.value.claims} if isinstance(answer.value, Review) else {}
         after = {}
         for number, check in enumerate(marked, 1):
             if one := said.get(number):

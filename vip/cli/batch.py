@@ -14,7 +14,7 @@ from vip.errors import SomeFailedError, UsageError, did_you_mean
 from vip.wording import counted
 
 if TYPE_CHECKING:
-    from vip.corpus.status import Status
+    from vip.corpus.status import BatchStatus
 
 EXAMPLES = """[bold]Examples[/bold]
 vip batch ids.txt -o corpus/                   12 keyframes of each video
@@ -173,16 +173,16 @@ def _run(context: typer.Context, lists: list[str], out: str, retry: str | None, 
     from vip import registry
     from vip.config import BatchSettings, CaptionSettings, ExtractSettings, resolve
     from vip.corpus.batch import batch
-    from vip.corpus.choices import Choices
-    from vip.corpus.listing.rows import shown
-    from vip.corpus.output.storage import join
-    from vip.download.items import FailureKind
+    from vip.corpus.inputs.rows import shown
+    from vip.corpus.settings import BatchConfig
+    from vip.dataset.storage import join
+    from vip.errors import FailureKind
 
     whole = bool(lists)  # without a list, what is not named here is as it was before, whatever vip.toml says
     extraction = resolve(ExtractSettings, options.given(context, ExtractSettings), layered=whole, note=console.note)
     captioning = resolve(CaptionSettings, options.given(context, CaptionSettings), layered=whole, note=console.note)
     listed = resolve(BatchSettings, options.given(context, BatchSettings), layered=whole, note=console.note)
-    asked = Choices(listed, extraction, captioning)
+    asked = BatchConfig(listed, extraction, captioning)
     if retry not in (None, "all", *get_args(FailureKind)):
         raise UsageError(f'There is no type of failure "{retry}".{did_you_mean(retry or "", get_args(FailureKind))}')
     registry.check(sampler=extraction.sampler, pruner=extraction.pruner, embedder=extraction.embedder, detector=extraction.detector)
@@ -196,14 +196,14 @@ def _run(context: typer.Context, lists: list[str], out: str, retry: str | None, 
         raise SomeFailedError(f"{_failed(told)} failed; {where} says why.{again}")
 
 
-def _failed(told: Status) -> str:
+def _failed(told: BatchStatus) -> str:
     """`2 videos, 1 row and 3 keyframes`, without what there is none of."""
     counts = ((told.failed, "video"), (told.bad_rows, "row"), (told.undescribed, "keyframe"))
     *more, last = (counted(count, noun) for count, noun in counts if count)
     return f"{', '.join(more)} and {last}" if more else last
 
 
-def _tell(told: Status, console: Console) -> None:
+def _tell(told: BatchStatus, console: Console) -> None:
     from vip.corpus.status import lines
 
     if console.as_json:

@@ -15,7 +15,7 @@ import typer
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, print_json, print_json_rows
 from vip.cli.extract import show_index
-from vip.clock import clock
+from vip.timecode import timecode
 from vip.wording import counted
 
 if TYPE_CHECKING:
@@ -85,18 +85,19 @@ def caption_command(
     precision: options.Precision = None,
 ) -> None:
     """Describe keyframes: a dense caption each, then Focus, Action, Mood, Objects and Setting (FAMOuS)."""
-    from vip import describing, store
+    from vip import store
+    from vip.captioning import caption_job
     from vip.config import CaptionSettings, resolve
     from vip.report import caption
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
     settings = resolve(CaptionSettings, options.given(context, CaptionSettings), note=console.note)
-    runs = describing.runs_in(folders)
+    runs = caption_job.runs_in(folders)
     if status:
         show_status(runs, batch, settings, console)
         return
     if dry_run:
-        show_cost(describing.expected_cost(runs, overwrite=overwrite, in_batches=batch, settings=settings), console)
+        show_cost(caption_job.expected_cost(runs, overwrite=overwrite, in_batches=batch, settings=settings), console)
         return
     for run in caption(runs, overwrite=overwrite, in_batches=batch, settings=settings, observer=console):
         show(run, console)
@@ -109,7 +110,7 @@ def caption_command(
 def tell_of_local_model(settings: CaptionSettings, console: Console) -> None:
     """Where only the missing key made it offline: which small model would describe what it sees."""
     from vip import registry
-    from vip.captioning.engines import is_auto_offline
+    from vip.captioning.session import is_auto_offline
 
     if not is_auto_offline(settings, os.environ):
         return
@@ -127,12 +128,12 @@ def show_cost(expected: Estimate, console: Console) -> None:
 
 def show_status(runs: Sequence[Path], batch: bool, settings: CaptionSettings, console: Console) -> None:
     """How far the batches of these folders are, for people or as JSON."""
-    from vip import describing
+    from vip.captioning import caption_job
     from vip.errors import UsageError
 
     if not batch:
         raise UsageError("--status tells how far batches are. Add --batch.")
-    jobs = describing.batches_of(runs, settings, console)
+    jobs = caption_job.batches_of(runs, settings, console)
     for job in jobs:
         if console.as_json:
             print_json({**job.model_dump(mode="json"), "is_strange": job.is_strange})
@@ -152,7 +153,7 @@ def show(run: Run, console: Console) -> None:
     count, engines, summary = _summed_up(run)
     console.say(f"{counted(count, 'keyframe')} described by {', '.join(engines)} in {run.folder}/descriptions.jsonl")
     for row in islice(run.each_description(), MOST_SHOWN):
-        console.item(row.keyframe_id if row.time_s is None else clock(row.time_s), row.dense_caption)
+        console.item(row.keyframe_id if row.time_s is None else timecode(row.time_s), row.dense_caption)
     if count > MOST_SHOWN:
         console.item("…", f"and {count - MOST_SHOWN:,} more")
     console.say(summary)
@@ -161,7 +162,7 @@ def show(run: Run, console: Console) -> None:
 
 def _summed_up(run: Run) -> tuple[int, list[str], str]:
     """How many there are, by whom, how long the dense captions are, and what the checks say."""
-    from vip.captioning.tokens import tokens_in
+    from vip.caption_length import tokens_in
 
     count = tokens = claims = marked = 0
     engines: set[str] = set()

@@ -28,7 +28,7 @@ WITH_FILES = ("clip", "transformers", "file")  # told by their models, or there 
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DoctorRow:
     """One thing that works or does not, and what to do about it."""
 
     group: str
@@ -61,17 +61,17 @@ def doctor_command(as_json: AsJson = False) -> None:
         console.print(f"auto {what}: {pick}", markup=False)
 
 
-def _basis() -> list[Row]:
+def _basis() -> list[DoctorRow]:
     from vip import __version__
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30 if hasattr(os, "sysconf") else 0
     return [
-        Row("vip", "vip", True, f"{__version__} on Python {platform.python_version()}"),
-        Row("device", "cpu", True, f"{counted(os.cpu_count() or 1, 'core')}, {memory:.0f} GiB; what is built in needs no more"),
+        DoctorRow("vip", "vip", True, f"{__version__} on Python {platform.python_version()}"),
+        DoctorRow("device", "cpu", True, f"{counted(os.cpu_count() or 1, 'core')}, {memory:.0f} GiB; what is built in needs no more"),
     ]
 
 
-def _decoders() -> list[Row]:
+def _decoders() -> list[DoctorRow]:
     """Read a small file of each codec as `vip extract` would."""
     from importlib.metadata import version
 
@@ -89,8 +89,8 @@ def _decoders() -> list[Row]:
         else:
             read.append(path.stem)
     return [
-        Row("video", "PyAV", True, f"{version('av')} with libavcodec {ffmpeg}"),
-        Row("video", "decoders", not failed, f"{', '.join(read)}{'; not read: ' + ', '.join(failed) if failed else ''}"),
+        DoctorRow("video", "PyAV", True, f"{version('av')} with libavcodec {ffmpeg}"),
+        DoctorRow("video", "decoders", not failed, f"{', '.join(read)}{'; not read: ' + ', '.join(failed) if failed else ''}"),
     ]
 
 
@@ -111,7 +111,7 @@ def _check_colours(path: Path) -> None:
         raise InputError(f"{path.name} shows something else than it does.")
 
 
-def _backends() -> list[Row]:
+def _backends() -> list[DoctorRow]:
     from vip import registry
 
     tries: list[tuple[registry.Kind, Callable[[str], object]]] = [
@@ -121,17 +121,17 @@ def _backends() -> list[Row]:
         ("detector", registry.detector),
     ]
     rows = [_try(kind, name, make) for kind, make in tries for name in registry.names(kind) if name not in WITH_FILES]
-    return [*rows, *(Row(*row) for row in registry.models()), *_extras()]
+    return [*rows, *(DoctorRow(*row) for row in registry.models()), *_extras()]
 
 
-def _extras() -> list[Row]:
+def _extras() -> list[DoctorRow]:
     """The extras that the package itself names, and whether what they ask for is installed."""
     from importlib.metadata import PackageNotFoundError, metadata, requires, version
 
     try:
         names, wanted = metadata(PACKAGE).get_all("Provides-Extra") or [], requires(PACKAGE) or []
     except PackageNotFoundError:
-        return [Row("extra", "all", False, f"unknown: vip runs from a folder, without `pip install {PACKAGE}`")]
+        return [DoctorRow("extra", "all", False, f"unknown: vip runs from a folder, without `pip install {PACKAGE}`")]
     rows = []
     for extra in sorted(set(names) - NOT_FOR_USERS):
         here, missing = [], []
@@ -142,20 +142,20 @@ def _extras() -> list[Row]:
                 except PackageNotFoundError:
                     missing.append(found[0])
         lacks = f"{', '.join(missing)} missing: pip install '{PACKAGE}[{extra}]'" if missing else ""
-        rows.append(Row("extra", extra, not missing, lacks or ", ".join(here)))
+        rows.append(DoctorRow("extra", extra, not missing, lacks or ", ".join(here)))
     return rows
 
 
-def _try(kind: str, name: str, make: Callable[[str], object]) -> Row:
+def _try(kind: str, name: str, make: Callable[[str], object]) -> DoctorRow:
     from vip.errors import VipError
 
     try:
         _use(kind, make(name))
     except VipError as exc:
-        return Row(kind, name, False, str(exc))
+        return DoctorRow(kind, name, False, str(exc))
     except Exception as exc:  # another package's may fail in any way
-        return Row(kind, name, False, f"it does not work ({type(exc).__name__}: {' '.join(str(exc).split())})")
-    return Row(kind, name, True, "built in" if name in ALWAYS_THERE else "ready")
+        return DoctorRow(kind, name, False, f"it does not work ({type(exc).__name__}: {' '.join(str(exc).split())})")
+    return DoctorRow(kind, name, True, "built in" if name in ALWAYS_THERE else "ready")
 
 
 def _use(kind: str, made: Any) -> None:
@@ -169,7 +169,7 @@ def _use(kind: str, made: Any) -> None:
         made.detect([picture])
 
 
-def _engines() -> list[Row]:
+def _engines() -> list[DoctorRow]:
     from vip import registry
 
     key, address = os.environ.get("OPENAI_API_KEY", "").strip(), os.environ.get("OPENAI_BASE_URL", "").strip()
@@ -181,38 +181,38 @@ def _engines() -> list[Row]:
     local = find_spec("transformers") is not None and find_spec("llguidance") is not None
     missing = "" if local else f", after pip install '{PACKAGE}[transformers]'"
     return [
-        Row("engine", "offline", True, "built in: describes what it measures"),
-        Row("engine", "openai", ready, detail),
-        Row("engine", "transformers", local, f"models in this process, by default {registry.local_model()}{missing}"),
+        DoctorRow("engine", "offline", True, "built in: describes what it measures"),
+        DoctorRow("engine", "openai", ready, detail),
+        DoctorRow("engine", "transformers", local, f"models in this process, by default {registry.local_model()}{missing}"),
         *(_try("engine", name, registry.engine) for name in registry.names("engine") if name not in registry.BUILT_IN["engine"]),
         _answers(),
         _videos(),
     ]
 
 
-def _videos() -> Row:
+def _videos() -> DoctorRow:
     """Where downloaded videos are kept."""
     from vip.download.cache import default_folder
 
     folder = default_folder()
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.exists() else 0
-    return Row("videos", "kept in", True, f"{folder}: {size / 1e6:.1f} MB of downloads" if size else f"{folder}, none yet")
+    return DoctorRow("videos", "kept in", True, f"{folder}: {size / 1e6:.1f} MB of downloads" if size else f"{folder}, none yet")
 
 
-def _answers() -> Row:
+def _answers() -> DoctorRow:
     """Where answers are kept."""
-    from vip.asking.answers import Answers, default_path
     from vip.errors import VipError
+    from vip.llm.cache import AnswerCache, default_path
 
     path = default_path()
     if not path.exists():
-        return Row("answers", "kept in", True, f"{path}, not made yet")
+        return DoctorRow("answers", "kept in", True, f"{path}, not made yet")
     try:
-        answers = Answers(path)
+        answers = AnswerCache(path)
     except VipError as exc:
-        return Row("answers", "kept in", False, str(exc))
+        return DoctorRow("answers", "kept in", False, str(exc))
     try:
-        return Row("answers", "kept in", True, f"{path}: {counted(answers.count(), 'answer')}, {path.stat().st_size / 1e6:.1f} MB")
+        return DoctorRow("answers", "kept in", True, f"{path}: {counted(answers.count(), 'answer')}, {path.stat().st_size / 1e6:.1f} MB")
     finally:
         answers.close()
 
@@ -233,7 +233,7 @@ def _without_login(address: str) -> str:
 
 
 def _auto() -> dict[str, str]:
-    from vip.captioning.engines import choose_engine
+    from vip.captioning.session import choose_engine
     from vip.registry import auto_embedder
 
     engine = choose_engine("auto", None, os.environ)

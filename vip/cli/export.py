@@ -33,7 +33,7 @@ def export_command(
     sources: Sources, to: To, out: Out = None, overwrite: Overwrite = False, as_json: AsJson = False, quiet: Quiet = False
 ) -> None:
     """Write keyframes and captions in a format that other programs read."""
-    from vip.corpus.export.write import export
+    from vip.export.write import export
 
     console = Console(quiet=quiet, as_json=as_json)
     done = export(sources, to, out=out, overwrite=overwrite, observer=console)

@@ -12,8 +12,8 @@ import typer
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, Verbose, err, print_json
 from vip.cli.inputs import find_videos, from_folder, run_folders
-from vip.clock import clock
 from vip.errors import SomeFailedError, UsageError, VipError
+from vip.timecode import timecode
 from vip.wording import counted
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def each(
         work(videos[0], folders[videos[0]])
         return
     from vip import store
-    from vip.download.items import kind_of
+    from vip.errors import kind_of
     from vip.records import Failure
     from vip.video import FileSource
 
@@ -198,7 +198,7 @@ def show(run: Run, name: str, video: str, console: Console) -> None:
     )
     for keyframe in run.keyframes:
         if keyframe.time_s is not None:
-            console.item(clock(keyframe.time_s), keyframe.path.name)
+            console.item(timecode(keyframe.time_s), keyframe.path.name)
     if run.manifest:
         console.detail(f"Seconds: {', '.join(f'{stage} {seconds:.2f}' for stage, seconds in run.manifest.seconds.items())}.")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vip.video import Source
 
 
-class Found(NamedTuple):
+class FoundInputs(NamedTuple):
     """The videos that are meant, and how many files in the folders that were named are left out."""
 
     videos: list[Source]
@@ -25,7 +25,7 @@ class Found(NamedTuple):
     """They lead out of the folder."""
 
 
-def find_videos(given: Sequence[str], *, recursive: bool = False) -> Found:
+def find_videos(given: Sequence[str], *, recursive: bool = False) -> FoundInputs:
     """Find the videos that are meant.
 
     Files and addresses are taken as they are, and of a folder its videos in name order. A file that is missing stays in the list. A
@@ -37,7 +37,7 @@ def find_videos(given: Sequence[str], *, recursive: bool = False) -> Found:
     Raises:
         InputError: a folder with neither.
     """
-    from vip.download.single import resolved
+    from vip.download.typed_address import resolved
     from vip.store import is_folder
     from vip.video.source import is_picture, pictures, source_of
 
@@ -54,7 +54,7 @@ def find_videos(given: Sequence[str], *, recursive: bool = False) -> Found:
             beside, links = beside + inside.pictures, links + inside.links
         else:
             found.append(resolved(source_of(name)))
-    return Found(list(dict.fromkeys(found)), beside, links)
+    return FoundInputs(list(dict.fromkeys(found)), beside, links)
 
 
 def _as_pictures(folder: Path) -> Source:
@@ -72,7 +72,7 @@ def _as_pictures(folder: Path) -> Source:
         raise InputError(f"{exc} Add -r to look into the folders in it." if inside else str(exc)) from exc
 
 
-def _in_folder(folder: Path, recursive: bool) -> Found:
+def _in_folder(folder: Path, recursive: bool) -> FoundInputs:
     """The videos of a folder. Folders that vip wrote are left out."""
     from vip.store import MANIFEST
     from vip.video.source import FileSource, contents, source_of
@@ -81,14 +81,14 @@ def _in_folder(folder: Path, recursive: bool) -> Found:
     found: list[Source] = list(map(FileSource, videos))
     beside = len(shown) if videos else 0
     if not recursive:
-        return Found(found, beside, links)
+        return FoundInputs(found, beside, links)
     if shown and not videos:
         found.append(source_of(folder))
     for inside in sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink() and not path.name.startswith(".")):
         if not (inside / MANIFEST).exists():
             deeper = _in_folder(inside, recursive)
             found, beside, links = found + deeper.videos, beside + deeper.pictures, links + deeper.links
-    return Found(found, beside, links)
+    return FoundInputs(found, beside, links)
 
 
 def from_folder(video: Source, given: Sequence[str]) -> bool:

@@ -79,10 +79,10 @@ def run_command(
 ) -> None:
     """Do the whole job: choose keyframes, describe them, and write a page to look at."""
     from vip import registry
-    from vip.asking.spending import Ledger
+    from vip.captioning.caption_job import check, expected_cost
     from vip.config import CaptionSettings, ExtractSettings, resolve
-    from vip.describing import check, expected_cost
     from vip.extraction.backends import load
+    from vip.llm.budget import Budget
     from vip.pipeline import extract
     from vip.report import run
 
@@ -97,7 +97,7 @@ def run_command(
         engine=captioning.engine,
     )
     check(captioning, asks=not dry_run)
-    ledger = Ledger()  # the ceiling is one for all videos
+    budget = Budget()  # the ceiling is one for all videos
 
     def work(video: Source, folder: Path) -> None:
         done = run(
@@ -108,7 +108,7 @@ def run_command(
             captioning=captioning,
             observer=console,
             isolated=True,
-            ledger=ledger,
+            budget=budget,
         )
         if as_json:
             descriptions = [row.model_dump(mode="json") for row in done.descriptions]

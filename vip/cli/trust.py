@@ -61,8 +61,8 @@ def _settings(path: Path, revoke: bool) -> list[str]:
 
 
 def _folder(folder: Path, revoke: bool) -> list[str]:
-    from vip.corpus.home import home_of
     from vip.corpus.state import NAME
+    from vip.corpus.state_dir import home_of
 
     return _data_set(folder, revoke) if (home_of(str(folder)) / NAME).is_file() else _run(folder, revoke)
 
@@ -71,11 +71,11 @@ def _data_set(folder: Path, revoke: bool) -> list[str]:
     """Trust the state of a batch; what it would use."""
     from contextlib import closing
 
-    from vip.corpus.home import allow, disallow, home_of
-    from vip.corpus.remembered import tables_of
-    from vip.corpus.state import State
+    from vip.corpus.state import StateDatabase
+    from vip.corpus.state_dir import allow, disallow, home_of
+    from vip.corpus.stored_settings import tables_of
 
-    with closing(State(home_of(str(folder)))) as state:
+    with closing(StateDatabase(home_of(str(folder)))) as state:
         (disallow if revoke else allow)(state)
         counts, tables = state.counts(), tables_of(state)
     said = ((command, *item) for command, table in tables.items() for item in table.items())
@@ -93,7 +93,7 @@ def _matters(command: str, name: str, value: object) -> bool:
 def _run(folder: Path, revoke: bool) -> list[str]:
     """Trust a run folder; what may be opened now."""
     from vip import store, user_state
-    from vip.captioning.batch import jobs_in
+    from vip.captioning.in_batches import jobs_in
     from vip.errors import InputError
 
     home = store.home_of(folder)

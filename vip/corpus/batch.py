@@ -20,36 +20,36 @@ from functools import partial
 from pathlib import Path
 
 from vip import store
-from vip.captioning.batch import jobs_in
+from vip.captioning.in_batches import jobs_in
 from vip.config import BatchSettings
-from vip.corpus.beginning import begin
 from vip.corpus.card.write import write_card
-from vip.corpus.choices import Choices
-from vip.corpus.driver import CAPTIONS_ANSWERED, CARD_IS_DUE, Driver
-from vip.corpus.home import claim, existing_home, home_of, leaving_none, locked
-from vip.corpus.remembered import remember, settled
-from vip.corpus.state import State
-from vip.corpus.status import BATCHES, Status
-from vip.corpus.work.captions import Captions, Orders, Paid
-from vip.corpus.work.crew import Hands, crew_here
+from vip.corpus.driver import CAPTIONS_ANSWERED, CARD_IS_DUE, BatchDriver
+from vip.corpus.prepare import prepare
+from vip.corpus.settings import BatchConfig
+from vip.corpus.state import StateDatabase
+from vip.corpus.state_dir import claim, existing_home, home_of, leaving_none, locked
+from vip.corpus.status import BATCHES, BatchStatus
+from vip.corpus.stored_settings import remember, settled
+from vip.corpus.workers.caption_client import CaptionClient, CaptionServerConfig, CostSoFar
+from vip.corpus.workers.pool import Executor, crew_here
 from vip.errors import UsageError
-from vip.protocols import Observer, Silent
+from vip.protocols import Observer, SilentObserver
 from vip.wording import counted
 
 
 def batch(
     lists: Sequence[str],
     out: str,
-    choices: Choices | None = None,
+    choices: BatchConfig | None = None,
     *,
     retry: str | None = None,
     observer: Observer | None = None,
-    hands: Callable[[Choices, Path, bool], Hands] | None = None,
-) -> Status:
+    executor: Callable[[BatchConfig, Path, bool], Executor] | None = None,
+) -> BatchStatus:
     """Turn lists of videos into a data set; started again, it goes on where it was.
 
     Args:
-        lists: see `vip.corpus.listing.reading`; none to go on with what the batch has.
+        lists: see `vip.corpus.inputs.reading`; none to go on with what the batch has.
         out: a folder, or an address such as `s3://bucket/corpus`.
         retry: try again what failed: "all", or one type of failure.
         hands: who does the work; by default as the settings say.
@@ -62,22 +62,22 @@ def batch(
         InputError: a list cannot be read.
         BackendError, EngineError, StoreError: nothing more can be done; what is done stays.
     """
-    observer, given = observer or Silent(), choices or Choices()
+    observer, given = observer or SilentObserver(), choices or BatchConfig()
     home = home_of(out) if lists else existing_home(out)
     with ExitStack() as stack:
         stack.enter_context(locked(home, out))
         stack.enter_context(leaving_none(home))  # only by whoever is alone in it
-        state = stack.enter_context(closing(State(home)))
+        state = stack.enter_context(closing(StateDatabase(home)))
         claim(state, out)
         choices = settled(state, out, given, observer, with_list=bool(lists))
         choices, captions = _checked(state, choices, observer)
         if captions is not None:
             stack.callback(captions.close)
         remember(state, choices)
-        begin(state, out, lists, choices, observer, retry=retry, other_sample="sample" in given.batch.model_fields_set)
+        prepare(state, out, lists, choices, observer, retry=retry, other_sample="sample" in given.batch.model_fields_set)
         _check_fetching(state, choices.batch, observer)
-        make = partial(hands or hands_for, choices, home)
-        driver = Driver(state, out, choices, observer, make, captions)
+        make = partial(executor or executor_for, choices, home)
+        driver = BatchDriver(state, out, choices, observer, make, captions)
         stack.callback(driver.close)
         told = driver.run()
         if driver.changed or state.get(CARD_IS_DUE):
@@ -87,7 +87,7 @@ def batch(
         return told
 
 
-def _checked(state: State, choices: Choices, observer: Observer) -> tuple[Choices, Captions | None]:
+def _checked(state: StateDatabase, choices: BatchConfig, observer: Observer) -> tuple[BatchConfig, CaptionClient | None]:
     """The engines are loaded before anything else is done, so that what is missing is said at once: a key, a price, a package.
 
     Returns:
@@ -104,10 +104,10 @@ def _checked(state: State, choices: Choices, observer: Observer) -> tuple[Choice
         raise UsageError(f"{batches} at the server. Add --batch to collect the answers, or delete {where} to ask anew at the full price.")
     usd, tokens = state.get("spent") or (0.0, 0)
     answered = bool(state.get(CAPTIONS_ANSWERED))
-    orders = Orders(
-        choices.captioning, state.home, Paid(usd, tokens), choices.batch.retry_wait, in_batches=choices.batch.batch, answered=answered
+    orders = CaptionServerConfig(
+        choices.captioning, state.home, CostSoFar(usd, tokens), choices.batch.retry_wait, in_batches=choices.batch.batch, answered=answered
     )
-    captions = Captions(orders, observer.note)
+    captions = CaptionClient(orders, observer.note)
     try:
         choices = choices.with_engines(*captions.check())
     except BaseException:
@@ -119,7 +119,7 @@ def _checked(state: State, choices: Choices, observer: Observer) -> tuple[Choice
     return choices, captions
 
 
-def _check_fetching(state: State, settings: BatchSettings, observer: Observer) -> None:
+def _check_fetching(state: StateDatabase, settings: BatchSettings, observer: Observer) -> None:
     """Say what is missing to fetch what waits.
 
     Raises:
@@ -134,10 +134,10 @@ def _check_fetching(state: State, settings: BatchSettings, observer: Observer) -
             observer.note(note)
 
 
-def hands_for(choices: Choices, home: Path, fetch: bool) -> Hands:
+def executor_for(choices: BatchConfig, home: Path, fetch: bool) -> Executor:
     """Who does the work, as the settings say."""
     if choices.batch.runner == "ray":
-        from vip.corpus.work.ray_crews import RayCrews
+        from vip.corpus.workers.ray_pool import RayPool
 
-        return RayCrews(choices, home, fetch=fetch)
+        return RayPool(choices, home, fetch=fetch)
     return crew_here(choices, home, fetch=fetch)

@@ -12,24 +12,24 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vip import store
-from vip.corpus.choices import Choices
 from vip.corpus.failures import FailuresFile
-from vip.corpus.home import PARTS
-from vip.corpus.queue import Queue
+from vip.corpus.queue import ItemQueue
 from vip.corpus.retries import Retries
-from vip.corpus.state import Entry, State
-from vip.corpus.status import CAPTIONS_REST, Status, duration, status_of
-from vip.corpus.work.captions import Captions, Described, Wanted
-from vip.corpus.work.crew import Came, Done, Event, Failed, Hands
-from vip.corpus.work.hand import Job, part_path
-from vip.corpus.work.packer import Packer
-from vip.corpus.work.revisions import Revisions
+from vip.corpus.settings import BatchConfig
+from vip.corpus.state import ItemEntry, StateDatabase
+from vip.corpus.state_dir import PARTS
+from vip.corpus.status import CAPTIONS_REST, BatchStatus, duration, status_of
+from vip.corpus.workers.caption_client import CaptionClient, CaptionTask, Described
+from vip.corpus.workers.pool import Downloaded, Event, Executor, ItemDone, ItemFailed
+from vip.corpus.workers.shard_revisions import ShardRevisions
+from vip.corpus.workers.shard_writer import ShardWriter
+from vip.corpus.workers.worker import WorkItem, part_path
 from vip.protocols import Observer
 from vip.wording import counted
 
 if TYPE_CHECKING:
-    from vip.asking.outage import Rest
-    from vip.corpus.listing.vocabulary import Vocabulary
+    from vip.corpus.inputs.vocabulary import Vocabulary
+    from vip.llm.outage import OutagePause
 
 TICK_S = 0.1  # between looks at what else has happened
 COMMIT_S = 0.5  # a killed driver forgets so much at most, and does it again
@@ -41,7 +41,7 @@ CARD_IS_DUE = "card_is_due"  # in the state: the data set is another one than it
 
 
 @dataclass(slots=True)
-class Driver:
+class BatchDriver:
     """One run of a batch.
 
     Args:
@@ -49,26 +49,26 @@ class Driver:
         captions: asks for descriptions; None where nobody wants any.
     """
 
-    state: State
+    state: StateDatabase
     out: str
-    choices: Choices
+    choices: BatchConfig
     observer: Observer
-    start: Callable[[bool], Hands]
-    captions: Captions | None = None
-    _queue: Queue = field(init=False)
+    start: Callable[[bool], Executor]
+    captions: CaptionClient | None = None
+    _queue: ItemQueue = field(init=False)
     _retries: Retries = field(init=False)
-    _packer: Packer = field(init=False)
-    _revisions: Revisions = field(init=False)
+    _packer: ShardWriter = field(init=False)
+    _revisions: ShardRevisions = field(init=False)
     _failures: FailuresFile = field(init=False)
-    _hands: Hands | None = field(init=False, default=None)
+    _hands: Executor | None = field(init=False, default=None)
     _topics: Vocabulary | None = field(init=False, default=None)
-    _at_work: dict[int, Entry] = field(init=False, default_factory=dict)
+    _at_work: dict[int, ItemEntry] = field(init=False, default_factory=dict)
     _fetching: set[int] = field(init=False, default_factory=set)
     """Items whose download takes a slot of their host."""
-    _describing: dict[str, tuple[Entry, int]] = field(init=False, default_factory=dict)
+    _describing: dict[str, tuple[ItemEntry, int]] = field(init=False, default_factory=dict)
     """Items whose parts wait for their descriptions, by their keys, and the bytes of each."""
     _undescribed_bytes: int = field(init=False, default=0)
-    _noted_rest: Rest | None = field(init=False, default=None)
+    _noted_rest: OutagePause | None = field(init=False, default=None)
     _noted_answer: bool = field(init=False, default=False)
     _noted_change: bool = field(init=False, default=False)
     _committed: float = field(init=False, default=0.0)
@@ -80,19 +80,19 @@ class Driver:
     def __post_init__(self) -> None:
         settings = self.choices.batch
         store.make_folder(self.state.home / PARTS)
-        self._queue = Queue(self.state, settings.per_host)
+        self._queue = ItemQueue(self.state, settings.per_host)
         self._retries = Retries(self.state, self._queue, settings.retry_wait, self.observer)
-        self._packer = Packer(self.state, self.out, settings.shards, settings.shard_size)
-        self._revisions = Revisions(self.state, self.out, self.observer.note)
+        self._packer = ShardWriter(self.state, self.out, settings.shards, settings.shard_size)
+        self._revisions = ShardRevisions(self.state, self.out, self.observer.note)
         self._failures = FailuresFile(self.state, self.out)
         if settings.caption and settings.vocabulary:
-            from vip.corpus.listing.vocabulary import load_vocabulary
+            from vip.corpus.inputs.vocabulary import load_vocabulary
 
             self._topics = load_vocabulary(settings.vocabulary)
 
     # ------------------------------------------------------------ the loop
 
-    def run(self) -> Status:
+    def run(self) -> BatchStatus:
         """Until nothing waits any more.
 
         Raises:
@@ -221,7 +221,7 @@ class Driver:
             if entry.item.host:
                 self._fetching.add(entry.id)
             item = replace(entry.item, topic=self._topic(entry))
-            self._hands.give(Job(entry.id, item))
+            self._hands.submit(WorkItem(entry.id, item))
 
     @property
     def _is_full(self) -> bool:
@@ -229,9 +229,9 @@ class Driver:
         return self._packer.is_full or self._undescribed_bytes >= self.choices.batch.disk_budget
 
     def _takes(self, fetch: bool) -> bool:
-        return self._hands is not None and self._hands.takes(fetch=fetch)
+        return self._hands is not None and self._hands.has_capacity(fetch=fetch)
 
-    def _topic(self, entry: Entry) -> str | None:
+    def _topic(self, entry: ItemEntry) -> str | None:
         return entry.item.topic or (self._topics.topic_of(entry.item.labels) if self._topics else None)
 
     # ------------------------------------------------------------ what has happened
@@ -241,14 +241,14 @@ class Driver:
         if entry.id in self._fetching:
             self._fetching.remove(entry.id)
             self._queue.fetched(entry)
-        if isinstance(event, Came):
+        if isinstance(event, Downloaded):
             return
         del self._at_work[entry.id]
-        if isinstance(event, Done):
+        if isinstance(event, ItemDone):
             self._queue.over(entry)
             self._retries.well(entry.item.host)
             self._extracted(entry, event)
-        elif isinstance(event, Failed):
+        elif isinstance(event, ItemFailed):
             self._queue.over(entry)
             self._tried(self._retries.failed(entry, event.kind, event.message, event.retry_after_s))
         elif self.state.lost(entry.id) < LOSSES:
@@ -257,7 +257,7 @@ class Driver:
             self.state.failed(entry.id, "crash", f"The machines that worked on it were lost {LOSSES} times.")
             self._tried(True)
 
-    def _extracted(self, entry: Entry, event: Done) -> None:
+    def _extracted(self, entry: ItemEntry, event: ItemDone) -> None:
         facts, part = event.facts, part_path(self.state.home, entry.item.key)
         if isinstance(event.part, bytes):
             with store.replacing(part) as file:
@@ -294,11 +294,11 @@ class Driver:
         for entry, size_bytes in self.state.to_describe():
             self._ask_for_captions(entry, size_bytes)
 
-    def _ask_for_captions(self, entry: Entry, size_bytes: int) -> None:
+    def _ask_for_captions(self, entry: ItemEntry, size_bytes: int) -> None:
         assert self.captions is not None
         self._describing[entry.item.key] = entry, size_bytes
         self._undescribed_bytes += size_bytes
-        self.captions.give(Wanted(entry.item.key, part_path(self.state.home, entry.item.key), self._topic(entry)))
+        self.captions.submit(CaptionTask(entry.item.key, part_path(self.state.home, entry.item.key), self._topic(entry)))
 
     def _take_captions(self) -> None:
         if self.captions is None:
@@ -310,7 +310,7 @@ class Driver:
         for event in found:
             self._described(event)
 
-    def _note_captions(self, captions: Captions) -> None:
+    def _note_captions(self, captions: CaptionClient) -> None:
         """What the next run has to know, and `--status`."""
         if captions.paid.usd or captions.paid.tokens:
             self.state.put("spent", captions.paid)
@@ -327,7 +327,7 @@ class Driver:
             return
         for part in self._revisions.step(unpacks=not self._is_full):
             self._undescribed_bytes += part.size_bytes
-            self.captions.give(Wanted(part.key, part.path, part.topic))
+            self.captions.submit(CaptionTask(part.key, part.path, part.topic))
 
     def _described(self, event: Described) -> None:
         if self._revisions.has(event.key):

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from vip.corpus.listing.rows import shown
-from vip.corpus.output.storage import remove, writing
-from vip.corpus.state import State
+from vip.corpus.inputs.rows import shown
+from vip.corpus.state import StateDatabase
+from vip.dataset.storage import remove, writing
 from vip.errors import InputError, ReplyError
 from vip.records import Failure
 from vip.store import FAILURES
@@ -31,7 +31,7 @@ class ItemFailure(Failure):
 class FailuresFile:
     """Written anew from the state now and then, and at the end; there is none where nothing failed."""
 
-    state: State
+    state: StateDatabase
     out: str
     _told: int = field(init=False, default=-1)
     _due: float = field(init=False, default=0.0)

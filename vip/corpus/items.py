@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from vip.download.items import FailureKind
+from vip.errors import FailureKind
 
 Rule = Literal["never", "later", "back_off"]
 RULES: dict[FailureKind, Rule] = {

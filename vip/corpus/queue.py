@@ -13,30 +13,30 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from vip.corpus.state import Entry, State
+from vip.corpus.state import ItemEntry, StateDatabase
 
 AHEAD = 256  # items of a host in memory
 LOOK_S = 0.5  # between looks for what is due again
 
 
 @dataclass(slots=True)
-class Queue:
+class ItemQueue:
     """What waits.
 
     Args:
         per_host: downloads at once from one host.
     """
 
-    state: State
+    state: StateDatabase
     per_host: int
     clock: Callable[[], float] = time.time
     active: Counter[str] = field(default_factory=Counter)
     """Downloads that each host is at work on."""
     resting: dict[str, float] = field(default_factory=dict)
     """Until when nothing is asked of a host."""
-    _lines: dict[str, deque[Entry]] = field(default_factory=dict)
+    _lines: dict[str, deque[ItemEntry]] = field(default_factory=dict)
     _behind: dict[str, int] = field(default_factory=dict)
-    _behind_long: dict[str, Entry | None] = field(default_factory=dict)
+    _behind_long: dict[str, ItemEntry | None] = field(default_factory=dict)
     _order: deque[str] = field(default_factory=deque)
     _out: set[int] = field(default_factory=set)
     """Items that were due again and are handed out."""
@@ -45,7 +45,7 @@ class Queue:
     def __post_init__(self) -> None:
         self._order.extend(self.state.hosts())
 
-    def next(self, takes: Callable[[bool], bool]) -> Entry | None:
+    def next(self, takes: Callable[[bool], bool]) -> ItemEntry | None:
         """The next item, if one may be handed out now.
 
         Args:
@@ -68,7 +68,7 @@ class Queue:
         """Whether something can be handed out, now or when somebody takes it."""
         return bool(self._order)
 
-    def _first(self, host: str) -> Entry | None:
+    def _first(self, host: str) -> ItemEntry | None:
         line = self._lines.setdefault(host, deque())
         if not line:
             line.extend(self._further(host))
@@ -77,7 +77,7 @@ class Queue:
                 return None
         return line.popleft()
 
-    def _further(self, host: str) -> list[Entry]:
+    def _further(self, host: str) -> list[ItemEntry]:
         """The next ones of a host that are in no line yet."""
         if found := self.state.waiting_long(host, self._behind_long.get(host), AHEAD):
             self._behind_long[host] = found[-1]
@@ -95,19 +95,19 @@ class Queue:
                 self._out.add(entry.id)
                 self.back(entry)
 
-    def back(self, entry: Entry) -> None:
+    def back(self, entry: ItemEntry) -> None:
         """An item that is to be handed out again, before the others."""
         host = entry.item.host
         self._lines.setdefault(host, deque()).appendleft(entry)
         if host not in self._order:
             self._order.append(host)
 
-    def fetched(self, entry: Entry) -> None:
+    def fetched(self, entry: ItemEntry) -> None:
         """The host's slot is free."""
         if host := entry.item.host:
             self.active[host] -= 1
 
-    def over(self, entry: Entry) -> None:
+    def over(self, entry: ItemEntry) -> None:
         """The item is in the state again, as it is now."""
         self._out.discard(entry.id)
 

@@ -7,10 +7,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from vip.corpus.items import RULES
-from vip.corpus.queue import Queue
-from vip.corpus.state import Entry, State
+from vip.corpus.queue import ItemQueue
+from vip.corpus.state import ItemEntry, StateDatabase
 from vip.corpus.status import duration
-from vip.download.items import FailureKind
+from vip.errors import FailureKind
 from vip.protocols import Observer
 
 TRIES = {"later": 4, "back_off": 10}
@@ -32,8 +32,8 @@ class Retries:
         wait_s: before the second try; four times as long before each further one.
     """
 
-    state: State
-    queue: Queue
+    state: StateDatabase
+    queue: ItemQueue
     wait_s: float
     observer: Observer
     _rests: Counter[str] = field(default_factory=Counter)
@@ -45,7 +45,7 @@ class Retries:
         self._rests.pop(host, None)
         self._unreached.pop(host, None)
 
-    def failed(self, entry: Entry, kind: FailureKind, message: str, retry_after_s: float | None = None) -> bool:
+    def failed(self, entry: ItemEntry, kind: FailureKind, message: str, retry_after_s: float | None = None) -> bool:
         """Note a failure. Returns whether it is for good."""
         rule, tries = RULES.get(kind, "never"), entry.tries + 1
         wait_s = self.wait_s * 4.0 ** (tries - 1)

@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 
 from vip import files
 from vip.corpus.items import BadRow
-from vip.download.items import FailureKind, Item
-from vip.errors import StoreError
+from vip.dataset.items import ListItem
+from vip.dataset.shards import UndescribedKeyframe
+from vip.errors import FailureKind, StoreError
 
 NAME = "state.sqlite"
 VERSION = 2
@@ -54,15 +55,15 @@ CREATE TABLE shards (
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ItemEntry:
     """An item in the state, as it is handed out."""
 
     id: int
-    item: Item
+    item: ListItem
     tries: int
 
 
-class Drawn(NamedTuple):
+class SampledItem(NamedTuple):
     """An item of the list.
 
     Args:
@@ -70,22 +71,12 @@ class Drawn(NamedTuple):
         kept: whether it is taken where no number is asked for.
     """
 
-    item: Item
+    item: ListItem
     draw: float
     kept: bool
 
 
-class Undescribed(NamedTuple):
-    """A keyframe that could not be described, in a shard."""
-
-    video: str
-    """The key of its item."""
-    keyframe: str
-    kind: str
-    message: str
-
-
-class State:
+class StateDatabase:
     """The state of one batch. Changes are on the disk after `commit`."""
 
     def __init__(self, home: Path) -> None:
@@ -177,7 +168,7 @@ class State:
 
     # ------------------------------------------------------------ the list
 
-    def add(self, rows: Iterable[Drawn | BadRow]) -> Iterator[int]:
+    def add(self, rows: Iterable[SampledItem | BadRow]) -> Iterator[int]:
         """Take up items and bad rows; items that are known already stay as they are, and of bad rows of a list only those stay that
         are still in it. Yields how many rows were read so far.
         """
@@ -230,11 +221,11 @@ class State:
     def _chosen(self) -> int:
         return int(self._all(f"SELECT count(*) FROM items WHERE state != {UNCHOSEN}")[0][0])
 
-    def each_choice(self) -> Iterator[tuple[Item, int, int]]:
+    def each_choice(self) -> Iterator[tuple[ListItem, int, int]]:
         """An item for all that have the same verticals and labels, how many these are, and how many of them are chosen."""
         sql = f"SELECT verticals, labels, count(*), sum(state != {UNCHOSEN}) FROM items GROUP BY verticals, labels"
         for verticals, labels, count, chosen in self._db.execute(sql):
-            yield Item("", "file", "", "", _names(labels), _names(verticals)), count, chosen
+            yield ListItem("", "file", "", "", _names(labels), _names(verticals)), count, chosen
 
     # ------------------------------------------------------------ handing out
 
@@ -263,13 +254,13 @@ class State:
         """Whether a host has given a video."""
         return bool(self._all("SELECT 1 FROM items WHERE state IN (4, 5) AND host = ? LIMIT 1", (host,)))
 
-    def waiting(self, host: str, behind: int, count: int) -> list[Entry]:
+    def waiting(self, host: str, behind: int, count: int) -> list[ItemEntry]:
         """Items of a host that wait, behind the one of this number, in the order of the list; those that last long left out."""
         short = f"(duration_s IS NULL OR duration_s < {LONG_S})"
         sql = f"SELECT {COLUMNS} FROM items WHERE state = 1 AND host = ? AND id > ? AND {short} ORDER BY id LIMIT ?"
         return [_entry(row) for row in self._all(sql, (host, behind, count))]
 
-    def waiting_long(self, host: str, behind: Entry | None, count: int) -> list[Entry]:
+    def waiting_long(self, host: str, behind: ItemEntry | None, count: int) -> list[ItemEntry]:
         """Items of a host that wait and last long, as the list says, behind this one; the longest first."""
         last = (behind.item.duration_s, behind.id) if behind else (math.inf, 0)
         sql = (
@@ -278,7 +269,7 @@ class State:
         )
         return [_entry(row) for row in self._all(sql, (host, last[0], *last, count))]
 
-    def due(self, now: float, count: int) -> list[Entry]:
+    def due(self, now: float, count: int) -> list[ItemEntry]:
         """Items that are to be tried again now."""
         sql = f"SELECT {COLUMNS} FROM items WHERE state = 2 AND due <= ? ORDER BY due LIMIT ?"
         return [_entry(row) for row in self._all(sql, (now, count))]
@@ -370,7 +361,7 @@ class State:
 
     # ------------------------------------------------------------ parts and shards
 
-    def to_describe(self) -> list[tuple[Entry, int]]:
+    def to_describe(self) -> list[tuple[ItemEntry, int]]:
         """Parts that wait for their descriptions, and the bytes of each."""
         rows = self._all(f"SELECT {COLUMNS}, bytes FROM items WHERE state = {EXTRACTED} ORDER BY id")
         return [(_entry(row[:-1]), row[-1]) for row in rows]
@@ -406,7 +397,7 @@ class State:
         """Shards that were begun and are not in place."""
         return [row[0] for row in self._all("SELECT number FROM shards WHERE written IS NULL ORDER BY number")]
 
-    def in_shard(self, number: int) -> list[Entry]:
+    def in_shard(self, number: int) -> list[ItemEntry]:
         return [_entry(row) for row in self._all(f"SELECT {COLUMNS} FROM items WHERE shard = ? AND state IN (4, 5) ORDER BY id", (number,))]
 
     def undo(self, id: int) -> None:  # noqa: A002
@@ -432,7 +423,7 @@ class State:
         """Shards in place of which a new generation is wanted, and which."""
         return self._all("SELECT number, wanted FROM shards WHERE wanted IS NOT NULL AND written IS NOT NULL ORDER BY number")
 
-    def revised(self, number: int, *, generation: int, size_bytes: int, rows: int, undescribed: Iterable[Undescribed]) -> None:
+    def revised(self, number: int, *, generation: int, size_bytes: int, rows: int, undescribed: Iterable[UndescribedKeyframe]) -> None:
         """The generation that was wanted of a shard is in place; or the one before it, where nothing could be described either."""
         left = list(undescribed)
         with self._as_one():
@@ -448,7 +439,7 @@ class State:
         """No new generation of it is wanted any more: nothing could be described this time either."""
         self._write("UPDATE shards SET wanted = NULL WHERE number = ?", (number,))
 
-    def _note_undescribed(self, keyframes: Iterable[Undescribed]) -> None:
+    def _note_undescribed(self, keyframes: Iterable[UndescribedKeyframe]) -> None:
         sql = "INSERT OR REPLACE INTO keyframes SELECT id, ?, ?, ? FROM items WHERE key = ?"
         for one in keyframes:
             self._write(sql, (one.keyframe, one.kind, one.message, one.video))
@@ -460,7 +451,7 @@ class State:
         *,
         size_bytes: int,
         rows: int,
-        undescribed: Sequence[Undescribed] = (),
+        undescribed: Sequence[UndescribedKeyframe] = (),
         generation: int = 0,
     ) -> None:
         """A shard that lies in the output and that this state does not know, with its items: key, rows, YouTube id, length."""
@@ -528,16 +519,16 @@ class State:
 COLUMNS = "id, key, kind, source, place, labels, verticals, topic, duration_s, tries"
 
 
-def _values(item: Item, draw: float, kept: bool) -> tuple[Any, ...]:
+def _values(item: ListItem, draw: float, kept: bool) -> tuple[Any, ...]:
     labels = json.dumps(item.labels) if item.labels else None
     verticals = json.dumps(item.verticals) if item.verticals else None
     return item.key, item.kind, item.source, item.where, item.host, labels, verticals, item.topic, item.duration_s, draw, kept
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
+def _entry(row: tuple[Any, ...]) -> ItemEntry:
     id_, key, kind, source, place, labels, verticals, topic, duration_s, tries = row
-    item = Item(key, kind, source, place, _names(labels), _names(verticals), topic, duration_s)
-    return Entry(id_, item, tries)
+    item = ListItem(key, kind, source, place, _names(labels), _names(verticals), topic, duration_s)
+    return ItemEntry(id_, item, tries)
 
 
 def _names(text: str | None) -> tuple[str, ...]:

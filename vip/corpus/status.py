@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from vip.asking.outage import Rest
-from vip.captioning.batch import jobs_in
-from vip.corpus.home import existing_home, worker
-from vip.corpus.listing.rows import shown
-from vip.corpus.state import EXTRACTED, FAILED, LATER, READY, SHARDED, UNCHOSEN, WAITING, State
+from vip.captioning.in_batches import jobs_in
+from vip.corpus.inputs.rows import shown
+from vip.corpus.state import EXTRACTED, FAILED, LATER, READY, SHARDED, UNCHOSEN, WAITING, StateDatabase
+from vip.corpus.state_dir import existing_home, running_pid
+from vip.llm.outage import OutagePause
 from vip.records import Record
 from vip.wording import counted
 
@@ -19,7 +19,7 @@ CAPTIONS_REST = "captions_rest"  # in the state: while the captions server is le
 BATCHES = "captions"  # folder in the state in which batches of questions are noted
 
 
-class BatchJob(Record):
+class ServerBatch(Record):
     """A batch of questions."""
 
     status: str
@@ -32,7 +32,7 @@ class BatchJob(Record):
     created_utc: str
 
 
-class Status(Record):
+class BatchStatus(Record):
     """What `vip batch --status` tells."""
 
     out: str
@@ -53,7 +53,7 @@ class Status(Record):
     captions_rest_s: float | None = None
     """For how long nothing more is asked of the captions server, which is gone; None where it is asked."""
     captions_rest_why: str | None = None
-    batches: tuple[BatchJob, ...] = ()
+    batches: tuple[ServerBatch, ...] = ()
     """Of questions, where these go through the Batch API: those whose answers are still to come, as last seen."""
     keyframes: int
     undescribed: int
@@ -78,7 +78,7 @@ class Status(Record):
         return self.waiting == 0 and self.not_in_shards == 0 and self.shards_again == 0
 
 
-def status(out: str) -> Status:
+def status(out: str) -> BatchStatus:
     """Of the batch with this output.
 
     Raises:
@@ -86,22 +86,22 @@ def status(out: str) -> Status:
         StoreError: its state cannot be read.
     """
     home = existing_home(out)
-    state = State(home)
+    state = StateDatabase(home)
     try:
-        return status_of(state, out, worker(home))
+        return status_of(state, out, running_pid(home))
     finally:
         state.close()
 
 
-def status_of(state: State, out: str, process: int | None) -> Status:
+def status_of(state: StateDatabase, out: str, process: int | None) -> BatchStatus:
     """The same of a state that is open."""
     counts, totals, failures = state.counts(), state.totals(), state.failures()
     waiting = sum(counts.get(each, 0) for each in (WAITING, LATER, EXTRACTED))
     done = counts.get(READY, 0) + counts.get(SHARDED, 0)
     now, due = time.time(), state.next_due()
-    rest = Rest(*told) if process and (told := state.get(CAPTIONS_REST)) else None
+    rest = OutagePause(*told) if process and (told := state.get(CAPTIONS_REST)) else None
     rate, ending = _rates(state, now) if process else (None, None)
-    return Status(
+    return BatchStatus(
         out=shown(out),
         process=process,
         chosen=done + waiting + counts.get(FAILED, 0),
@@ -131,14 +131,14 @@ def status_of(state: State, out: str, process: int | None) -> Status:
     )
 
 
-def _batches(home: Path) -> Iterator[BatchJob]:
+def _batches(home: Path) -> Iterator[ServerBatch]:
     for job in jobs_in(home):
         if job.is_open:
             done = job.completed + job.failed
-            yield BatchJob(status=job.told, job=job.job, requests=job.rows, done=done, created_utc=job.created_utc)
+            yield ServerBatch(status=job.told, job=job.job, requests=job.rows, done=done, created_utc=job.created_utc)
 
 
-def _rates(state: State, now: float) -> tuple[float | None, float | None]:
+def _rates(state: StateDatabase, now: float) -> tuple[float | None, float | None]:
     """Videos a second that are done, and that come to any end, since this run began or in the last ten minutes."""
     began = max(state.get("began") or now, now - RATE_OVER_S)
     if now < began + 1:
@@ -147,7 +147,7 @@ def _rates(state: State, now: float) -> tuple[float | None, float | None]:
     return done / (now - began), ended / (now - began)
 
 
-def lines(told: Status) -> list[str]:
+def lines(told: BatchStatus) -> list[str]:
     """The status for people."""
     share = 100 * (told.done + told.failed) / told.chosen if told.chosen else 100.0
     running = (

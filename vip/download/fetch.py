@@ -16,12 +16,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from vip.config import BatchSettings
-from vip.download.items import Fetched, Item, ItemError
-from vip.download.lookup import youtube_id
-from vip.download.public import guarding
-from vip.download.space import UNKNOWN_BYTES, DiskSpace, NoRoomError
-from vip.download.typed import LOGIN, causes, typed
-from vip.download.ytdlp import Downloader, Told, held, nobody
+from vip.dataset.items import DownloadedVideo, ListItem
+from vip.download.disk_space import UNKNOWN_BYTES, DiskSpace, NoRoomError
+from vip.download.errors import LOGIN, causes, item_error
+from vip.download.network_guard import guarding
+from vip.download.youtube8m import youtube_id
+from vip.download.ytdlp import Downloader, ProgressCallback, held, no_progress
+from vip.errors import ItemError
 from vip.untrusted import one_line
 from vip.wording import option
 
@@ -36,8 +37,14 @@ CONTROL = frozenset(range(32)) - frozenset(b"\t\n\v\f\r\x1b")
 
 
 def fetch(
-    item: Item, settings: BatchSettings, folder: Path, *, room_bytes: int, space: DiskSpace | None = None, told: Told = nobody
-) -> Fetched:
+    item: ListItem,
+    settings: BatchSettings,
+    folder: Path,
+    *,
+    room_bytes: int,
+    space: DiskSpace | None = None,
+    told: ProgressCallback = no_progress,
+) -> DownloadedVideo:
     """The video of the item, in `folder` as `KEY.mp4` or what it is; a local file stays where it is.
 
     Args:
@@ -64,8 +71,14 @@ def fetch(
 
 
 def _fetch_once(
-    item: Item, settings: BatchSettings, downloader: Downloader, folder: Path, room_bytes: int, space: DiskSpace | None, told: Told
-) -> Fetched:
+    item: ListItem,
+    settings: BatchSettings,
+    downloader: Downloader,
+    folder: Path,
+    room_bytes: int,
+    space: DiskSpace | None,
+    told: ProgressCallback,
+) -> DownloadedVideo:
     with guarding(settings.public_only, downloader.proxies) as guard:
         try:
             with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as scratch:
@@ -74,7 +87,7 @@ def _fetch_once(
         except NoRoomError:
             raise
         except Exception as exc:  # whatever one of 1,800 extractors stumbles over costs this video only
-            error = guard.refusal or (exc if isinstance(exc, ItemError) else typed(exc, downloader.log.lines))
+            error = guard.refusal or (exc if isinstance(exc, ItemError) else item_error(exc, downloader.log.lines))
             _let_go(exc)
             raise error from None
         finally:
@@ -90,19 +103,19 @@ def _let_go(exc: Exception) -> None:
         gc.collect()
 
 
-def _local(path: Path, settings: BatchSettings) -> Fetched:
+def _local(path: Path, settings: BatchSettings) -> DownloadedVideo:
     if settings.public_only:
         raise ItemError(f"{path} is a file of this machine, which {option('public_only')} refuses.", "not_public")
     try:
         with path.open("rb"):
-            return Fetched(path, is_ours=False)
+            return DownloadedVideo(path, is_ours=False)
     except FileNotFoundError as exc:
         raise ItemError(f"There is no file {path}.", "missing") from exc
     except OSError as exc:
         raise ItemError(f"{path} cannot be read: {exc.strerror}.", "unreadable") from exc
 
 
-def _fetch(item: Item, settings: BatchSettings, downloader: Downloader, scratch: Path, folder: Path) -> Fetched:
+def _fetch(item: ListItem, settings: BatchSettings, downloader: Downloader, scratch: Path, folder: Path) -> DownloadedVideo:
     known = None
     if item.kind == "youtube8m":
         known = youtube_id(item.source, settings.youtube8m_base_url, downloader.read)
@@ -115,7 +128,7 @@ def _fetch(item: Item, settings: BatchSettings, downloader: Downloader, scratch:
         raise ItemError("What the server gives for the video is a text, such as a page that says why there is none.", "no_video")
     suffix = video.suffix.lower() if SUFFIX.fullmatch(video.suffix.lower()) else ".video"
     subtitles = {folder / f"{item.key}.{path.name}": path for path in _subtitles(info, downloader, scratch)}
-    result = Fetched(
+    result = DownloadedVideo(
         path=folder / f"{item.key}{suffix}",
         youtube_id=known or (str(info["id"]) if info.get("extractor_key") == "Youtube" else None),
         title=_text(info.get("title")),

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from vip.clock import clock
 from vip.config import BatchSettings
-from vip.download.items import ItemError
+from vip.download.disk_space import STEP_BYTES, DiskSpace, NoRoomError
 from vip.download.options import NEEDED, parameters
-from vip.download.space import STEP_BYTES, DiskSpace, NoRoomError
-from vip.errors import BackendError
+from vip.errors import BackendError, ItemError
+from vip.timecode import timecode
 from vip.wording import option
 
 PAGE_BYTES = 50 * 2**20  # the longest page or manifest that is read into memory
@@ -27,14 +26,14 @@ EXTENSIONS = {"mp4", "m4v", "mov", "3gp", "webm", "mkv", "ogv", "ogg", "avi", "f
 PYTHON_ONLY = {"Urllib", "Requests", "Websockets"}  # whose connections `public` sees; curl_cffi connects in C
 
 
-Told = Callable[[int, int | None], None]
+ProgressCallback = Callable[[int, int | None], None]
 
 
-def nobody(done: int, size: int | None) -> None:
+def no_progress(done: int, size: int | None) -> None:
     """Is told how far a download is."""
 
 
-class Log:
+class YtdlpLog:
     """Stands where yt-dlp wants a logger: keeps the last warnings and errors, prints nothing."""
 
     def __init__(self) -> None:
@@ -51,13 +50,13 @@ class Log:
     error = warning
 
 
-class Limits:
+class DownloadLimits:
     """What a video must keep within; why it does not is kept in `refusal`."""
 
     def __init__(self, settings: BatchSettings) -> None:
         self.settings = settings
         self.room_bytes = 0
-        self.told: Told = nobody
+        self.told: ProgressCallback = no_progress
         self.space: DiskSpace | None = None
         self.short_of: int | None = None
         """So much is needed of a room that is shared, and is not free."""
@@ -65,7 +64,7 @@ class Limits:
         self._loaded: dict[str, int] = {}
         self._copies = 1  # of what is downloaded; parts lie there beside the file that they are merged into
 
-    def begin(self, room_bytes: int, space: DiskSpace | None, told: Told) -> None:
+    def begin(self, room_bytes: int, space: DiskSpace | None, told: ProgressCallback) -> None:
         self.room_bytes, self.space, self.short_of, self.told = room_bytes, space, None, told
         self.refusal, self._loaded, self._copies = None, {}, 1
 
@@ -81,9 +80,9 @@ class Limits:
             return ItemError("The address is a live stream, which has no end.", "no_video")
         length, shortest, longest = info.get("duration"), self.settings.min_length, self.settings.max_length
         if longest is not None and length is not None and length > longest:
-            return ItemError(f"The video lasts {clock(length)}, more than {option('max_length', f'{clock(longest)}')}.", "too_long")
+            return ItemError(f"The video lasts {timecode(length)}, more than {option('max_length', f'{timecode(longest)}')}.", "too_long")
         if shortest is not None and length is not None and length < shortest:
-            return ItemError(f"The video lasts {clock(length)}, less than {option('min_length', f'{clock(shortest)}')}.", "too_short")
+            return ItemError(f"The video lasts {timecode(length)}, less than {option('min_length', f'{timecode(shortest)}')}.", "too_short")
         parts = info.get("requested_formats") or [info]
         self._copies = 2 if len(parts) > 1 else 1
         if refusal := self._too_large(sum(part.get("filesize") or 0 for part in parts)):
@@ -118,7 +117,7 @@ class Downloader:
     """One `yt_dlp.YoutubeDL` with vip's limits."""
 
     def __init__(self, settings: BatchSettings) -> None:
-        self.log, self.limits = Log(), Limits(settings)
+        self.log, self.limits = YtdlpLog(), DownloadLimits(settings)
         given = parameters(settings)
         given |= {"logger": self.log, "match_filter": self.limits.judge, "progress_hooks": [self.limits.progress]}
         self._yt: Any = _class()(given, public_only=settings.public_only)

@@ -10,25 +10,27 @@ import cv2
 import numpy as np
 
 from vip.cores import cores
-from vip.extraction.scan import Look
-from vip.protocols import Detector, Where
+from vip.extraction.analyze import FrameAnalysis
+from vip.protocols import Detector, PictureOrigin
 from vip.records import Detection, Image
 
 
-def seek(looks: Sequence[Look], wanted: Collection[int], detector: Detector, *, advance: Callable[[], None]) -> list[Look]:
+def seek(
+    analyses: Sequence[FrameAnalysis], wanted: Collection[int], detector: Detector, *, advance: Callable[[], None]
+) -> list[FrameAnalysis]:
     """The looks, with what was found in those of the wanted indices.
 
     Args:
         advance: called for each of the wanted.
     """
-    todo = [index for index in sorted(wanted) if looks[index].detections is None]
+    todo = [index for index in sorted(wanted) if analyses[index].detections is None]
     for _ in range(len(wanted) - len(todo)):
         advance()
     size = getattr(detector, "batch", 1)
 
     def searched(batch: Sequence[int]) -> list[tuple[Detection, ...] | None]:
-        where = [Where(time_s=looks[index].time_s) for index in batch]
-        found = detector.detect([_decoded(looks[index].picture) for index in batch], where)
+        where = [PictureOrigin(time_s=analyses[index].time_s) for index in batch]
+        found = detector.detect([_decoded(analyses[index].picture) for index in batch], where)
         for _ in batch:
             advance()
         return [None if rows is None else tuple(rows) for rows in found]
@@ -38,7 +40,7 @@ def seek(looks: Sequence[Look], wanted: Collection[int], detector: Detector, *, 
     with ThreadPoolExecutor(threads) as pool:
         found = [rows for batch in pool.map(searched, batches) for rows in batch]
     rows_of = dict(zip(todo, found, strict=True))
-    return [replace(look, detections=rows_of.get(index, look.detections), picture=b"") for index, look in enumerate(looks)]
+    return [replace(analysis, detections=rows_of.get(index, analysis.detections), picture=b"") for index, analysis in enumerate(analyses)]
 
 
 def _decoded(picture: bytes) -> Image:

@@ -8,10 +8,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from vip.download.items import kind_of
-from vip.errors import InputError
+from vip.errors import InputError, kind_of
 from vip.extraction.quality import WORKING_SIDE_PX, measure
-from vip.protocols import Detector, Where
+from vip.protocols import Detector, PictureOrigin
 from vip.records import PICTURE_SUFFIXES, Failure, Image, Keyframe
 from vip.store import read_picture
 
@@ -51,7 +50,7 @@ def working_picture(image: Image) -> Image:
 def _keyframe(path: Path, image: Image, detector: Detector) -> Keyframe:
     height, width = image.shape[:2]
     working = working_picture(image)
-    found = detector.detect([working], [Where(name=path.name)])[0]
+    found = detector.detect([working], [PictureOrigin(name=path.name)])[0]
     return Keyframe(
         id=path.name,
         video_id=path.absolute().parent.name or "pictures",

@@ -38,7 +38,7 @@ BadRule = Literal["black", "white", "flat", "blurred"]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class FrameMeasures:
     """Quality, and the shares of pixels behind the verdict that nobody else needs."""
 
     quality: Quality
@@ -57,14 +57,14 @@ class Measured:
         return self.quality.sharpness / max(1.0, (255 * self.quality.contrast) ** 2)
 
 
-def measure(image: Image) -> Measured:
+def measure(image: Image) -> FrameMeasures:
     """Quality of an RGB picture (H, W, 3) whose longest side is `WORKING_SIDE_PX`."""
     grey = _inside_bars(np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8))
     mean, deviation = (float(value[0, 0]) for value in cv2.meanStdDev(grey))
     _, spread = cv2.meanStdDev(cv2.Laplacian(grey, cv2.CV_16S))
     quality = Quality(sharpness=float(spread[0, 0]) ** 2, brightness=mean / 255, contrast=deviation / 255)
     below = np.cumsum(cv2.calcHist([grey], [0], None, [256], [0, 256])) / grey.size  # share of pixels up to each level
-    return Measured(
+    return FrameMeasures(
         quality,
         not_dark=float(1 - below[DARK_LEVEL]),
         not_light=float(below[LIGHT_LEVEL - 1]),
@@ -84,7 +84,7 @@ def _inside_bars(grey: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return inside if inside.size > grey.size // 8 else grey
 
 
-def shows_nothing(measured: Measured) -> BadRule | None:
+def shows_nothing(measured: FrameMeasures) -> BadRule | None:
     """Black, white or flat, whatever the surroundings."""
     if measured.not_dark < FEW and measured.bright < LETTERS:
         return "black"
@@ -93,7 +93,7 @@ def shows_nothing(measured: Measured) -> BadRule | None:
     return "flat" if measured.quality.contrast < FLAT_CONTRAST else None
 
 
-def references(measured: Sequence[Measured | None]) -> list[float]:
+def references(measured: Sequence[FrameMeasures | None]) -> list[float]:
     """For each frame the median sharpness of up to 4 frames on either side that show something; 0 where there are none.
 
     None stands for a frame that could not be decoded.
@@ -104,7 +104,7 @@ def references(measured: Sequence[Measured | None]) -> list[float]:
     return [float(np.median(window)) if window else 0.0 for window in seen]
 
 
-def verdict(measured: Measured, reference: float) -> BadRule | None:
+def verdict(measured: FrameMeasures, reference: float) -> BadRule | None:
     """Why a frame is bad, or None.
 
     Args:

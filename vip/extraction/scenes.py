@@ -69,7 +69,7 @@ def representatives(frames: Prunable, count: int) -> dict[int, range]:
 
 def _preferred(frames: Prunable, rows: slice) -> npt.NDArray[np.bool_]:
     """Calm frames with people, else frames with people, else calm ones, else all."""
-    people, calm = np.array(frames.has_people[rows], bool), ~np.array(frames.restless[rows], bool)
+    people, calm = np.array(frames.has_people[rows], bool), ~np.array(frames.in_transition[rows], bool)
     return next((flags for flags in (people & calm, people, calm) if flags.any()), np.ones_like(calm))
 
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from vip.errors import BackendError, InputError
 from vip.models.labels import refuse_labels
-from vip.protocols import Where
+from vip.protocols import PictureOrigin
 from vip.records import Detection, Image
 from vip.wording import option
 
@@ -31,21 +31,21 @@ EXAMPLE = '`{"time_s": 12.4, "detections": [{"label": "dog", "score": 0.93, "box
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
-class _Row(BaseModel):
+class _StrictModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class _One(_Row):
+class _DetectionRow(_StrictModel):
     label: Annotated[Text, StringConstraints(to_lower=True)]
     score: float = Field(ge=0, le=1)
     box_xyxy: tuple[float, float, float, float]
     kind: Literal["object", "region"] = "object"
 
 
-class _Line(_Row):
+class _PictureRow(_StrictModel):
     """One line of the file, its boxes as fractions once it is checked."""
 
-    detections: tuple[_One, ...]
+    detections: tuple[_DetectionRow, ...]
     time_s: float | None = None
     keyframe: Text | None = None
     source: Text = "file"
@@ -53,7 +53,7 @@ class _Line(_Row):
     height_px: int | None = Field(default=None, gt=0)
 
     @model_validator(mode="after")
-    def _is_whole(self) -> _Line:
+    def _is_whole(self) -> _PictureRow:
         if (self.time_s is None) == (self.keyframe is None):
             raise ValueError('write either "time_s", the seconds from the start, or "keyframe", the name of the picture')
         if (self.width_px is None) != (self.height_px is None):
@@ -72,7 +72,7 @@ class _Line(_Row):
         ]
         return sorted(rows, key=lambda row: (-row.score, row.box_xyxy))
 
-    def _fractions(self, one: _One) -> tuple[float, float, float, float]:
+    def _fractions(self, one: _DetectionRow) -> tuple[float, float, float, float]:
         width, height = self.width_px or 1, self.height_px or 1
         left, top, right, bottom = one.box_xyxy
         box = left / width, top / height, right / width, bottom / height
@@ -102,14 +102,14 @@ class DetectionsFile:
         self._times_s = sorted(by_time)
         self._at_times = [by_time[time_s] for time_s in self._times_s]
 
-    def detect(self, images: Sequence[Image], where: Sequence[Where] = ()) -> list[list[Detection] | None]:
+    def detect(self, images: Sequence[Image], where: Sequence[PictureOrigin] = ()) -> list[list[Detection] | None]:
         """The detections of each picture, the highest score first; None for a picture that the file does not tell of."""
-        places = where or [Where()] * len(images)
+        places = where or [PictureOrigin()] * len(images)
         return [self._of(place) for _, place in zip(images, places, strict=True)]
 
     def _take(self, path: str, number: int, text: str, by_time: dict[float, list[Detection]]) -> None:
         try:
-            line = _Line.model_validate_json(text)
+            line = _PictureRow.model_validate_json(text)
             found = line.found()
         except ValueError as exc:
             raise InputError(f"{path}, line {number}: {_why(exc)}. A line looks like this: {EXAMPLE}") from exc
@@ -123,7 +123,7 @@ class DetectionsFile:
                 raise InputError(f"{path}, line {number}: {line.time_s:g} s stands there before. Write all its detections on one line.")
             by_time[line.time_s] = found
 
-    def _of(self, where: Where) -> list[Detection] | None:
+    def _of(self, where: PictureOrigin) -> list[Detection] | None:
         if where.name is not None and where.name in self._by_name:
             return list(self._by_name[where.name])
         return None if where.time_s is None else self._near(where.time_s)

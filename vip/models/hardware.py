@@ -42,7 +42,7 @@ class Hardware:
         return f"{self.device} in {self.precision}"
 
 
-def choose(device: str, precision: str) -> Hardware:
+def choose_hardware(device: str, precision: str) -> Hardware:
     """The device and precision asked for. `auto` is cuda in fp16, mps in fp32, the CPU in bf16 where it has instructions for that.
 
     Nothing is set up on a GPU by this, so that a process may still be forked.
@@ -123,7 +123,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-class Batches:
+class ShrinkingBatches:
     """Work in batches as large as the device's memory takes: halved when it runs out, and kept so."""
 
     def __init__(self, size: int, subject: str) -> None:

@@ -7,12 +7,12 @@ from datetime import date
 from functools import cache
 from pathlib import Path
 
-from vip.records import Part
+from vip.records import RecordPart
 
 FILE = Path(__file__).with_suffix(".toml")
 
 
-class LocalModel(Part):
+class LocalModel(RecordPart):
     """A model that runs in this process."""
 
     model: str
@@ -27,7 +27,7 @@ class LocalModel(Part):
         return f"{self.model} ({self.parameters:g} billion parameters, {self.download_gb:g} GB to download once, {self.licence})"
 
 
-class LocalModels(Part):
+class LocalModels(RecordPart):
     """The file."""
 
     as_of: date

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from vip.errors import BackendError, EngineError
-from vip.protocols import Facts, Reply, Request, ViewChange
+from vip.protocols import KeyframeFacts, Reply, Request, ViewChange
 from vip.records import NOT_DETERMINED, Detection, Famous, Quality
 from vip.wording import option
 
@@ -69,7 +69,7 @@ class OfflineEngine:
         """Nothing is open."""
 
 
-def caption(facts: Facts) -> str:
+def caption(facts: KeyframeFacts) -> str:
     """A few sentences. Their order and wording vary with the facts, so that twelve keyframes are not twelve forms."""
     seed = crc32(repr((facts.time_s, facts.colours, facts.quality)).encode())
     found, light, colours = _found(facts, seed), _light(facts, seed >> 4), _colours(facts, seed >> 8)
@@ -92,7 +92,7 @@ def caption(facts: Facts) -> str:
     return " ".join(_capital(sentence) for sentence in orders[(seed >> 16) % len(orders)])
 
 
-def famous(facts: Facts) -> Famous:
+def famous(facts: KeyframeFacts) -> Famous:
     """Focus and objects from the detections; what needs understanding stays "not determined"."""
     groups = _groups(facts.detections)
     return Famous(
@@ -108,7 +108,7 @@ def famous(facts: Facts) -> Famous:
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class _DetectionGroup:
     """Detections of one label and one degree of certainty, the largest first."""
 
     label: str
@@ -133,7 +133,7 @@ def _doubt(one: Detection) -> str:
     return "" if one.score >= SURE else "probably " if one.score >= LIKELY else "possibly "
 
 
-def _groups(found: Sequence[Detection]) -> list[_Group]:
+def _groups(found: Sequence[Detection]) -> list[_DetectionGroup]:
     """The surest first, then by area. The face of a person that was found goes with the person. Described regions are no objects."""
     detections = [one for one in found if one.kind == "object"]
     people = [one for one in detections if one.label == "person" and one.score >= LIKELY]
@@ -149,10 +149,13 @@ def _groups(found: Sequence[Detection]) -> list[_Group]:
     kinds: dict[tuple[str, str], list[Detection]] = {}
     for one in sorted(rest, key=lambda one: (("", "probably ", "possibly ").index(_doubt(one)), -_area(one), one.label, one.box_xyxy)):
         kinds.setdefault((one.label, _doubt(one)), []).append(one)
-    return [_Group(label, doubt, tuple(boxes), sum(owner in boxes for owner in owners.values())) for (label, doubt), boxes in kinds.items()]
+    return [
+        _DetectionGroup(label, doubt, tuple(boxes), sum(owner in boxes for owner in owners.values()))
+        for (label, doubt), boxes in kinds.items()
+    ]
 
 
-def _found(facts: Facts, seed: int) -> list[str]:
+def _found(facts: KeyframeFacts, seed: int) -> list[str]:
     """Nothing where nobody looked; a sentence about the looking where nothing was found."""
     if facts.detector is None:
         return []
@@ -224,7 +227,7 @@ def _size(one: Detection) -> str:
 # ---------------------------------------------------------------- light, colour, change
 
 
-def _light(facts: Facts, seed: int) -> str:
+def _light(facts: KeyframeFacts, seed: int) -> str:
     picture = "the upright picture" if facts.height_px > 1.1 * facts.width_px else "the picture"
     light, contrast, sharpness = _light_word(facts.quality), _contrast_word(facts.quality), _sharpness_word(facts.quality)
     if light == contrast == "medium":
@@ -272,7 +275,7 @@ def _sharpness_word(quality: Quality) -> str:
     return "sharp" if detail < CRISP else "very sharp"
 
 
-def _colours(facts: Facts, seed: int) -> str:
+def _colours(facts: KeyframeFacts, seed: int) -> str:
     if facts.colourfulness < COLOURLESS:
         return _greys(facts.colours)
     tone = "the colours are vivid: " if facts.colourfulness > VIVID else "the colours are muted: " if facts.colourfulness < MUTED else ""
@@ -309,7 +312,7 @@ def _share(share: float) -> str:
     return next(words for least, words in SHARES if share >= least)
 
 
-def _before(facts: Facts) -> str:
+def _before(facts: KeyframeFacts) -> str:
     return "the previous picture" if facts.time_s is None else "the previous keyframe"
 
 

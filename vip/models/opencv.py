@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from vip.errors import BackendError
 from vip.models.labels import refuse_labels
-from vip.protocols import Where
+from vip.protocols import PictureOrigin
 from vip.records import Detection, Image
 from vip.wording import option
 
@@ -45,7 +45,7 @@ class OpenCVDetector:
             raise BackendError(f"OpenCV {cv2.__version__} has no HOG and no cascades. Run `pip install 'opencv-python-headless<5'`.")
         self._local = local()
 
-    def detect(self, images: Sequence[Image], where: Sequence[Where] = ()) -> list[list[Detection] | None]:
+    def detect(self, images: Sequence[Image], where: Sequence[PictureOrigin] = ()) -> list[list[Detection] | None]:
         """The detections of each picture, the highest score first. Boxes are fractions of width and height."""
         return [self._detect(image) for image in images]
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 from vip.errors import BackendError
-from vip.models import clip_weights, hub
+from vip.models import hub
+from vip.models.clip import weight_files
 
 DETECTORS = {
     "RT-DETR": "PekingU/rtdetr_r50vd",
@@ -27,7 +28,7 @@ def rows() -> Iterator[Row]:
     clip, transformers = find_spec("open_clip") is not None, find_spec("transformers") is not None
     why_not = hub.why_not() if clip or transformers else None
     if clip:
-        there = clip_weights.in_cache(clip_weights.DEFAULT_PRETRAINED) is not None
+        there = weight_files.in_cache(weight_files.DEFAULT_PRETRAINED) is not None
         yield ("model", "clip", there or why_not is None, f"ViT-B-32, {_where(there, why_not)}")
     else:
         yield ("model", "clip", False, "not installed: pip install 'vip-keyframes[clip]'")
@@ -48,10 +49,10 @@ def _where(there: bool, why_not: str | None) -> str:
 
 
 def _device() -> Row:
-    from vip.models.hardware import choose
+    from vip.models.hardware import choose_hardware
 
     try:
-        hardware = choose("auto", "auto")
+        hardware = choose_hardware("auto", "auto")
     except (BackendError, ImportError) as exc:
         return ("model", "device", False, str(exc))
     return ("model", "device", True, f"models run on {hardware}")

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
-from vip import describing, store
-from vip.asking.spending import Ledger
+from vip import store
+from vip.captioning import caption_job
+from vip.captioning.caption_job import RunOrPath
 from vip.config import CaptionSettings, ExtractSettings, chosen
-from vip.describing import One
-from vip.download.single import resolved
+from vip.download.typed_address import resolved
 from vip.errors import EngineError, ReplyError, SomeFailedError, UsageError, did_you_mean
+from vip.llm.budget import Budget
 from vip.pipeline import default_folder, extract
 from vip.protocols import Observer
 from vip.report.page import write_report
@@ -22,17 +23,17 @@ SHOWN = (store.MANIFEST, store.KEYFRAMES, store.DESCRIPTIONS, store.JOURNAL, sto
 
 
 @overload
-def caption(runs: One, **options: Any) -> Run: ...
+def caption(runs: RunOrPath, **options: Any) -> Run: ...
 @overload
-def caption(runs: Sequence[One], **options: Any) -> list[Run]: ...
+def caption(runs: Sequence[RunOrPath], **options: Any) -> list[Run]: ...
 def caption(
-    runs: One | Sequence[One],
+    runs: RunOrPath | Sequence[RunOrPath],
     *,
     overwrite: bool = False,
     in_batches: bool = False,
     settings: CaptionSettings | None = None,
     observer: Observer | None = None,
-    ledger: Ledger | None = None,
+    budget: Budget | None = None,
     **options: Any,
 ) -> Run | list[Run]:
     """Describe the keyframes (section 3.2), and write the page of each folder: arguments, result and errors as of `describing.caption`.
@@ -40,11 +41,11 @@ def caption(
     Where an engine fails on the way, the pages show what is described by then.
     """
     given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
-    homes = [describing.home_of(run) for run in given]
+    homes = [caption_job.home_of(run) for run in given]
     before = [_changed_ns(home) for home in homes]
     try:
-        done = describing.caption(
-            given, overwrite=overwrite, in_batches=in_batches, settings=settings, observer=observer, ledger=ledger, **options
+        done = caption_job.caption(
+            given, overwrite=overwrite, in_batches=in_batches, settings=settings, observer=observer, budget=budget, **options
         )
     except (EngineError, ReplyError, SomeFailedError):
         for home, changed_ns in zip(homes, before, strict=True):
@@ -74,7 +75,7 @@ def run(
     captioning: CaptionSettings | None = None,
     observer: Observer | None = None,
     isolated: bool = False,
-    ledger: Ledger | None = None,
+    budget: Budget | None = None,
     **options: Any,
 ) -> Run:
     """Extract, caption and report in one go; `isolated` as for `vip.extract`, `ledger` as for `vip.caption`.
@@ -89,13 +90,13 @@ def run(
         VipError: as `vip.extract` and `vip.caption` do; where keyframes could not be described, the page is written first.
     """
     extraction, captioning = _settings(extraction, captioning, options)
-    describing.check(captioning)
+    caption_job.check(captioning)
     named = resolved(source_of(video))
     folder = Path(out) if out is not None else default_folder(named)
     with store.making_folder(folder):
         extracted = extract(named, out=folder, overwrite=overwrite, settings=extraction, observer=observer, isolated=isolated)
         try:
-            return caption(extracted, overwrite=overwrite, settings=captioning, observer=observer, ledger=ledger)
+            return caption(extracted, overwrite=overwrite, settings=captioning, observer=observer, budget=budget)
         except (EngineError, ReplyError, SomeFailedError):
             if not (folder / store.REPORT).exists():
                 write_report(Run(folder))

@@ -7,24 +7,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from vip.html.format import number, time_code
+from vip.html.markup import Html, join, percent, tag
 from vip.records import Candidate, Description, Detection, Failure, Keyframe
 from vip.report.checks import famous, summary
-from vip.report.markup import Html, join, percent, tag
-from vip.report.pictures import Shown, img
-from vip.report.words import number, time_code
+from vip.report.pictures import ShownPicture, img
 
 MAX_CHIPS = 12
 TALL = 0.85  # width over height below which a picture is portrait
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class KeyframeCard:
     """What is known of one keyframe."""
 
     number: int
     of: int
     keyframe: Keyframe
-    shown: Shown | None
+    shown: ShownPicture | None
     description: Description | None
     failure: Failure | None
     candidate: Candidate | None
@@ -43,7 +43,7 @@ class Card:
         return PurePath(self.keyframe.image_path).name if self.keyframe.time_s is None else time_code(self.keyframe.time_s)
 
 
-def article(card: Card) -> Html:
+def article(card: KeyframeCard) -> Html:
     width, height = card.keyframe.width_px, card.keyframe.height_px
     return tag(
         "article",
@@ -55,7 +55,7 @@ def article(card: Card) -> Html:
     )
 
 
-def _picture(card: Card) -> Html:
+def _picture(card: KeyframeCard) -> Html:
     picture = img(card.shown.card if card.shown else None, f"Keyframe {card.number}, {card.name}")
     boxes = _boxes(card.keyframe.detections or ()) if card.shown else ""
     return tag("div", picture, boxes, class_="picture", data_title=f"{card.name} · {card.number} of {card.of}")
@@ -74,14 +74,14 @@ def _boxes(detections: tuple[Detection, ...]) -> Html:
     return tag("svg", join(drawn), class_="boxes", aria_hidden="true")
 
 
-def _head(card: Card) -> Html:
+def _head(card: KeyframeCard) -> Html:
     name: Html = tag("bdi", card.name)
     if card.watch:
         name = tag("a", name, href=card.watch, rel="noreferrer", class_="watch", title="Watch the video from here")
     return tag("h3", name, " ", tag("a", f"{card.number} of {card.of}", href=f"#k{card.number}", class_="of"))
 
 
-def _words(card: Card) -> Html:
+def _words(card: KeyframeCard) -> Html:
     if card.description is not None:
         caption = tag("p", card.description.dense_caption, class_="caption", dir="auto")
         return join([caption, famous(card.description, told=card.told), summary(card.description.verification)])
@@ -104,7 +104,7 @@ def _chips(detections: tuple[Detection, ...]) -> Html:
     return tag("ul", join(chips), join(more), class_="chips", aria_label="Detections")
 
 
-def _measured(card: Card) -> Html:
+def _measured(card: KeyframeCard) -> Html:
     quality, candidate = card.keyframe.quality, card.candidate
     facts = [
         tag("span", "Sharpness ", tag("b", number(quality.sharpness))),
@@ -121,7 +121,7 @@ def _measured(card: Card) -> Html:
     return tag("p", join(facts), class_="measured")
 
 
-def _origin(card: Card) -> Html:
+def _origin(card: KeyframeCard) -> Html:
     """Whose words these are, on what ground, and why this frame."""
     parts: list[Html] = []
     if card.description is not None:

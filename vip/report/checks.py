@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
+from vip.html.format import is_undetermined
+from vip.html.markup import Html, join, tag
 from vip.records import NOT_DETERMINED, Check, Description, Famous, Verification
-from vip.report.markup import Html, join, tag
-from vip.report.words import is_undetermined
 
 VERDICTS = {"supported": "supported by the frame", "unsupported": "not", "unchecked": "left open"}
 

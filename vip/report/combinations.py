@@ -51,7 +51,7 @@ class Combination:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ComparedRun:
     """A combination that is done."""
 
     combination: Combination
@@ -67,7 +67,7 @@ class Comparison:
 
     folder: Path
     settings: ExtractSettings
-    choices: tuple[Choice, ...]
+    choices: tuple[ComparedRun, ...]
     failures: tuple[Failure, ...]
 
     @property

@@ -13,13 +13,12 @@ from pathlib import Path
 
 from vip import store
 from vip.config import ExtractSettings
-from vip.download.items import kind_of
-from vip.download.single import resolved
-from vip.errors import BackendError, UsageError, VipError
+from vip.download.typed_address import resolved
+from vip.errors import BackendError, UsageError, VipError, kind_of
 from vip.pipeline import extract
-from vip.protocols import Observer, Silent
+from vip.protocols import Observer, SilentObserver
 from vip.records import Failure
-from vip.report.combinations import Choice, Combination, Comparison
+from vip.report.combinations import Combination, ComparedRun, Comparison
 from vip.report.compare_page import write_comparison
 from vip.report.measures import measure_all
 from vip.store import Run
@@ -58,7 +57,7 @@ def compare(
         VipError: the first failure, where no combination is done.
     """
     named = resolved(source_of(video))
-    folder, observer = out if out is not None else default_folder(named), observer or Silent()
+    folder, observer = out if out is not None else default_folder(named), observer or SilentObserver()
     if store.exists(folder / store.MANIFEST):
         raise UsageError(f"{folder} is a run folder. Choose another folder for the comparison with {option('out')}.")
     told: set[str] = set()
@@ -72,7 +71,7 @@ def compare(
             path, before = folder / combination.folder_name, _written_ns(folder / combination.folder_name)
             of_one = settings.model_copy(update={"sampler": combination.sampler, "pruner": combination.pruner})
             try:
-                voice = _Voice(observer, combination.name, told)
+                voice = _PrefixedObserver(observer, combination.name, told)
                 run = extract(named, out=path, overwrite=overwrite, settings=of_one, observer=voice, isolated=isolated)
             except UsageError:  # a folder of other settings: the command is wrong, not the combination
                 raise
@@ -83,7 +82,7 @@ def compare(
         if not done:
             raise errors[0][1]
     measured = measure_all([run for _, run, _ in done])
-    choices = tuple(Choice(*one, measures) for one, measures in zip(done, measured, strict=True))
+    choices = tuple(ComparedRun(*one, measures) for one, measures in zip(done, measured, strict=True))
     comparison = Comparison(folder, settings, choices, _failures(errors, observer))
     store.write_failures(folder / store.FAILURES, comparison.failures)
     write_comparison(comparison)
@@ -110,7 +109,7 @@ def _written_ns(folder: Path) -> int | None:
 
 
 @dataclass(frozen=True)
-class _Voice:
+class _PrefixedObserver:
     """The observer of one combination: says whose words they are, and nothing that another has said already."""
 
     observer: Observer

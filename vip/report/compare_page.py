@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
 
+from vip.html.axes import AxisSpan, evenly, time_axis
+from vip.html.format import date, file_size, number, plural, time_code
+from vip.html.layout import closing, opening, resource
+from vip.html.markup import Html, decimal, join, percent, tag
 from vip.records import Failure, Manifest
-from vip.report.axes import Span, evenly, time_axis
-from vip.report.combinations import Choice, Comparison
-from vip.report.markup import Html, decimal, join, percent, tag
+from vip.report.combinations import ComparedRun, Comparison
 from vip.report.measures import COLUMNS, Column, best, stretch
-from vip.report.pictures import Shown, data_uri, img, missing, open_thumbnails, shrink_all
-from vip.report.shell import closing, opening, resource
+from vip.report.pictures import ShownPicture, data_uri, img, missing, open_thumbnails, shrink_all
 from vip.report.timeline import BAR_PX, Stop, marks
-from vip.report.words import date, file_size, number, plural, time_code
 from vip.store import FAILURES, KEYFRAMES, KeyframePicture, replacing
 
 MAX_PICTURES = 600
@@ -43,10 +43,10 @@ class Strip:
     """A choice and those of its keyframes that have a picture on the page."""
 
     number: int
-    choice: Choice
+    choice: ComparedRun
     frames: dict[int, KeyframePicture]
     """By their place among the keyframes, from 1."""
-    shown: tuple[Shown | None, ...]
+    shown: tuple[ShownPicture | None, ...]
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class Strip:
     def anchor(self) -> str:
         return f"c{self.number}"
 
-    def stops(self, span: Span) -> list[Stop]:
+    def stops(self, span: AxisSpan) -> list[Stop]:
         times_s = [(place, frame.time_s) for place, frame in self.frames.items() if frame.time_s is not None]
         return [Stop(place, time_s, span.place(time_s), None) for place, time_s in times_s]
 
@@ -82,11 +82,11 @@ class Side:
         return self.comparison.choices[0].run.manifest
 
     @cached_property
-    def span(self) -> Span | None:
+    def span(self) -> AxisSpan | None:
         if self.manifest is None:
             return None
         start_s, end_s = stretch(self.manifest)
-        return Span(start_s, end_s if end_s > start_s else start_s + 1.0)
+        return AxisSpan(start_s, end_s if end_s > start_s else start_s + 1.0)
 
     @property
     def title(self) -> str:
@@ -98,7 +98,7 @@ class Side:
         video = self.manifest.video if self.manifest else None
         return min(2.4, max(0.4, video.width_px / video.height_px)) if video else 16 / 9
 
-    def is_default(self, choice: Choice) -> bool:
+    def is_default(self, choice: ComparedRun) -> bool:
         """Whether `vip extract` with the same settings chooses so."""
         settings, combination = self.comparison.settings, choice.combination
         return (combination.sampler, combination.pruner) == (settings.sampler, settings.pruner)
@@ -230,7 +230,7 @@ def _lanes(side: Side) -> Html:
     )
 
 
-def _bar(strip: Strip, span: Span) -> Html:
+def _bar(strip: Strip, span: AxisSpan) -> Html:
     stops, missed_s = strip.stops(span), strip.choice.measures.missed_time_s
     dot = Html("")
     if missed_s is not None:
@@ -282,7 +282,7 @@ def _how(strip: Strip, side: Side) -> Html:
     return tag("p", text, shared, class_="hint")
 
 
-def _tile(strip: Strip, place: int, frame: KeyframePicture, shown: Shown | None) -> Html:
+def _tile(strip: Strip, place: int, frame: KeyframePicture, shown: ShownPicture | None) -> Html:
     code = frame.path.name if frame.time_s is None else time_code(frame.time_s)
     title = f"{strip.name} · {code} · {place} of {len(strip.choice.run.keyframes)}"
     picture = img(shown.card if shown else None, f"{strip.name}, keyframe {place} at {code}")

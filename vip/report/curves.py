@@ -13,10 +13,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from vip.html.axes import AxisSpan, round_ticks, time_axis
+from vip.html.format import GOOD_ENOUGH, RULES, number, time_code
+from vip.html.markup import Html, decimal, join, percent, tag
 from vip.records import Candidate, Embeddings
-from vip.report.axes import Span, round_ticks, time_axis
-from vip.report.markup import Html, decimal, join, percent, tag
-from vip.report.words import GOOD_ENOUGH, RULES, number, time_code
 from vip.store import KeyframePicture
 
 PLOT_PX = 170
@@ -126,7 +126,7 @@ class Scale:
         return f"{tick:,.{max(0, math.ceil(-math.log10(step) - 1e-9))}f}".replace(",", "\u202f")
 
 
-def figure(curve: Curve, span: Span) -> Html:
+def figure(curve: Curve, span: AxisSpan) -> Html:
     """The curve with all that is around it; nothing where there are fewer than two points."""
     if len(curve.points) < 2:
         return Html("")
@@ -144,7 +144,7 @@ def _scale(curve: Curve) -> Scale:
     return Scale(tuple(round_ticks(min(curve.base, *values), max(values))))
 
 
-def _svg(curve: Curve, points: Sequence[Point], scale: Scale, span: Span) -> Html:
+def _svg(curve: Curve, points: Sequence[Point], scale: Scale, span: AxisSpan) -> Html:
     crowded = sum(point.kind == "kept" for point in points) > MAX_RULES
     radius: dict[Kind, float] = {"kept": 3 if crowded else 4.5, "pruned": 1.5 if crowded else 2.5, "bad": 2.5}
     keyframes_last = sorted(points, key=lambda point: point.kind == "kept")
@@ -187,7 +187,7 @@ def _threshold(curve: Curve, scale: Scale) -> Html:
     return tag("g", tag("line", x1=0, x2="100%", y1=y, y2=y), label, class_="threshold")
 
 
-def _keyframe_lines(points: Sequence[Point], span: Span) -> Html:
+def _keyframe_lines(points: Sequence[Point], span: AxisSpan) -> Html:
     """A vertical line at each keyframe."""
     places = [percent(span.place(point.time_s)) for point in points if point.kind == "kept"]
     if len(places) > MAX_RULES:
@@ -195,7 +195,7 @@ def _keyframe_lines(points: Sequence[Point], span: Span) -> Html:
     return tag("g", join(tag("line", x1=place, x2=place, y1=TOP_PX, y2=TOP_PX + PLOT_PX) for place in places), class_="rules")
 
 
-def _line(points: Sequence[Point], scale: Scale, span: Span) -> Html:
+def _line(points: Sequence[Point], scale: Scale, span: AxisSpan) -> Html:
     """A polyline knows no percentages: it is stretched over the width in a drawing of its own."""
     places = " ".join(f"{decimal(span.place(point.time_s))},{decimal(scale.y(point.value))}" for point in points)
     line = tag("polyline", points=places, class_="curve", vector_effect="non-scaling-stroke")

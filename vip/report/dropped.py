@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from vip.html.axes import evenly
+from vip.html.format import GOOD_ENOUGH, RULES, time_code
+from vip.html.markup import Html, join, tag
 from vip.records import Candidate, Rule
-from vip.report.axes import evenly
-from vip.report.markup import Html, join, tag
 from vip.report.pictures import Thumbnails, data_uri, missing
-from vip.report.words import GOOD_ENOUGH, RULES, time_code
 from vip.store import CANDIDATES
 
 MAX_SHOWN = 240

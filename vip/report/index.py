@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path, PurePath
 
-from vip.describing import runs_in
+from vip.captioning.caption_job import runs_in
 from vip.errors import InputError, StoreError, UsageError
+from vip.html.axes import evenly, span_of
+from vip.html.layout import is_page
 from vip.records import Failure
-from vip.report.axes import evenly, span_of
 from vip.report.index_page import RunEntry, RunIndex, index_page
 from vip.report.pictures import THUMBNAIL_SIDE_PX, Jpeg, Thumbnails, open_thumbnails, shrink
-from vip.report.shell import is_page
 from vip.store import FAILURES, KEYFRAMES, MANIFEST, REPORT, KeyframePicture, Run, exists, home_of, load_run, read_rows, replacing
 from vip.video.pillow import open_picture, shown
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from vip.html.format import plural, time_code, whole
+from vip.html.layout import closing, opening, resource
+from vip.html.markup import Html, join, tag
 from vip.records import Failure
-from vip.report.markup import Html, join, tag
 from vip.report.pictures import Jpeg, data_uri
-from vip.report.shell import closing, opening, resource
-from vip.report.words import plural, time_code, whole
 from vip.store import FAILURES, REPORT
 
 SCRIPT = "index.js"

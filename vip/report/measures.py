@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.errors import StoreError, UsageError
+from vip.html.format import GOOD_ENOUGH, number, time_code
 from vip.records import Manifest, Vectors
-from vip.report.words import GOOD_ENOUGH, number, time_code
 from vip.store import CANDIDATES, EMBEDDINGS, Run
 from vip.wording import option
 

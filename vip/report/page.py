@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
 
-from vip.captioning.tokens import tokens_in
+from vip.caption_length import tokens_in
 from vip.errors import StoreError
+from vip.html.axes import AxisSpan, evenly, span_of
+from vip.html.format import date, file_size, plural, time_code
+from vip.html.layout import closing, opening, resource
+from vip.html.markup import Html, join, tag
 from vip.records import NOT_DETERMINED, Candidate, Description, Embeddings, Famous, Keyframe
-from vip.report.axes import Span, evenly, span_of
-from vip.report.cards import Card, article, failures_by_keyframe
+from vip.report.cards import KeyframeCard, article, failures_by_keyframe
 from vip.report.checks import silent_fields
 from vip.report.curves import figure, legend, sharpness_curve, similarity_curve
 from vip.report.dropped import dropped
-from vip.report.made import made
-from vip.report.markup import Html, join, tag
-from vip.report.pictures import Shown, open_thumbnails, shrink_all
+from vip.report.pictures import ShownPicture, open_thumbnails, shrink_all
+from vip.report.provenance import provenance
 from vip.report.pruning import pruning_figure
-from vip.report.shell import closing, opening, resource
 from vip.report.timeline import Stop, Timeline, timeline
 from vip.report.video_link import VideoLink, video_link
-from vip.report.words import date, file_size, plural, time_code
 from vip.store import CANDIDATES, EMBEDDINGS, FAILURES, KEYFRAMES, REPORT, KeyframePicture, Run, in_use, replacing
 
 MAX_CARDS = 600
@@ -72,11 +72,11 @@ class Report:
         return [self.run.keyframes[i] for i in self.numbers]
 
     @cached_property
-    def shown(self) -> list[Shown | None]:
+    def shown(self) -> list[ShownPicture | None]:
         return shrink_all(self.keyframes)
 
     @cached_property
-    def span(self) -> Span | None:
+    def span(self) -> AxisSpan | None:
         times_s = [frame.time_s for frame in self.run.keyframes if frame.time_s is not None]
         return span_of(self.run.manifest.video if self.run.manifest else None, [*times_s, *(row.time_s for row in self.candidates)])
 
@@ -108,12 +108,12 @@ class Report:
         return {row.engine for row in self.descriptions} == {MEASURING_ENGINE}
 
     @cached_property
-    def cards(self) -> list[Card]:
+    def cards(self) -> list[KeyframeCard]:
         descriptions = {row.keyframe_id: row for row in self.descriptions}
         failures = failures_by_keyframe([frame.record for frame in self.keyframes], self.run.failures)
         told = tuple(Famous.model_fields) if self.is_measured else self.undetermined
         return [
-            Card(
+            KeyframeCard(
                 number=i + 1,
                 of=len(self.run.keyframes),
                 keyframe=frame.record,
@@ -170,7 +170,7 @@ def page(report: Report) -> Iterator[Html]:
     yield _curves(report)
     with open_thumbnails(report.run.folder) as thumbnails:
         yield dropped(report.candidates, thumbnails, portrait=report.portrait)
-    yield made(report.run.manifest, report.descriptions)
+    yield provenance(report.run.manifest, report.descriptions)
     yield from closing()
 
 
@@ -280,7 +280,7 @@ def _curves(report: Report) -> Html:
     return tag("section", tag("h2", "Curves"), legend(report.candidates), join(figures), class_="curves") if any(figures) else Html("")
 
 
-def _similarity(candidates: list[Candidate], embeddings: Embeddings, span: Span) -> Html:
+def _similarity(candidates: list[Candidate], embeddings: Embeddings, span: AxisSpan) -> Html:
     try:
         return figure(similarity_curve(candidates, embeddings), span)
     except ValueError as exc:

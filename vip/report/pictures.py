@@ -15,8 +15,8 @@ from pathlib import Path
 
 from vip.errors import InputError
 from vip.files import opened_zip
+from vip.html.markup import Html, tag
 from vip.records import Image
-from vip.report.markup import Html, tag
 from vip.store import THUMBNAILS, KeyframePicture
 
 THUMBNAIL_SIDE_PX = 160
@@ -41,26 +41,26 @@ class Jpeg:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPicture:
     """A keyframe's picture in the two sizes of the page."""
 
     card: Jpeg
     thumbnail: Jpeg
 
 
-def shrink_all(keyframes: Sequence[KeyframePicture]) -> list[Shown | None]:
+def shrink_all(keyframes: Sequence[KeyframePicture]) -> list[ShownPicture | None]:
     """The pictures of the keyframes; None where the file is missing or damaged."""
     return [_shown(keyframe, count=len(keyframes)) for keyframe in keyframes]
 
 
-def _shown(keyframe: KeyframePicture, *, count: int) -> Shown | None:
+def _shown(keyframe: KeyframePicture, *, count: int) -> ShownPicture | None:
     try:
         image = keyframe.image
     except InputError:
         return None
     side_px = LONGEST_SIDE_PX if count <= 32 else LONGEST_SIDE_PX * 2 // 3 if count <= 100 else LONGEST_SIDE_PX // 2
     card = shrink(image, longest_side_px=side_px, max_bytes=PICTURES_BYTES // count)
-    return Shown(card, shrink(image, longest_side_px=THUMBNAIL_SIDE_PX, max_bytes=THUMBNAIL_BYTES // 2))
+    return ShownPicture(card, shrink(image, longest_side_px=THUMBNAIL_SIDE_PX, max_bytes=THUMBNAIL_BYTES // 2))
 
 
 def shrink(image: Image, *, longest_side_px: int, max_bytes: int) -> Jpeg:

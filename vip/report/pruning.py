@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from vip.html.axes import round_ticks
+from vip.html.format import plural
+from vip.html.markup import Html, decimal, join, percent, tag
 from vip.records import Pruning
-from vip.report.axes import round_ticks
 from vip.report.curves import AXIS_Y, HEIGHT_PX, PLOT_PX, TOP_PX, Scale, value_axis
-from vip.report.markup import Html, decimal, join, percent, tag
-from vip.report.words import plural
 
 ROUND = (1, 2, 5)
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from vip.html.axes import AxisSpan, evenly, spread, time_axis
+from vip.html.format import GOOD_ENOUGH, RULES, plural, time_code
+from vip.html.markup import Html, decimal, join, percent, tag
 from vip.records import Candidate
-from vip.report.axes import Span, evenly, spread, time_axis
-from vip.report.markup import Html, decimal, join, percent, tag
-from vip.report.pictures import Shown, data_uri
-from vip.report.words import GOOD_ENOUGH, RULES, plural, time_code
+from vip.report.pictures import ShownPicture, data_uri
 
 BAR_Y, BAR_PX = 0, 26
 TICKS_Y, TICKS_PX = 31, 9
@@ -33,7 +33,7 @@ class Stop:
     time_s: float
     place: float
     """Percent of the width."""
-    shown: Shown | None
+    shown: ShownPicture | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Timeline:
     css: str
 
 
-def timeline(span: Span, stops: Sequence[Stop], candidates: Sequence[Candidate]) -> Timeline:
+def timeline(span: AxisSpan, stops: Sequence[Stop], candidates: Sequence[Candidate]) -> Timeline:
     """`stops` in time order; `candidates` may be empty."""
     aspect = _aspect(stops)
     label_px = 7 * max((len(time_code(stop.time_s)) for stop in stops), default=0) + 4
@@ -128,7 +128,7 @@ def _ties(stops: Sequence[Stop], layout: Layout, kind: str) -> Html:
     return tag("svg", join(lines), class_=f"ties {kind}", height=18, aria_hidden="true")
 
 
-def _bar(span: Span, stops: Sequence[Stop], dropped: Sequence[Candidate]) -> Html:
+def _bar(span: AxisSpan, stops: Sequence[Stop], dropped: Sequence[Candidate]) -> Html:
     return tag(
         "svg",
         tag("rect", class_="track", y=BAR_Y, width="100%", height=BAR_PX, rx=5),
@@ -167,7 +167,7 @@ def marks(stops: Sequence[Stop], *, anchor: str = "k") -> Html:
     )
 
 
-def _ticks(span: Span, dropped: Sequence[Candidate]) -> Html:
+def _ticks(span: AxisSpan, dropped: Sequence[Candidate]) -> Html:
     drawn: dict[tuple[bool, int], Html] = {}
     for candidate in dropped:
         place, rule = span.place(candidate.time_s), candidate.decision.rule

@@ -12,8 +12,8 @@ from pathlib import Path, PurePath
 from urllib.parse import quote
 
 from vip.download.addresses import split_address, youtube_id
+from vip.html.markup import decimal
 from vip.records import VideoInfo
-from vip.report.markup import decimal
 from vip.store import Run
 
 PLAYED_SUFFIXES = frozenset({".mkv", ".m4v", ".mp4", ".webm"})  # .mov: Chromium saves such a file instead of playing it

@@ -1,6 +1,6 @@
 """Reading video: `open_video` opens what the user named, indexes it, and decodes just the frames that are asked for."""
 
-from vip.video.opening import Reader, open_video
+from vip.video.open import Reader, open_video
 from vip.video.reader import Video
 from vip.video.source import VIDEO_SUFFIXES, AddressSource, DownloadedSource, FileSource, PicturesSource, Source, source_of
 

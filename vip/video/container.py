@@ -16,7 +16,7 @@ from vip.errors import InputError
 from vip.video.local import Local, LocalFile
 from vip.video.size import MOST_PIXELS, check_size
 from vip.video.source import AddressSource, FileSource
-from vip.video.watch import inside_ffmpeg
+from vip.video.stall_guard import inside_ffmpeg
 from vip.wording import option
 
 if TYPE_CHECKING:

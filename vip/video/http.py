@@ -35,7 +35,7 @@ ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AddressPart:
     """Some bytes of a file on a server, the size of the whole, and when that was changed, as the server writes it."""
 
     data: bytes
@@ -54,7 +54,7 @@ class Connection:
         self._open: http.client.HTTPConnection | None = None
         self._answered = False
 
-    def part(self, start: int, count: int) -> Part:
+    def part(self, start: int, count: int) -> AddressPart:
         """At most `count` bytes from `start` on.
 
         Raises:
@@ -123,7 +123,7 @@ class Connection:
             return {}
         return {"Authorization": "Basic " + b64encode(f"{unquote(given.username)}:{unquote(given.password or '')}".encode()).decode()}
 
-    def _part(self, response: http.client.HTTPResponse, count: int) -> Part:
+    def _part(self, response: http.client.HTTPResponse, count: int) -> AddressPart:
         size = response.headers.get("Content-Range", "").rpartition("/")[2]
         if response.status == 416 and size == "0":
             raise InputError(f"{self.name} is empty (0 bytes).")
@@ -142,7 +142,7 @@ class Connection:
         if not self._answered:
             self._check_page(response, data[:SNIFFED_BYTES])
         self._answered = True
-        return Part(data, int(size), response.headers.get("Last-Modified", ""))
+        return AddressPart(data, int(size), response.headers.get("Last-Modified", ""))
 
     def _copied(self, file: IO[bytes], told: Callable[[int, int | None], None]) -> None:
         response = self._followed({})

@@ -18,7 +18,7 @@ from vip.errors import InputError
 from vip.records import PacketIndex
 from vip.video.container import NOTHING_DECODES
 from vip.video.packets import PacketCache
-from vip.video.span import Span
+from vip.video.time_range import TimeRange
 
 ANIMATIONS = frozenset({"gif", "apng"})  # formats of FFmpeg
 LEAST_DIFFERENT = 0.9  # of the PTS, or they are no times
@@ -87,7 +87,7 @@ class Columns:
         return PacketIndex(pts, dts, sync, size, shown if shown.any() else np.ones(len(self), bool), time_base, is_sparse=is_sparse)
 
 
-def read_index(video: Indexable, span: Span, cache: PacketCache, *, begin: int | None = None) -> PacketIndex:
+def read_index(video: Indexable, span: TimeRange, cache: PacketCache, *, begin: int | None = None) -> PacketIndex:
     """The index of the frames within the span; the packets go into the cache as they pass.
 
     Args:
@@ -108,7 +108,7 @@ def read_index(video: Indexable, span: Span, cache: PacketCache, *, begin: int |
     return span.restrict(_believe_decoder(video, index), video.name, begin=begin)
 
 
-def _read_packets(video: Indexable, span: Span, cache: PacketCache) -> tuple[Columns, bool, bool]:
+def _read_packets(video: Indexable, span: TimeRange, cache: PacketCache) -> tuple[Columns, bool, bool]:
     """The columns; whether a packet had no PTS; whether reading ended behind the span, with some of it seen."""
     columns, timeless, seen = Columns(), False, False
     first, last = span.ticks(video.header.time_base)

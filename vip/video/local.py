@@ -16,7 +16,7 @@ from threading import Thread
 from typing import TypeAlias
 
 from vip.errors import InputError
-from vip.video.source import FileSource, State
+from vip.video.source import FileSource, FileState
 
 WAITING_CHUNKS = 32  # of at most 64 KiB each: what the reader may be ahead of the hash
 REST_BYTES = 2**20  # read at once where nobody but the hash wants the bytes
@@ -75,7 +75,7 @@ class Local:
         self._hash.finish()
 
     @property
-    def state(self) -> State | None:
+    def state(self) -> FileState | None:
         return self.source.state()
 
     def sha256(self) -> str | None:

@@ -17,13 +17,13 @@ from vip.records import Frame, PacketIndex, VideoInfo
 from vip.video.order import MILLISECONDS, in_time_order
 from vip.video.pillow import ROTATIONS, open_picture, orientation_of, shown, shown_size, taken_ms_of
 from vip.video.source import PicturesSource
-from vip.video.span import WHOLE, Span
+from vip.video.time_range import WHOLE, TimeRange
 
 
 class Pictures:
     """A `vip.video.Reader` of picture files. Nothing is kept of a picture but its time."""
 
-    def __init__(self, source: PicturesSource, *, stream: int = 0, span: Span = WHOLE) -> None:
+    def __init__(self, source: PicturesSource, *, stream: int = 0, span: TimeRange = WHOLE) -> None:
         """Read the header of each picture, and order them by time.
 
         Raises:

@@ -32,15 +32,15 @@ from vip.pixels import Turn, degrees_of, shown_size, to_image, turn_of
 from vip.protocols import PictureKeeper
 from vip.records import Frame, PacketIndex, VideoInfo
 from vip.video.container import NOTHING_DECODES, pixel_aspect_of
+from vip.video.demuxer import OpenFile
 from vip.video.index import read_index
 from vip.video.local import Local
-from vip.video.opened import OpenFile
 from vip.video.packets import PacketCache
+from vip.video.remote_index import read_remote_index
 from vip.video.size import TOO_LARGE
 from vip.video.source import AddressSource, FileSource
-from vip.video.span import WHOLE, Span
-from vip.video.sparse import read_remote_index
-from vip.video.watch import inside_ffmpeg
+from vip.video.stall_guard import inside_ffmpeg
+from vip.video.time_range import WHOLE, TimeRange
 from vip.wording import again
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Video(OpenFile):
         *,
         threads: int = 1,
         stream: int = 0,
-        span: Span = WHOLE,
+        span: TimeRange = WHOLE,
         index: PacketIndex | None = None,
         held: Local | Remote | None = None,
     ) -> None:
@@ -94,7 +94,7 @@ class Video(OpenFile):
             self.close()
             raise
 
-    def _read_index(self, span: Span) -> PacketIndex:
+    def _read_index(self, span: TimeRange) -> PacketIndex:
         """In a thread of its own: Ctrl-C would be lost in the midst of FFmpeg, which asks Python for the bytes."""
         read = read_remote_index if isinstance(self.source, AddressSource) else read_index
         with ThreadPoolExecutor(1, "vip-index") as pool:

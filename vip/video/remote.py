@@ -15,7 +15,7 @@ from threading import Lock
 
 from vip.errors import InputError
 from vip.video.http import Connection
-from vip.video.source import AddressSource, State
+from vip.video.source import AddressSource, FileState
 from vip.wording import again
 
 BLOCK_BYTES = 2**16  # asked for after a jump: about a sync frame
@@ -41,7 +41,7 @@ class Remote:
         finally:
             connection.close()
         changed = parsedate(first.changed)
-        self.state = State(first.size_bytes, timegm(changed) * 10**9 if changed else None)
+        self.state = FileState(first.size_bytes, timegm(changed) * 10**9 if changed else None)
         self.put(0, first.data)
 
     def open(self) -> RemoteFile:

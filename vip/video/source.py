@@ -31,7 +31,7 @@ DIGEST = "sha256-"  # what begins the fragment that stands for a query
 UNSAFE = re.compile(r"[\x00-\x1f/\\]")  # in a file name; what a server names must not lead to another folder
 
 
-class State(NamedTuple):
+class FileState(NamedTuple):
     """Size and newest modification time; None where nobody says when it was changed."""
 
     size_bytes: int
@@ -65,13 +65,13 @@ class FileSource:
         """Other than that of any other source. Never shown: it may hold secrets."""
         return self.location
 
-    def state(self) -> State | None:
+    def state(self) -> FileState | None:
         """None where it cannot be asked."""
         try:
             stat = self.path.stat()
         except OSError:
             return None
-        return State(stat.st_size, stat.st_mtime_ns)
+        return FileState(stat.st_size, stat.st_mtime_ns)
 
     def sha256(self) -> str | None:
         """Hex digest of everything in it."""
@@ -122,7 +122,7 @@ class AddressSource:
     def identity(self) -> str:
         return self.address
 
-    def state(self) -> State | None:
+    def state(self) -> FileState | None:
         from vip.video.remote import Remote  # the network is asked only where somebody gave an address
 
         try:
@@ -187,12 +187,12 @@ class PicturesSource:
     def identity(self) -> str:
         return "\0".join([self.location, *(str(path.absolute()) for path in self.paths)])
 
-    def state(self) -> State | None:
+    def state(self) -> FileState | None:
         try:
             stats = [path.stat() for path in self.paths]
         except OSError:
             return None
-        return State(sum(stat.st_size for stat in stats), max(stat.st_mtime_ns for stat in stats))
+        return FileState(sum(stat.st_size for stat in stats), max(stat.st_mtime_ns for stat in stats))
 
     def sha256(self) -> str | None:
         """Hex digest of the digests of the pictures, in their order."""
@@ -263,7 +263,7 @@ def pictures(paths: Sequence[Path]) -> PicturesSource:
     return PicturesSource(tuple(dict.fromkeys(paths)), here, home.name or "pictures")
 
 
-class Contents(NamedTuple):
+class HashedContents(NamedTuple):
     """What lies in a folder, each in name order."""
 
     videos: list[Path]
@@ -272,7 +272,7 @@ class Contents(NamedTuple):
     """So many are left out, since they lead out of the folder: who names a folder allows what is in it, and no more."""
 
 
-def contents(folder: Path) -> Contents:
+def contents(folder: Path) -> HashedContents:
     """The videos and the pictures of a folder.
 
     Raises:
@@ -284,7 +284,7 @@ def contents(folder: Path) -> Contents:
         raise InputError(f"{folder} cannot be read: {exc.strerror}.") from exc
     files = [file for file in found if not leads_out(file, folder)]
     shown = [file for file in files if is_picture(file)]
-    return Contents([file for file in files if file not in set(shown)], shown, len(found) - len(files))
+    return HashedContents([file for file in files if file not in set(shown)], shown, len(found) - len(files))
 
 
 def _folder(folder: Path) -> PicturesSource:

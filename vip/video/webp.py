@@ -15,7 +15,7 @@ from vip.records import Frame, PacketIndex, VideoInfo
 from vip.video.order import MILLISECONDS
 from vip.video.pillow import BROKEN, open_picture, shown
 from vip.video.source import FileSource
-from vip.video.span import WHOLE, Span
+from vip.video.time_range import WHOLE, TimeRange
 
 FRAME_HEADER_BYTES = 16  # at the start of a chunk ANMF: place, size, duration, flags
 DURATION = slice(12, 15)  # of it, in milliseconds
@@ -24,7 +24,7 @@ DURATION = slice(12, 15)  # of it, in milliseconds
 class AnimatedWebp:
     """A `vip.video.Reader` of an animated WebP file. Each frame is drawn over the one before: only the first is a sync frame."""
 
-    def __init__(self, source: FileSource, *, stream: int = 0, span: Span = WHOLE, twin_of: AnimatedWebp | None = None) -> None:
+    def __init__(self, source: FileSource, *, stream: int = 0, span: TimeRange = WHOLE, twin_of: AnimatedWebp | None = None) -> None:
         """Read the headers of all frames, without decoding one.
 
         Args:

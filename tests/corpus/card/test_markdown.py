@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from vip.corpus.card.bars import Bin, Plot
+from vip.corpus.card.histograms import HistogramBin, HistogramPlot
 from vip.corpus.card.markdown import _plot
 
 
 def test_a_histogram_has_bars_of_40_letters_at_most_and_a_trace_of_what_is_there() -> None:
-    bins = (Bin("0–9", "0", 1200), Bin("10–19", "10", 1), Bin("20–29", "20", 0), Bin("30 and more", "30", 600))
-    assert list(_plot(Plot("Words", "All of them.", bins, between=True))) == [
+    bins = (
+        HistogramBin("0–9", "0", 1200),
+        HistogramBin("10–19", "10", 1),
+        HistogramBin("20–29", "20", 0),
+        HistogramBin("30 and more", "30", 600),
+    )
+    assert list(_plot(HistogramPlot("Words", "All of them.", bins, between=True))) == [
         *("", "### Words", "", "All of them.", "", "```text"),
         f"        0–9  1,200  {'█' * 40}",
         "      10–19      1  ▏",

@@ -18,34 +18,33 @@ from tests.corpus.s3 import BUCKET, S3, SECRET
 from tests.report.pages import read
 from tests.report.test_page import HOSTILE
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
-from vip.corpus.beginning import DISTRIBUTION
-from vip.corpus.card.words import FAILURES
+from vip.corpus.card.tables import FAILURES
 from vip.corpus.card.write import PAGE, README, write_card
-from vip.corpus.choices import Choices
-from vip.corpus.listing.choosing import Distribution, Share
-from vip.corpus.output.clip import Clip
-from vip.corpus.output.shards import FOLDER, Format, write_shard
-from vip.corpus.output.storage import write_whole
-from vip.corpus.status import Status
-from vip.download.items import FailureKind
-from vip.errors import StoreError
-from vip.records import Check, Counts, Verification
+from vip.corpus.inputs.sampling import Distribution, VerticalShare
+from vip.corpus.prepare import DISTRIBUTION
+from vip.corpus.settings import BatchConfig
+from vip.corpus.status import BatchStatus
+from vip.dataset.rows import VideoSample
+from vip.dataset.shards import FOLDER, Format, write_shard
+from vip.dataset.storage import write_whole
+from vip.errors import FailureKind, StoreError
+from vip.records import CandidateCounts, Check, Verification
 
 FORMATS: tuple[Format, ...] = ("parquet", "webdataset")
 SHARES = (
-    Share(vertical="Sports", videos=80, chosen=3, asked_share=0.75, chosen_share=0.6),
-    Share(vertical="News", videos=20, chosen=2, asked_share=0.25, chosen_share=0.4),
+    VerticalShare(vertical="Sports", videos=80, chosen=3, asked_share=0.75, chosen_share=0.6),
+    VerticalShare(vertical="News", videos=20, chosen=2, asked_share=0.25, chosen_share=0.4),
 )
 
 
-def status(out: str, **changed: Any) -> Status:
+def status(out: str, **changed: Any) -> BatchStatus:
     numbers = dict.fromkeys(("not_chosen", "bad_rows", "failed", "waiting", "again", "undescribed_videos", "undescribed", "tokens"), 0)
     told = {"chosen": 2, "done": 2, "keyframes": 6, "shards": 1, "not_in_shards": 0, "bytes": 1, "video_s": 1.0, "failures": {}, "usd": 0.0}
     unknown = dict.fromkeys(("process", "again_in_s", "per_minute", "left_s"))
-    return Status(**{"out": out, **numbers, **told, **unknown, **changed})
+    return BatchStatus(**{"out": out, **numbers, **told, **unknown, **changed})
 
 
-def spoken(one: Clip, words: str, **call: Any) -> Clip:
+def spoken(one: VideoSample, words: str, **call: Any) -> VideoSample:
     """The clip with other words, and calls with other figures."""
 
     def row(description: Any) -> Any:
@@ -56,9 +55,9 @@ def spoken(one: Clip, words: str, **call: Any) -> Clip:
     return replace(one, frames=tuple(replace(frame, description=row(frame.description)) for frame in one.frames))
 
 
-def write(out: str, *, text: str = "", format: Format = "parquet", choices: Choices | None = None, **changed: Any) -> None:  # noqa: A002
+def write(out: str, *, text: str = "", format: Format = "parquet", choices: BatchConfig | None = None, **changed: Any) -> None:  # noqa: A002
     """A data set of two videos and its card; `text` is appended to every text that comes from elsewhere."""
-    counts = Counts(asked=12, candidates=3, bad=0, pruned=0, duplicates=0, keyframes=3)
+    counts = CandidateCounts(asked=12, candidates=3, bad=0, pruned=0, duplicates=0, keyframes=3)
     about = {"counts": counts, "notes": (f"a note{text}",), "info": {"license": f"CC BY{text}"}, "subtitles": {f"en{text}": ""}}
     made = {"settings": {f"keyframes{text}": f"12{text}"}, "versions": {f"vip{text}": f"1{text}"}, "device": f"cpu{text}"}
     call = {"tokens_in": 900, "tokens_out": 100, "usd": 0.002, "model": f"gpt{text}", "prompt": f"direct{text}"}
@@ -137,7 +136,7 @@ def test_what_is_missing_is_among_the_known_limits(tmp_path: Path) -> None:
 def test_settings_that_are_not_the_defaults_are_named_and_logins_are_not(tmp_path: Path) -> None:
     batch = BatchSettings(caption=True, sample=5, proxy="http://me:s3cret@proxy", ytdlp_opts=("--password", "s3cret"))
     captioning = CaptionSettings(engine="openai:gpt", base_url="http://me:s3cret@server/v1", key_file=Path("s3cret"))
-    write(str(tmp_path), choices=Choices(batch, ExtractSettings(keyframes=8), captioning))
+    write(str(tmp_path), choices=BatchConfig(batch, ExtractSettings(keyframes=8), captioning))
     for name in (README, PAGE):
         text = (tmp_path / name).read_text()
         assert "--caption --sample 5 --keyframes 8 --engine openai:gpt" in text
@@ -145,7 +144,7 @@ def test_settings_that_are_not_the_defaults_are_named_and_logins_are_not(tmp_pat
 
 
 def test_settings_of_captions_are_named_only_where_captions_were_asked_for(tmp_path: Path) -> None:
-    write(str(tmp_path), choices=Choices(BatchSettings(sample=5), ExtractSettings(), CaptionSettings(engine="openai:gpt")))
+    write(str(tmp_path), choices=BatchConfig(BatchSettings(sample=5), ExtractSettings(), CaptionSettings(engine="openai:gpt")))
     text = (tmp_path / README).read_text()
     assert "`vip batch` with --sample 5, and the defaults else." in text
     assert "--engine" not in text

@@ -11,24 +11,24 @@ import re
 from collections.abc import Iterator
 
 from vip.config import LANGUAGES
-from vip.corpus.card.bars import Plot, names, plots
+from vip.corpus.card.histograms import HistogramPlot, names, plots
 from vip.corpus.card.notes import about, asked, columns, limits, loading, made
-from vip.corpus.card.words import Card, Table, compared, facts, failures, models, printable, verticals
-from vip.corpus.export.hf import SIZES, SIZES_ABOVE
-from vip.corpus.output.shards import FOLDER, SUFFIXES
+from vip.corpus.card.tables import CardTable, DataCard, compared, facts, failures, models, printable, verticals
+from vip.dataset.shards import FOLDER, SUFFIXES
+from vip.export.hf import SIZES, SIZES_ABOVE
 
 MARKUP = re.compile(r"([\\`*_\[\]|~$@]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
 """What counts in the middle of a line; links without brackets too."""
 BAR_LETTERS = 40
 
 
-def markdown(card: Card) -> str:
+def markdown(card: DataCard) -> str:
     """The whole file."""
     parts = [
         *("---", *_head(card), "---"),
         *("", f"# {text(card.name)}", "", text(about(card))),
         *("", "Plots of these figures are in `card.html`.", ""),
-        *_table(Table("", ("", ""), tuple(facts(card)))),
+        *_table(CardTable("", ("", ""), tuple(facts(card)))),
         *_section(compared(card)),
         *_section(verticals(card)),
         *("", "## Histograms"),
@@ -49,7 +49,7 @@ def text(value: str) -> str:
     return MARKUP.sub(r"\\\1", html.escape(printable(value), quote=False))
 
 
-def _head(card: Card) -> Iterator[str]:
+def _head(card: DataCard) -> Iterator[str]:
     """YAML, each value as JSON."""
     codes = {language: code for code, language in reversed(LANGUAGES.items())}
     count = card.counts.keyframes.keyframes
@@ -68,7 +68,7 @@ def _head(card: Card) -> Iterator[str]:
             yield f"{key}: {json.dumps(value)}"
 
 
-def _section(table: Table) -> Iterator[str]:
+def _section(table: CardTable) -> Iterator[str]:
     """With its title and note; nothing where it is empty."""
     if not table.rows:
         return
@@ -78,7 +78,7 @@ def _section(table: Table) -> Iterator[str]:
     yield from _table(table)
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: CardTable) -> Iterator[str]:
     yield f"| {' | '.join(map(text, table.head))} |"
     yield f"|{'---|' * len(table.head)}"
     for number, row in enumerate(table.rows, 1):
@@ -86,7 +86,7 @@ def _table(table: Table) -> Iterator[str]:
         yield f"| {' | '.join(f'**{text(cell)}**' if own and cell else text(cell) for cell in row)} |"
 
 
-def _plot(plot: Plot) -> Iterator[str]:
+def _plot(plot: HistogramPlot) -> Iterator[str]:
     """Bars of letters; the labels are vip's own."""
     width, most = max(len(one.label) for one in plot.bins), max(one.count for one in plot.bins)
     digits = len(f"{most:,}")
@@ -101,7 +101,7 @@ def _code(library: str, code: str) -> Iterator[str]:
     yield from ("", f"{text(library)}:", "", "```python" if "import " in code else "```sh", code, "```")
 
 
-def _made(card: Card) -> Iterator[str]:
+def _made(card: DataCard) -> Iterator[str]:
     yield from ("", "## How it was made", "")
     options = asked(card)
     yield "`vip batch` with " + (f"{text(' '.join(options))}, and the defaults else." if options else "the settings below.")

@@ -10,10 +10,10 @@ import shlex
 from collections.abc import Iterator
 
 from vip.config import Settings
-from vip.corpus.card.words import MOST_ROWS, Card, Table, share
-from vip.corpus.output.shards import FOLDER
-from vip.corpus.output.storage import join
-from vip.corpus.output.table import COLUMNS
+from vip.corpus.card.tables import MOST_ROWS, CardTable, DataCard, share
+from vip.dataset.schema import COLUMNS
+from vip.dataset.shards import FOLDER
+from vip.dataset.storage import join
 from vip.wording import counted
 
 TITLES = {"batch": "Settings of the batch", "settings": "Settings", "captions": "Settings of the captions", "backends": "What auto became"}
@@ -21,12 +21,12 @@ SECRET = {"key_file", "base_url"}
 MOST_NOTES = 8
 
 
-def columns() -> Table:
+def columns() -> CardTable:
     rows = tuple((name, kind, text) for name, (kind, text) in COLUMNS.items())
-    return Table("Columns", ("Column", "Type", "Meaning"), rows, "One row a keyframe; those of a video stand together, in order.")
+    return CardTable("Columns", ("Column", "Type", "Meaning"), rows, "One row a keyframe; those of a video stand together, in order.")
 
 
-def about(card: Card) -> str:
+def about(card: DataCard) -> str:
     """What it is, in two sentences."""
     by = ", ".join(name for name, _ in card.counts.keyframes.engines.most(5))
     words = "dense captions and structured descriptions (Focus, Action, Mood, Objects, Setting)"
@@ -34,7 +34,7 @@ def about(card: Card) -> str:
     return f"Keyframes of {counted(card.counts.videos.videos, 'video')}{described}. Made by vip batch, as described in the VIP paper."
 
 
-def asked(card: Card) -> list[str]:
+def asked(card: DataCard) -> list[str]:
     """The settings that are not the defaults, as options."""
     if card.choices is None:
         return []
@@ -44,7 +44,7 @@ def asked(card: Card) -> list[str]:
     return [f"--{name.replace('_', '-')}" + ("" if value is True else f" {_told(value)}") for name, value in values.items()]
 
 
-def made(card: Card) -> Iterator[Table]:
+def made(card: DataCard) -> Iterator[CardTable]:
     """Settings, backends, versions and devices as the videos say; several where they differ."""
     groups: dict[str, list[tuple[str, str]]] = {}
     if card.choices:
@@ -60,7 +60,7 @@ def made(card: Card) -> Iterator[Table]:
     groups["prompts"] = [(name, counted(count, "request")) for name, count in card.counts.keyframes.prompts.most(MOST_ROWS)]
     for group, rows in groups.items():
         if rows:
-            yield Table(TITLES.get(group, group.capitalize()), ("", ""), tuple(rows))
+            yield CardTable(TITLES.get(group, group.capitalize()), ("", ""), tuple(rows))
 
 
 def _told(value: object) -> str:
@@ -70,12 +70,12 @@ def _told(value: object) -> str:
 # ---------------------------------------------------------------- what it is not
 
 
-def limits(card: Card) -> list[str]:
+def limits(card: DataCard) -> list[str]:
     """What somebody who builds on it should know."""
     return [*_missing(card), *_captions(card), *_rights(card)]
 
 
-def _missing(card: Card) -> Iterator[str]:
+def _missing(card: DataCard) -> Iterator[str]:
     told, counts = card.status, card.counts
     if not told.is_finished:
         waits = counted(told.waiting, "video waits", "videos wait")
@@ -97,7 +97,7 @@ def _missing(card: Card) -> Iterator[str]:
         yield f"Of {counted(count, 'video')} it was told: {note}"
 
 
-def _captions(card: Card) -> Iterator[str]:
+def _captions(card: DataCard) -> Iterator[str]:
     words = card.counts.keyframes
     if not words.described:
         yield "Nothing is described. Run vip batch with --caption into another folder for captions."
@@ -117,7 +117,7 @@ def _captions(card: Card) -> Iterator[str]:
     )
 
 
-def _rights(card: Card) -> Iterator[str]:
+def _rights(card: DataCard) -> Iterator[str]:
     if card.counts.videos.subtitled:
         yield "Subtitles may be the automatic ones of the host."
     yield "The rights in the pictures are those of the videos that the column source names; licences are what hosts say, and may be wrong."
@@ -126,7 +126,7 @@ def _rights(card: Card) -> Iterator[str]:
 # ---------------------------------------------------------------- how to load it
 
 
-def loading(card: Card) -> list[tuple[str, str]]:
+def loading(card: DataCard) -> list[tuple[str, str]]:
     """Library and code for each."""
     found = []
     for kind, first in card.counts.files.items():

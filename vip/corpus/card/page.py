@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import resources
 
-from vip.corpus.card.bars import names, plots
-from vip.corpus.card.drawn import bars, histogram
+from vip.corpus.card.charts import bars, histogram
+from vip.corpus.card.histograms import names, plots
 from vip.corpus.card.notes import about, asked, columns, limits, loading, made
-from vip.corpus.card.words import Card, Table, compared, facts, failures, models, printable, verticals
-from vip.report.markup import Html, join, tag
-from vip.report.shell import closing, opening, resource
+from vip.corpus.card.tables import CardTable, DataCard, compared, facts, failures, models, printable, verticals
+from vip.html.layout import closing, opening, resource
+from vip.html.markup import Html, join, tag
 
 
-def page(card: Card) -> Iterator[Html]:
+def page(card: DataCard) -> Iterator[Html]:
     """Joined they are the file."""
     style = resource("page.css") + resources.files("vip.corpus.card").joinpath("card.css").read_text(encoding="utf-8")
     yield from opening(f"{printable(card.name)} · data card", style)
@@ -34,13 +34,13 @@ def page(card: Card) -> Iterator[Html]:
     yield from closing()
 
 
-def _header(card: Card) -> Html:
+def _header(card: DataCard) -> Html:
     told = join(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts(card))
     title = tag("h1", tag("bdi", printable(card.name)))
     return tag("header", title, tag("p", about(card), class_="about"), tag("dl", told, class_="facts"))
 
 
-def _section(table: Table, *, code: bool = False) -> Html:
+def _section(table: CardTable, *, code: bool = False) -> Html:
     """A table with title and note; nothing where it is empty. `code`: the first column are names of programs."""
     if not table.rows:
         return Html("")
@@ -48,11 +48,11 @@ def _section(table: Table, *, code: bool = False) -> Html:
     return tag("section", tag("h2", table.title), note, _table(table, code=code))
 
 
-def _counted(table: Table) -> Html:
+def _counted(table: CardTable) -> Html:
     return tag("div", tag("h3", table.title), tag("p", table.note, class_="hint") if table.note else "", _table(table, code=False))
 
 
-def _table(table: Table, *, code: bool) -> Html:
+def _table(table: CardTable, *, code: bool) -> Html:
     heads = [tag("th", name, scope="col") for name in table.head]
     rows = []
     for number, (first, *rest) in enumerate(table.rows, 1):
@@ -64,17 +64,17 @@ def _table(table: Table, *, code: bool) -> Html:
     return tag("div", whole, class_="scroll", tabindex=0, role="region", aria_label=table.title)
 
 
-def _histograms(card: Card) -> Html:
+def _histograms(card: DataCard) -> Html:
     drawn = [histogram(plot) for plot in plots(card)]
     return tag("section", tag("h2", "Histograms"), tag("div", join(drawn), class_="grid-of-two")) if drawn else Html("")
 
 
-def _loading(card: Card) -> Html:
+def _loading(card: DataCard) -> Html:
     parts = [tag("div", tag("h3", library), tag("pre", tag("code", code), tabindex=0)) for library, code in loading(card)]
     return tag("section", tag("h2", "Loading"), join(parts), class_="loading")
 
 
-def _made(card: Card) -> Html:
+def _made(card: DataCard) -> Html:
     """Folded, as on the page of a run."""
     options = asked(card)
     given = tag("p", "vip batch with ", tag("code", tag("bdi", " ".join(options))), ", and the defaults else.") if options else ""
@@ -82,6 +82,6 @@ def _made(card: Card) -> Html:
     return tag("details", tag("summary", tag("h2", "How it was made")), given, tag("div", tables, class_="tables"), class_="made")
 
 
-def _list(table: Table) -> Html:
+def _list(table: CardTable) -> Html:
     rows = (tag("dt", tag("bdi", name)) + tag("dd", tag("bdi", value)) for name, value in table.rows)
     return tag("dl", join(tag("div", Html(row)) for row in rows))

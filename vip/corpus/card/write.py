@@ -7,23 +7,23 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from vip.corpus.beginning import DISTRIBUTION
+from vip.corpus.card.counts import count
 from vip.corpus.card.markdown import markdown
 from vip.corpus.card.page import page
-from vip.corpus.card.reading import count
-from vip.corpus.card.words import Card
-from vip.corpus.choices import Choices
-from vip.corpus.listing.choosing import Distribution
-from vip.corpus.output import storage
-from vip.corpus.output.plain import without_secrets
-from vip.corpus.status import Status
+from vip.corpus.card.tables import DataCard
+from vip.corpus.inputs.sampling import Distribution
+from vip.corpus.prepare import DISTRIBUTION
+from vip.corpus.settings import BatchConfig
+from vip.corpus.status import BatchStatus
+from vip.dataset import storage
+from vip.dataset.sanitize import without_secrets
 from vip.errors import StoreError
 
 README = "README.md"
 PAGE = "card.html"
 
 
-def write_card(out: str, status: Status, choices: Choices | None = None) -> None:
+def write_card(out: str, status: BatchStatus, choices: BatchConfig | None = None) -> None:
     """Write the card of a data set under any address.
 
     Raises:
@@ -33,7 +33,7 @@ def write_card(out: str, status: Status, choices: Choices | None = None) -> None
     address = without_secrets(out)
     path = storage.local_path(address)
     name = (path.resolve().name if path else address.rstrip("/").rpartition("/")[2]) or "data set"
-    card = Card(name, address, status, count(out), _distribution(out), choices)
+    card = DataCard(name, address, status, count(out), _distribution(out), choices)
     for file, content in ((README, markdown(card)), (PAGE, "".join(page(card)))):
         storage.write_whole(content.encode(), out, file)
 

@@ -1,1 +1,1 @@
-"""Which frames become candidates, beside the sampler `sync` (vip.extraction.candidates)."""
+"""Which frames become candidates, beside the sampler `sync` (vip.extraction.samplers.sync)."""

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.errors import BackendError
-from vip.extraction.samplers.even import enough_for
+from vip.extraction.samplers.uniform import enough_for
 from vip.protocols import VideoSource
 from vip.records import Frame, Image
 from vip.wording import option

@@ -15,8 +15,8 @@ import cv2
 import numpy as np
 
 from vip.errors import BackendError, did_you_mean
-from vip.extraction.candidates import share, thin
 from vip.extraction.quality import measure, shows_nothing
+from vip.extraction.samplers.sync import share, thin
 from vip.protocols import VideoSource
 from vip.records import Frame
 

@@ -1,0 +1,36 @@
+"""Bars of the data card: their edges in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from vip.corpus.card.histograms import _clock, _names, _numbers, _plot, _spans
+from vip.dataset.statistics import Histogram, NameCounts
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0, "0"), (1, "1 s"), (59, "59 s"), (60, "1 min"), (3540, "59 min"), (3600, "1 h"), (36_000, "10 h")]
+)
+def test_lengths_are_told_in_the_largest_unit_that_they_fill(seconds: float, told: str) -> None:
+    assert _clock(seconds) == told
+
+
+def test_empty_bins_at_the_ends_are_left_out_and_those_between_stay() -> None:
+    histogram = Histogram((0.0, 10.0, 20.0, 30.0, 40.0), [0, 2, 0, 3, 0], unknown=4)
+    found = _plot("Words", "caption", histogram, ["a", "b", "c", "d", "e"], None)
+    assert [(one.label, one.count) for one in found.bins] == [("b", 2), ("c", 0), ("d", 3)]
+    assert found.note == "5 captions; 4 more of which it is not known."
+    assert _plot("Words", "caption", Histogram((0.0, 10.0)), ["a", "b"], None).bins == ()
+
+
+def test_bins_are_named_by_the_numbers_in_them() -> None:
+    assert _numbers((1.0, 2.0, 3.0, 5.0, 10.0)) == ["1", "2", "3–4", "5–9", "10 and more"]
+    assert _spans(["0", "15 s", "1 min"]) == ["0 – 15 s", "15 s – 1 min", "1 min and more"]
+
+
+def test_names_that_are_too_many_stand_together_in_the_last_row() -> None:
+    counted = NameCounts({"de": 3, "en": 4, **{f"x{number:02}": 1 for number in range(30)}}, others=5)
+    rows = _names("Languages", ("Language", "Videos"), counted, 84).rows
+    assert rows[:3] == (("en", "4", "4.8 %"), ("de", "3", "3.6 %"), ("x00", "1", "1.2 %"))
+    assert (len(rows), rows[-1]) == (31, ("others", "7", "8.3 %"))
+    assert _names("Languages", ("Language", "Videos"), NameCounts({"en": 1}), 1).rows == (("en", "1", "100.0 %"),)

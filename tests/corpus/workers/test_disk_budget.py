@@ -1,0 +1,246 @@
+"""One budget for all downloads of a machine: never more, nobody for ever, and what was killed is free."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from vip.corpus.workers.disk_budget import LEDGER, DiskAllowance, DiskBudget, DiskHolder, _changing, shared_folder
+from vip.errors import StoreError
+
+BUDGET = 1000
+
+
+def budget(folder: Path, holder: str = "crew") -> DiskBudget:
+    return DiskBudget(folder, holder, BUDGET)
+
+
+def held(folder: Path) -> int:
+    with _changing(folder) as ledger:
+        return int(ledger.execute("SELECT total(bytes) FROM held").fetchone()[0])
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.corpus.workers.disk_budget.LOOK_S", 0.01)
+
+
+def test_many_downloads_of_several_crews_never_have_more_than_the_budget_and_all_get_through(tmp_path: Path) -> None:
+    crews = [DiskHolder(budget(tmp_path, f"crew{number}"), tmp_path / f"videos{number}") for number in range(3)]
+    most, over = list[int](), Event()
+
+    def download(number: int) -> None:
+        chance = random.Random(number)
+        crew = crews[number % 3]
+        one = DiskAllowance(crew.budget, f"video{number}")
+        one.wait_for(chance.randrange(1, 400))
+        while not one.take(size := min(BUDGET, one.held_bytes + chance.randrange(1, 600))):  # it is larger than it was said to be
+            one.wait_for(size)
+        time.sleep(0.01)
+        one.settle(one.held_bytes // 2)
+        time.sleep(0.01)
+        crew.free(one.key)
+
+    def look() -> None:
+        while not over.is_set():
+            most.append(held(tmp_path))
+
+    watcher = Thread(target=look)
+    watcher.start()
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(download, range(60)))
+    over.set()
+    watcher.join()
+    assert 600 < max(most) <= BUDGET
+    assert held(tmp_path) == 0
+    for crew in crews:
+        crew.close()
+
+
+def test_a_large_one_is_not_passed_over_by_small_ones_for_ever(tmp_path: Path) -> None:
+    crew = DiskHolder(budget(tmp_path), tmp_path / "videos")
+    small = [DiskAllowance(crew.budget, f"small{number}") for number in range(8)]
+    for one in small[:4]:
+        one.wait_for(200)
+    order: list[str] = []
+
+    def wait(one: DiskAllowance, size: int) -> None:
+        one.wait_for(size)
+        order.append(one.key)
+
+    threads = [Thread(target=wait, args=(DiskAllowance(crew.budget, "large"), 900))]
+    threads += [Thread(target=wait, args=(one, 200)) for one in small[4:]]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.1)
+    assert order == [], "there is room for another small one, but the large one came first"
+    for one in small[:4]:
+        crew.free(one.key)
+    threads[0].join(10)
+    assert order == ["large"]
+    crew.free("large")
+    for thread in threads:
+        thread.join(10)
+    assert len(order) == 5
+    crew.close()
+
+
+def test_one_that_goes_on_comes_before_those_that_wait(tmp_path: Path) -> None:
+    crew = DiskHolder(budget(tmp_path), tmp_path / "videos")
+    one = DiskAllowance(crew.budget, "one")
+    one.wait_for(500)
+    waiter = Thread(target=DiskAllowance(crew.budget, "other").wait_for, args=(800,))
+    waiter.start()
+    time.sleep(0.1)
+    assert one.take(900)
+    assert one.take(1001)
+    assert one.held_bytes == 1000, "all there is"
+    crew.free("one")
+    waiter.join(10)
+    assert not waiter.is_alive()
+    crew.close()
+
+
+def test_who_waits_holds_nothing_and_tells_so(tmp_path: Path) -> None:
+    crew, told = DiskHolder(budget(tmp_path), tmp_path / "videos"), list[bool]()
+    DiskAllowance(crew.budget, "first").wait_for(700)
+    second = DiskAllowance(crew.budget, "second", told.append)
+    second.wait_for(200)
+    assert told == []
+    waiter = Thread(target=second.wait_for, args=(500,))
+    waiter.start()
+    while not told:
+        time.sleep(0.01)
+    assert held(tmp_path) == 700
+    crew.free("first")
+    waiter.join(10)
+    assert (told, second.held_bytes) == ([True, False], 500)
+    crew.close()
+
+
+HOLDING = """
+import sys, time
+from pathlib import Path
+from vip.corpus.work.disk import LEDGER, Allowance, DiskBudget, Holder
+folder = Path(sys.argv[1])
+crew = Holder(DiskBudget(folder, "killed", 1000), folder / "videos")
+Allowance(crew.budget, "video").wait_for(900)
+(folder / "videos").mkdir()
+(folder / "videos" / "video.mp4").write_bytes(b"x" * 900)
+print("here", flush=True)
+time.sleep(60)
+"""
+
+
+def test_what_a_killed_crew_held_is_deleted_and_free(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", HOLDING, str(tmp_path)], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"here\n"
+    crew = DiskHolder(budget(tmp_path), tmp_path / "mine")
+    one = DiskAllowance(crew.budget, "mine")
+    assert not one.take(200), "it is alive, and holds it"
+    assert (tmp_path / "videos" / "video.mp4").exists()
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    one.wait_for(200)
+    assert held(tmp_path) == 200
+    assert not (tmp_path / "videos").exists()
+    crew.close()
+    assert [path.name for path in tmp_path.iterdir()] == [LEDGER]
+
+
+def test_a_folder_of_the_machine_is_one_for_all_crews_of_a_batch_and_for_this_user_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = shared_folder("/data/corpus/state")
+    assert shared_folder("/data/corpus/state") == folder != shared_folder("/data/other/state")
+    assert folder.stat().st_mode & 0o077 == 0
+    folder.rmdir()
+    folder.symlink_to(tmp_path)
+    with pytest.raises(StoreError, match="belongs to somebody else"):
+        shared_folder("/data/corpus/state")
+
+
+def test_crews_that_come_while_others_leave_share_the_budget_still(tmp_path: Path) -> None:
+    most = list[int]()
+
+    def come_and_go(number: int) -> None:
+        for turn in range(15):
+            crew = DiskHolder(budget(tmp_path / "ledger", f"crew{number}-{turn}"), tmp_path / f"videos{number}-{turn}")
+            one = DiskAllowance(crew.budget, "video")
+            one.wait_for(600)
+            most.append(held(tmp_path / "ledger"))
+            crew.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(come_and_go, range(4)))
+    assert set(most) == {600}
+
+
+def test_a_download_holds_nothing_before_it_asks_and_what_it_holds_it_has(tmp_path: Path) -> None:
+    one = DiskAllowance(budget(tmp_path), "video")
+    assert one.held_bytes == 0
+    one.wait_for(500)
+    one.wait_for(300)
+    assert held(tmp_path) == 500, "nothing is given away"
+    assert one.take(500)
+    assert (one.held_bytes, held(tmp_path)) == (500, 500)
+    one.settle(20)
+    assert (one.held_bytes, held(tmp_path)) == (20, 20)
+
+
+def test_one_that_is_larger_than_all_there_is_has_all_there_is(tmp_path: Path) -> None:
+    one = DiskAllowance(budget(tmp_path), "video")
+    assert one.take(5000)
+    assert (one.held_bytes, held(tmp_path)) == (1000, 1000)
+    assert not DiskAllowance(budget(tmp_path), "other").take(1)
+
+
+def test_the_budget_may_be_used_to_the_byte(tmp_path: Path) -> None:
+    assert DiskAllowance(budget(tmp_path), "one").take(400)
+    assert not DiskAllowance(budget(tmp_path), "two").take(601)
+    assert DiskAllowance(budget(tmp_path), "two").take(600)
+
+
+def test_a_download_that_is_given_up_while_it_waits_holds_up_nobody(tmp_path: Path) -> None:
+    crew = DiskHolder(budget(tmp_path), tmp_path / "videos")
+    assert DiskAllowance(crew.budget, "one")._got(900, 1)
+    assert not DiskAllowance(crew.budget, "two")._got(900, 2)
+    assert not DiskAllowance(crew.budget, "three")._got(100, 3), "two came first"
+    crew.free("two")
+    assert DiskAllowance(crew.budget, "three")._got(100, 3)
+    crew.close()
+
+
+def test_a_download_that_goes_on_stands_in_the_line_no_more(tmp_path: Path) -> None:
+    crew = DiskHolder(budget(tmp_path), tmp_path / "videos")
+    assert DiskAllowance(crew.budget, "one")._got(900, 1)
+    assert not DiskAllowance(crew.budget, "two")._got(900, 2)
+    crew.free("one")
+    assert DiskAllowance(crew.budget, "two")._got(900, 2)
+    assert DiskAllowance(crew.budget, "three")._got(100, 3)
+    crew.close()
+
+
+def test_a_crew_that_leaves_takes_its_place_in_the_line_with_it(tmp_path: Path) -> None:
+    one, other = (DiskHolder(budget(tmp_path, name), tmp_path / name) for name in ("one", "other"))
+    assert DiskAllowance(one.budget, "a")._got(600, 1)
+    assert not DiskAllowance(one.budget, "b")._got(900, 2)
+    one.close()
+    assert DiskAllowance(other.budget, "c")._got(BUDGET, 3)
+    other.close()
+
+
+def test_a_ledger_that_is_none_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / LEDGER).write_bytes(b"x" * 5000)
+    with pytest.raises(StoreError, match=r"disk\.sqlite cannot be used .*delete it while no batch runs"):
+        DiskHolder(budget(tmp_path), tmp_path / "videos")

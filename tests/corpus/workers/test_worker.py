@@ -1,0 +1,216 @@
+"""What a process of a crew does with a video, and what it says of one that it can do nothing with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.corpus.making import clip
+from tests.corpus.workers.test_disk_budget import held
+from vip import cores
+from vip.config import BatchSettings, CaptionSettings, ExtractSettings
+from vip.corpus.workers import worker
+from vip.corpus.workers.disk_budget import DiskBudget, DiskHolder
+from vip.corpus.workers.worker import PartInfo, WorkerConfig, WorkItem, _done, _refuse_length, extracted
+from vip.dataset.items import DownloadedVideo, ListItem
+from vip.dataset.parts import read_part
+from vip.errors import BackendError, GivenUpError, InputError, ItemError, ReplyError, SomeFailedError, StoreError
+from vip.protocols import SilentObserver
+from vip.records import Failure
+
+JOB = WorkItem(1, ListItem("v1", "address", "http://example.org/v1.mp4", "list.txt, line 1", topic="a race"))
+
+
+def plan_of(home: Path, captioning: CaptionSettings | None = None, **batch: Any) -> WorkerConfig:
+    (home / "parts").mkdir(exist_ok=True)
+    return WorkerConfig(home, ExtractSettings(timeout=100), BatchSettings(**batch), DiskBudget(home, "crew", 1000), captioning)
+
+
+# ---------------------------------------------------------------- what is said of a failure
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ItemError("Too many requests.", "rate_limit", 7.0), ("failed", "rate_limit", "Too many requests.", 7.0)),
+        (InputError("It shows nothing."), ("failed", "unreadable", "It shows nothing.", None)),
+        (ReplyError("Not one answer."), ("failed", "caption", "Not one answer.", None)),
+        (StoreError("The disk is full."), ("failed", "disk", "The disk is full.", None)),
+        (OSError("No space left."), ("failed", "disk", "No space left.", None)),
+        (GivenUpError("It crashed.", kind="crash"), ("failed", "crash", "It crashed.", None)),
+        (
+            GivenUpError("It took too long.", kind="timeout"),
+            (
+                "failed",
+                "timeout",
+                "Not extracted within 100 s. Try it again with --retry-failed=timeout and a longer --timeout.",
+                None,
+            ),
+        ),
+    ],
+)
+@pytest.mark.parametrize("role", ["fetch", "extract"])
+def test_a_failure_has_its_type(role: Any, error: Exception, message: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*about: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(worker, "fetched" if role == "fetch" else "extracted", fails)
+    more = () if role == "fetch" else (None, 1)
+    assert _done(plan_of(tmp_path), role, SimpleNamespace(), JOB, *more) == message  # type: ignore[arg-type]
+
+
+def test_what_no_other_video_survives_either_is_no_failure_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*about: Any) -> None:
+        raise BackendError("It is not installed.")
+
+    monkeypatch.setattr(worker, "extracted", fails)
+    with pytest.raises(BackendError):
+        _done(plan_of(tmp_path), "extract", SimpleNamespace(), JOB, None, 1)  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- fetched
+
+
+def test_a_download_has_a_folder_of_its_own_and_holds_what_lies_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, waits = plan_of(tmp_path), list[object]()
+    crew = DiskHolder(plan.disk, tmp_path / "videos")
+    (tmp_path / "videos" / "v1").mkdir(parents=True)
+    (tmp_path / "videos" / "v1" / "half.mp4").write_bytes(b"of a try that was killed")
+
+    def fetch(item: ListItem, settings: BatchSettings, folder: Path, *, room_bytes: int, space: Any) -> DownloadedVideo:
+        assert (item, list(folder.iterdir()), room_bytes) == (JOB.item, [], 1000)
+        space.wait_for(900)
+        (folder / "a.mp4").write_bytes(b"x" * 300)
+        (folder / "a.vtt").write_bytes(b"x" * 20)
+        return DownloadedVideo(folder / "a.mp4")
+
+    monkeypatch.setattr("vip.download.fetch.fetch", fetch)
+    pipe = SimpleNamespace(send=waits.append)
+    assert _done(plan, "fetch", pipe, JOB) == ("fetched", DownloadedVideo(tmp_path / "videos" / "v1" / "a.mp4"))  # type: ignore[arg-type]
+    assert (held(tmp_path), waits) == (320, [])
+    crew.close()
+
+
+# ---------------------------------------------------------------- extracted
+
+
+class Run:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.failures = (Failure(item="v1:0002", kind="picture", message="It is not there.", exit_code=6),)
+
+
+@pytest.fixture
+def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What is asked for, of an extraction that makes three keyframes of everything."""
+    asked: list[Any] = []
+
+    def extract(source: Any, *, out: Path, settings: ExtractSettings, isolated: bool) -> Run:
+        out.mkdir(parents=True)
+        asked.append((source.path, out, settings.timeout, isolated, cores._most))
+        return Run(out)
+
+    monkeypatch.setattr("vip.pipeline.extract", extract)
+    monkeypatch.setattr("vip.video.source.FileSource", lambda path, key: SimpleNamespace(path=path, key=key))
+    monkeypatch.setattr("vip.dataset.rows.clip_of", lambda run, *, item, fetched: clip(item.key))
+    monkeypatch.setattr("vip.cores._most", None)
+    return asked
+
+
+def downloaded(home: Path) -> DownloadedVideo:
+    folder = home / "videos" / "v1"
+    folder.mkdir(parents=True)
+    (folder / "a.mp4").write_bytes(b"a video")
+    return DownloadedVideo(folder / "a.mp4", youtube_id="aaaaaaaaaaa")
+
+
+def test_a_video_becomes_a_part_and_nothing_else_stays(done: list[Any], tmp_path: Path) -> None:
+    video = downloaded(tmp_path)
+    facts = extracted(plan_of(tmp_path), JOB, video, 3)
+    path = tmp_path / "parts" / "v1.tar"
+    failed = (("v1:0002", "picture", "It is not there."),)
+    assert facts == PartInfo(rows=3, size_bytes=path.stat().st_size, length_s=9.0, youtube_id="aaaaaaaaaaa", undescribed=failed)
+    assert read_part(path).video.key == "v1"
+    assert done == [(video.path, tmp_path / "work" / "v1", 100.0, True, 3)]
+    assert (list((tmp_path / "work").iterdir()), list((tmp_path / "videos").iterdir())) == ([], [])
+
+
+def test_a_file_of_the_user_stays_where_it_is(done: list[Any], tmp_path: Path) -> None:
+    (tmp_path / "films").mkdir()
+    (tmp_path / "films" / "a.mp4").write_bytes(b"a video")
+    job = WorkItem(1, replace(JOB.item, kind="file", source=str(tmp_path / "films" / "a.mp4")))
+    extracted(plan_of(tmp_path, keep_videos=tmp_path / "kept"), job, None, 1)
+    assert (tmp_path / "films" / "a.mp4").exists()
+    assert not (tmp_path / "kept").exists()
+
+
+def test_a_download_that_shows_nothing_goes_all_the_same(done: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(source: Any, *, out: Path, **settings: Any) -> None:
+        out.mkdir(parents=True)
+        raise InputError("It shows nothing.")
+
+    monkeypatch.setattr("vip.pipeline.extract", fails)
+    with pytest.raises(InputError):
+        extracted(plan_of(tmp_path), JOB, downloaded(tmp_path), 1)
+    assert (list((tmp_path / "work").iterdir()), list((tmp_path / "videos").iterdir())) == ([], [])
+
+
+def test_a_download_is_kept_where_the_user_wants_it(done: list[Any], tmp_path: Path) -> None:
+    extracted(plan_of(tmp_path, keep_videos=tmp_path / "my" / "films"), JOB, downloaded(tmp_path), 1)
+    assert [(path.name, path.read_bytes()) for path in (tmp_path / "my" / "films").iterdir()] == [("a.mp4", b"a video")]
+    assert list((tmp_path / "videos").iterdir()) == []
+
+
+@pytest.mark.parametrize(("topic", "told"), [("a race", "a race"), (None, "animals")])
+def test_measured_descriptions_are_about_the_topic_of_the_video_or_else_of_all(
+    topic: str | None, told: str, done: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics: list[str | None] = []
+
+    def caption(folder: Path, *, settings: CaptionSettings) -> None:
+        topics.append(settings.topic)
+        raise SomeFailedError("1 keyframe failed.")
+
+    monkeypatch.setattr("vip.captioning.caption_job.caption", caption)
+    job = WorkItem(1, replace(JOB.item, topic=topic))
+    extracted(plan_of(tmp_path, CaptionSettings(engine="offline", topic="animals")), job, downloaded(tmp_path), 1)
+    assert topics == [told]
+
+
+# ---------------------------------------------------------------- too long, too short
+
+
+@contextmanager
+def lasting(header_s: float | None, start_s: float, end_s: float) -> Iterator[Any]:
+    info = SimpleNamespace(duration_s_from_header=header_s, start_time_s=start_s, end_time_s=end_s)
+    yield SimpleNamespace(info=lambda: info)
+
+
+@pytest.mark.parametrize(
+    ("header_s", "low", "high", "kind"),
+    [
+        (10.0, 10.0, 10.0, None),
+        (10.1, None, 10.0, "too_long"),
+        (9.9, 10.0, None, "too_short"),
+        (None, 5.0, 5.0, None),  # from 2 s to 7 s
+        (None, None, 4.9, "too_long"),
+        (None, 5.1, None, "too_short"),
+    ],
+)
+def test_a_video_outside_of_the_limits_is_refused(
+    header_s: float | None, low: float | None, high: float | None, kind: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vip.video.open_video", lambda source: lasting(header_s, 2.0, 7.0))
+    monkeypatch.setattr("vip.video.source_of", lambda path: path)
+    try:
+        _refuse_length(Path("a.mp4"), low, high, SilentObserver())
+        found = None
+    except ItemError as exc:
+        found = exc.kind
+    assert found == kind

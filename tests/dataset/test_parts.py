@@ -1,0 +1,134 @@
+"""Parts: what is packed comes back, is described in between, and is never half there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from tests.corpus.making import clip_from_run, sample, samples
+from tests.report.runs import make_pictures
+from tests.test_store import fail_with
+from vip.captioning.caption_job import caption
+from vip.dataset.parts import add, is_whole, members, pack, read_part, unpack, with_descriptions
+from vip.dataset.rows import VideoSample, clip_of
+from vip.errors import StoreError
+from vip.store import load_run
+
+
+@given(samples())
+def test_what_is_packed_comes_back(tmp_path_factory: pytest.TempPathFactory, given: VideoSample) -> None:
+    path = tmp_path_factory.mktemp("parts") / "a.tar"
+    pack(path, given)
+    assert read_part(path) == given
+
+
+def test_the_same_clip_gives_the_same_bytes_at_any_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = clip_from_run(tmp_path)
+    pack(tmp_path / "a", made)
+    monkeypatch.setattr("time.time", lambda: 1e9)
+    pack(tmp_path / "b", made)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_any_program_for_archives_opens_a_part(tmp_path: Path) -> None:
+    pack(tmp_path / "a.tar", sample(count=2))
+    with tarfile.open(tmp_path / "a.tar") as archive:
+        assert archive.getnames() == [
+            *("video.json", "keyframes.jsonl", "descriptions.jsonl", "failures.jsonl", "vectors.npy"),
+            *("keyframes/0001.jpg", "keyframes/0002.jpg"),
+        ]
+
+
+def test_a_part_that_was_cut_off_is_never_taken_for_whole(tmp_path: Path) -> None:
+    whole = sample(count=2)
+    pack(tmp_path / "a.tar", whole)
+    data = (tmp_path / "a.tar").read_bytes()
+    with tarfile.open(tmp_path / "a.tar") as archive:
+        last = archive.getmembers()[-1]
+    end = last.offset_data + last.size  # behind it there are only zeros
+    for length in {*range(0, end, 97), *range(512, end, 512), end - 1}:
+        (tmp_path / "torn.tar").write_bytes(data[:length])
+        with pytest.raises(StoreError, match=r"torn\.tar"):
+            read_part(tmp_path / "torn.tar")
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", os.urandom(20_000)])
+def test_a_file_that_is_no_part_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.tar").write_bytes(content)
+    with pytest.raises(StoreError, match=r"x\.tar"):
+        read_part(tmp_path / "x.tar")
+
+
+def test_an_archive_of_something_else_is_no_part(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "x.tar", "w") as archive:
+        add(archive, "../../escape", b"x")
+        archive.addfile(tarfile.TarInfo("folder/"))
+    with pytest.raises(StoreError, match=r"x\.tar: damaged \('video\.json'\)"):
+        read_part(tmp_path / "x.tar")
+    with pytest.raises(StoreError, match="cannot be read"):
+        read_part(tmp_path / "none.tar")
+
+
+def test_an_unpacked_part_is_described_and_packed_again(tmp_path: Path) -> None:
+    before = clip_from_run(tmp_path, described=False)
+    pack(tmp_path / "a.tar", before)
+    run = unpack(tmp_path / "a.tar", tmp_path / "work")
+    assert run.manifest
+    assert load_run(tmp_path / "work").manifest == run.manifest
+    caption(run, engine="fake")
+    with_descriptions(tmp_path / "a.tar", run)
+    after = read_part(tmp_path / "a.tar")
+    assert [frame.description and frame.description.engine for frame in after.frames] == ["fake"] * 3
+    assert after.video.captioning
+    assert after.video.captioning["engine"] == after.frames[0].description.engine  # type: ignore[union-attr]
+    assert [(frame.keyframe, frame.picture) for frame in after.frames] == [(frame.keyframe, frame.picture) for frame in before.frames]
+
+
+def test_why_a_keyframe_has_no_description_gets_into_the_part(tmp_path: Path) -> None:
+    pack(tmp_path / "a.tar", clip_from_run(tmp_path, failed=1))
+    run = unpack(tmp_path / "a.tar", tmp_path / "work")
+    assert [failure.item for failure in run.failures] == ["abc:0003"]
+    assert [row.keyframe_id for row in run.descriptions] == ["abc:0001", "abc:0002"]
+    with_descriptions(tmp_path / "a.tar", run)
+    assert read_part(tmp_path / "a.tar") == clip_from_run(tmp_path, failed=1)
+
+
+def test_pictures_that_come_from_no_video_are_unpacked_without_a_manifest(tmp_path: Path) -> None:
+    found = clip_of(make_pictures(tmp_path / "photos"))
+    pack(tmp_path / "a.tar", found)
+    run = unpack(tmp_path / "a.tar", tmp_path / "work")
+    assert run.manifest is None
+    assert clip_of(load_run(tmp_path / "work")).frames[0].picture == found.frames[0].picture
+
+
+def test_a_part_that_cannot_be_written_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pack(tmp_path / "a.tar", sample())
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr(tarfile.TarFile, "addfile", lambda *_: fail_with(full))
+    with pytest.raises(StoreError, match="No space left"):
+        pack(tmp_path / "a.tar", sample("other"))
+    monkeypatch.undo()
+    assert read_part(tmp_path / "a.tar") == sample()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tar"]
+
+
+def test_a_part_is_whole_or_not(tmp_path: Path) -> None:
+    pack(tmp_path / "a.tar", sample(count=1))
+    (tmp_path / "torn.tar").write_bytes((tmp_path / "a.tar").read_bytes()[:600])
+    assert [is_whole(tmp_path / name) for name in ("a.tar", "torn.tar", "none.tar")] == [True, False, False]
+
+
+def test_only_plain_files_of_an_archive_are_read(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "x.tar", "w") as archive:
+        add(archive, "plain", b"x")
+        for name, kind in (("link", tarfile.LNKTYPE), ("sign", tarfile.SYMTYPE), ("folder", tarfile.DIRTYPE)):
+            other = tarfile.TarInfo(name)
+            other.type, other.linkname = kind, "plain"
+            archive.addfile(other)
+    with tarfile.open(tmp_path / "x.tar") as archive:
+        assert list(members(archive)) == [("plain", b"x")]

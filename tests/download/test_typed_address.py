@@ -1,0 +1,199 @@
+"""One address that a user types: read where it lies if that can be, else copied into the cache, of a page by yt-dlp."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import vip
+from tests.download.pages import page, video
+from tests.file_server import serving
+from tests.video_host import Answer, VideoHost
+from vip.config import BatchSettings, ExtractSettings
+from vip.download import cache, typed_address
+from vip.download.typed_address import _Progress, downloaded, resolved
+from vip.errors import InputError, NotInPartsError, UsageError
+from vip.protocols import SilentObserver
+from vip.video import AddressSource, DownloadedSource, source_of
+
+WATCH = "https://www.youtube.com/watch?v=dQw4w9WgXcQ"
+
+
+class Notes(SilentObserver):
+    """What the user is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.told.append(text)
+
+
+def test_a_server_without_ranges_is_copied_into_the_cache_once(mp4: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a.mp4").write_bytes(mp4)
+    with serving(tmp_path) as server:
+        server.ranges = False
+        run = vip.extract(f"{server.address}/a.mp4", out=tmp_path / "one", keyframes=3)
+        assert len(run.keyframes) == 3
+        assert [range_ is None for _, range_ in server.asked] == [False, True], "in parts, then whole"
+        other = vip.extract(f"{server.address}/a.mp4", out=tmp_path / "two", keyframes=2)
+        assert len(other.keyframes) == 2
+        assert len(server.asked) == 2, "what is in the cache is not asked for"
+        assert run.manifest is not None
+        assert run.manifest.video.path == f"{server.address}/a.mp4"
+        assert run.manifest.video_id == "a"
+
+
+def test_a_finished_run_needs_neither_cache_nor_server(mp4: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.mp4").write_bytes(mp4)
+    with serving(tmp_path) as server:
+        server.ranges = False
+        address = f"{server.address}/a.mp4?id=1"
+        before = vip.extract(address, out=tmp_path / "one", keyframes=3)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    assert [k.id for k in vip.extract(address, out=tmp_path / "one", keyframes=3).keyframes] == [k.id for k in before.keyframes]
+
+
+def test_a_query_tells_one_video_from_another_and_is_not_written_down(mp4: bytes, webm: bytes, tmp_path: Path, host: VideoHost) -> None:
+    host.put("/get?id=1", mp4, "video/mp4")
+    host.put("/get?id=secret", webm, "video/webm")
+    one = vip.extract(f"{host.address}/get?id=1", out=tmp_path / "run", keyframes=2)
+    assert one.manifest is not None
+    with pytest.raises(UsageError, match="holds another run"):
+        vip.extract(f"{host.address}/get?id=secret", out=tmp_path / "run", keyframes=2)
+    two = vip.extract(f"{host.address}/get?id=secret", out=tmp_path / "other", keyframes=2)
+    assert two.manifest is not None
+    assert (one.manifest.video.codec, two.manifest.video.codec) == ("h264", "vp9")
+    written = [path.read_bytes() for folder in (two.folder, cache.default_folder()) for path in folder.rglob("*.json*")]
+    assert written
+    assert not any(b"secret" in data for data in written)
+
+
+def test_a_newer_file_at_the_address_is_loaded_again(mp4: bytes, webm: bytes, tmp_path: Path, host: VideoHost) -> None:
+    address = host.put("/get", mp4, "video/mp4")
+    source = AddressSource(address)
+    why = NotInPartsError("…", "whole", "v1")
+    first = downloaded(source, ExtractSettings(), Notes(), why)
+    assert isinstance(first, DownloadedSource)
+    host.put("/get", webm, "video/webm")
+    assert downloaded(source, ExtractSettings(), Notes(), why) == first
+    second = downloaded(source, ExtractSettings(), Notes(), NotInPartsError("…", "whole", "v2"))
+    assert isinstance(second, DownloadedSource)
+    assert second.path.read_bytes() == webm
+
+
+def test_a_download_that_breaks_off_is_begun_again_and_one_that_never_ends_is_refused(
+    host: VideoHost, mp4: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, broken = Answer(mp4, "video/mp4"), Answer(mp4, "video/mp4", way="reset")
+    host.answers["/v.mp4"] = [whole, broken, whole]
+    assert len(vip.extract(f"{host.address}/v.mp4", out=tmp_path / "run", keyframes=2).keyframes) == 2
+    address = host.put("/live.mp4", mp4, "video/mp4", way="endless")
+    monkeypatch.setattr(cache, "free_bytes", lambda: 10_000_000)
+    with pytest.raises(InputError, match=r"is larger than the room on this disk"):
+        vip.extract(address, out=tmp_path / "live")
+    assert not (tmp_path / "live").exists()
+    assert list(cache.folder_of(address).glob(".part-*")) == []
+
+
+@pytest.mark.extra("yt_dlp")
+def test_the_video_of_a_page_is_found_by_yt_dlp(host: VideoHost, mp4: bytes, tmp_path: Path) -> None:
+    host.put("/v.mp4", mp4, "video/mp4")
+    address = host.put("/talk", page(video("/v.mp4"), title="Frisbee"))
+    notes = Notes()
+    run = vip.extract(address, out=tmp_path / "run", keyframes=2, observer=notes)
+    assert (len(run.keyframes), run.manifest and run.manifest.video_id) == (2, "talk")
+    assert any('Downloaded "Frisbee (1)"' in note for note in notes.told)
+    asked = len(host.asked)
+    assert vip.extract(address, out=tmp_path / "run", keyframes=2).keyframes
+    assert len(host.asked) == asked
+
+
+@pytest.mark.extra("yt_dlp")
+def test_a_web_page_is_called_one(host: VideoHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = host.put("/about", page("nothing"))
+    with pytest.raises(InputError, match=r"/about is a web page, not a video file\. yt-dlp finds no video in it\."):
+        vip.extract(address, out=tmp_path / "run")
+    monkeypatch.setattr(typed_address, "_has_ytdlp", lambda: False)
+    with pytest.raises(InputError, match=r"is a web page, not a video file\..* pip install 'vip-keyframes\[batch\]'"):
+        vip.extract(address, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_page_that_is_served_in_parts_is_still_a_page(tmp_path: Path) -> None:
+    (tmp_path / "a.mp4").write_text("<!DOCTYPE html><html>not here</html>")
+    with serving(tmp_path) as server, pytest.raises(InputError, match="is a web page"):
+        vip.extract(f"{server.address}/a.mp4", out=tmp_path / "run")
+
+
+@pytest.mark.extra("yt_dlp")
+def test_a_youtube_address_is_named_by_its_id_in_all_its_spellings() -> None:
+    for address in (WATCH, "https://youtu.be/dQw4w9WgXcQ?si=abc", "https://m.youtube.com/watch?v=dQw4w9WgXcQ&t=10s&list=PL1"):
+        source = resolved(source_of(address))
+        assert isinstance(source, DownloadedSource)
+        assert (source.stem, source.location, str(source), source.state()) == ("dQw4w9WgXcQ", WATCH, WATCH, None)
+
+
+@pytest.mark.parametrize("address", ["https://example.org/film.mp4", "https://example.org/talks/1"])
+def test_other_addresses_stay_what_they_are(address: str) -> None:
+    assert resolved(source_of(address)) == AddressSource(address)
+
+
+def test_a_server_that_refuses_is_said(host: VideoHost, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"does not allow it \(403 Forbidden\)"):
+        vip.extract(host.put("/watch", status=403), out=tmp_path / "run")
+
+
+@pytest.mark.extra("yt_dlp")
+def test_a_video_of_youtube_is_watched_by_its_id_and_kept(
+    host: VideoHost, mp4: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.put("/watch?v=dQw4w9WgXcQ", mp4, "video/mp4")
+    monkeypatch.setattr(typed_address, "BatchSettings", partial(BatchSettings, video_base_url=host.address))
+    monkeypatch.chdir(tmp_path)
+    run = vip.extract(f"{WATCH}&list=PL1", keyframes=2)
+    assert run.folder == Path("dQw4w9WgXcQ.vip")
+    assert run.manifest is not None
+    assert (run.manifest.video.path, run.keyframes[0].id) == (WATCH, "dQw4w9WgXcQ:0001")
+    asked = len(host.asked)
+    again = vip.rechoose(run, keyframes=3)
+    assert (len(again.keyframes), len(host.asked)) == (3, asked), "new pictures come from the cache"
+
+
+@pytest.mark.extra("yt_dlp")
+def test_a_video_that_was_deleted_is_said_in_one_sentence(host: VideoHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(typed_address, "BatchSettings", partial(BatchSettings, video_base_url=host.address))
+    with pytest.raises(InputError, match=rf"^{re.escape(WATCH)}: .*404"):
+        vip.extract(WATCH, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.extra("yt_dlp")
+def test_a_folder_of_something_else_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match="is not empty and no run of vip"):
+        vip.extract(WATCH, out=tmp_path / "run")
+
+
+def test_a_bar_moves_by_hundredths_and_stays_where_the_size_is_not_known() -> None:
+    steps: list[None] = []
+    progress = _Progress(lambda: steps.append(None), 1000, "a")
+    seen = []
+    for done in (0, 9, 10, 500, 499, 1000):
+        progress(done, 1000)
+        seen.append(len(steps))
+    assert seen == [0, 0, 1, 50, 50, 100]
+    _Progress(lambda: steps.append(None), 1000, "a")(900, None)
+    assert len(steps) == 100
+
+
+@pytest.mark.parametrize(("done", "size"), [(1001, None), (0, 1001)])
+def test_a_download_that_is_larger_than_the_room_is_ended_as_soon_as_that_is_known(done: int, size: int | None) -> None:
+    progress = _Progress(lambda: None, 1000, "a.mp4")
+    progress(1000, 1000)
+    with pytest.raises(InputError, match=r"a\.mp4 is larger than the room on this disk"):
+        progress(done, size)

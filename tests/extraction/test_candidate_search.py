@@ -1,0 +1,315 @@
+"""Which frames are looked at in a real file: calm ones instead of cross-fades, others where few differ, and none is called lost wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.extraction.films import RATE, Shot, film, show
+from tests.media import Clip, Clips, card, number_in, write
+from vip.extraction import candidate_search
+from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
+from vip.extraction.candidate_search import CandidateSearch, analyze_candidates, undecodable
+from vip.extraction.select import bad_frames
+from vip.models.classic import ClassicEmbedder
+from vip.records import Detection, Frame, Image
+from vip.video import Video
+
+
+class NoDetector:
+    name = "none"
+
+    def detect(self, images: Sequence[Image], where: object = ()) -> list[list[Detection] | None]:
+        return [[] for _ in images]
+
+
+CLASSIC = ClassicEmbedder(None)
+LOOKER = FrameAnalyzer(CLASSIC, CLASSIC, NoDetector())
+
+
+class KeepNone:
+    def wants(self, pts: int) -> bool:
+        return False
+
+    def keep(self, frame: Frame) -> None:
+        raise AssertionError("nothing was wanted")
+
+
+@dataclass
+class Listener:
+    """An observer that counts the steps of each task."""
+
+    steps: list[tuple[str, int, list[None]]] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        raise AssertionError(f"nothing is to be said, but was: {text}")
+
+    def track(self, title: str, total: int) -> nullcontext[Callable[[], None]]:
+        done: list[None] = []
+        self.steps.append((title, total, done))
+        return nullcontext(lambda: done.append(None))
+
+
+def search(video: Video, keyframes: int, *, exact: bool = False, insistent: bool = False) -> CandidateSearch:
+    return CandidateSearch(
+        video=video,
+        analyzer=LOOKER,
+        keyframes=keyframes,
+        min_sharpness=None,
+        exact=exact,
+        insistent=insistent,
+        keeper=KeepNone(),
+        observer=Listener(),
+    )
+
+
+# ---------------------------------------------------------------- calm frames instead of restless ones
+
+FADE_S = (1.8, 2.4)
+FADED = round(2.0 * RATE)  # the frame in the cross-fade at which a GOP begins
+
+
+@pytest.fixture(scope="module")
+def cross_fade(tmp_path_factory: pytest.TempPathFactory) -> Clip:
+    """Two shots; a sync frame every second, the third of them in the cross-fade."""
+    shots = [Shot(0, FADE_S[0]), Shot(1, 2.7, fade_s=FADE_S[1] - FADE_S[0])]
+    frames = sum(shot.frames for shot in shots)
+    options = {"preset": "veryfast", "crf": "24", "x264-params": "scenecut=0"}
+    path = tmp_path_factory.mktemp("films") / "fade.mp4"
+    return write(path, frames=frames, gop=2 * RATE, rate=RATE, picture=show(shots), options=options)
+
+
+def looked(path: Path, frames: Sequence[int], keyframes: int) -> list[FrameAnalysis]:
+    with Video(path) as video:
+        return analyze_candidates(search(video, keyframes), video.index.shown_pts[list(frames)].tolist())
+
+
+def test_a_would_be_keyframe_in_a_cross_fade_gives_way_to_a_calm_frame_of_the_shot(cross_fade: Clip) -> None:
+    analyses = looked(cross_fade.path, [0, FADED], 2)
+    (found,) = [analysis for analysis in analyses if analysis.stands_in_for is not None]
+    (faded,) = [analysis for analysis in analyses if analysis.pts == found.stands_in_for]
+    assert faded.in_transition
+    assert not found.in_transition
+    assert FADE_S[0] < faded.time_s < FADE_S[1] < found.time_s < 4
+    later = looked(cross_fade.path, [85], 1)[0]
+    assert found.vector @ later.vector > 0.9 > faded.vector @ later.vector
+    decision = bad_frames(analyses, None)[analyses.index(faded)]
+    assert (decision.rule, decision.neighbours) == ("in_transition", (analyses.index(found),))
+    assert f"at 0:0{found.time_s:.2f} the same shot is calm" in decision.reason
+
+
+@pytest.mark.parametrize(("gop", "after_s"), [(44, 0.9), (22, 0.6)])
+def test_the_stand_in_lies_well_behind_the_cross_fade_and_nearer_where_the_gop_ends_before(
+    tmp_path: Path, gop: int, after_s: float
+) -> None:
+    options = {"preset": "veryfast", "crf": "24", "x264-params": "scenecut=0"}
+    picture = show([Shot(0, 1.4), Shot(1, 2.6, fade_s=0.5)])
+    path = write(tmp_path / "a.mp4", frames=4 * RATE, gop=gop, rate=RATE, picture=picture, options=options).path
+    analyses = looked(path, [0, 44], 2)
+    (found,) = [analysis for analysis in analyses if analysis.stands_in_for is not None]
+    assert found.time_s - 44 / RATE == pytest.approx(after_s, abs=1.01 / RATE)
+
+
+def test_a_restless_frame_that_would_not_be_kept_costs_nothing(cross_fade: Clip, given_packets: list[int | None]) -> None:
+    few = looked(cross_fade.path, [0, 80], 2)
+    spent = len(given_packets)
+    assert [analysis.stands_in_for for analysis in few] == [None, None]
+    analyses = looked(cross_fade.path, [0, 54, 80], 2)
+    assert analyses[1].in_transition
+    assert [analysis.stands_in_for for analysis in analyses] == [None] * 3
+    assert len(given_packets) - spent <= spent + 4
+
+
+def test_the_stand_in_is_no_frame_of_the_next_shot(tmp_path: Path) -> None:
+    """A short shot between two others: what is calm behind it shows something else."""
+    shots = [Shot(0, 1.8), Shot(3, 0.6), Shot(1, 2.0)]
+    path = film(tmp_path / "a.mp4", shots, "H.264, one sync frame").path
+    analyses = looked(path, [0, 50], 2)
+    assert analyses[1].in_transition
+    assert [analysis.stands_in_for for analysis in analyses] == [None, None]
+
+
+def test_no_stand_in_lies_behind_the_next_sync_frame_nor_too_dear_to_decode(
+    cross_fade: Clip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = write(
+        tmp_path / "short.mp4",
+        frames=4 * RATE,
+        gop=10,
+        rate=RATE,
+        picture=show([Shot(0, FADE_S[0]), Shot(1, 2.7, fade_s=0.6)]),
+        options={"preset": "veryfast", "crf": "24", "x264-params": "scenecut=0"},
+    )
+    assert all(analysis.stands_in_for is None for analysis in looked(short.path, [0, FADED + 2], 2))
+    monkeypatch.setattr(candidate_search.further, "FARTHEST_PACKETS", 10)
+    assert all(analysis.stands_in_for is None for analysis in looked(cross_fade.path, [0, FADED], 2))
+
+
+def test_no_stand_in_is_sought_where_the_decoder_passes_over_nothing(cross_fade: Clip, given_packets: list[int | None]) -> None:
+    with Video(cross_fade.path) as video:
+        planned = video.index.shown_pts[[0, FADED]].tolist()
+        video.index = replace(video.index, decodes_all=True)
+        analyses = analyze_candidates(search(video, 2), planned)
+    assert [(analysis.pts, analysis.stands_in_for) for analysis in analyses] == [(pts, None) for pts in planned]
+    assert analyses[1].in_transition
+    assert {pts for pts in given_packets if pts is not None} <= {*planned}
+
+
+def test_a_stand_in_is_kept_at_full_size_if_it_was_dear(cross_fade: Clip) -> None:
+    class KeepAll(KeepNone):
+        def __init__(self) -> None:
+            self.kept: list[int] = []
+
+        def wants(self, pts: int) -> bool:
+            return True
+
+        def keep(self, frame: Frame) -> None:
+            self.kept.append(frame.pts)
+
+    keeper = KeepAll()
+    with Video(cross_fade.path) as video:
+        analyses = analyze_candidates(replace(search(video, 2), keeper=keeper), video.index.shown_pts[[0, FADED]].tolist())
+    assert sorted(keeper.kept) == [analysis.pts for analysis in analyses]
+
+
+def test_what_was_replaced_for_being_bad_is_not_called_restless(cross_fade: Clip) -> None:
+    """A stand-in for a blurred frame, which looks good enough once the stand-in is known."""
+    analyses = looked(cross_fade.path, [0, 80], 2)
+    calm = replace(analyses[0], pts=analyses[0].pts - 1)
+    standing = replace(analyses[0], pts=analyses[0].pts + 1, stands_in_for=calm.pts)
+    assert "in_transition" not in {decision.rule for decision in bad_frames([calm, standing], None).values()}
+    in_transition = replace(calm, in_transition=True)
+    assert bad_frames([in_transition, standing], None)[0].rule == "in_transition"
+
+
+# ---------------------------------------------------------------- near frames, lost frames
+
+
+def test_one_of_many_frames_may_be_replaced_by_one_soon_after_but_not_where_frames_are_few_or_far_apart(tmp_path: Path) -> None:
+    options = {"x264-params": "scenecut=0:bframes=3:b-adapt=0:b-pyramid=0"}
+    quick = write(tmp_path / "quick.mp4", frames=60, gop=1000, options=options)
+    slow = write(tmp_path / "slow.mp4", frames=60, gop=1000, rate=4, options=options)
+    halting = write(
+        tmp_path / "halting.mkv", gop=1000, options=options, time_base=Fraction(1, 1000),
+        ticks=[40 * number + (3000 if number > 30 else 0) for number in range(60)],
+    )  # fmt: skip
+    numbers = [5, 17, 29]
+
+    def shown(clip: Clip, frames: Sequence[int]) -> list[int]:
+        with Video(clip.path) as video:
+            pts = video.index.shown_pts[list(frames)].tolist()
+            analyses = analyze_candidates(search(video, 1), pts)
+            planned = search(video, 1)
+            assert undecodable(planned, pts, analyses) == []
+            place = {stamp: number for number, stamp in enumerate(video.index.shown_pts.tolist())}
+            return [place[analysis.pts] for analysis in analyses if analysis.stands_in_for is None]
+
+    near = shown(quick, numbers)
+    assert all(0 <= found - asked <= 3 for found, asked in zip(near, numbers, strict=True))
+    assert near != numbers
+    assert shown(slow, numbers) == numbers
+    assert shown(halting, numbers) == numbers
+    assert shown(quick, range(0, 60, 2)) == list(range(0, 60, 2))
+
+
+def test_lost_are_the_planned_frames_behind_which_no_frame_was_seen_soon(clips: Clips) -> None:
+    with Video(clips("h264.mp4").path) as video:
+        shown = video.index.shown_pts.tolist()
+        analyses = analyze_candidates(search(video, 1, exact=True), [shown[5], shown[30]])
+        near, exact = search(video, 1), search(video, 1, exact=True)
+        planned = [shown[place] for place in (5, 10, 20, 29, 30, 31)]
+        assert undecodable(near, planned, analyses) == [shown[10], shown[31]], "12 frames are half a second"
+        assert undecodable(exact, planned, analyses) == [shown[place] for place in (10, 20, 29, 31)]
+        assert undecodable(near, [shown[5]], []) == [shown[5]]
+        assert undecodable(near, [], analyses) == []
+
+
+# ---------------------------------------------------------------- more, where few differ
+
+
+def still_until(change: int) -> Callable[[int], Image]:
+    """The same card, and others from this frame on."""
+    return lambda number: card(max(3, number - change + 3))
+
+
+def test_where_fewer_frames_differ_than_keyframes_are_wanted_more_are_looked_at(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.mp4", frames=60, gop=60, picture=still_until(50), options={"crf": "10"}).path
+    with Video(path) as video:
+        planned = video.index.shown_pts[[0, 20, 40]].tolist()
+        analyses = analyze_candidates(search(video, 4, insistent=True), planned)
+        plain = analyze_candidates(search(video, 4), planned)
+    assert len(plain) == 3
+    assert len(analyses) > 3
+    assert set(planned) <= {analysis.pts for analysis in analyses}
+    assert len({analysis.signature.tobytes() for analysis in analyses if analysis.time_s > 2}) >= 3
+
+
+def test_more_are_looked_at_up_to_the_bound_of_packets_to_decode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "a.mp4", frames=60, gop=60, picture=still_until(50), options={"crf": "10"}).path
+    with Video(path) as video:
+        planned = video.index.shown_pts[[0, 20, 40]].tolist()
+
+        def efforts() -> set[int]:
+            analyses = analyze_candidates(search(video, 4, insistent=True), planned)
+            return {video.effort(analysis.pts) for analysis in analyses if analysis.pts not in planned}
+
+        reached = []
+        for bound in sorted(efforts()):
+            monkeypatch.setattr("vip.extraction.substitutes.FARTHEST_PACKETS", bound)
+            reached.append(bound - max(efforts(), default=-1))
+    assert min(reached) == 0
+
+
+@pytest.mark.parametrize("name", ["h264.mp4", "one_gop.mp4", "vp9.webm"])
+def test_the_search_in_a_video_of_stills_ends(tmp_path: Path, name: str) -> None:
+    codec = {"webm": "libvpx-vp9"}.get(name[-4:], "libx264")
+    path = write(tmp_path / name, codec, frames=40, gop=1000 if name.startswith("one") else 10, picture=lambda _: card(3)).path
+    with Video(path) as video:
+        planned = video.index.shown_pts[::8].tolist()
+        found = search(video, 30, insistent=True)
+        analyses = analyze_candidates(found, planned)
+    assert len(analyses) <= 40
+    assert len({analysis.pts for analysis in analyses}) == len(analyses)
+
+
+def test_every_task_is_told_to_its_end(cross_fade: Clip) -> None:
+    with Video(cross_fade.path) as video:
+        listener = Listener()
+        found = replace(search(video, 3, insistent=True), observer=listener)
+        analyze_candidates(found, video.index.shown_pts[[0, FADED, 55, 70]].tolist())
+    assert len(listener.steps) >= 3
+    assert [(title, len(done)) for title, _, done in listener.steps] == [(title, total) for title, total, _ in listener.steps]
+
+
+# ---------------------------------------------------------------- how much is decoded
+
+
+@pytest.mark.parametrize("codec", ["libx264", "libvpx-vp9", "mpeg4"])
+def test_of_a_file_with_one_sync_frame_every_packet_is_decoded_at_most_once(
+    tmp_path: Path, given_packets: list[int | None], codec: str
+) -> None:
+    suffix = "webm" if codec == "libvpx-vp9" else "mp4"
+    path = write(tmp_path / f"a.{suffix}", codec, frames=120, gop=1000, picture=lambda number: card(number % 256)).path
+    with Video(path) as video:
+        assert len(video.index.sync_pts) == 1
+        given_packets.clear()
+        analyses = candidate_search._scan(
+            search(video, 6), "Looking", video.index.shown_pts[[7, 31, 58, 80, 101, 119]].tolist(), exact=False
+        )
+    assert len(analyses) == 6
+    assert len(given_packets) == len(set(given_packets)) <= 120
+
+
+def test_pictures_of_near_frames_are_those_of_their_times(clips: Clips) -> None:
+    with Video(clips("one_gop.mp4").path) as video:
+        shown = video.index.shown_pts.tolist()
+        for frame in video.frames_near(shown[3::9]):
+            assert number_in(frame.image) == shown.index(frame.pts)
+            (exact,) = video.frames([frame.pts])
+            assert np.array_equal(frame.image, exact.image)

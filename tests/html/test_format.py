@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vip.html.format import date, file_size, is_undetermined, number, time_code
+from vip.html.markup import Html, decimal, escape, join, tag
+
+
+@pytest.mark.parametrize(
+    ("time_s", "expected"),
+    [
+        (0, "0:00.0"),
+        (62.4, "1:02.4"),
+        (59.96, "1:00.0"),
+        (3599.97, "1:00:00.0"),
+        (3725.0, "1:02:05.0"),
+        (-1.5, "−0:01.5"),
+        (-0.01, "0:00.0"),
+    ],
+)
+def test_time_codes(time_s: float, expected: str) -> None:
+    assert time_code(time_s) == expected
+
+
+def test_time_codes_without_fractions() -> None:
+    assert time_code(90, decimals=0) == "1:30"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(0.123, "0.12"), (12.34, "12.3"), (99.97, "100.0"), (412.4, "412"), (12345.6, "12\u202f346")]
+)
+def test_numbers(value: float, expected: str) -> None:
+    assert number(value) == expected
+
+
+@pytest.mark.parametrize(("size", "expected"), [(999, "999 bytes"), (1000, "1.0 kB"), (2_433_000, "2.4 MB"), (3_000_000_000, "3.0 GB")])
+def test_file_sizes(size: int, expected: str) -> None:
+    assert file_size(size) == expected
+
+
+def test_dates_are_utc_and_what_is_no_date_is_shown_as_it_is() -> None:
+    assert date("2025-03-05T14:03:00+02:00") == "5 March 2025, 12:03 UTC"
+    assert date("2025-03-05T14:03:00Z") == "5 March 2025, 14:03 UTC"
+    assert date("yesterday") == "yesterday"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("not determined", True), (" Not determined: no face.", True), ("determined", False), ("", False)]
+)
+def test_undetermined(text: str, expected: bool) -> None:
+    assert is_undetermined(text) == expected
+
+
+def test_plain_strings_are_escaped_and_markup_is_not() -> None:
+    assert tag("p", "<b>", Html("<i></i>"), title="a\"'<") == '<p title="a&quot;&#x27;&lt;">&lt;b&gt;<i></i></p>'
+    assert join(["<", Html("<br>")]) == "&lt;<br>"
+    assert isinstance(Html("<i>") + "<b>", str)
+    assert not isinstance(Html("<i>") + "<b>", Html)  # what is glued to markup is text again: escaped twice, never not at all
+
+
+def test_attributes_that_are_none_or_false_are_left_out() -> None:
+    assert tag("input", id=None, checked=False, disabled=True, tabindex=-1, class_="x", aria_label="y") == (
+        '<input disabled tabindex="-1" class="x" aria-label="y">'
+    )
+
+
+@given(st.text(st.characters()))
+def test_escaped_text_holds_no_markup_and_has_utf8(text: str) -> None:
+    escaped = escape(text)
+    assert not set(escaped) & set("<>\"'")
+    escaped.encode()
+
+
+@given(st.floats(-1e9, 1e9))
+def test_decimals_have_no_exponent(value: float) -> None:
+    assert "e" not in decimal(value)
+    assert float(decimal(value)) == pytest.approx(value, abs=0.0005)

@@ -1,0 +1,216 @@
+"""Batches of OpenAI, through the real openai library against a real server on localhost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import openai
+import pytest
+
+from tests.api_server import CAPTION, ApiServer
+from vip.errors import BusyError, EngineError, RejectedError, ReplyError, VipError
+from vip.models.openai.batch_api import OpenAIBatches
+from vip.models.openai.engine import OpenAIEngine
+from vip.models.openai.errors import ServerIdentity
+from vip.protocols import BatchState, Picture, Reply, Request
+from vip.records import Famous
+
+KEY = "sk-proj-Sup3rSecretKeyOfTheUser"
+PICTURE = Picture(b"\xff\xd8 a picture", "image/jpeg")
+PLAIN = Request("describe", "Describe it.", pictures=(PICTURE,), max_tokens=100)
+STRUCTURED = Request("structure", "Structure it.", schema=Famous.model_json_schema(), max_tokens=100)
+Result = TypeVar("Result")
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@asynccontextmanager
+async def batches_of(server: ApiServer) -> AsyncIterator[OpenAIBatches]:
+    engine = OpenAIEngine("tiny-vlm", base_url=server.base_url)
+    async with openai.AsyncOpenAI(api_key=KEY, base_url=server.base_url, max_retries=0) as client:
+        yield OpenAIBatches(client, ServerIdentity(server.base_url, "tiny-vlm", KEY, 60), engine.question, engine.reply)
+    await engine.close()
+
+
+def with_batches(server: ApiServer, work: Callable[[OpenAIBatches], Awaitable[Result]]) -> Result:
+    async def go() -> Result:
+        async with batches_of(server) as batches:
+            return await work(batches)
+
+    return asyncio.run(go())
+
+
+async def ended(batches: OpenAIBatches, job: str) -> BatchState:
+    async with asyncio.timeout(30):
+        while not (state := await batches.state(job)).ended:
+            await asyncio.sleep(0.01)
+    return state
+
+
+def answers(server: ApiServer, folder: Path, requests: dict[str, Request]) -> tuple[BatchState, dict[str, Reply | VipError]]:
+    async def work(batches: OpenAIBatches) -> tuple[BatchState, dict[str, Reply | VipError]]:
+        path = folder / "rows.jsonl"
+        path.write_bytes(b"".join(batches.row(key, request) for key, request in requests.items()))
+        job = await batches.submit(path, "tag")
+        state = await ended(batches, job)
+        return state, {key: answer async for key, answer in batches.results(job)}
+
+    return with_batches(server, work)
+
+
+# ---------------------------------------------------------------- what comes back
+
+
+def test_a_row_asks_what_the_engine_would_ask(tmp_path: Path) -> None:
+    with ApiServer() as server:
+
+        async def work(batches: OpenAIBatches) -> tuple[dict[str, Any], dict[str, Any]]:
+            engine = OpenAIEngine("tiny-vlm", base_url=server.base_url)
+            line = batches.row("key", STRUCTURED)
+            assert line.endswith(b"\n")
+            return json.loads(line), engine.question(STRUCTURED)
+
+        row, question = with_batches(server, work)
+    assert (row["method"], row["url"], row["body"]) == ("POST", "/v1/chat/completions", question)
+
+
+def test_answers_are_those_of_the_engine(tmp_path: Path) -> None:
+    with ApiServer() as server:
+        state, found = answers(server, tmp_path, {"plain": PLAIN, "structured": STRUCTURED})
+    assert state == BatchState("completed", 2, 2, 0)
+    assert found["plain"] == Reply(CAPTION, model="tiny-vlm-0001", tokens_in=11, tokens_out=7)
+    reply = found["structured"]
+    assert isinstance(reply, Reply)
+    assert Famous.model_validate_json(reply.text).focus == "a test"
+
+
+def test_json_is_found_between_fences_though_the_request_is_forgotten(tmp_path: Path) -> None:
+    with ApiServer("fenced") as server:
+        _, found = answers(server, tmp_path, {"structured": STRUCTURED, "plain": PLAIN})
+    structured, plain = found["structured"], found["plain"]
+    assert isinstance(structured, Reply)
+    assert isinstance(plain, Reply)
+    assert Famous.model_validate_json(structured.text).focus == "a test"
+    assert plain.text == CAPTION
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "error", "kind"),
+    [
+        ("refusal", ReplyError, "refusal"),
+        ("length", ReplyError, "length"),
+        ("empty", ReplyError, "empty"),
+        ("filtered_picture", ReplyError, "picture"),
+        ("429", BusyError, "rate_limit"),
+        ("503", BusyError, "server"),
+        ("500", BusyError, "server"),
+        ("quota", EngineError, None),
+        ("400", RejectedError, None),
+        ("404", EngineError, None),
+    ],
+)
+def test_a_row_that_fails_fails_as_the_engine_would(behaviour: str, error: type[VipError], kind: str | None, tmp_path: Path) -> None:
+    with ApiServer(behaviour, "ok") as server:
+        state, found = answers(server, tmp_path, {"bad": PLAIN, "good": PLAIN})
+    assert (state.status, state.total) == ("completed", 2)
+    assert isinstance(found["good"], Reply)
+    assert type(found["bad"]) is error
+    assert getattr(found["bad"], "kind", None) == kind
+    assert KEY not in str(found["bad"])
+
+
+def test_rows_that_expired_are_busy_and_not_lost(tmp_path: Path) -> None:
+    with ApiServer(batch_expires_after=1) as server:
+        state, found = answers(server, tmp_path, {"a": PLAIN, "b": PLAIN})
+    assert (state.status, state.completed, state.failed) == ("expired", 1, 1)
+    assert isinstance(found["a"], Reply)
+    assert isinstance(found["b"], BusyError)
+    assert "before the completion window expired" in str(found["b"])
+
+
+def test_a_batch_that_fails_says_why_and_whether_it_may_go_later(tmp_path: Path) -> None:
+    with ApiServer() as server:
+        state, found = answers(server, tmp_path, {"a": PLAIN, "a ": PLAIN})
+        assert state.status == "completed"
+        server.set(batch_queue=1)
+        state, found = answers(server, tmp_path, {"a": PLAIN, "b": PLAIN})
+        assert (state.status, state.full, found) == ("failed", True, {})
+        server.set(batch_queue=None, batch_rows=1)
+        state, found = answers(server, tmp_path, {"a": PLAIN, "b": PLAIN})
+    assert (state.status, state.full) == ("failed", False)
+    assert "too many requests" in str(state.error)
+
+
+# ---------------------------------------------------------------- jobs
+
+
+def test_a_job_is_found_by_its_tag_behind_pages_of_others(tmp_path: Path) -> None:
+    async def work(batches: OpenAIBatches) -> tuple[str, str | None, str | None]:
+        path = tmp_path / "rows.jsonl"
+        path.write_bytes(batches.row("a", PLAIN))
+        first = await batches.submit(path, "tag-first")
+        for number in range(101):
+            await batches.submit(path, f"tag-{number}")
+        return first, await batches.find("tag-first"), await batches.find("tag-none")
+
+    with ApiServer() as server:
+        first, found, none = with_batches(server, work)
+    assert (found, none) == (first, None)
+
+
+def test_discarding_a_job_deletes_its_files_at_the_server(tmp_path: Path) -> None:
+    async def work(batches: OpenAIBatches) -> None:
+        path = tmp_path / "rows.jsonl"
+        path.write_bytes(batches.row("a", PLAIN) + batches.row("b", PLAIN))
+        job = await batches.submit(path, "tag")
+        await ended(batches, job)
+        await batches.discard(job)
+        await batches.discard(job)
+        with pytest.raises(EngineError):
+            _ = [row async for row in batches.results(job)]
+
+    with ApiServer("500", "ok") as server:
+        with_batches(server, work)
+        with openai.OpenAI(api_key="k", base_url=server.base_url) as client:
+            assert list(client.files.list()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"key": "another"}, EngineError, "does not accept the API key"),
+        ({"file_bytes": 10}, EngineError, "too large"),
+    ],
+)
+def test_a_file_that_is_not_taken_is_an_engine_error(options: dict[str, Any], error: type[VipError], words: str, tmp_path: Path) -> None:
+    with ApiServer(**options) as server, pytest.raises(error, match=words) as caught:
+        answers(server, tmp_path, {"a": PLAIN})
+    assert KEY not in str(caught.value)
+
+
+def test_a_server_without_batches_is_named(tmp_path: Path) -> None:
+    with ApiServer() as server:
+        server.base_url += "/elsewhere"
+        with pytest.raises(EngineError, match=r"takes no batches.*without --batch"):
+            answers(server, tmp_path, {"a": PLAIN})
+
+
+def test_a_server_that_is_away_is_busy(tmp_path: Path) -> None:
+    with ApiServer() as server:
+        server.kill()
+        with pytest.raises(BusyError, match="cannot be reached"):
+            answers(server, tmp_path, {"a": PLAIN})
+
+
+def test_a_job_that_the_server_does_not_know_is_named(tmp_path: Path) -> None:
+    with ApiServer() as server, pytest.raises(EngineError, match=r"does not know the batch batch_1.*delete the folder"):
+        with_batches(server, lambda batches: batches.state("batch_1"))

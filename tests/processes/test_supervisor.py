@@ -1,0 +1,65 @@
+"""Processes of a batch that are killed again and again end it with one sentence, and nothing is lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.corpus.test_batch import choices, clips_in, listed, videos
+from tests.corpus.workers.killed import started
+from vip.config import CaptionSettings, ExtractSettings
+from vip.corpus.batch import batch
+from vip.corpus.settings import BatchConfig
+from vip.corpus.workers.embedder_process import EmbedderProcess
+from vip.errors import BackendError
+from vip.processes.supervisor import MOST_DEATHS, too_many_deaths
+
+OFFLINE = CaptionSettings(engine="offline")
+
+
+@pytest.mark.parametrize(
+    ("module", "does"),
+    [("crew", "extracts keyframes"), ("packer", "writes shards"), ("captions", "asks for captions")],
+)
+def test_a_process_killed_for_memory_three_times_in_a_row_ends_the_batch_with_one_sentence(
+    module: str, does: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names, out = listed(tmp_path, videos(tmp_path, 2)), tmp_path / "corpus"
+    settings = BatchConfig(choices(caption=True).batch, ExtractSettings(keyframes=3, embedder="classic"), OFFLINE)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"vip.corpus.workers.{module}.Child", started)
+        with pytest.raises(BackendError) as caught:
+            batch([names], str(out), settings)
+    assert str(caught.value) == (
+        f"The process that {does} was ended by the system 3 times in a row, most likely because memory ran out. "
+        "Use fewer --workers or a machine with more memory; the same command goes on."
+    )
+    assert caught.value.exit_code == 4
+    assert batch([names], str(out), settings).done == len(clips_in(out)) == 2
+
+
+def test_a_model_that_does_not_fit_into_memory_is_said_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.corpus.workers.embedder_process.Child", started)
+    embedding = EmbedderProcess(ExtractSettings(embedder="clip"))
+    with pytest.raises(BackendError, match=f"embeds pictures was ended by the system {MOST_DEATHS} times in a row"):
+        embedding.start()
+    embedding.close()
+
+
+def test_a_process_that_ends_otherwise_is_a_bug_and_no_lack_of_memory() -> None:
+    assert isinstance(too_many_deaths("writes shards", 1), RuntimeError)
+    assert isinstance(too_many_deaths("writes shards", -11), RuntimeError)
+    assert isinstance(too_many_deaths("writes shards", 9), RuntimeError)
+    assert isinstance(too_many_deaths("writes shards", -9), BackendError)
+
+
+def test_memory_that_runs_out_in_python_ends_a_process_as_the_system_does() -> None:
+    code = (
+        "from multiprocessing import Pipe; import os; from vip.processes.supervisor import at_the_other_end\n"
+        "here, there = Pipe(); here.send(os.getppid())\n"
+        "with at_the_other_end(str(os.dup(there.fileno()))): raise MemoryError"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9

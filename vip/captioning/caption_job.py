@@ -1,0 +1,574 @@
+"""`caption`: describe the keyframes of one or many run folders (section 3.2).
+
+    open folders ▸ make engines ▸ reckon the cost ▸ describe (see vip/captioning/scheduler.py) ▸ verify ▸ write, note what was spent
+
+A description is in the folder's journal before its keyframe counts as done, and every answer that was paid for is in the file of
+answers before that: started again, it goes on behind the last one, and asks nothing twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from copy import copy
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TypeVar, overload
+
+from vip import files, registry, store
+from vip.captioning import in_batches, session
+from vip.captioning.described_folder import DescribedFolder
+from vip.captioning.estimate import Estimate, estimate
+from vip.captioning.in_batches import RollingBatches
+from vip.captioning.scheduler import KeyframeSequence, Scheduler
+from vip.captioning.session import CaptionSession, open_session
+from vip.captioning.verify import Verifier
+from vip.config import CaptionSettings, chosen
+from vip.errors import InputError, ReplyError, SomeFailedError, StoreError, VipError
+from vip.extraction.backends import detector_for
+from vip.extraction.pictures import keyframes_of, pictures_in
+from vip.llm.batch_jobs import BatchJob
+from vip.llm.budget import PURSE, Budget, Usage, dollars
+from vip.llm.outage import Outage, OutagePause
+from vip.protocols import Detector, Observer, SilentObserver
+from vip.records import Failure, Keyframe
+from vip.store import Run
+from vip.wording import again, option
+
+KNOWN_FROM = 5  # requests
+SAMPLE = 8  # keyframes on which the cost is reckoned
+RunOrPath = Run | str | Path
+ResultT = TypeVar("ResultT")
+
+
+@overload
+def caption(runs: RunOrPath, **options: Any) -> Run: ...
+@overload
+def caption(runs: Sequence[RunOrPath], **options: Any) -> list[Run]: ...
+def caption(
+    runs: RunOrPath | Sequence[RunOrPath],
+    *,
+    overwrite: bool = False,
+    in_batches: bool = False,
+    settings: CaptionSettings | None = None,
+    observer: Observer | None = None,
+    budget: Budget | None = None,
+    **options: Any,
+) -> Run | list[Run]:
+    """Describe the keyframes: a dense caption each, and FAMOuS from it (section 3.2).
+
+    Args:
+        runs: a run, its folder, its keyframes/ folder, or any folder of pictures; or a list of these.
+        overwrite: describe again what was described by another engine, by another recipe or in another language.
+        in_batches: ask through the server's Batch API, at half the price and within a day. It may be ended and called again.
+        settings: or its fields as keywords: `engine=`, `recipe=`, `topic=`, `verify=`, `max_usd=`, see `vip.config.CaptionSettings`.
+        ledger: the money of several calls together; without it each has a ceiling of its own.
+
+    Returns:
+        The run with its descriptions, or a list of runs for a list. Those that were made in the same way before are kept, not
+        asked for again.
+
+    Raises:
+        EngineError: the engine cannot be asked, or the money is spent; what is described stays.
+        ReplyError: not one keyframe could be described.
+        SomeFailedError: some keyframes could not be described; failures.jsonl says which and why.
+        UsageError, InputError, BackendError, StoreError: as for `extract`.
+    """
+    observer = observer or SilentObserver()
+    with _opened(runs, chosen(CaptionSettings, settings, options), observer, overwrite, in_batches, budget) as job:
+        job.check()
+        job.tell_cost()
+        try:
+            _finished(job.describe())
+        finally:
+            job.tell_spent()
+        job.raise_for_failures()
+        done = [Run(folder.path) for folder in job.folders]
+    return done[0] if isinstance(runs, Run | str | Path) else done
+
+
+def expected_cost(
+    runs: RunOrPath | Sequence[RunOrPath],
+    *,
+    overwrite: bool = False,
+    in_batches: bool = False,
+    settings: CaptionSettings | None = None,
+    **options: Any,
+) -> Estimate:
+    """What `caption` would ask and spend; nothing is asked."""
+    with _opened(runs, chosen(CaptionSettings, settings, options), SilentObserver(), overwrite, in_batches) as job:
+        return job.cost()
+
+
+def check(settings: CaptionSettings, *, asks: bool = True) -> None:
+    """Refuse what cannot work before any video is looked at: a missing key or package, a ceiling without a price.
+
+    Args:
+        asks: the engines will be asked, so their keys have to be there.
+
+    Raises:
+        UsageError, BackendError, EngineError: as for `caption`.
+    """
+    session.check_settings(settings, os.environ, asks=asks)
+
+
+def batches_of(folders: Sequence[Path], settings: CaptionSettings, observer: Observer) -> list[BatchJob]:
+    """The batches that were handed in for these folders: as the server sees them, or where it cannot be asked as last seen.
+
+    Raises:
+        InputError: there is no such folder.
+    """
+    for folder in folders:
+        store.check_folder(folder)
+    home = in_batches.home_of(folders)
+    jobs = in_batches.jobs_in(home)
+    if not any(job.is_at_server for job in jobs):
+        return jobs
+    try:
+        session = open_session(settings, os.environ)
+    except VipError as exc:
+        observer.note(f"As last seen, since the server cannot be asked: {exc}")
+        return jobs
+    try:
+        return _finished(in_batches.looked_at(session.describer, home))
+    except VipError as exc:
+        observer.note(f"As last seen, since the server does not answer: {exc}")
+        return jobs
+    finally:
+        session.close()
+
+
+def home_of(run: RunOrPath) -> Path:
+    """The folder that is meant by a run, its folder, or its keyframes/ folder."""
+    return run.folder if isinstance(run, Run) else store.home_of(Path(run))
+
+
+def runs_in(folders: Sequence[Path]) -> list[Path]:
+    """The folders, and instead of a folder that holds run folders these, in the order of their names."""
+    found: list[Path] = []
+    for folder in folders:
+        home = store.home_of(folder)
+        inside = []
+        if store.is_folder(home) and not store.exists(home / store.MANIFEST):
+            inside = sorted(path.parent for path in home.glob(f"*/{store.MANIFEST}"))
+        found += inside or [home]
+    return list(dict.fromkeys(found))
+
+
+# ---------------------------------------------------------------- one call
+
+
+@dataclass(slots=True)
+class CaptionJob:
+    """One call of `caption`."""
+
+    session: CaptionSession
+    folders: list[DescribedFolder]
+    settings: CaptionSettings
+    observer: Observer
+    verifier: Verifier | None
+    batch: bool = False
+    before: Usage = field(default_factory=Usage)
+    start_s: float = field(default_factory=perf_counter)
+    expected: Estimate | None = field(init=False, default=None)
+
+    @property
+    def todo(self) -> int:
+        return sum(folder.todo for folder in self.folders)
+
+    def check(self) -> None:
+        """Refuse to begin where an engine cannot be asked.
+
+        Raises:
+            EngineError: its key is missing.
+        """
+        for client in self.session.describer.clients if self.todo else ():
+            session.check_engine(client.engine)
+
+    def cost(self, keyframes: int | None = None) -> Estimate:
+        sample = [(item, folder.detector) for folder in self.folders for item in islice(folder.items(), SAMPLE)]
+        return estimate(self.session.describer, sample[:: max(1, len(sample) // SAMPLE)], keyframes or self.todo, batch=self.batch)
+
+    def tell_cost(self, keyframes: int | None = None) -> None:
+        """What is to be expected, and the ceiling; nothing where nothing is paid for.
+
+        Args:
+            keyframes: how many there will be; None for those that are here.
+        """
+        paid = [client for client in self.session.describer.clients if getattr(client.engine, "address", None)]
+        if not self.todo or not paid:
+            return
+        self.expected, budget = self.cost(keyframes), self.session.budget
+        unknown = [client.engine.name for client in paid if client.price is None]
+        if unknown:
+            ceiling = f"the price of {unknown[0]} is unknown, so no ceiling in dollars can be kept"
+        elif budget.given:
+            ceiling = f"at most {dollars(budget.max_usd or 0.0)}"
+        else:
+            ceiling = f"at most {budget.max_usd:g} dollars, since no {option('max_usd')} is given"
+        more = f"; second looks of {option('verify')} come on top" if self.verifier else ""
+        self.observer.note(f"{self.expected}{more}; {ceiling}.")
+
+    def spent_so_far(self) -> str:
+        """`$0.12 of about $0.40`, or tokens where no price is known."""
+        usage, expected = self.session.budget.usage, self.expected
+        if expected is None:
+            return ""
+        known = usage.requests >= KNOWN_FROM  # from then on what was used tells more than what was reckoned
+        times = max(1.0, expected.requests / usage.requests) if known else 0.0
+        if expected.usd is None:
+            used = usage.tokens_in + usage.tokens_out
+            return f"{used:,} of about {round(used * times) if known else expected.tokens_in + expected.tokens_out:,} tokens"
+        return f"{dollars(usage.usd)} of about {dollars(usage.usd * times if known else max(expected.usd, usage.usd))}"
+
+    def tell_spent(self) -> None:
+        """What this call used; of a ledger that others use too, the difference."""
+        usage = self.session.budget.usage - self.before
+        if self.batch:
+            usage.cached = 0  # the answers of the batches are found where all answers are
+        if usage.tokens_in or usage.tokens_out or usage.cached:
+            self.observer.note(f"Used {usage}.")
+
+    async def describe(self) -> None:
+        """Describe all there is, and leave."""
+        try:
+            await self.work()
+        finally:
+            for client in self.session.describer.clients:
+                await client.close()
+
+    async def work(self) -> None:
+        try:
+            if self.batch:
+                await self._in_rounds()
+            else:
+                await self._round()
+        finally:
+            for folder in self.folders:
+                if folder.usage.requests and (folder.deferred or not folder.is_finished):
+                    with suppress(StoreError):  # what went wrong before is to be told
+                        self._note(folder)
+                folder.close()
+
+    async def _round(self) -> None:
+        """Describe what can be described now."""
+        with self.observer.track("Describing", self.todo, self.spent_so_far) as advance:
+            PURSE.set(next((folder.usage for folder in self.folders if folder.todo), None))  # who pays for what all share
+            await Scheduler(self.session.describer).run(self._lanes(advance))
+        for folder in self.folders:
+            if not folder.is_finished:
+                await self._end(folder)
+
+    async def _in_rounds(self) -> None:
+        """Describe in batches, until nothing is left to wait for."""
+        home = in_batches.home_of([folder.path for folder in self.folders])
+        with store.in_use(home), in_batches.BatchRounds(self.session.describer, home, self.observer.note) as rounds:
+            await self._round()
+            while any(folder.deferred for folder in self.folders):
+                await rounds.collect()
+                for folder in self.folders:
+                    folder.again()
+                await self._round()
+
+    def _lanes(self, advance: Callable[[], None]) -> Iterator[KeyframeSequence]:
+        """The keyframes that are told what was before them go in a row, all others each for itself."""
+        in_order = self.settings.context > 0 and not self.session.describer.measures
+        for folder in self.folders:
+            if not folder.todo:
+                continue
+            folder.open()
+
+            async def over(folder: DescribedFolder = folder) -> None:
+                if folder.is_over and not folder.is_finished:
+                    await self._end(folder)
+
+            steps = folder.steps(advance, over, with_known=in_order)
+            yield from [steps] if in_order else ([step] for step in steps)
+
+    async def _end(self, folder: DescribedFolder) -> None:
+        """Everything of a folder was tried."""
+        folder.is_finished = True
+        if not folder.is_open:
+            folder.open()
+        PURSE.set(folder.usage)
+        if self.verifier and not folder.deferred:
+            await self.verifier.verify(folder)
+        if folder.deferred:
+            folder.close()
+            return
+        if folder.is_noted(self._noted(folder)):
+            folder.close()
+            return
+        await asyncio.to_thread(folder.finish)
+        self._note(folder, caption=round(perf_counter() - self.start_s, 3))
+
+    def _noted(self, folder: DescribedFolder) -> dict[str, Any]:
+        return {**made_with(self.settings, self.session), "spent": folder.spent_in_all}
+
+    def _note(self, folder: DescribedFolder, **seconds: float) -> None:
+        """Put into the manifest how it was described and what that cost; without seconds it is not finished."""
+        if folder.manifest:
+            changed = {"captioning": self._noted(folder), "seconds": {**folder.manifest.seconds, **seconds}}
+            store.write_json(folder.path / store.MANIFEST, folder.manifest.model_copy(update=changed))
+
+    def raise_for_failures(self) -> None:
+        failed = [folder for folder in self.folders if folder.failed]
+        if not failed:
+            return
+        count, of = sum(folder.failed for folder in failed), sum(folder.keyframes + len(folder.early) for folder in self.folders)
+        says = " says" if len(failed) == 1 else f" and that of {len(failed) - 1} more folders say"
+        where = f"{failed[0].path / store.FAILURES}{says} why. {again()} to try only those."
+        if count >= of:
+            raise ReplyError(f"None of {of} keyframes could be described: {failed[0].failures[0].message} {where}")
+        raise SomeFailedError(f"{count} of {of} keyframes could not be described; {where}")
+
+
+@dataclass(frozen=True, slots=True)
+class OutagePolicy:
+    """What becomes of a server that is gone: it is left alone for a while and asked again, instead of ending the work.
+
+    Args:
+        first_s: the first rest; each further one is twice as long, see `vip.llm.outage`.
+        tell: told of each rest, and None when the server answers again.
+        answered: it has answered before. One that never did may be a wrong address, and ends the work.
+    """
+
+    first_s: float
+    tell: Callable[[OutagePause | None], None]
+    answered: bool
+
+
+class RunCaptioner:
+    """Describes run folders as they come, many at once: all through the same engines, within their limits and one ceiling.
+
+    Args:
+        ledger: what was spent before counts towards the ceiling.
+        outages: None where a server that is gone ends the work.
+        batches: the folder in which batches are noted, where the questions go into batches; None: they are asked one by one.
+
+    Raises:
+        UsageError, BackendError, EngineError, StoreError: as for `caption`.
+    """
+
+    def __init__(
+        self,
+        settings: CaptionSettings,
+        observer: Observer,
+        budget: Budget,
+        *,
+        outages: OutagePolicy | None = None,
+        batches: Path | None = None,
+    ) -> None:
+        self._settings, self._observer = settings, observer
+        with ExitStack() as stack:
+            self._made = open_session(settings, os.environ, budget)
+            stack.callback(self._made.close)
+            clients = self._made.describer.clients
+            for client in clients:
+                session.check_engine(client.engine)
+            for note in self._made.notes:
+                observer.note(note)
+            for client in clients:
+                client.limiter.tell = observer.note
+                if outages:
+                    client.circuit_breaker.answered = outages.answered
+                    client.limiter.outage = client.limiter.outage or Outage(outages.first_s, outages.tell)
+            self.batches = RollingBatches(self._made.describer, batches, observer.note) if batches else None
+            self._verifier = _verifier(settings, self._made, observer) if settings.verify else None
+            stack.pop_all()  # from here on `close` does it
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether a server has, now or before."""
+        return any(client.circuit_breaker.answered for client in self._made.describer.clients)
+
+    @property
+    def engines(self) -> tuple[str, str]:
+        """Who looks at the pictures and who writes FAMOuS, with their models."""
+        describer = self._made.describer
+        return describer.describing_client.engine.name, describer.structuring_client.engine.name
+
+    @property
+    def width(self) -> int:
+        """How many keyframes find something to do at once."""
+        return Scheduler(self._made.describer).width
+
+    def cost(self, folder: Path, keyframes: int) -> str:
+        """What so many keyframes like those of a folder will cost, and the ceiling, in words; "" where nothing is paid for."""
+        told: list[str] = []
+        job = self._job(folder, None, _NoteCollector(told))
+        job.batch = self.batches is not None
+        job.tell_cost(keyframes)
+        return "".join(told)
+
+    async def caption(self, folder: Path, topic: str | None, usage: Usage | None = None) -> frozenset[bytes]:
+        """Describe a run folder; its failures.jsonl names what could not be described.
+
+        Args:
+            spent: what was used for it so far, which is added to.
+
+        Returns:
+            The questions whose answers are to come from a batch; empty where all is done.
+
+        Raises:
+            EngineError: the engine cannot be asked, or the money is spent.
+        """
+        job = self._job(folder, topic, SilentObserver())
+        (one,) = job.folders
+        one.usage = one.usage if usage is None else usage
+        await job.work()
+        return frozenset(one.deferred)
+
+    def _job(self, folder: Path, topic: str | None, observer: Observer) -> CaptionJob:
+        describer = self._made.describer
+        settings = self._settings.model_copy(update={"topic": topic or self._settings.topic})
+        session = replace(self._made, describer=replace(describer, config=replace(describer.config, topic=settings.topic)))
+        return CaptionJob(session, [_folder(Run(folder), settings, session, observer)], settings, observer, self._verifier)
+
+    async def close(self) -> None:
+        for client in self._made.describer.clients:
+            await client.close()
+        self._made.close()
+
+
+class _NoteCollector(SilentObserver):
+    """Keeps the notes."""
+
+    def __init__(self, told: list[str]) -> None:
+        self._told = told
+
+    def note(self, text: str) -> None:
+        self._told.append(text)
+
+
+def made_with(settings: CaptionSettings, session: CaptionSession) -> dict[str, Any]:
+    """What the manifest says about how the descriptions came about."""
+    describer = session.describer
+    names = {"recipe", "language", "context", "topic", "verify", "picture_side", "picture_detail"}
+    wanted = settings.model_dump(mode="json", include=names)
+    return {"engine": describer.engine, **wanted, "prompts": {name: describer.prompts[name].version for name in describer.names}}
+
+
+@contextmanager
+def _opened(
+    runs: RunOrPath | Sequence[RunOrPath],
+    settings: CaptionSettings,
+    observer: Observer,
+    overwrite: bool,
+    in_batches: bool = False,
+    budget: Budget | None = None,
+) -> Iterator[CaptionJob]:
+    session = open_session(settings, os.environ, budget)
+    try:
+        given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
+        folders = [_folder(one, settings, session, observer) for one in given]
+        for note in session.notes:
+            observer.note(note)
+        for folder in folders:
+            folder.check(overwrite)
+            if folder.kept_note:
+                observer.note(folder.kept_note)
+        for client in session.describer.clients:
+            client.limiter.tell = observer.note
+        verifier = _verifier(settings, session, observer) if settings.verify else None
+        yield CaptionJob(session, folders, settings, observer, verifier, in_batches, copy(session.budget.usage))
+    finally:
+        session.close()
+
+
+def _folder(run: RunOrPath, settings: CaptionSettings, session: CaptionSession, observer: Observer) -> DescribedFolder:
+    home = home_of(run)
+    failures: list[Failure] = []
+    if not store.exists(home / store.MANIFEST) and store.is_folder(home):
+        _look_at_pictures(home, settings, observer, failures)
+    manifest = store.load_run(home).manifest
+    detector = manifest.backends["detector"] if manifest else settings.detector
+    return DescribedFolder(
+        home, session.describer.fingerprint, detector=detector, failures=tuple(failures), keeps_asked=session.is_auto_offline
+    )
+
+
+def _look_at_pictures(home: Path, settings: CaptionSettings, observer: Observer, failures: list[Failure]) -> None:
+    """Write keyframes.jsonl for a folder of pictures that vip did not extract."""
+    pictures = pictures_in(home)
+    who = f"{settings.detector} for {', '.join(settings.labels)}" if settings.labels else settings.detector
+    known = _known_pictures(home, who)
+    new = [path for path in pictures if path.name not in known]
+    if not new and store.count_rows(home / store.KEYFRAMES) == len(pictures):
+        return
+    detector = detector_for(settings)
+    store.make_folder(home)
+    with store.in_use(home):
+        _list_pictures(home, pictures, new, known, detector, who, observer, failures)
+
+
+def _list_pictures(
+    home: Path,
+    pictures: Sequence[Path],
+    new: Sequence[Path],
+    known: set[str],
+    detector: Detector,
+    who: str,
+    observer: Observer,
+    failures: list[Failure],
+) -> None:
+    """Write the rows of new pictures, and those of the others as they are."""
+    looked = home / f"{store.KEYFRAMES}.looked{store.PARTIAL_SUFFIX}"
+
+    def rows() -> Iterator[Keyframe]:
+        with observer.track("Looking at pictures", len(new)) as advance:
+            for row in keyframes_of(new, detector, on_failure=failures.append, advance=advance):
+                known.add(row.id)
+                yield row.model_copy(update={"detector": who})
+
+    store.write_rows(looked, rows())
+    if not known:
+        files.remove(looked)
+        which = "The only picture" if len(pictures) == 1 else f"None of the {len(pictures):,} pictures"
+        raise InputError(f"{which} in {home} {'cannot' if len(pictures) == 1 else 'can'} be read: {failures[0].message}")
+    order = (path.name for path in pictures if path.name in known)
+    store.merge_rows(home / store.KEYFRAMES, [home / store.KEYFRAMES, looked], Keyframe, key=lambda row: row.id, order=order)
+    files.remove(looked)
+
+
+def _known_pictures(home: Path, detector: str) -> set[str]:
+    """Names of the pictures that an earlier run has looked at, and that have not changed since."""
+    path = home / store.KEYFRAMES
+    if not store.exists(path):
+        return set()
+    seen_ns = path.stat().st_mtime_ns
+    rows = (row for row in store.read_rows(path, Keyframe) if row.detector == detector)
+    return {row.id for row in rows if _changed_ns(home / row.image_path) < seen_ns}
+
+
+def _changed_ns(path: Path) -> float:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return math.inf
+
+
+def _verifier(settings: CaptionSettings, session: CaptionSession, observer: Observer) -> Verifier:
+    name, why = registry.auto_embedder(settings.embedder)
+    embedder = registry.embedder(name, device=settings.device, precision=settings.precision)
+    if getattr(embedder, "joint_space", False):
+        return Verifier(session.describer, embedder)
+    reason = why or "it knows no texts"
+    observer.note(f"{option('verify')}: only the detector has a say, since the embedder is {name}, {reason}.")
+    return Verifier(session.describer, None)
+
+
+def _finished(work: Coroutine[Any, Any, ResultT]) -> ResultT:
+    """Run the coroutine to its end, also where a loop runs already (a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()

@@ -1,0 +1,245 @@
+"""Does each claim of a description stand on its own frame? What `--verify` asks first, without asking any engine.
+
+In: the descriptions of one video in order, the vectors of their frames in a space that texts share (CLIP), and what a
+detector found. Out: a Check for every field and every named object. The cosine of a claim and its frame means nothing by
+itself, so it is compared with what does not belong together in the same video: this claim with the other frames, and the
+others' claims with this frame. Claims of a field that mostly stand out from that make one suspect that does not; where hardly
+any does, as with moods or in a scene that stays, only what lies clearly below is, and the rest is left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+import numpy.typing as npt
+
+from vip.captioning.same_thing import main_noun, same_thing
+from vip.protocols import Embedder
+from vip.records import NOT_DETERMINED, Check, Description, Detection, Famous, Vectors, Verification
+
+FIELDS = ("focus", "action", "mood", "objects", "setting")
+SAME_PICTURE_COSINE = 0.95  # image cosine from which on frames show the same, so that a claim fits each of them
+MOST_OTHERS = 64  # frames that one is compared with: enough for a mean and its spread, and 100,000 pictures stay affordable
+MOST_NAMES = 8  # objects of another frame that count; a longer list says no more about the frame
+TEXTS_AT_ONCE = 1024
+LEAST_SPREAD = 0.02  # of cosines that do not belong together; two or three may agree by chance, and measure no spread
+# In units of that spread; of what does not belong together, one pair in fifteen lies 1.5 above its mean, and one as far below.
+SUPPORTED_FROM = 1.5
+CLEARLY_BELOW = -1.5
+HARDLY_ABOVE = 0.5  # with a detector that misses the object too
+TELLING = 1.5  # the median of a field from which on the embedder tells its claims apart
+LEAST_CLAIMS = 5  # for that median
+SUPPORTED_SHARE, SUSPECT_SHARE = 1 / 2, 1 / 3  # of that median: where most claims stand out, a true one stands out too
+SURE_DETECTION = 0.5  # score from which on a detection proves an object
+MISSES_MOST = frozenset({"opencv"})  # detectors that overlook so much that what they do not find may well be there
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    field: str
+    text: str
+    key: str
+    """Equal where two claims say the same."""
+    row: int
+    """Of the matrix of texts."""
+
+
+_ByField = Mapping[str, Sequence[_Claim]]  # the claims of one frame that say something
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    similarity: float
+    baseline: float
+    above: float
+    """How far the similarity lies above the baseline, in units of its spread."""
+
+
+def checked(
+    descriptions: Sequence[Description],
+    images: Vectors | None,
+    embedder: Embedder | None,
+    detections: Sequence[tuple[Detection, ...] | None],
+    detector: str | None,
+) -> list[Verification]:
+    """A Verification for each description.
+
+    Args:
+        descriptions: all of one video, or of one folder of pictures, in order.
+        images: (N, D), the vectors of their frames by `embedder`; None where there are none.
+        embedder: one with `joint_space`; any other has no say.
+        detections: of each frame; None where the detector knows nothing about it.
+        detector: its name; None where nobody looked.
+    """
+    if len(detections) != len(descriptions) or (images is not None and len(images) != len(descriptions)):
+        raise ValueError(
+            f"{len(descriptions)} descriptions, {len(detections)} detections, {'no' if images is None else len(images)} images"
+        )
+    rows: dict[str, int] = {}
+    claims = [[_claim(field, text, rows) for field, text in _said(one.famous)] for one in descriptions]
+    findings: list[list[_Finding | None]] = [[None] * len(own) for own in claims]
+    if images is not None and embedder is not None and getattr(embedder, "joint_space", False):
+        texts = _embedded(list(rows), embedder)
+        by_field = [{field: [one for one in own if one.field == field and one.row >= 0] for field in FIELDS} for own in claims]
+        findings = [_findings(frame, own, by_field, images, texts) for frame, own in enumerate(claims)]
+    judge = _Judge("" if embedder is None else embedder.name, _usual(claims, findings), detections, detector)
+    return [
+        Verification(checks=tuple(judge.check(frame, claim, finding) for claim, finding in zip(own, found, strict=True)))
+        for frame, (own, found) in enumerate(zip(claims, findings, strict=True))
+    ]
+
+
+def unsupported(verification: Verification) -> tuple[Check, ...]:
+    """The claims that want a second look."""
+    return tuple(check for check in verification.checks if check.verdict == "unsupported")
+
+
+def corrected(famous: Famous, checks: Sequence[Check]) -> Famous:
+    """FAMOuS with what a second look made of its claims; an object that is not there is dropped, a text "not determined"."""
+    after: dict[tuple[str, str], str] = {(check.field, check.claim): check.after.strip() for check in checks if check.after is not None}
+    objects = [after.get(("objects", name), name) for name in famous.objects]
+    texts = {
+        field: after.get((field, getattr(famous, field)), getattr(famous, field)) or NOT_DETERMINED
+        for field in FIELDS
+        if field != "objects"
+    }
+    return Famous(objects=tuple(dict.fromkeys(name for name in objects if not _is_open(name))), **texts)
+
+
+def _said(famous: Famous) -> Iterator[tuple[str, str]]:
+    for field in FIELDS:
+        said = getattr(famous, field)
+        yield from ((field, text) for text in (said if field == "objects" else (said,)))
+
+
+def _is_open(text: str) -> bool:
+    return not text.strip() or text.strip().casefold().startswith(NOT_DETERMINED)
+
+
+def _claim(field: str, text: str, rows: dict[str, int]) -> _Claim:
+    row = -1 if _is_open(text) else rows.setdefault(text, len(rows))
+    return _Claim(field, text, main_noun(text) if field == "objects" else " ".join(text.casefold().split()).rstrip("."), row)
+
+
+def _embedded(texts: Sequence[str], embedder: Embedder) -> Vectors:
+    """(N, D), each text once; never all of them at once in the embedder."""
+    parts = [embedder.embed_texts(texts[at : at + TEXTS_AT_ONCE]) for at in range(0, len(texts), TEXTS_AT_ONCE)]
+    return np.concatenate(parts) if parts else np.zeros((0, 0), np.float32)
+
+
+# ---------------------------------------------------------------- similarity against chance
+
+
+def _findings(frame: int, own: Sequence[_Claim], by_field: Sequence[_ByField], images: Vectors, texts: Vectors) -> list[_Finding | None]:
+    """What the embedder has to say about each claim of one frame; None where there is nothing to compare it with."""
+    others = _others(frame, len(by_field))
+    others = others[images[others] @ images[frame] < SAME_PICTURE_COSINE]
+    return [_finding(claim, frame, others, by_field, images, texts) for claim in own]
+
+
+def _others(frame: int, count: int) -> npt.NDArray[np.int64]:
+    """At most MOST_OTHERS other frames, spread evenly over the video; each of them where there are no more."""
+    steps = min(MOST_OTHERS, count - 1)
+    return (frame + 1 + np.arange(steps, dtype=np.int64) * (count - 1) // max(1, steps)) % count
+
+
+def _finding(
+    claim: _Claim,
+    frame: int,
+    others: npt.NDArray[np.int64],
+    by_field: Sequence[_ByField],
+    images: Vectors,
+    texts: Vectors,
+) -> _Finding | None:
+    if claim.row < 0:
+        return None
+    own = {one.key for one in by_field[frame][claim.field]}
+    elsewhere, foreign = [], []
+    for other in others.tolist():
+        theirs = by_field[other][claim.field]
+        if any(one.key == claim.key for one in theirs):
+            continue  # who says the same there says nothing against it here
+        elsewhere.append(other)
+        foreign += [one.row for one in theirs if one.key not in own][:MOST_NAMES]
+    if not elsewhere:
+        return None
+    similarity = float(images[frame] @ texts[claim.row])
+    sets = [_sorted(images[elsewhere] @ texts[claim.row])]
+    if foreign:
+        sets.append(_sorted(texts[foreign] @ images[frame]))
+    baseline = sum(float(values.mean()) for values in sets) / len(sets)
+    spread = max(LEAST_SPREAD, (sum(float(values.var()) for values in sets) / len(sets)) ** 0.5)
+    return _Finding(round(similarity, 4), round(baseline, 4), round((similarity - baseline) / spread, 3))
+
+
+def _sorted(cosines: npt.NDArray[np.float32]) -> Floats:
+    """In an order of their own, so that the order of the frames does not show in the last digits of a sum."""
+    return np.sort(cosines.astype(np.float64))
+
+
+def _usual(claims: Sequence[Sequence[_Claim]], findings: Sequence[Sequence[_Finding | None]]) -> dict[str, float]:
+    """How far claims of a field usually lie above their baselines; only of fields that the embedder tells apart."""
+    above: dict[str, list[float]] = {field: [] for field in FIELDS}
+    for own, found in zip(claims, findings, strict=True):
+        for claim, finding in zip(own, found, strict=True):
+            if finding is not None:
+                above[claim.field].append(finding.above)
+    usual = {field: median(values) for field, values in above.items() if len(values) >= LEAST_CLAIMS}
+    return {field: value for field, value in usual.items() if value >= TELLING}
+
+
+# ---------------------------------------------------------------- verdicts
+
+
+class _Judge:
+    """Weighs what the embedder and the detector say about a claim."""
+
+    def __init__(
+        self, embedder: str, usual: Mapping[str, float], detections: Sequence[tuple[Detection, ...] | None], detector: str | None
+    ) -> None:
+        self._embedder, self._usual = embedder, usual
+        self._detections = detections
+        self._detector = detector
+        self._findable = {one.label for found in detections for one in found or () if one.kind == "object"}
+
+    def check(self, frame: int, claim: _Claim, finding: _Finding | None) -> Check:
+        seen, missed = self._detected(frame, claim)
+        by: Mapping[str, bool] = {}
+        verdict = "unchecked"
+        if finding is not None and finding.above >= max(SUPPORTED_FROM, self._usual.get(claim.field, 0) * SUPPORTED_SHARE):
+            verdict, by = "supported", {self._embedder: True, self._detector or "": seen}
+        elif seen:
+            verdict, by = "supported", {self._detector or "": True}
+        elif finding is not None and self._speaks_against(claim, finding, missed):
+            verdict, by = "unsupported", {self._embedder: True, self._detector or "": missed}
+        return Check.model_validate(
+            {
+                "field": claim.field,
+                "claim": claim.text,
+                "verdict": verdict,
+                "by": tuple(name for name, says in by.items() if says),
+                "similarity": finding and finding.similarity,
+                "baseline": finding and finding.baseline,
+            }
+        )
+
+    def _speaks_against(self, claim: _Claim, finding: _Finding, missed: bool) -> bool:
+        usual = self._usual.get(claim.field)
+        bound = CLEARLY_BELOW if usual is None else usual * SUSPECT_SHARE
+        return finding.above <= (max(bound, HARDLY_ABOVE) if missed else bound)
+
+    def _detected(self, frame: int, claim: _Claim) -> tuple[bool, bool]:
+        """Whether the detector found the object, and whether it did not though it found such things in other frames."""
+        found = self._detections[frame]
+        if self._detector is None or found is None or claim.field != "objects" or claim.row < 0:
+            return False, False
+        alike = [one.score for one in found if one.kind == "object" and same_thing(claim.text, one.label)]
+        if alike:
+            return max(alike) >= SURE_DETECTION, False
+        can = self._detector not in MISSES_MOST and any(same_thing(claim.text, label) for label in self._findable)
+        return False, can

@@ -1,0 +1,295 @@
+"""One run folder, or folder of pictures, while its keyframes are described.
+
+In: keyframes.jsonl, and what earlier runs described. Out: the steps that are left, and in the end descriptions.jsonl in the
+order of the keyframes. Rows are read and written one by one: only where each lies is kept in memory. A row is in the journal
+before its keyframe counts as done, so that a killed run loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vip import files, store
+from vip.captioning.describer import CaptionFingerprint, fingerprint_of
+from vip.captioning.scheduler import DescribeStep
+from vip.errors import UsageError
+from vip.llm.budget import Usage, dollars
+from vip.records import Description, Failure, Keyframe, Manifest, Record
+from vip.store import KeyframePicture
+from vip.wording import counted, option
+
+OFFLINE = "offline"  # the engine that measures
+FIRST_FAILURES = 3  # kept for the message; the others are in failures.jsonl
+
+
+class _PaidDescription(NamedTuple):
+    """Of a description: how it was made, and what was paid for it."""
+
+    fingerprint: CaptionFingerprint
+    usd: float
+
+
+class DescribedFolder:
+    """A folder whose keyframes are being described. Open it, take its `steps`, finish it.
+
+    Args:
+        how: the descriptions are made now; those that were made otherwise do not count as done.
+        detector: who looked for objects; None when nobody did.
+        failures: pictures that could not even be listed.
+        keeps_asked: what an engine was asked for counts as done, however it was made.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        fingerprint: CaptionFingerprint,
+        *,
+        detector: str | None,
+        failures: tuple[Failure, ...] = (),
+        keeps_asked: bool = False,
+    ) -> None:
+        self.path, self.fingerprint, self.detector = path, fingerprint, detector
+        self.early = failures
+        self.keeps_asked = keeps_asked
+        self.manifest: Manifest | None = store.load_run(path).manifest
+        self.keyframes = store.count_rows(path / store.KEYFRAMES)
+        self._seen = self._stamps()
+        self.described = self.had = len(self._done())
+        self.had_journal = (path / store.JOURNAL).exists()
+        self.changed = False
+        self.failed = 0
+        self.deferred: list[bytes] = []
+        """Questions that wait for a batch."""
+        self.failures: list[Failure] = []
+        self.usage = Usage()
+        self.is_finished = False
+        self._stack = ExitStack()
+        self._append: Callable[[Record], None] | None = None
+        self._log: Callable[[Record], None] | None = None
+
+    @property
+    def todo(self) -> int:
+        return self.keyframes - self.described
+
+    def _rows(self) -> Iterator[Description]:
+        for name in (store.DESCRIPTIONS, store.JOURNAL):
+            path = self.path / name
+            if path.exists():
+                yield from store.read_rows(path, Description, torn_end=name == store.JOURNAL)
+
+    def _stamps(self) -> list[tuple[int, int]]:
+        """What tells whether the descriptions have changed."""
+        stats = [path.stat() for name in (store.DESCRIPTIONS, store.JOURNAL) if (path := self.path / name).exists()]
+        return [(stat.st_mtime_ns, stat.st_size) for stat in stats]
+
+    def _is_done(self, row: Description) -> bool:
+        """Whether a description need not be made again."""
+        return fingerprint_of(row) == self.fingerprint or (self.keeps_asked and is_by_model(row))
+
+    def _done(self) -> set[str]:
+        """Keyframes that need no description; rows of those that are no more do not count."""
+        done = {row.keyframe_id for row in self._rows() if self._is_done(row)}
+        return done & {row.id for row in store.read_rows(self.path / store.KEYFRAMES, Keyframe)} if done else done
+
+    @property
+    def _others(self) -> dict[str, _PaidDescription]:
+        """Keyframes whose description was made otherwise, and for which an engine was asked."""
+        found: dict[str, _PaidDescription] = {}
+        hows: dict[CaptionFingerprint, CaptionFingerprint] = {}
+        for row in self._rows():  # a later one stands in the place of an earlier one
+            fingerprint = fingerprint_of(row)
+            if is_by_model(row) and fingerprint != self.fingerprint:
+                found[row.keyframe_id] = _PaidDescription(
+                    hows.setdefault(fingerprint, fingerprint), sum(call.usd or 0.0 for call in row.calls)
+                )
+            else:
+                found.pop(row.keyframe_id, None)
+        return found
+
+    def check(self, overwrite: bool) -> None:
+        """Refuse to put descriptions in the place of those that an engine was asked for. Measured ones give way to any.
+
+        Raises:
+            UsageError: some were made otherwise, and they are not to be overwritten.
+        """
+        others = {} if self.keeps_asked or overwrite else self._others
+        if not others:
+            return
+        first = next(iter(others.values())).fingerprint
+        if self.fingerprint.engine == OFFLINE:
+            raise UsageError(
+                f"{self.path} holds {_worth(others.values())}, which {option('engine', OFFLINE)} would replace."
+                f" Leave it out to keep them, or add {option('overwrite')} to lose them."
+            )
+        was, now = _told(first, self.fingerprint, "other prompts"), _told(self.fingerprint, first, "these prompts")
+        raise UsageError(f"{self.path} is described by {was}, and now {now} is asked. Add {option('overwrite')} to describe it again.")
+
+    @property
+    def kept_note(self) -> str:
+        """What the user is told where descriptions are kept, though another engine would be taken now; else nothing."""
+        others = self._others if self.keeps_asked else {}
+        return f"{self.path} keeps its {_worth(others.values())}." if others else ""
+
+    # ------------------------------------------------------------ while it is described
+
+    def open(self) -> None:
+        """Have the folder to oneself, to write into it.
+
+        Raises:
+            StoreError: it cannot be written to, or another process works in it.
+        """
+        store.make_folder(self.path)
+        self._stack.enter_context(store.in_use(self.path))
+        if self._stamps() != self._seen:  # another process was here, or an earlier round
+            self.described, self._seen = len(self._done()), self._stamps()
+        files.remove(self.path / store.FAILURES)
+        self._append = self._stack.enter_context(store.appending(self.path / store.JOURNAL, durable=False))
+        self._log = self._stack.enter_context(store.appending(self.path / store.FAILURES, durable=False))
+        for failure in self.early:
+            self._fail(failure)
+
+    def again(self) -> None:
+        """Begin another round: what waited for a batch may be there now."""
+        self.close()
+        self.failed = 0
+        self.deferred.clear()
+        self.failures.clear()
+        self.is_finished = False
+
+    def append(self, row: Description) -> None:
+        """Put a description into the journal."""
+        if self._append is None:
+            raise RuntimeError("the folder is not open")
+        if not self.changed:
+            files.remove(self.path / store.REPORT)  # it no longer shows what is here; the command ends with a new one
+        self._append(row)
+        self.changed = True
+
+    def items(self) -> Iterator[KeyframePicture]:
+        """The keyframes, one by one."""
+        return (KeyframePicture(row, self.path) for row in store.read_rows(self.path / store.KEYFRAMES, Keyframe))
+
+    def rows_in_order(self) -> Iterator[tuple[KeyframePicture, Description]]:
+        """The keyframes with the descriptions that are made as now, one by one."""
+        self._merge()
+        rows = store.read_rows(self.path / store.DESCRIPTIONS, Description)
+        row = next(rows, None)
+        for item in self.items():
+            if row is not None and row.keyframe_id == item.id:
+                if self._is_done(row):
+                    yield item, row
+                row = next(rows, None)
+
+    def steps(self, advance: Callable[[], None], over: Callable[[], Awaitable[None]], *, with_known: bool) -> Iterator[DescribeStep]:
+        """What is left to do, in the order of the keyframes.
+
+        Args:
+            with_known: also what is done, for the captions before a keyframe.
+        """
+        known = {row.keyframe_id: row for row in self._rows() if self._is_done(row)} if with_known else {}
+        done = set(known) if with_known else self._done()
+        previous = None
+        for number, row in enumerate(store.read_rows(self.path / store.KEYFRAMES, Keyframe), 1):
+            item = KeyframePicture(row, self.path)
+            if with_known or row.id not in done:
+                yield self._step(item, previous, number, known.get(row.id), advance, over)
+            previous = item
+
+    def _step(
+        self,
+        item: KeyframePicture,
+        previous: KeyframePicture | None,
+        number: int,
+        known: Description | None,
+        advance: Callable[[], None],
+        over: Callable[[], Awaitable[None]],
+    ) -> DescribeStep:
+        def described(row: Description) -> None:
+            self.append(row)
+            self.described += 1
+            advance()
+
+        def failed(failure: Failure) -> None:
+            self._fail(failure)
+            advance()
+
+        waits = self.deferred.append
+        return DescribeStep(item, previous, number, self.keyframes, self.detector, described, failed, waits, over, self.usage, known)
+
+    def _fail(self, failure: Failure) -> None:
+        if self._log:
+            self._log(failure)
+        self.failed += 1
+        if len(self.failures) < FIRST_FAILURES:
+            self.failures.append(failure)
+
+    @property
+    def is_over(self) -> bool:
+        """Everything was tried."""
+        return self.described + self.failed - len(self.early) + len(self.deferred) >= self.keyframes
+
+    @property
+    def is_open(self) -> bool:
+        return self._append is not None
+
+    def close(self) -> None:
+        self._append = self._log = None
+        self._stack.close()
+
+    def is_noted(self, captioning: dict[str, Any]) -> bool:
+        """Nothing is left to write: an earlier run did all of this."""
+        known = self.manifest is None or (self.manifest.captioning or {}).keys() == captioning.keys()
+        return known and not (self.changed or self.had_journal or self.usage.requests)
+
+    @property
+    def spent_in_all(self) -> dict[str, Any]:
+        """What this and earlier runs used for the descriptions that are there, if these were made in the same way."""
+        told = (self.manifest.captioning or {}).get("spent") if self.manifest and self.had else None
+        before = {name: value for name, value in told.items() if isinstance(value, int | float)} if isinstance(told, dict) else {}
+        now = asdict(self.usage)
+        return {name: round(value + before.get(name, 0), 6) for name, value in now.items()}
+
+    def finish(self) -> None:
+        """Write the descriptions in the order of the keyframes, and drop the journal."""
+        self.close()
+        self._merge()
+        files.remove(self.path / store.JOURNAL)
+
+    def _merge(self) -> None:
+        store.merge_rows(
+            self.path / store.DESCRIPTIONS,
+            [self.path / store.DESCRIPTIONS, self.path / store.JOURNAL],
+            Description,
+            key=lambda row: row.keyframe_id,
+            order=(row.id for row in store.read_rows(self.path / store.KEYFRAMES, Keyframe)),
+        )
+
+
+def is_by_model(row: Description) -> bool:
+    """Whether a model was asked for a description, which takes time or money; those of `offline` are measured."""
+    return row.engine != OFFLINE
+
+
+def _worth(asked: Collection[_PaidDescription]) -> str:
+    """`12 descriptions by openai:gpt-5.4-mini ($0.04)`."""
+    usd = sum(one.usd for one in asked)
+    paid = f" ({dollars(usd)})" if usd else ""
+    return f"{counted(len(asked), 'description')} by {', '.join(sorted({one.fingerprint.engine for one in asked}))}{paid}"
+
+
+def _told(fingerprint: CaptionFingerprint, other: CaptionFingerprint, prompts: str) -> str:
+    """The engine, and of the rest what differs."""
+    differs = {name for name in CaptionFingerprint._fields if getattr(fingerprint, name) != getattr(other, name)}
+    topic = f"topic {fingerprint.topic!r}" if fingerprint.topic else "no topic"
+    told = {
+        "recipe": f"recipe {fingerprint.recipe}",
+        "language": fingerprint.language,
+        "context": f"context {fingerprint.context}",
+        "topic": topic,
+    }
+    more = [words for name, words in told.items() if name in differs] + [prompts] * (differs == {"prompts"})
+    return f"{fingerprint.engine} ({', '.join(more)})" if more else fingerprint.engine

@@ -1,0 +1,235 @@
+"""The questions about one keyframe (section 3.2), and their answers put together.
+
+    paper    caption (picture) ▸ dense caption (caption, objects, regions, expected objects) ▸ FAMOuS (dense caption)
+    direct   dense caption and FAMOuS in one question (picture, objects, regions, expected objects)
+
+In: a keyframe, its picture, what is expected from the topic, the captions before it. Out: its Description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel
+
+from vip.captioning.encoded_pictures import JPEG_QUALITY, EncodedKeyframe
+from vip.captioning.facts import detected, grounding, stated
+from vip.llm.client import EngineAnswer, EngineClient
+from vip.prompts import Prompt
+from vip.protocols import Picture, Request, Stage
+from vip.records import NOT_DETERMINED, Call, Description, Detection, Direct, Expected, Famous
+from vip.store import KeyframePicture
+
+Recipe = Literal["direct", "paper"]
+RECIPES: dict[Recipe, tuple[str, ...]] = {"direct": ("direct",), "paper": ("caption", "describe", "structure")}
+"""The prompts of each recipe, in their order."""
+
+STAGES: dict[str, Stage] = {"direct": "describe"}  # of the prompts whose name is not that of their stage
+SEES = frozenset({"direct", "caption", "verify"})
+READS = frozenset({"topic", "structure"})  # asked of the engine for structure; `describe` as well where it has no picture
+MAX_TOKENS = 2048  # a caption has about 114; models that think aloud need the rest
+MOST_EXPECTED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionConfig:
+    """How keyframes are described."""
+
+    recipe: Recipe = "direct"
+    language: str = "English"
+    longest_side_px: int = 1024
+    context: int = 0
+    """How many captions of the keyframes before go into the question."""
+    topic: str | None = None
+
+
+class CaptionFingerprint(NamedTuple):
+    """What two descriptions of one keyframe have in common where one need not be made when the other is there."""
+
+    engine: str
+    recipe: str
+    language: str
+    context: int
+    topic: str | None
+    prompts: tuple[str, ...]
+    """SHA-256 of the recipe's prompts."""
+
+
+def fingerprint_of(row: Description) -> CaptionFingerprint:
+    """How a description was made."""
+    asked = {call.prompt: call.prompt_sha256 for call in row.calls}
+    prompts = tuple(asked.get(name, "") for name in RECIPES[row.recipe])
+    return CaptionFingerprint(row.engine, row.recipe, row.language, row.context, row.topic, prompts)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyframePosition:
+    """Where a keyframe stands in its video."""
+
+    number: int
+    of: int
+    detector: str | None
+    """Who looked for objects; None when nobody did."""
+    before: Sequence[str] = ()
+    """The captions in front of it, the last one just before."""
+
+
+@dataclass(slots=True)
+class Describer:
+    """Asks the questions of one recipe. `describe_room` sees, `structure_room` reads; they may be the same."""
+
+    describing_client: EngineClient
+    structuring_client: EngineClient
+    prompts: Mapping[str, Prompt]
+    config: CaptionConfig = field(default_factory=CaptionConfig)
+
+    @property
+    def engine(self) -> str:
+        """Who describes, as a user would name it."""
+        names = [self.describing_client.engine.name]
+        if self.config.recipe == "paper":
+            names.append(self.structuring_client.engine.name)
+        return " + ".join(dict.fromkeys(names))
+
+    @property
+    def fingerprint(self) -> CaptionFingerprint:
+        config, reads = self.config, not self.measures
+        prompts = tuple(self.prompts[name].sha256 for name in RECIPES[config.recipe])
+        return CaptionFingerprint(
+            self.engine, config.recipe, config.language, config.context * reads, config.topic if reads else None, prompts
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the prompts that are asked."""
+        return (*RECIPES[self.config.recipe], *(["topic"] if self.config.topic else []))
+
+    @property
+    def measures(self) -> bool:
+        return bool(getattr(self.describing_client.engine, "measures", False))
+
+    @property
+    def clients(self) -> tuple[EngineClient, ...]:
+        same = self.describing_client is self.structuring_client
+        return (self.describing_client,) if same else (self.describing_client, self.structuring_client)
+
+    def client_for(self, name: str) -> EngineClient:
+        return self.describing_client if name in SEES or (name == "describe" and self.measures) else self.structuring_client
+
+    # ------------------------------------------------------------ one keyframe
+
+    async def expected(self) -> tuple[str, ...]:
+        """The grounding list: objects that the topic lets one expect. Asked once; later it is known."""
+        if not self.config.topic or self.measures:
+            return ()
+        values = {"topic": self.config.topic, "language": self.config.language}
+        answer = await self.ask("topic", values)
+        listed = answer.value.objects if isinstance(answer.value, Expected) else ()
+        return tuple(dict.fromkeys(one.strip() for one in listed if one.strip()))[:MOST_EXPECTED]
+
+    async def describe(
+        self, item: KeyframePicture, encoded_keyframe: EncodedKeyframe, position: KeyframePosition, expected: Sequence[str] = ()
+    ) -> Description:
+        """The description of one keyframe.
+
+        Raises:
+            ReplyError: an answer cannot be used.
+            EngineError: an engine cannot be asked, or the money is spent.
+            Postponed: a question waits for a batch.
+        """
+        values = self.values(item, position, expected)
+        calls: list[Call] = []
+        text = None
+        if self.config.recipe == "direct":
+            answer = await self.ask("direct", values, encoded_keyframe, calls)
+            dense_caption, famous = _both(answer.value)
+        else:
+            text = str((await self.ask("caption", values, encoded_keyframe, calls)).value).strip()
+            answer = await self.ask("describe", {**values, "caption": text}, encoded_keyframe, calls)
+            dense_caption = str(answer.value).strip()
+            answer = await self.ask("structure", {**values, "caption": dense_caption}, encoded_keyframe, calls)
+            famous = answer.value if isinstance(answer.value, Famous) else _both(answer.value)[1]
+        return Description(
+            keyframe_id=item.id,
+            time_s=item.time_s,
+            engine=self.engine,
+            recipe=self.config.recipe,
+            language=self.config.language,
+            context=self.fingerprint.context,
+            topic=self.fingerprint.topic,
+            grounding=self._grounding(item, encoded_keyframe, position, expected),
+            caption=text,
+            dense_caption=dense_caption,
+            famous=_filled(famous),
+            calls=tuple(calls),
+        )
+
+    async def ask(
+        self, name: str, values: Mapping[str, str], encoded_keyframe: EncodedKeyframe | None = None, calls: list[Call] | None = None
+    ) -> EngineAnswer:
+        """Ask with the prompt of that name; the calls are added to `calls`."""
+        request, parameters = self.request(name, values, encoded_keyframe)
+        answer = await self.client_for(name).ask(request, self.prompts[name], parameters)
+        if calls is not None:
+            calls.extend(answer.calls)
+        return answer
+
+    def request(
+        self, name: str, values: Mapping[str, str], encoded_keyframe: EncodedKeyframe | None = None
+    ) -> tuple[Request, dict[str, object]]:
+        """The question as it goes out, and its parameters for the record."""
+        prompt, client = self.prompts[name], self.client_for(name)
+        pictures: tuple[Picture, ...] = ()
+        parameters: dict[str, object] = {"schema": prompt.output} if prompt.output else {}
+        if encoded_keyframe is not None and name in SEES:
+            pictures = (encoded_keyframe.picture,)
+            parameters |= {"longest_side_px": self.config.longest_side_px, "jpeg_quality": JPEG_QUALITY}
+        facts = encoded_keyframe.facts if encoded_keyframe is not None and getattr(client.engine, "measures", False) else None
+        text = prompt.render({name: values[name] for name in prompt.inputs})
+        return Request(STAGES.get(name, name), text, facts, pictures, prompt.schema, MAX_TOKENS), parameters  # type: ignore[arg-type]
+
+    # ------------------------------------------------------------ what goes into the questions
+
+    def values(self, item: KeyframePicture, position: KeyframePosition, expected: Sequence[str]) -> dict[str, str]:
+        found = item.record.detections
+        time_s = item.time_s
+        return {
+            "time": "unknown, the picture comes from no video" if time_s is None else f"{time_s:.1f} s",
+            "position": f"{'picture' if time_s is None else 'keyframe'} {position.number} of {position.of}",
+            "objects": _listed(found, "object", position.detector),
+            "regions": _listed(found, "region", position.detector),
+            "expected": ", ".join(expected) or "no topic is given",
+            "context": "\n".join(f"- {caption}" for caption in position.before) or "none",
+            "language": self.config.language,
+            "caption": "",
+        }
+
+    def _grounding(
+        self, item: KeyframePicture, encoded_keyframe: EncodedKeyframe, position: KeyframePosition, expected: Sequence[str]
+    ) -> tuple[str, ...]:
+        if encoded_keyframe.facts is not None:
+            return grounding(encoded_keyframe.facts)
+        found = detected(item.record.detections, position.detector) if position.detector else []
+        return (*found, *([f"expected from the topic: {', '.join(expected)}"] if expected else []))
+
+
+def _listed(found: Sequence[Detection] | None, kind: str, detector: str | None) -> str:
+    lines = [f"- {stated(one)}" for one in found or () if one.kind == kind]
+    if lines:
+        return "\n".join(lines)
+    looked = found is not None and detector is not None
+    return f"{detector} found none" if looked and kind == "object" else "none were described" if looked else "nobody looked for any"
+
+
+def _both(value: BaseModel | str) -> tuple[str, Famous]:
+    if not isinstance(value, Direct):
+        raise TypeError(f"expected Direct, got {type(value).__name__}")
+    return value.dense_caption.strip(), value.famous
+
+
+def _filled(famous: Famous) -> Famous:
+    """An empty text says that nothing was determined, and is made to say so."""
+    said = {name: getattr(famous, name).strip() or NOT_DETERMINED for name in ("focus", "action", "mood", "setting")}
+    return Famous(objects=tuple(filter(None, (one.strip() for one in famous.objects))), **said)

@@ -1,0 +1,259 @@
+"""`--batch`: the questions of a run go in batches, at half the price, and are answered within a day.
+
+In: a describer, and the folder that the batches are noted in. Out: rounds. In each, the keyframes are described as ever; what is
+not answered yet is written into batches instead of being asked, and the keyframe waits for the next round. A recipe of three
+questions takes three rounds. The answers go where all answers go, so that any later run finds them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from vip.captioning.describer import Describer
+from vip.errors import BackendError, OutageError, ReplyError, UsageError, VipError
+from vip.llm.batch_jobs import BatchJob, BatchJobs, status
+from vip.llm.budget import PURSE, Usage
+from vip.llm.client import MARGIN, TRIES_BEFORE_AN_ANSWER, EngineClient
+from vip.protocols import Reply, Request
+from vip.wording import counted, option
+
+QUESTION = re.compile(r"[0-9a-f]{64}")  # as `EngineClient.digest` makes it
+HAND_IN_S = 3600.0  # that the first question of a part waits for others
+FIRST, SECOND = Path(), Path("batches") / "structure"  # below the folder: where the engine for structure notes its own
+
+
+def home_of(folders: Sequence[Path]) -> Path:
+    """Where the batches of these folders are noted: in the only one, or above them all."""
+    return Path(os.path.commonpath([folder.absolute() for folder in folders]))
+
+
+def jobs_in(home: Path) -> list[BatchJob]:
+    """All jobs, as they were last seen."""
+    return [*status(home), *status(home, below=SECOND)]
+
+
+async def looked_at(describer: Describer, home: Path) -> list[BatchJob]:
+    """All jobs, as the server sees them now."""
+    jobs: list[BatchJob] = []
+    try:
+        for client, below in zip(describer.clients, (FIRST, SECOND), strict=False):
+            jobs += await _OneEngine(client, home, below).batches.look()
+    finally:
+        for client in describer.clients:
+            await client.close()
+    return jobs
+
+
+class _Several:
+    """The batches of all engines; use it in a `with` block.
+
+    Raises:
+        BackendError: an engine has no Batch API.
+        UsageError: each question needs the answer before it.
+    """
+
+    def __init__(self, describer: Describer, home: Path, on_status: Callable[[str], None]) -> None:
+        if describer.config.context:
+            raise UsageError(
+                f"{option('context')} needs each answer before the next question, and {option('batch')} waits hours. Leave one of them out."
+            )
+        self.home, self.on_status = home, on_status
+        self.several = [_OneEngine(client, home, below) for client, below in zip(describer.clients, (FIRST, SECOND), strict=False)]
+        self._stack = ExitStack()
+        self._told = ""
+
+    def __enter__(self) -> Self:
+        for one in self.several:
+            self._stack.enter_context(one.batches)
+            one.client.defer = one.defer
+        if strange := sum(len(one.batches.strange_jobs) for one in self.several):
+            self.on_status(_left_alone(strange, self.home))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None) -> None:
+        for one in self.several:
+            one.client.defer = None
+        self._stack.__exit__(kind, exc, trace)
+
+    @property
+    def _most_refused(self) -> float:
+        return max(max(one.refused.values(), default=0.0) for one in self.several)
+
+    def _tell(self, text: str) -> None:
+        if text != self._told:
+            self._told = text
+            self.on_status(text)
+
+
+def _left_alone(count: int, home: Path) -> str:
+    batches = counted(count, "batch was not handed in by this machine and is", "batches were not handed in by this machine and are")
+    return f"In {home}, {batches} left alone; the questions are asked anew. To have the answers collected, run `vip trust {home}`."
+
+
+class BatchRounds(_Several):
+    """The batches of keyframes that are all there: rounds in which what was postponed is handed in and waited for."""
+
+    async def collect(self) -> None:
+        """Hand in what this round postponed, and wait for all answers.
+
+        Raises:
+            EngineError: the server took a file for wrong, or the money is spent.
+        """
+        budget = self.several[0].client.budget
+        if self._most_refused and not any(len(one.batches) for one in self.several):
+            raise budget.used_up(self._most_refused)
+        for one in self.several:
+            one.direct |= await one.batches.run(one.answered, on_status=self._tell_progress)
+            one.refused.clear()
+            one.booked.clear()
+        budget.batches_over()
+
+    def _tell_progress(self, jobs: Sequence[BatchJob]) -> None:
+        open_jobs = [job for job in jobs if job.is_open and job.job]
+        done, rows = sum(job.completed + job.failed for job in open_jobs), sum(job.rows for job in open_jobs)
+        if open_jobs:
+            text = f"{counted(len(open_jobs), 'batch', 'batches')} at the server, {done:,} of {counted(rows, 'request')} done"
+            self._tell(f"{text}. It is safe to stop: the same command goes on later.")
+
+
+class RollingBatches(_Several):
+    """The batches of keyframes that keep coming.
+
+    A file is handed in when it is full, when no more is to come for now (`hand_in`), when the ceiling leaves no room for another
+    question, and an hour after its first one.
+    """
+
+    def __init__(self, describer: Describer, home: Path, on_status: Callable[[str], None]) -> None:
+        super().__init__(describer, home, on_status)
+        self._is_due = False
+
+    def hand_in(self) -> None:
+        """With the next `look`, whatever is written so far."""
+        self._is_due = True
+
+    def waits_for(self, questions: Iterable[bytes]) -> bool:
+        """Whether the answer to one of these is still to come from a batch, or there is no room for it under the ceiling for now."""
+        keys = [question.hex() for question in questions]
+        return any(key in one.batches or key in one.refused for one in self.several for key in keys)
+
+    async def look(self) -> bool:
+        """Hand in what is due and collect what is there. Returns whether something came back.
+
+        Raises:
+            OutageError: the server has been gone for too long.
+            BudgetError: there is no room under the ceiling for another question.
+            EngineError: the server took a file for wrong, or cannot be asked.
+        """
+        budget, refused = self.several[0].client.budget, self._most_refused
+        if refused and not any(len(one.batches) for one in self.several):
+            raise budget.used_up(refused)
+        now = time.monotonic()
+        for one in self.several:
+            if self._is_due or refused or now > one.since_s + HAND_IN_S:
+                one.batches.close()
+        self._is_due = False
+        waiting = sum(len(one.batches) for one in self.several)
+        for one in self.several:
+            await one.look()
+        jobs = [job for one in self.several for job in one.batches.open_jobs if job.job]
+        if jobs:
+            rows = counted(sum(job.rows for job in jobs), "request")
+            self._tell(f"{counted(len(jobs), 'batch', 'batches')} with {rows} at the server, which may take a day.")
+        came = sum(len(one.batches) for one in self.several) < waiting
+        if came:
+            for one in self.several:
+                one.refused.clear()  # there may be room now
+        return came
+
+
+class _OneEngine:
+    """The batches of one engine."""
+
+    def __init__(self, client: EngineClient, home: Path, below: Path) -> None:
+        session = getattr(client.engine, "batches", None)
+        if session is None:
+            raise BackendError(
+                f"{client.engine.name} takes no batches. Leave {option('batch')} out, or use {option('engine', 'openai:MODEL')}."
+            )
+        self.client = client
+        self.batches = BatchJobs(home, session(), below=below)
+        self.direct: set[str] = set()
+        """Questions whose answer out of a batch could not be used: they are asked one by one."""
+        self.purses: dict[str, Usage | None] = {}
+        """Whose money it is."""
+        self.booked: dict[str, float] = {}
+        """Dollars put aside for each question."""
+        self.refused: dict[str, float] = {}
+        """Questions for which there was no room under the ceiling, and the dollars that each may cost."""
+        self.since_s = math.inf
+        """When the first question of the part that is being written came."""
+        self.failed = 0
+        """Looks in a row at which the server could not be asked."""
+        self.failing_since_s = math.inf
+
+    def defer(self, question: bytes, request: Request) -> bool:
+        key = question.hex()
+        if key in self.direct or request.stage == "topic":  # a whole run does not wait for one small question
+            return False
+        self.purses[key] = PURSE.get()
+        tokens_in, most_out = self.client.most_tokens(request)
+        if key not in self.booked and (usd := self.client.budget.book(self.client.price, round(tokens_in * MARGIN), most_out)) is not None:
+            self.booked[key] = usd
+        if key in self.booked:
+            if not self.batches.has_rows:
+                self.since_s = time.monotonic()
+            self.batches.add(key, request)
+        elif key not in self.batches and self.client.price:
+            self.refused[key] = self.client.price.usd(tokens_in, most_out, batch=True)
+        return True
+
+    async def answered(self, key: str, answer: Reply | VipError) -> None:
+        if isinstance(answer, Reply):
+            answer = await self._taken(key, answer)
+        self.direct.add(key)  # once asked is enough: what cannot be used is asked again by itself, but not before it is known
+        PURSE.set(self.purses.pop(key, None))
+        self.client.budget.unbook(self.booked.pop(key, 0.0))
+        if isinstance(answer, Reply | ReplyError) and answer.tokens_in is not None:
+            self.client.budget.paid(self.client.price, answer.tokens_in, answer.tokens_out or 0, batch=True)
+
+    async def _taken(self, key: str, reply: Reply) -> Reply | ReplyError:
+        """Keep an answer that can be used, under a key that is a question's."""
+        try:
+            taken = self.client.taken(reply)
+        except ReplyError as exc:
+            return exc
+        if QUESTION.fullmatch(key):
+            await self.client.keep(bytes.fromhex(key), taken)
+        return taken
+
+    async def look(self) -> None:
+        """One step with each of its jobs; a server that is gone is left alone, as for questions one by one."""
+        if not self.batches.has_steps:
+            return
+        outage = self.client.limiter.outage
+        is_alone = await outage.passed() if outage else False
+        left, busy = await self.batches.step(self.answered)
+        for key in left:
+            self.direct.add(key)
+            self.client.budget.unbook(self.booked.pop(key, 0.0))
+        if busy is None:
+            self.failed = 0
+            self.client.circuit_breaker.well()
+            if outage:
+                outage.answered()
+            return
+        now = time.monotonic()
+        self.failing_since_s = now if not self.failed else self.failing_since_s
+        self.failed += 1
+        if not self.client.circuit_breaker.answered and busy.kind != "rate_limit" and self.failed >= TRIES_BEFORE_AN_ANSWER:
+            raise OutageError(f"{busy} Tried {self.failed} times; what is done stays done.", busy.kind) from busy
+        if outage and (is_alone or (now > self.failing_since_s + outage.silent_s and not outage.is_on)):
+            outage.rest(busy)

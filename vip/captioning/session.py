@@ -1,0 +1,237 @@
+"""Which engines describe, and all that is needed to ask them.
+
+In: the settings and the environment. Out: a `Describer` with a room for each engine. What `auto` becomes here and now is said
+in one sentence that the user reads before the first call; an engine that was named is never replaced by another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from vip import registry
+from vip.captioning.described_folder import OFFLINE
+from vip.captioning.describer import RECIPES, CaptionConfig, Describer
+from vip.config import CaptionSettings
+from vip.errors import BackendError, UsageError
+from vip.llm.budget import DEFAULT_MAX_USD, Budget
+from vip.llm.cache import AnswerCache
+from vip.llm.client import EngineClient
+from vip.llm.limiter import AdaptiveLimiter
+from vip.llm.prices import Price, load_prices, price_of
+from vip.prompts import load_prompts
+from vip.protocols import Engine
+from vip.wording import SaidOnce, option
+
+KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+
+
+class EngineChoice(NamedTuple):
+    """`engine` and `base_url` as `vip.registry.engine` takes them; `reason` in words."""
+
+    engine: str
+    base_url: str | None
+    reason: str
+    is_auto: bool = False
+
+
+def choose_engine(name: str, base_url: str | None, environment: Mapping[str, str]) -> EngineChoice:
+    """`auto` becomes `openai` where a key or an address is set, else `offline`; any other name stays."""
+    address = base_url or environment.get(ADDRESS, "").strip() or None
+    if name != "auto":
+        return EngineChoice(name, address if name.partition(":")[0] == "openai" else base_url, "it was asked for")
+    if address:
+        origin = option("base_url", _host(address)) if base_url else f"{ADDRESS} is set to {_host(address)}"
+        return EngineChoice("openai", address, origin, is_auto=True)
+    if environment.get(KEY, "").strip():
+        return EngineChoice("openai", None, f"{KEY} is set", is_auto=True)
+    return EngineChoice(OFFLINE, None, f"no key is set ({KEY}, or {option('base_url', 'URL')} for a server of your own)", is_auto=True)
+
+
+def _host(address: str) -> str:
+    """Host and port of an address, without the user name and password that it may carry."""
+    try:
+        parts = urlsplit(address)
+        return f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or "an unreadable address"
+    except ValueError:
+        return "an unreadable address"
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionSession:
+    """A describer, and what the user should know about it."""
+
+    describer: Describer
+    answers: AnswerCache
+    budget: Budget
+    notes: tuple[str, ...]
+    is_auto_offline: bool = False
+    """Nothing but the missing key makes it offline: what another engine wrote is worth more."""
+
+    def close(self) -> None:
+        self.answers.close()
+
+
+def open_session(settings: CaptionSettings, environment: Mapping[str, str], budget: Budget | None = None) -> CaptionSession:
+    """Load the engines and open what their answers are kept in.
+
+    Args:
+        ledger: the money of several calls together; its ceiling is set here.
+
+    Raises:
+        UsageError: settings that do not go together.
+        BackendError: an engine is unknown, not installed, or cannot do what is asked of it.
+        EngineError: an engine's server is missing.
+        StoreError: the file of answers cannot be used.
+    """
+    prompts, prices = load_prompts(settings.prompts), load_prices(settings.prices)
+    choices = _choices(settings, environment)
+    engines = {choice: _engine(choice, settings) for choice in dict.fromkeys(choices)}
+    known = {choice: price_of(prices, engine.name.partition(":")[2], _address(engine)) for choice, engine in engines.items()}
+    budget = budget or Budget()
+    budget.max_usd, budget.given = _ceiling(settings, engines, known), settings.max_usd is not None
+    limiters: dict[str, AdaptiveLimiter] = {}
+    clients = {
+        choice: EngineClient(engine, budget, _pace(engine, settings, limiters), price=known[choice]) for choice, engine in engines.items()
+    }
+    config = CaptionConfig(settings.recipe, settings.language, settings.picture_side, settings.context, settings.topic)
+    describer = Describer(clients[choices[0]], clients[choices[1]], prompts, config)
+    _check(describer)
+    answers = AnswerCache(settings.cache)
+    for client in clients.values():
+        client.answers = answers
+        client.recall()
+        if client.price and not client.price.thinking and hasattr(client.engine, "thinking_tokens"):
+            client.engine.thinking_tokens = 0  # a model that does not think needs no room for it, and less money put aside
+    auto = [SaidOnce(f"engine: {engines[choice].name}; {choice.reason}") for choice in engines if choice.is_auto]
+    return CaptionSession(describer, answers, budget, (*auto[:1], *_left_aside(describer)), _is_auto_offline(choices[0]))
+
+
+def is_auto_offline(settings: CaptionSettings, environment: Mapping[str, str]) -> bool:
+    """Whether nothing but a missing key makes it `offline` that describes."""
+    return _is_auto_offline(_choices(settings, environment)[0])
+
+
+def _is_auto_offline(choice: EngineChoice) -> bool:
+    return choice.is_auto and choice.engine == OFFLINE
+
+
+def check_settings(settings: CaptionSettings, environment: Mapping[str, str], *, asks: bool = True) -> None:
+    """Refuse what cannot work before any video is looked at; no model is loaded.
+
+    Args:
+        asks: the engines will be asked, so their keys have to be there.
+
+    Raises:
+        UsageError, BackendError, EngineError: as for `make`.
+    """
+    load_prompts(settings.prompts)
+    prices = load_prices(settings.prices)
+    choices = dict.fromkeys(_choices(settings, environment))
+    engines = {choice: engine for choice in choices if (engine := _quick_engine(choice, settings)) is not None}
+    known = {choice: price_of(prices, engine.name.partition(":")[2], _address(engine)) for choice, engine in engines.items()}
+    _ceiling(settings, engines, known)
+    if asks:
+        for engine in engines.values():
+            check_engine(engine)
+
+
+def check_engine(engine: Engine) -> None:
+    """Refuse an engine that cannot be asked now.
+
+    Raises:
+        EngineError: its key is missing.
+    """
+    look = getattr(engine, "check", None)
+    if look is not None:
+        look()
+
+
+def _choices(settings: CaptionSettings, environment: Mapping[str, str]) -> list[EngineChoice]:
+    """Who looks at pictures, and who reads."""
+    if settings.structure_engine and settings.recipe == "direct" and not settings.topic:
+        raise UsageError(
+            f"{option('structure_engine')} has nothing to do in the recipe direct. Add {option('recipe', 'paper')}, or leave it out."
+        )
+    names = [settings.describe_engine or settings.engine, settings.structure_engine or settings.engine]
+    return [choose_engine(name, settings.base_url, environment) for name in names]
+
+
+def _engine(choice: EngineChoice, settings: CaptionSettings) -> Engine:
+    return registry.engine(choice.engine, **_engine_settings(choice, settings))
+
+
+def _quick_engine(choice: EngineChoice, settings: CaptionSettings) -> Engine | None:
+    return registry.quick_engine(choice.engine, **_engine_settings(choice, settings))
+
+
+def _engine_settings(choice: EngineChoice, settings: CaptionSettings) -> dict[str, Any]:
+    return {
+        "base_url": choice.base_url,
+        "key_file": settings.key_file,
+        "timeout_s": settings.request_timeout,
+        "picture_detail": settings.picture_detail,
+        "device": settings.device,
+        "precision": settings.precision,
+    }
+
+
+def _address(engine: Engine) -> str | None:
+    return getattr(engine, "address", None)
+
+
+def _ceiling(settings: CaptionSettings, engines: Mapping[EngineChoice, Engine], known: Mapping[EngineChoice, Price | None]) -> float | None:
+    """The dollars that may be spent; None where no price is known."""
+    if settings.max_usd is not None:
+        unknown = [engine.name for choice, engine in engines.items() if known[choice] is None and _address(engine)]
+        if unknown:
+            raise UsageError(
+                f"{option('max_usd')} cannot be kept: the price of {unknown[0]} is unknown. Give it in a file with {option('prices')}."
+            )
+        return settings.max_usd
+    return DEFAULT_MAX_USD if any(known.values()) else None
+
+
+def _pace(engine: Engine, settings: CaptionSettings, limiters: dict[str, AdaptiveLimiter]) -> AdaptiveLimiter:
+    """One for each server; what runs here takes as much as it says."""
+    address = _address(engine)
+    own = getattr(engine, "in_flight", None) or (1 if getattr(engine, "measures", False) else None)
+    most = min(filter(None, (own, settings.concurrency)), default=None)
+    limiter = limiters.get(address or "") or AdaptiveLimiter(most, settings.rpm, settings.tpm)
+    if address:
+        limiters[address] = limiter
+    return limiter
+
+
+def _check(describer: Describer) -> None:
+    """Refuse what an engine cannot do, before anything is asked."""
+    seeing, config = describer.describing_client.engine, describer.config
+    if not getattr(seeing, "sees", True):
+        raise BackendError(f"{seeing.name} takes no pictures. Name a model that does with {option('describe_engine')}.")
+    for name in RECIPES[config.recipe]:
+        engine = describer.client_for(name).engine
+        if name != "caption" and getattr(engine, "captions_only", False):
+            raise BackendError(
+                f"{engine.name} writes captions only. Add {option('recipe', 'paper')} {option('structure_engine')},"
+                " with a model that reads text."
+            )
+    for client in describer.clients:
+        languages = getattr(client.engine, "languages", None)
+        if languages and config.language not in languages:
+            raise BackendError(
+                f"{client.engine.name} writes {' and '.join(languages)} only. Leave {option('language')} out,"
+                f" or use another {option('engine')}."
+            )
+
+
+def _left_aside(describer: Describer) -> list[str]:
+    if not describer.measures:
+        return []
+    engine, config = describer.describing_client.engine.name, describer.config
+    return (
+        [f"The engine {engine} reads no text: {option('topic')} and {option('context')} are left aside."]
+        if config.topic or config.context
+        else []
+    )

@@ -1,0 +1,141 @@
+"""The lines of a list, the records of a CSV and the objects of a JSONL file, from bytes that anybody may have written.
+
+In: a binary stream. Out: line numbers with what stands there, or a `BadRow`. Of a line without an end no more than a block is in
+memory, and a quote that is never closed costs its own line, not the rest of the file.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from vip.corpus.inputs.rows import bad_row
+from vip.corpus.items import BadRow
+from vip.untrusted import parse_json
+
+BLOCK_BYTES = 2**18
+RECORD_BYTES = 2**18
+"""Of a row with columns, which may hold titles and descriptions."""
+
+Lines = Iterator[tuple[int, bytes]]
+
+
+class LineStream(Protocol):
+    """A binary file, a pipe, or what unpacks one."""
+
+    def read1(self, size: int = -1, /) -> bytes: ...
+
+
+class CutOffError(Exception):
+    """The stream ended in the middle: after which line, and why."""
+
+    def __init__(self, number: int, why: str) -> None:
+        super().__init__(why)
+        self.number = number
+
+
+def lines_of(stream: LineStream) -> Lines:
+    """Number and bytes of each line, without its end; of a longer line than `RECORD_BYTES` the beginning.
+
+    Raises:
+        CutOffError: the stream cannot be read to its end.
+    """
+    number, rest, skipping = 0, b"", False
+    while True:
+        try:
+            block = stream.read1(BLOCK_BYTES)
+        except Exception as exc:  # each compression and each file system of fsspec has errors of its own
+            raise CutOffError(number, str(exc) or type(exc).__name__) from exc
+        if not block:
+            break
+        lines = (rest + block).split(b"\n")
+        rest = lines.pop()
+        if skipping and lines:
+            skipping = False
+            del lines[0]
+        for line in lines:
+            number += 1
+            yield number, line
+        if skipping:
+            rest = b""
+        elif len(rest) > RECORD_BYTES:
+            number += 1
+            yield number, rest
+            rest, skipping = b"", True
+    if rest:
+        yield number + 1, rest
+
+
+def decoded(line: bytes, where: str, limit: int = RECORD_BYTES) -> str | BadRow:
+    """The text of a line without space around it."""
+    if len(line) > limit:
+        return bad_row(line[:limit].decode(errors="replace"), where, f"The row is longer than {limit} bytes.")
+    try:
+        return line.decode().strip()
+    except UnicodeDecodeError:
+        return bad_row(line.decode(errors="replace"), where, "The row is no UTF-8. Save the list as UTF-8.")
+
+
+def records_of(lines: Lines, name: str, delimiter: str) -> Iterator[tuple[str, list[str] | BadRow]]:
+    """Where it stands and the values of each record of a CSV; a field in quotes may go over several lines."""
+    waiting: deque[tuple[int, bytes]] = deque()
+    while True:
+        first = waiting.popleft() if waiting else next(lines, None)
+        if first is None:
+            return
+        where = f"{name}, line {first[0]}"
+        text = decoded(first[1], where)
+        if isinstance(text, BadRow):
+            yield where, text
+        elif '"' not in text:
+            if text:
+                yield where, text.split(delimiter)
+        elif (values := _values(text, delimiter)) is not None:
+            yield where, values
+        else:
+            taken = _up_to_quote(first, waiting, lines)
+            whole = decoded(b"\n".join(line for _, line in taken), where)
+            values = _values(whole, delimiter) if len(taken) > 1 and isinstance(whole, str) else None
+            if values is None:
+                waiting.extendleft(reversed(taken[1:]))
+            yield where, bad_row(text, where, "Its quotes do not fit together.") if values is None else values
+
+
+def _values(text: str, delimiter: str) -> list[str] | None:
+    try:
+        return next(csv.reader([text], delimiter=delimiter, strict=True, skipinitialspace=True))
+    except csv.Error:
+        return None
+
+
+def _up_to_quote(first: tuple[int, bytes], waiting: deque[tuple[int, bytes]], lines: Lines) -> list[tuple[int, bytes]]:
+    """The lines up to the one that closes the quote of the first; as many as a record may have where none does."""
+    taken, size, quotes = [first], len(first[1]), first[1].count(b'"')
+    while quotes % 2 and size <= RECORD_BYTES:
+        line = waiting.popleft() if waiting else next(lines, None)
+        if line is None:
+            break
+        taken.append(line)
+        size += len(line[1]) + 1
+        quotes += line[1].count(b'"')
+    return taken
+
+
+def objects_of(lines: Lines, name: str) -> Iterator[tuple[str, dict[str, Any] | str | BadRow]]:
+    """Where it stands and the object, or the text alone, of each line of a JSONL file."""
+    for number, line in lines:
+        where = f"{name}, line {number}"
+        text = decoded(line, where)
+        if isinstance(text, BadRow):
+            yield where, text
+        elif text:
+            try:
+                value = parse_json(text)
+            except ValueError:
+                value = None
+            if isinstance(value, dict | str):
+                yield where, value
+            else:
+                yield where, bad_row(text, where, 'The row is no JSON object. Write one a line, such as {"id": "…"}.')

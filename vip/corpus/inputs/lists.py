@@ -1,0 +1,230 @@
+"""What the user typed as lists: which are files to read rows from, and which name videos themselves.
+
+In: an argument of the command line. Out: `ItemList` for each list behind it (a folder or a glob has several), or `NamedList` for a
+video, a folder of videos, an address or an id, which is a row of its own: `vip batch clip.mp4` does what it looks like.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeAlias, cast
+from urllib.parse import urlsplit
+
+from vip.corpus.inputs.rows import YOUTUBE8M_ID, is_glob, shown
+from vip.corpus.inputs.tfrecord import starts_like_tfrecord
+from vip.download.addresses import YOUTUBE_ID
+from vip.errors import BackendError, InputError
+
+SUFFIXES = frozenset({".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".tfrecord", ".tfrecords"})
+VOCABULARY = "vocabulary.csv"  # lies beside the TFRecords, and is no list
+GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
+HEAD_BYTES = 4096
+REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+@dataclass(frozen=True, slots=True)
+class ItemList:
+    """A file, a pipe or an object that holds rows."""
+
+    source: str
+    """`-`, a path, or an address for fsspec."""
+    name: str
+    """As it is shown."""
+    suffix: str
+    """Lower case, without .gz."""
+    folder: Path
+    """Where its relative paths start."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedList:
+    """A row that was typed itself."""
+
+    text: str
+
+
+Given: TypeAlias = ItemList | NamedList
+
+
+def given_lists(argument: str) -> Iterator[Given]:
+    """The lists behind an argument, in the order of their names.
+
+    Raises:
+        InputError: there is nothing of that name, or it cannot be read.
+        BackendError: its file system needs a package that is not installed.
+    """
+    if argument == "-":
+        yield ItemList("-", "standard input", "", Path())
+    elif REMOTE.match(argument):
+        yield from _remote(argument)
+    else:
+        yield from _local(argument)
+
+
+@contextmanager
+def opened(given: ItemList) -> Iterator[io.BufferedReader]:
+    """Its bytes, whatever they are.
+
+    Raises:
+        InputError: it cannot be opened.
+        BackendError: its file system needs a package that is not installed.
+    """
+    if given.source == "-":
+        yield from _standard_input()
+        return
+    with _fsspec_open(given.source) if REMOTE.match(given.source) else _open(given.source) as file:
+        yield file
+
+
+def _standard_input() -> Iterator[io.BufferedReader]:
+    if sys.stdin is None:
+        raise InputError("There is no standard input. Give the list as a file.")
+    stream = sys.stdin.buffer
+    if isinstance(stream, io.BufferedReader):
+        yield stream
+        return
+    reader: io.BufferedReader = io.BufferedReader(cast(Any, stream))
+    try:
+        yield reader
+    finally:
+        reader.detach()  # or it would close what is not its own
+
+
+def _suffix(name: str) -> str:
+    path = PurePosixPath(name.lower())
+    return PurePosixPath(path.stem).suffix if path.suffix == ".gz" else path.suffix
+
+
+def _listed(path: str) -> ItemList:
+    return ItemList(path, path, _suffix(path), Path(path).parent)
+
+
+# ---------------------------------------------------------------- on this machine
+
+
+def _local(argument: str) -> Iterator[Given]:
+    try:
+        mode = os.stat(argument).st_mode  # noqa: PTH116 - Path raises nothing of its own for a name that is too long
+    except (OSError, ValueError):
+        mode = None
+    if mode is None:
+        yield from _absent(argument)
+    elif stat.S_ISDIR(mode):
+        yield from _folder(argument)
+    elif not stat.S_ISREG(mode):  # a pipe can be opened once
+        yield _listed(argument)
+    else:
+        yield _listed(argument) if _is_list(argument) else _named(argument)
+
+
+def _absent(argument: str) -> Iterator[Given]:
+    if YOUTUBE_ID.fullmatch(argument) or YOUTUBE8M_ID.fullmatch(argument):
+        yield NamedList(argument)
+        return
+    first = next(_matches(argument), None) if is_glob(argument) else None
+    if first is None:
+        raise InputError(f"There is no list {shown(argument)}. Give a file with a video a row, or - for standard input.")
+    if _is_video(argument):
+        yield NamedList(argument)  # one row for all of them, however many
+    else:
+        for match in sorted(_matches(argument)):
+            yield from _local(match)
+
+
+def _matches(argument: str) -> Iterator[str]:
+    pattern = Path(argument)
+    try:
+        yield from map(str, Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
+    except (OSError, ValueError) as exc:
+        raise InputError(f"{shown(argument)} is no pattern for files: {exc}.") from exc
+
+
+def _named(path: str) -> NamedList:
+    return NamedList(os.path.join(".", path))  # noqa: PTH118 - Path drops "./", without which four letters are an id
+
+
+def _is_video(path: str) -> bool:
+    from vip.video import VIDEO_SUFFIXES
+
+    return Path(path).suffix.lower() in VIDEO_SUFFIXES
+
+
+def _folder(argument: str) -> Iterator[Given]:
+    from vip.video.source import contents
+
+    if contents(Path(argument))[0]:
+        yield _named(argument)
+        return
+    lists = sorted(path for path in Path(argument).iterdir() if _suffix(path.name) in SUFFIXES and path.name != VOCABULARY)
+    if not lists:
+        raise InputError(f"{argument} has neither videos nor lists. Give a folder of either, or a file with a video a row.")
+    yield from map(_listed, map(str, lists))
+
+
+def _is_list(path: str) -> bool:
+    """Whether a file holds rows: by its suffix, or because no video starts like it."""
+    if _is_video(path):
+        return False
+    with _open(path) as file:
+        head = file.read(HEAD_BYTES)
+    return _suffix(path) in SUFFIXES or head.startswith((GZIP, PARQUET)) or b"\0" not in head or starts_like_tfrecord(head)
+
+
+def _open(path: str) -> io.BufferedReader:
+    try:
+        return Path(path).open("rb")
+    except OSError as exc:
+        raise InputError(f"{path} cannot be read: {exc.strerror}.") from exc
+
+
+# ---------------------------------------------------------------- elsewhere
+
+
+def _remote(argument: str) -> Iterator[Given]:
+    path = urlsplit(argument).path
+    if argument.lower().startswith(("http://", "https://")):
+        yield ItemList(argument, shown(argument), _suffix(path), Path()) if _suffix(path) in SUFFIXES else NamedList(argument)
+    elif is_glob(argument) or argument.endswith("/"):
+        found = _fsspec_names(argument)
+        if not found:
+            raise InputError(f"There is no list at {shown(argument)}.")
+        yield from (ItemList(name, shown(name), _suffix(name), Path()) for name in found)
+    else:
+        yield ItemList(argument, shown(argument), _suffix(path), Path())
+
+
+def _fsspec_open(address: str) -> io.BufferedReader:
+    with _told(address):
+        import fsspec
+
+        return io.BufferedReader(fsspec.open(address, "rb").open())
+
+
+def _fsspec_names(address: str) -> list[str]:
+    with _told(address):
+        import fsspec
+
+        files, path = fsspec.core.url_to_fs(address)
+        names = files.glob(path) if is_glob(address) else files.ls(path, detail=False)
+        return sorted(files.unstrip_protocol(name) for name in names if _suffix(name) in SUFFIXES and not name.endswith(VOCABULARY))
+
+
+@contextmanager
+def _told(address: str) -> Iterator[None]:
+    try:
+        yield
+    except ImportError as exc:
+        raise BackendError(
+            f"Reading {shown(address)} needs fsspec and its package for this address ({exc}). "
+            "Install it with pip install 'vip-keyframes[batch]'."
+        ) from exc
+    except Exception as exc:  # each file system of fsspec has errors of its own
+        raise InputError(f"{shown(address)} cannot be read: {exc}.") from exc

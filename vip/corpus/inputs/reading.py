@@ -1,0 +1,235 @@
+"""From what the user calls a list to the videos it names, one after the other; a list may be longer than memory.
+
+In: text files, `-`, CSV, TSV, JSONL, Parquet and TFRecord files, packed with gzip or not, folders and globs of them, addresses
+that fsspec knows (s3://…), and videos or ids themselves. Out: an `ListItem` for each video, a `BadRow` for each row that names none.
+
+What a file is, is told by its first bytes (Parquet, gzip, TFRecord), else by its suffix; a text file whose first line has the
+names of columns is a CSV, one that starts with `{` is JSONL. Relative paths start at the folder of the list.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from vip.corpus.inputs.columns import COLUMNS, SOURCES, column_name, items_of_columns
+from vip.corpus.inputs.lines import CutOffError, Lines, decoded, lines_of, objects_of, records_of
+from vip.corpus.inputs.lists import GZIP, PARQUET, Given, NamedList, given_lists, opened
+from vip.corpus.inputs.rows import ROW_BYTES, YOUTUBE8M_ID, bad_row, items_of
+from vip.corpus.inputs.tfrecord import DamagedRecord, read_records, starts_like_tfrecord
+from vip.corpus.inputs.vocabulary import Vocabulary
+from vip.corpus.items import BadRow
+from vip.dataset.items import ListItem
+from vip.download.addresses import YOUTUBE_ID
+from vip.errors import BackendError, InputError
+
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+DELIMITERS = ",;\t"
+NAME = re.compile(r"[A-Za-z_][\w -]*")  # of a column, as far as one can tell
+ROWS_A_BATCH = 2000  # of Parquet, in memory at once
+
+Rows = Iterator[ListItem | BadRow]
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What all rows of a list have in common."""
+
+    name: str
+    folder: Path
+    public_only: bool
+    vocabulary: Vocabulary | None
+
+    def text(self, text: str, where: str) -> Rows:
+        return items_of(text, where, folder=self.folder, public_only=self.public_only)
+
+    def row(self, row: Mapping[str, Any], where: str) -> Rows:
+        return items_of_columns(row, where, folder=self.folder, public_only=self.public_only, vocabulary=self.vocabulary)
+
+
+def read_items(lists: Sequence[str], *, public_only: bool = False, vocabulary: Vocabulary | None = None) -> Rows:
+    """The videos of all lists in their order, read as they are asked for.
+
+    Args:
+        public_only: local paths and hosts of the private network are bad rows.
+        vocabulary: gives labels their names and verticals.
+
+    Raises:
+        InputError: a list is missing, unreadable, or none; of local ones at once, of the others when their turn comes.
+        BackendError: a list needs a package that is not installed.
+    """
+    given = list(chain.from_iterable(map(given_lists, lists)))
+    return chain.from_iterable(_read(one, public_only, vocabulary) for one in given)
+
+
+def _read(given: Given, public_only: bool, vocabulary: Vocabulary | None) -> Rows:
+    if isinstance(given, NamedList):
+        yield from items_of(given.text, "command line", folder=Path(), public_only=public_only)
+        return
+    context = _Context(given.name, given.folder, public_only, vocabulary)
+    with ExitStack() as stack:
+        stream = stack.enter_context(opened(given))
+        try:
+            if stream.peek(2)[:2] == GZIP:
+                stream = cast(io.BufferedReader, stack.enter_context(gzip.GzipFile(fileobj=stream)))
+            head = stream.peek(len(PARQUET) + 8)
+        except (OSError, EOFError, zlib.error) as exc:
+            raise InputError(f"{given.name} cannot be read: {exc}.") from exc
+        try:
+            yield from _rows(stream, head, given.suffix, context)
+        except CutOffError as exc:
+            where = f"{context.name}, line {exc.number + 1}"
+            yield bad_row("", where, f"The list cannot be read from here on: {exc}.")
+
+
+def _rows(stream: io.BufferedReader, head: bytes, suffix: str, context: _Context) -> Rows:
+    if head.startswith(PARQUET) or suffix == ".parquet":
+        return _parquet(stream, context)
+    if suffix.startswith(".tfrecord") or starts_like_tfrecord(head):
+        return _tfrecord(stream, context)
+    if head.startswith(UTF16):
+        raise InputError(f"{context.name} is UTF-16. Save it as UTF-8.")
+    lines = lines_of(stream)
+    first = next(lines, None)
+    if first is None:
+        return iter(())
+    start = first[1].removeprefix(b"\xef\xbb\xbf")
+    lines = chain([(1, start)], lines)
+    if suffix in (".jsonl", ".ndjson", ".json") or start.lstrip().startswith(b"{"):
+        return _jsonl(lines, start, context)
+    delimiter = _delimiter(start)
+    if delimiter or suffix in (".csv", ".tsv"):
+        return _csv(lines, delimiter or ("\t" if suffix == ".tsv" else ","), context)
+    return _text(lines, context)
+
+
+def _text(lines: Lines, context: _Context) -> Rows:
+    name, folder, public_only = context.name, context.folder, context.public_only
+    for number, line in lines:
+        where = f"{name}, line {number}"
+        text = decoded(line, where, ROW_BYTES)
+        if isinstance(text, BadRow):
+            yield text
+        elif text and not text.startswith("#"):
+            yield from items_of(text, where, folder=folder, public_only=public_only)
+
+
+def _delimiter(line: bytes) -> str | None:
+    """What stands between the names of columns in a line; None where it is no header.
+
+    A single word is one only where it can hardly be a path: `video` may be a folder, `video_id` is none.
+    """
+    cells = {mark: line[:ROW_BYTES].decode(errors="replace").strip().split(mark) for mark in DELIMITERS}
+    if all(len(one) == 1 for one in cells.values()) and not column_name(cells[","][0]).endswith(("id", "url")):
+        return None
+    return next((mark for mark, one in cells.items() if any(map(_is_source, one))), None)
+
+
+def _is_source(cell: str) -> bool:
+    return column_name(cell.strip().strip('"')) in SOURCES
+
+
+def _csv(lines: Lines, delimiter: str, context: _Context) -> Rows:
+    names: list[str] | None = None
+    for where, values in records_of(lines, context.name, delimiter):
+        if isinstance(values, BadRow):
+            yield values
+        elif names is None:
+            names = _header(values, context)
+            if names is None:
+                names = [SOURCES[0]]
+                yield from context.row({names[0]: values[0]}, where)
+        elif any(values):
+            yield from context.row(dict(zip(names, values, strict=False)), where)
+
+
+def _header(values: Sequence[str], context: _Context) -> list[str] | None:
+    """The names of the columns; None where the first line is a row already."""
+    if any(_is_source(value) for value in values):
+        return [column_name(value) for value in values]
+    if "KnowledgeGraphId" in values:
+        raise InputError(f"{context.name} is the vocabulary of YouTube-8M and no list. Give it with --vocabulary {context.name}.")
+    first = values[0].strip()
+    if len(values) > 1 and NAME.fullmatch(first) and not YOUTUBE_ID.fullmatch(first) and not YOUTUBE8M_ID.fullmatch(first):
+        raise _no_column(context, values)
+    return None
+
+
+def _no_column(context: _Context, names: Sequence[str]) -> InputError:
+    seen = ", ".join(name[:40] for name in names[:12])
+    return InputError(f"{context.name} has no column such as id, url or path. Rename one of its columns: {seen}.")
+
+
+def _jsonl(lines: Lines, start: bytes, context: _Context) -> Rows:
+    if start.lstrip().startswith(b"["):
+        raise InputError(f"{context.name} is one JSON array. Write an object a line: jq -c '.[]' {context.name} > list.jsonl")
+    for where, value in objects_of(lines, context.name):
+        if isinstance(value, BadRow):
+            yield value
+        elif isinstance(value, str):
+            yield from context.text(value, where)
+        else:
+            yield from context.row({column_name(name): one for name, one in value.items()}, where)
+
+
+def _parquet(stream: io.BufferedReader, context: _Context) -> Rows:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as exc:
+        raise BackendError("Reading Parquet needs pyarrow. Install it with pip install 'vip-keyframes[batch]'.") from exc
+    if not stream.seekable():
+        raise InputError(f"{context.name} is Parquet, which cannot be read from a pipe. Save it to a file first.")
+    try:
+        file = parquet.ParquetFile(stream)
+    except (pyarrow.ArrowException, OSError) as exc:
+        raise InputError(f"{context.name} is no Parquet file, or damaged: {exc}.") from exc
+    names = {name: column_name(name) for name in file.schema_arrow.names}
+    if len(names) == 1:
+        names = dict.fromkeys(names, SOURCES[0])
+    wanted = [name for name in names if names[name] in COLUMNS]
+    if not any(name in SOURCES for name in names.values()):
+        raise _no_column(context, list(names))
+    number = 0
+    try:
+        for batch in file.iter_batches(ROWS_A_BATCH, columns=wanted):
+            for row in _rows_of(batch):
+                number += 1
+                where = f"{context.name}, row {number}"
+                if row is None:
+                    yield bad_row("", where, "The row is no UTF-8.")
+                else:
+                    yield from context.row({names[name]: value for name, value in row.items()}, where)
+    except (pyarrow.ArrowException, OSError) as exc:
+        yield bad_row("", f"{context.name}, row {number + 1}", f"The list cannot be read from here on: {exc}.")
+
+
+def _rows_of(batch: Any) -> Iterator[dict[str, Any] | None]:
+    """The rows of a batch; None for one with text that is no UTF-8, which Arrow itself does not look at."""
+    try:
+        yield from batch.to_pylist()
+    except UnicodeDecodeError:
+        for place in range(batch.num_rows):
+            try:
+                yield batch.slice(place, 1).to_pylist()[0]
+            except UnicodeDecodeError:
+                yield None
+
+
+def _tfrecord(stream: BinaryIO, context: _Context) -> Rows:
+    for record in read_records(stream):
+        where = f"{context.name}, record {record.number}"
+        if isinstance(record, DamagedRecord):
+            yield bad_row("", where, record.message)
+        elif YOUTUBE8M_ID.fullmatch(record.video_id) or YOUTUBE_ID.fullmatch(record.video_id):
+            yield from context.row({"id": record.video_id, "labels": list(map(str, record.labels))}, where)
+        else:
+            yield bad_row(record.video_id, where, "The feature id of this record is no id of YouTube-8M or YouTube.")

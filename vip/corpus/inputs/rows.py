@@ -1,0 +1,196 @@
+"""From one row of a list to the videos it names, whoever wrote it.
+
+In: a row's text, or the values of its columns, and where it stood. Out: an `ListItem` for each video, or a `BadRow` that says why
+there is none; nothing is raised, and nothing is fetched. What a row is, is found out row by row:
+
+- eleven letters, digits, `-` and `_`: an id of YouTube; four letters and digits: an id of YouTube-8M. An id is an id even where
+  a file has that name, so that a list means the same on every machine; the file is written `./NAME`
+- an address of one video of YouTube: its id, so that the same video is not done twice
+- another http(s) address: itself
+- anything else: a local path, a folder of videos, or a glob; from the folder of the list, or else from the current one
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from urllib.parse import unquote
+
+from vip.corpus.items import BadRow
+from vip.dataset.items import ListItem
+from vip.download.addresses import YOUTUBE_ID, is_public_host, split_address, youtube_id
+from vip.errors import FailureKind, InputError
+
+ROW_BYTES = 8192
+SHOWN = 120
+KEY_STEM = 80  # with "-" and ten digits at most 91 letters
+
+YOUTUBE8M_ID = re.compile(r"[A-Za-z0-9]{4}")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=//)|(?:file|data|javascript):", re.IGNORECASE)
+_NO_SCHEME = re.compile(r"(?:(?:www|m|music)\.)?(?:youtube(?:-nocookie)?\.com|youtu\.be)/", re.IGNORECASE)
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_LOGIN = re.compile(r"(?<=//).*@", re.DOTALL)
+_QUERY = re.compile(r"[?#].*|\?[^?]*=.*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownColumns:
+    """What a list says of a video beside its name."""
+
+    labels: tuple[str, ...] = ()
+    verticals: tuple[str, ...] = ()
+    topic: str | None = None
+    duration_s: float | None = None
+
+
+NOTHING = KnownColumns()
+
+
+def items_of(
+    text: str, where: str, *, folder: Path, public_only: bool = False, known: KnownColumns = NOTHING
+) -> Iterator[ListItem | BadRow]:
+    """The videos that a row names: one as a rule, those of a folder or glob, or a BadRow.
+
+    Args:
+        folder: where relative paths start.
+        public_only: refuse local paths, and addresses whose host is spelt as one of the private network.
+    """
+    text = text.strip()
+    if YOUTUBE_ID.fullmatch(text):
+        yield ListItem(text, "youtube", text, where, known.labels, known.verticals, known.topic, known.duration_s)
+    elif YOUTUBE8M_ID.fullmatch(text):
+        yield ListItem(text, "youtube8m", text, where, known.labels, known.verticals, known.topic, known.duration_s)
+    elif why := _refused(text):
+        yield bad_row(text, where, f"The row {why}.")
+    elif _NO_SCHEME.match(text):
+        yield _address(f"https://{text}", where, public_only, known)
+    elif scheme := _SCHEME.match(text):
+        if scheme[0].lower() in ("http:", "https:"):
+            yield _address(text, where, public_only, known)
+        else:
+            yield bad_row(text, where, f"{scheme[0]} is not fetched. Give an http(s) address, an id of YouTube, or a path.")
+    elif public_only:
+        yield bad_row(text, where, "A local path is refused by --public-only.", "not_public")
+    else:
+        yield from _local(text, where, folder, known)
+
+
+def bad_row(text: str, where: str, message: str, kind: FailureKind = "bad_row") -> BadRow:
+    """A BadRow that shows the beginning of a row without logins, queries, and what a terminal would obey."""
+    return BadRow(shown(text), where, message, kind)
+
+
+def shown(text: str) -> str:
+    """At most 120 printable letters; of an address neither login nor query, which may hold secrets."""
+    text = text[:ROW_BYTES]
+    if "//" in text:
+        text = _QUERY.sub("?…", _LOGIN.sub("…@", text))
+    elif "?" in text and "=" in text:
+        text = text.partition("?")[0] + "?…"
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text[:SHOWN])
+
+
+def _refused(text: str) -> str | None:
+    """Why no text of this kind is a row, as the end of a sentence."""
+    if not text:
+        return "is empty"
+    if len(text) > ROW_BYTES or len(text.encode(errors="replace")) > ROW_BYTES:
+        return f"is longer than {ROW_BYTES} bytes"
+    if not text.isprintable() and any(unicodedata.category(letter) in ("Cc", "Cs") for letter in text):
+        return "has control characters or bytes that are no text"
+    return None
+
+
+def _address(address: str, where: str, public_only: bool, known: KnownColumns) -> ListItem | BadRow:
+    try:
+        parts = split_address(address)
+    except ValueError as exc:
+        return bad_row(address, where, f"The row {exc}.")
+    if (video := youtube_id(parts)) is not None:
+        return ListItem(video, "youtube", video, where, known.labels, known.verticals, known.topic, known.duration_s)
+    host = parts.hostname or ""
+    if public_only and not is_public_host(host):
+        return bad_row(address, where, f"{shown(host)} is of the private network, which --public-only refuses.", "not_public")
+    stem = Path(unquote(parts.path).rstrip("/").rpartition("/")[2]).stem or host
+    return ListItem(_key(stem, address), "address", address, where, known.labels, known.verticals, known.topic, known.duration_s)
+
+
+def _key(stem: str, whole: str) -> str:
+    safe = _UNSAFE.sub("_", stem)[:KEY_STEM].strip("._-") or "video"
+    return f"{safe}-{hashlib.sha256(whole.encode()).hexdigest()[:10]}"
+
+
+def _local(text: str, where: str, folder: Path, known: KnownColumns) -> Iterator[ListItem | BadRow]:
+    for base in dict.fromkeys((folder, Path())):
+        path = os.path.abspath(base / text)  # noqa: PTH100 - Path.absolute keeps "..", and the same file would have two keys
+        found = _mode(path)
+        if found is not None:
+            break
+        if is_glob(text):
+            matches = _matches(base, text)
+            first = next(matches, None)
+            if first is not None:
+                yield from (_file(match, where, known) for match in chain([first], matches))
+                return
+    if found is None:
+        yield bad_row(text, where, "There is no such file, and the row is neither an id nor an address.", "missing")
+    elif stat.S_ISDIR(found):
+        yield from _videos(Path(path), text, where, known)
+    elif stat.S_ISREG(found):
+        yield _file(path, where, known)
+    else:
+        yield bad_row(text, where, "It is neither a file nor a folder.")
+
+
+def _mode(path: str | os.PathLike[str]) -> int | None:
+    try:
+        return os.stat(path).st_mode  # noqa: PTH116 - a Path for each of a million rows costs seconds
+    except (OSError, ValueError):
+        return None
+
+
+def _matches(base: Path, pattern: str) -> Iterator[str]:
+    """Files that match; those without the suffix of a video only where the pattern names a suffix."""
+    from vip.video import VIDEO_SUFFIXES
+
+    parts = Path(pattern).parts
+    first = next(place for place, part in enumerate(parts) if is_glob(part))
+    suffix = Path(pattern).suffix
+    try:
+        for path in base.joinpath(*parts[:first]).glob(str(Path(*parts[first:]))):
+            if ((suffix and not is_glob(suffix)) or path.suffix.lower() in VIDEO_SUFFIXES) and stat.S_ISREG(_mode(path) or 0):
+                yield os.path.abspath(path)  # noqa: PTH100 - as in _local
+    except (OSError, ValueError):  # a folder that went away, a pattern such as a**b
+        return
+
+
+def is_glob(text: str) -> bool:
+    return any(letter in text for letter in "*?[")
+
+
+def _videos(folder: Path, text: str, where: str, known: KnownColumns) -> Iterator[ListItem | BadRow]:
+    from vip.video.source import contents
+
+    try:
+        videos: Iterable[Path] = contents(folder)[0]
+    except InputError as exc:
+        yield bad_row(text, where, str(exc), "unreadable")
+        return
+    if not videos:
+        yield bad_row(text, where, "The folder has no videos.", "no_video")
+    for path in videos:
+        yield _file(str(path), where, known)
+
+
+def _file(path: str, where: str, known: KnownColumns) -> ListItem | BadRow:
+    if why := _refused(path):
+        return bad_row(path, where, f"The path of a file {why}. Rename it.")
+    stem = Path(path).stem
+    return ListItem(_key(stem, path), "file", path, where, known.labels, known.verticals, known.topic, known.duration_s)

@@ -1,0 +1,228 @@
+"""Which videos of a list are taken (section 3 of the paper, Figure 2): by a weight for each vertical and topic.
+
+In: items with their verticals and labels, weights.toml, `--sample` and `--seed`. Out: for each item a number to sort by, or
+whether it is kept. Both follow from the seed and the item's key alone: neither the order of the list, nor how it is split, nor
+what else is in it changes the lot of a video.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, Self
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from vip.dataset.items import UNKNOWN_VERTICAL, ListItem
+from vip.errors import UsageError, did_you_mean
+from vip.records import RecordPart
+
+BUILT_IN = Path(__file__).with_name("weights.toml")
+MOST = 1000.0
+VERTICALS = (
+    *(UNKNOWN_VERTICAL, "Arts & Entertainment", "Autos & Vehicles", "Beauty & Fitness", "Books & Literature", "Business & Industrial"),
+    *("Computers & Electronics", "Finance", "Food & Drink", "Games", "Health", "Hobbies & Leisure", "Home & Garden"),
+    *("Internet & Telecom", "Jobs & Education", "Law & Government", "News", "People & Society", "Pets & Animals", "Real Estate"),
+    *("Reference", "Science", "Shopping", "Sports", "Travel"),
+)
+DEFAULT = "default"
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("write a number")
+    return value
+
+
+Weight = Annotated[float, BeforeValidator(_number), Field(ge=0, le=MOST, allow_inf_nan=False)]
+
+
+class Weights(RecordPart):
+    """How much more or less often videos are taken.
+
+    A video counts in each of its verticals: its weight is the mean of theirs. A topic says how a video is made: a slide show of
+    football is a slide show. So the smallest weight of its topics that are named is multiplied in.
+    """
+
+    verticals: dict[str, Weight] = Field(default_factory=dict)
+    topics: dict[str, Weight] = Field(default_factory=dict)
+    """By the names of labels; upper and lower case are the same, here and in `verticals`."""
+    default_vertical: Weight = 1.0
+    default_topic: Weight = 1.0
+    """For a video none of whose topics is named."""
+
+    @model_validator(mode="after")
+    def _takes_something(self) -> Self:
+        if self.largest == 0:
+            raise ValueError("all weights are 0, so no video would be taken; give one that is larger")
+        return self
+
+    @cached_property
+    def largest(self) -> float:
+        """No video has a larger weight."""
+        vertical = max([self.verticals.get(name.casefold(), self.default_vertical) for name in VERTICALS] + [self.default_vertical])
+        return vertical * max([*self.topics.values(), self.default_topic])
+
+    def of(self, item: ListItem) -> float:
+        """The weight of one video."""
+        verticals = [self.verticals.get(name.casefold(), self.default_vertical) for name in item.verticals or (UNKNOWN_VERTICAL,)]
+        topics = [weight for name in item.labels if (weight := self.topics.get(name.casefold())) is not None]
+        return sum(verticals) / len(verticals) * min(topics, default=self.default_topic)
+
+
+def load_weights(path: Path | None = None) -> Weights:
+    """The weights of a file; without one those that come with vip, which thin out what hardly moves.
+
+    Raises:
+        UsageError: it cannot be read, or says what makes no sense; named with file and key.
+    """
+    path = path or BUILT_IN
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as exc:
+        raise UsageError(f"{path} is not valid TOML: {exc}.") from exc
+    except OSError as exc:
+        raise UsageError(f"{path} cannot be read: {exc.strerror}.") from exc
+    for name, table in tables.items():
+        if name not in ("verticals", "topics"):
+            raise UsageError(f'{path} has an unknown entry "{name}".{did_you_mean(name, ("verticals", "topics"))}')
+        if not isinstance(table, dict):
+            raise UsageError(f'In {path}, "{name}" must be a table: write [{name}] on a line of its own.')
+    known = {name.casefold() for name in (*VERTICALS, DEFAULT)}
+    for name in tables.get("verticals", {}):
+        if name.casefold() not in known:
+            raise UsageError(f'{path}, [verticals] has an unknown key "{name}".{did_you_mean(name, (*VERTICALS, DEFAULT))}')
+    return _checked(path, tables)
+
+
+def _checked(path: Path, tables: Mapping[str, Mapping[str, Any]]) -> Weights:
+    given: dict[str, Any] = {}
+    for table, default in (("verticals", "default_vertical"), ("topics", "default_topic")):
+        given[table] = {name.casefold(): weight for name, weight in tables.get(table, {}).items()}
+        if DEFAULT in given[table]:
+            given[default] = given[table].pop(DEFAULT)
+    try:
+        return Weights(**given)
+    except ValidationError as exc:
+        problem = exc.errors()[0]
+        message = problem["msg"].removeprefix("Value error, ")
+        if not problem["loc"]:
+            raise UsageError(f"{path}: {message}.") from exc
+        defaults: dict[str, tuple[str, ...]] = {"default_vertical": ("verticals", DEFAULT), "default_topic": ("topics", DEFAULT)}
+        table, key = defaults.get(str(problem["loc"][0]), tuple(map(str, problem["loc"][:2])))
+        raise UsageError(f"{path}, [{table}] {key} = {problem['input']!r}: {message}.") from exc
+
+
+# ---------------------------------------------------------------- the lot
+
+
+class SamplingKey(NamedTuple):
+    """What decides whether a video is taken."""
+
+    draw: float
+    """Of a sample of N those with the N largest are taken."""
+    is_kept: bool
+    """Whether it is taken where no number is asked for."""
+
+
+def sampling_key(item: ListItem, weights: Weights, seed: int) -> SamplingKey:
+    """The lot of a video.
+
+    For samples by weight without replacement Efraimidis and Spirakis take u ** (1 / w) of a uniform u for each item; the draw is its
+    logarithm, which does not run out of digits where w is small. Of N + 1 items taken, N are those of a sample of N. -inf for a weight
+    of 0: never taken. Where no number is asked for, a video is kept with the probability of its weight over the largest.
+    """
+    u, weight = _uniform(item.key, seed), weights.of(item)
+    return SamplingKey(math.log(u) / weight if weight > 0 else -math.inf, 1 - u < weight / weights.largest)
+
+
+def _uniform(key: str, seed: int) -> float:
+    """A number between 0 and 1, both excluded, that looks random and is the same wherever it is computed."""
+    digest = blake2b(f"{seed}:{key}".encode(), digest_size=8).digest()
+    return ((int.from_bytes(digest, "big") >> 11) + 0.5) / 2**53
+
+
+# ---------------------------------------------------------------- what came of it
+
+
+class VerticalShare(RecordPart):
+    """One vertical in a list and in what was taken of it."""
+
+    vertical: str
+    videos: int
+    """Of the list; a video in several verticals counts in each."""
+    chosen: int
+    asked_share: float = Field(ge=0, le=1)
+    """Of the sum of the weights of all videos, counted so."""
+    chosen_share: float = Field(ge=0, le=1)
+
+
+class Distribution(RecordPart):
+    """What was asked for, and what was taken: Figure 2 of the paper. Largest share asked for first."""
+
+    videos: int
+    chosen: int
+    shares: tuple[VerticalShare, ...]
+
+    def lines(self) -> list[str]:
+        """For people: `Sports  asked 12.3 %  chosen 12.1 %  412 of 3390`."""
+        width = max((len(one.vertical) for one in self.shares), default=0)
+        return [
+            f"{one.vertical:{width}}  asked {_percent(one.asked_share)}  chosen {_percent(one.chosen_share)}  {one.chosen} of {one.videos}"
+            for one in self.shares
+        ]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:5.1f} %"
+
+
+@dataclass(slots=True)
+class _CountedLabels:
+    videos: int = 0
+    chosen: int = 0
+    weight: float = 0.0
+
+
+class SamplingTally:
+    """Counts the videos of a list for their Distribution; its size is that of the verticals, not of the list."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._weights = weights
+        self._verticals: defaultdict[str, _CountedLabels] = defaultdict(_CountedLabels)
+        self._videos = 0
+        self._chosen = 0
+
+    def add(self, item: ListItem, videos: int = 1, chosen: int = 0) -> None:
+        """So many videos of the list with the verticals and labels of this one, and how many of them are taken."""
+        weight = videos * self._weights.of(item)
+        self._videos += videos
+        self._chosen += chosen
+        for name in item.verticals or (UNKNOWN_VERTICAL,):
+            counted = self._verticals[name]
+            counted.videos += videos
+            counted.chosen += chosen
+            counted.weight += weight
+
+    def distribution(self) -> Distribution:
+        """The shares so far; all 0 where nothing has weight."""
+        weight = math.fsum(counted.weight for counted in self._verticals.values()) or 1.0
+        chosen = sum(counted.chosen for counted in self._verticals.values()) or 1
+        shares = [
+            VerticalShare(
+                vertical=name,
+                videos=counted.videos,
+                chosen=counted.chosen,
+                asked_share=min(counted.weight / weight, 1.0),
+                chosen_share=counted.chosen / chosen,
+            )
+            for name, counted in self._verticals.items()
+        ]
+        shares.sort(key=lambda share: (-share.asked_share, share.vertical))
+        return Distribution(videos=self._videos, chosen=self._chosen, shares=tuple(shares))

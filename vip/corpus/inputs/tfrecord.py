@@ -1,0 +1,197 @@
+"""Ids and labels from the TFRecord files of YouTube-8M, video level and frame level, without TensorFlow.
+
+In: the bytes of a file. Out: `LabelledVideo` for each record, or `DamagedRecord` with the number of the record. Every record is checked
+by its masked CRC-32C before anything in it is believed; a record that is damaged inside is passed over, and one whose length
+is damaged ends the file, because nothing says where the next one starts.
+
+A tf.train.Example has its features in field 1, and so has a tf.train.SequenceExample its context: the frames of the frame
+level, nearly all of a file, are passed over without being looked at.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from vip.errors import BackendError
+
+RECORD_BYTES = 64 * 2**20  # those of YouTube-8M have 5 kB at video level and 400 kB at frame level
+IDS = ("id", "video_id")  # the second: in the edition of 2016
+_HEAD = struct.Struct("<QI")
+_FOOT = struct.Struct("<I")
+_MASK = 0xA282EAD8
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_SIGN, _RANGE = 1 << 63, 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledVideo:
+    """What a record says of one video."""
+
+    number: int
+    """Of the record in its file, from 1."""
+    video_id: str
+    labels: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedRecord:
+    """A record that cannot be believed."""
+
+    number: int
+    message: str
+
+
+def read_records(file: BinaryIO) -> Iterator[LabelledVideo | DamagedRecord]:
+    """All records of an uncompressed stream.
+
+    Raises:
+        BackendError: the package that computes CRC-32C is not installed.
+    """
+    crc32c = _crc32c()
+    number = 0
+    while True:
+        number += 1
+        try:
+            head = file.read(_HEAD.size)
+            if not head:
+                return
+            length = _length(head, crc32c)
+            data = file.read(length + _FOOT.size)
+        except (EOFError, OSError, ValueError, zlib.error) as exc:  # of gzip; OSError: of the disk as well
+            yield DamagedRecord(number, f"The file cannot be read from this record on: {exc or 'it is cut off'}.")
+            return
+        if len(data) < length + _FOOT.size:
+            yield DamagedRecord(number, "The file ends in the middle of this record.")
+            return
+        yield _checked(number, memoryview(data), crc32c)
+
+
+def starts_like_tfrecord(head: bytes) -> bool:
+    """Whether the first 12 bytes of a file are the length of a record with its checksum."""
+    try:
+        return len(head) >= _HEAD.size and bool(_length(head[: _HEAD.size], _crc32c()) or True)
+    except (ValueError, BackendError):
+        return False
+
+
+def _crc32c() -> Callable[[bytes], int]:
+    try:
+        import google_crc32c
+    except ImportError as exc:
+        raise BackendError("Reading TFRecord files needs google-crc32c. Install it with pip install 'vip-keyframes[batch]'.") from exc
+
+    def masked(data: bytes) -> int:
+        crc = google_crc32c.value(data)
+        return int(((crc >> 15 | crc << 17) + _MASK) & 0xFFFFFFFF)
+
+    return masked
+
+
+def _length(head: bytes, crc32c: Callable[[bytes], int]) -> int:
+    if len(head) < _HEAD.size:
+        raise ValueError("it ends in the middle of a record")
+    length, crc = _HEAD.unpack(head)
+    if crc32c(head[:8]) != crc:
+        raise ValueError("the checksum of its length is wrong")
+    if length > RECORD_BYTES:
+        raise ValueError(f"it says to have {length} bytes, more than the {RECORD_BYTES} that are read")
+    return int(length)
+
+
+def _checked(number: int, data: memoryview, crc32c: Callable[[bytes], int]) -> LabelledVideo | DamagedRecord:
+    content = bytes(data[: -_FOOT.size])
+    if crc32c(content) != _FOOT.unpack(data[-_FOOT.size :])[0]:
+        return DamagedRecord(number, "The checksum of this record is wrong; the file is damaged. Download it again.")
+    try:
+        video_id, labels = _video(memoryview(content))
+    except (ValueError, TypeError, struct.error):
+        return DamagedRecord(number, "This record is neither a tf.train.Example nor a SequenceExample.")
+    if video_id is None:
+        return DamagedRecord(number, "This record has no feature id.")
+    return LabelledVideo(number, video_id, labels)
+
+
+# ---------------------------------------------------------------- protocol buffers
+
+
+def _video(example: memoryview) -> tuple[str | None, tuple[int, ...]]:
+    """Id and labels of an Example or SequenceExample."""
+    names: dict[str, str] = {}
+    labels: tuple[int, ...] = ()
+    for features in _messages(example, 1):
+        for entry in _messages(features, 1):
+            name = b"".join(_messages(entry, 1)).decode()
+            if name not in IDS and name != "labels":
+                continue
+            for feature in _messages(entry, 2):
+                if name == "labels":
+                    labels = tuple(number for numbers in _messages(feature, 3) for number in _int64s(numbers))
+                else:
+                    values = [bytes(value).decode("ascii") for texts in _messages(feature, 1) for value in _messages(texts, 1)]
+                    names[name] = values[0] if len(values) == 1 else ""
+    return next((names[name] for name in IDS if names.get(name)), None), labels
+
+
+def _messages(message: memoryview, number: int) -> Iterator[memoryview]:
+    """The length-delimited fields of this number."""
+    return (value for found, value in _fields(message) if found == number and isinstance(value, memoryview))
+
+
+def _int64s(message: memoryview) -> Iterator[int]:
+    """Field 1 of an Int64List, packed or one by one."""
+    for number, value in _fields(message):
+        if number != 1:
+            continue
+        if isinstance(value, int):
+            yield _signed(value)
+            continue
+        at = 0
+        while at < len(value):
+            one, at = _varint(value, at)
+            yield _signed(one)
+
+
+def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
+    """Number and value of each field; those of fixed width, which nothing here has, are passed over."""
+    at = 0
+    while at < len(message):
+        tag, at = _varint(message, at)
+        number, wire = tag >> 3, tag & 7
+        if wire == _VARINT:
+            value, at = _varint(message, at)
+            yield number, value
+            continue
+        if wire == _BYTES:
+            size, at = _varint(message, at)
+        elif wire in (_FIXED64, _FIXED32):
+            size = 8 if wire == _FIXED64 else 4
+        else:
+            raise ValueError(f"wire type {wire}")
+        if size > len(message) - at:
+            raise ValueError("a field is longer than its message")
+        if wire == _BYTES:
+            yield number, message[at : at + size]
+        at += size
+
+
+def _varint(message: memoryview, at: int) -> tuple[int, int]:
+    if at < len(message) and message[at] < 0x80:  # nearly all are, and a file has millions
+        return message[at], at + 1
+    value = 0
+    for place in range(10):
+        if at >= len(message):
+            raise ValueError("a number is cut off")
+        byte = message[at]
+        at += 1
+        value |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return value % _RANGE, at
+    raise ValueError("a number has more than ten bytes")
+
+
+def _signed(value: int) -> int:
+    return value - _RANGE if value >= _SIGN else value

@@ -1,0 +1,113 @@
+"""What comes before the work: the lists are read, items chosen, and what lies in the output already is taken into account.
+
+In: lists and settings. Out: a state in which what is to be done waits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from vip.corpus.inputs.reading import read_items
+from vip.corpus.inputs.sampling import SamplingTally, load_weights, sampling_key
+from vip.corpus.inputs.vocabulary import load_vocabulary
+from vip.corpus.items import BadRow
+from vip.corpus.settings import BatchConfig
+from vip.corpus.state import SampledItem, StateDatabase
+from vip.dataset.shards import delete_leftovers, read_shards, undescribed_in
+from vip.dataset.storage import write_whole
+from vip.protocols import Observer
+from vip.wording import counted
+
+DISTRIBUTION = "distribution.json"
+TOLD_EACH = 100_000  # rows
+
+
+def prepare(
+    state: StateDatabase,
+    out: str,
+    lists: Sequence[str],
+    choices: BatchConfig,
+    observer: Observer,
+    *,
+    retry: str | None = None,
+    other_sample: bool = False,
+) -> None:
+    """Bring the state to where the work begins.
+
+    Args:
+        retry: try again what failed: "all", or one type of failure.
+        other_sample: choose anew among what was read before, since another number is asked for.
+
+    Raises:
+        InputError: a list cannot be read.
+    """
+    if lists:
+        _read(state, lists, choices, observer)
+    if lists or other_sample:
+        _choose(state, out, choices, observer)
+    _take_over(state, out, observer)
+    if retry is not None:
+        _retry(state, retry, observer, with_captions=choices.batch.caption)
+    state.put("began", time.time())
+    state.commit()
+
+
+def _retry(state: StateDatabase, kind: str, observer: Observer, *, with_captions: bool) -> None:
+    videos = state.retry(None if kind == "all" else kind)
+    keyframes = state.describe_again() if with_captions and kind in {"all", "caption"} else 0
+    of = "" if kind == "all" else f" ({kind})"
+    if keyframes:
+        observer.note(
+            f"{counted(keyframes, 'keyframe')} that could not be described {'is' if keyframes == 1 else 'are'} asked about again."
+        )
+    if videos or not keyframes:
+        observer.note(f"{counted(videos, 'video')} that failed{of} {'is' if videos == 1 else 'are'} tried again.")
+
+
+def _read(state: StateDatabase, lists: Sequence[str], choices: BatchConfig, observer: Observer) -> None:
+    vocabulary = load_vocabulary(choices.batch.vocabulary) if choices.batch.vocabulary else None
+    weights, seed = load_weights(choices.batch.weights), choices.batch.seed
+
+    def drawn() -> Iterator[SampledItem | BadRow]:
+        for row in read_items(lists, public_only=choices.batch.public_only, vocabulary=vocabulary):
+            yield row if isinstance(row, BadRow) else SampledItem(row, *sampling_key(row, weights, seed))
+
+    told = 0
+    for count in state.add(drawn()):
+        if count >= told + TOLD_EACH:
+            told = count
+            observer.note(f"{counted(count, 'row is', 'rows are')} read.")
+    state.commit()
+
+
+def _choose(state: StateDatabase, out: str, choices: BatchConfig, observer: Observer) -> None:
+    tally = SamplingTally(load_weights(choices.batch.weights))
+    state.choose(choices.batch.sample)
+    for item, count, chosen in state.each_choice():
+        tally.add(item, count, chosen)
+    distribution = tally.distribution()
+    write_whole((distribution.model_dump_json(indent=2) + "\n").encode(), out, DISTRIBUTION)
+    are = "is" if distribution.chosen == 1 else "are"
+    observer.note(f"{distribution.chosen:,} of {counted(distribution.videos, 'video')} {are} chosen.")
+    if len(distribution.shares) > 1:
+        for line in distribution.lines():
+            observer.note(f"  {line}")
+
+
+def _take_over(state: StateDatabase, out: str, observer: Observer) -> None:
+    """Shards that lie in the output and that this state does not know: it was lost, or began on another machine."""
+    known = state.shard_numbers()
+    for info in read_shards(out, observer.note):
+        if info.number not in known:
+            rows = [(video.key, video.counts.keyframes if video.counts else 0, video.youtube_id, video.duration_s) for video in info.videos]
+            state.take_over(
+                info.number,
+                rows,
+                size_bytes=info.bytes,
+                rows=info.rows,
+                undescribed=tuple(undescribed_in(info)),
+                generation=info.generation,
+            )
+    delete_leftovers(out)
+    state.commit()

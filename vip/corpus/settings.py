@@ -1,0 +1,104 @@
+"""All settings of a batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from vip import registry
+from vip.captioning.session import choose_engine
+from vip.config import BatchSettings, CaptionSettings, ExtractSettings
+from vip.errors import UsageError
+from vip.protocols import Observer
+
+TIMEOUT_S = 1800.0  # of a video in a batch, where no other is given: it holds one worker up
+
+
+@dataclass(frozen=True, slots=True)
+class BatchConfig:
+    """What becomes of the list, how each video is extracted, and how it is described if it is."""
+
+    batch: BatchSettings = field(default_factory=BatchSettings)
+    extraction: ExtractSettings = field(default_factory=ExtractSettings)
+    captioning: CaptionSettings = field(default_factory=CaptionSettings)
+
+    def decided(
+        self, observer: Observer, extracted: Mapping[str, Any] | None = None, described: Mapping[str, Any] | None = None
+    ) -> BatchConfig:
+        """With an embedder and an engine in the place of `auto`, the same for all machines; the user is told.
+
+        Args:
+            extracted, described: the settings that the batch was begun with; what `auto` became then it stays.
+
+        Raises:
+            UsageError: what was asked for does not go together.
+        """
+        if self.batch.batch and not self.batch.caption:
+            raise UsageError("--batch is about captions, and has nothing to do without --caption; add it, or leave --batch out.")
+        extraction = self.extraction.model_copy(update={"embedder": _embedder(self.extraction.embedder, extracted, observer)})
+        found = replace(self, extraction=extraction)
+        return replace(found, captioning=_asked(self.captioning, described, observer)) if self.batch.caption else found
+
+    def with_engines(self, describe_engine: str, structure_engine: str) -> BatchConfig:
+        """With the models that the engines have found where none was named, so that these stay the same."""
+        asked = self.captioning
+        both = {"describe_engine": describe_engine, "structure_engine": structure_engine}
+        changed: dict[str, Any] = {
+            name: with_model(named, both[name]) for name, named in asked.model_dump(include=set(both)).items() if named
+        }
+        changed["engine"] = with_model(asked.engine, structure_engine if asked.describe_engine else describe_engine)
+        return replace(self, captioning=asked.model_copy(update=changed))
+
+    @property
+    def workers(self) -> int:
+        return self.batch.workers or os.cpu_count() or 1
+
+    @property
+    def limited(self) -> ExtractSettings:
+        """The extraction with a time limit."""
+        if self.extraction.timeout is not None:
+            return self.extraction
+        return self.extraction.model_copy(update={"timeout": TIMEOUT_S})
+
+    @property
+    def measured(self) -> CaptionSettings | None:
+        """The settings of descriptions that are measured beside the keyframes; None where there are none, or a model is asked."""
+        return self.captioning if self.batch.caption and self.captioning.engine == "offline" else None
+
+    @property
+    def asked(self) -> CaptionSettings | None:
+        """The settings of descriptions for which a model is asked."""
+        return self.captioning if self.batch.caption and self.captioning.engine != "offline" else None
+
+
+def _embedder(name: str, begun: Mapping[str, Any] | None, observer: Observer) -> str:
+    if name == "auto" and begun is not None:
+        return str(begun["embedder"])
+    found, why = registry.auto_embedder(name)
+    if why:
+        observer.note(registry.auto_note(found, why))
+    return found
+
+
+def _asked(settings: CaptionSettings, begun: Mapping[str, Any] | None, observer: Observer) -> CaptionSettings:
+    changed: dict[str, Any] = {}
+    if settings.verify:
+        changed["embedder"] = _embedder(settings.embedder, begun, observer)
+    if begun is not None and settings.engine == "auto":
+        changed |= {"engine": begun["engine"], "base_url": settings.base_url or begun["base_url"]}
+    else:
+        choice = choose_engine(settings.engine, settings.base_url, os.environ)
+        if settings.engine == "auto":
+            observer.note(f"engine: {choice.engine}; {choice.reason}")
+        changed |= {"engine": choice.engine, "base_url": choice.base_url}
+    return settings.model_copy(update=changed)
+
+
+def with_model(named: str, found: str) -> str:
+    """The name of an engine with the model that it found: `openai` and `openai:gpt` give `openai:gpt`."""
+    head, _, detail = named.partition(":")
+    if not detail:
+        return found
+    return f"{found}{detail}" if head == "openai" and detail.startswith("@") else named

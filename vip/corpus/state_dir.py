@@ -1,0 +1,162 @@
+"""Where a batch keeps its state, that only one process works on it, and whose it is."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shlex
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from vip import files, store, user_state
+from vip.corpus.inputs.rows import shown
+from vip.corpus.state import NAME, StateDatabase
+from vip.dataset.storage import local_path
+from vip.errors import InputError, StoreError, UsageError
+
+FOLDER = "state"
+PARTS = "parts"  # of videos that are done and in no shard yet; there from the first on
+LOCK = "lock"
+USED = frozenset({PARTS, "again", "captions", "describing", "disk.sqlite", "videos", "work"})  # names of others in it
+LONGEST_NUMBER = 20  # of a process
+MARK = "mark"  # in the state: what this machine knows it by
+LOOKS_S = (0.05, 0.15, 0.3)  # pauses between tries to be alone: `--status` holds the lock for a moment
+
+
+def home_of(out: str) -> Path:
+    """`OUT/state`; of an output elsewhere a folder of this machine, always the same for the same address."""
+    if path := local_path(out):
+        return path.absolute() / FOLDER
+    base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    name = shown(out).partition("://")[2].strip("/").replace("/", "-")
+    return base / "vip" / "batches" / f"{name[-40:]}-{hashlib.sha256(out.rstrip('/').encode()).hexdigest()[:10]}"
+
+
+def existing_home(out: str) -> Path:
+    """The state of a batch that was begun on this machine.
+
+    Raises:
+        InputError: there is none.
+    """
+    home = home_of(out)
+    if not store.is_folder(home):
+        raise InputError(f"{shown(out)} holds no batch that was begun on this machine. Start one with `vip batch LIST -o {shown(out)}`.")
+    return home
+
+
+@contextmanager
+def leaving_none(home: Path) -> Iterator[None]:
+    """If the block fails before anything was begun, the state that it made goes again, and the output where nothing else is in it."""
+    existed = store.exists(home / NAME)
+    try:
+        yield
+    except BaseException:
+        if not existed and not store.is_folder(home / PARTS):
+            with suppress(OSError):
+                for path in (*home.glob(f"{NAME}*"), home / LOCK):  # whatever else is there is not ours
+                    path.unlink()
+                home.rmdir()
+                home.parent.rmdir()
+        raise
+
+
+@contextmanager
+def locked(home: Path, out: str) -> Iterator[None]:
+    """Alone in the batch, until the end of the block or of the process.
+
+    Raises:
+        UsageError: another process works on it.
+    """
+    import fcntl
+
+    store.make_folder(home.parent)
+    store.make_folder(home, inside=home.parent)
+    with _lock(home) as file:
+        for wait_s in (*LOOKS_S, None):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as exc:
+                if wait_s is None:
+                    who = f"vip batch (process {running_pid(home) or 'unknown'})"
+                    raise UsageError(f"Another {who} works on {shown(out)}. Wait for it, or end it, or choose another -o.") from exc
+            time.sleep(wait_s)
+        file.truncate(0)
+        file.write(str(os.getpid()).encode())
+        file.flush()
+        yield
+
+
+def running_pid(home: Path) -> int | None:
+    """The process that works on the batch now; None where none does."""
+    import fcntl
+
+    try:
+        with files.opened(home / LOCK, inside=home.parent) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return int(file.read(LONGEST_NUMBER) or 0)
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def _lock(home: Path) -> IO[bytes]:
+    try:
+        return files.opened_to_append(home / LOCK, inside=home.parent)
+    except OSError as exc:
+        raise StoreError(f"{home / LOCK} cannot be used: {exc.strerror}. Delete it, or choose another -o.") from exc
+
+
+# ---------------------------------------------------------------- whose batch it is
+
+
+def claim(state: StateDatabase, out: str) -> None:
+    """Note that a batch was begun on this machine, or refuse to go on with one that was not.
+
+    A state names files, addresses, servers and settings. One that came from elsewhere would have vip use them with this user's keys.
+
+    Raises:
+        UsageError: it was begun elsewhere, and nobody has allowed it.
+        StoreError: it cannot be noted, or the folder holds what no batch of this machine left there.
+    """
+    if state.is_untouched:
+        if strange := sorted(USED.intersection(files.names_in(state.home))):
+            raise StoreError(f"{state.home} holds {strange[0]}, but no batch. Move the folder away, or choose another -o.")
+        allow(state)
+    elif not is_own(state):
+        raise UsageError(
+            f"{shown(out)} was begun on another machine, or lay elsewhere: the files, addresses and servers that it names are not used "
+            f"unasked. If you trust it, run `vip trust {shlex.quote(out)}`, and then this again."
+        )
+
+
+def allow(state: StateDatabase) -> None:
+    """Note that this machine goes on with the batch where it lies now.
+
+    Raises:
+        StoreError: it cannot be noted.
+    """
+    mark = state.get(MARK) or secrets.token_hex(16)
+    user_state.remember("batches", _name(state, mark))
+    state.put(MARK, mark)
+    state.commit()
+
+
+def disallow(state: StateDatabase) -> None:
+    """Take that back."""
+    user_state.forget("batches", _name(state, state.get(MARK)))
+
+
+def is_own(state: StateDatabase) -> bool:
+    """Whether the batch was begun here, or was allowed."""
+    return user_state.knows("batches", _name(state, state.get(MARK)))
+
+
+def _name(state: StateDatabase, mark: object) -> str:
+    return f"{state.home.resolve()}\n{mark}"

@@ -1,0 +1,207 @@
+"""`--disk-budget`: one budget for the downloads of all crews of a batch on a machine, in one file that they share.
+
+In: what a download needs. Out: leave to go on, at once or when others are done with theirs. Whoever waits holds nothing, and first come
+is first served, so that a large video is not passed over by small ones for ever. What a crew held that was killed is deleted and free:
+each has a lock that the system releases with it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from vip import store
+from vip.errors import StoreError
+
+LEDGER = "disk.sqlite"
+LOOK_S = 0.5  # between looks for room
+PATIENCE_S = 60.0  # for others who write
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS holders (name TEXT PRIMARY KEY, downloads TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS held (holder TEXT NOT NULL, key TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (holder, key));
+CREATE TABLE IF NOT EXISTS waiting (ticket INTEGER PRIMARY KEY, holder TEXT NOT NULL, key TEXT NOT NULL);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DiskBudget:
+    """The budget as one crew has it.
+
+    Args:
+        folder: of the ledger: the same for all crews of the batch on this machine.
+        holder: the crew.
+    """
+
+    folder: Path
+    holder: str
+    size_bytes: int
+
+
+def shared_folder(batch: str) -> Path:
+    """The folder of the ledger for crews that do not have one of the batch's: on Ray's machines. It belongs to this user alone.
+
+    Raises:
+        StoreError: somebody else has made it.
+    """
+    name = hashlib.sha256(batch.encode()).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir()) / f"vip-disk-{os.getuid()}-{name}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        raise StoreError(f"{folder} belongs to somebody else. Delete it, or set TMPDIR to a folder of your own.")
+    return folder
+
+
+@dataclass(slots=True)
+class DiskHolder:
+    """The crew's side: there while the crew is."""
+
+    budget: DiskBudget
+    downloads: Path
+    """What others delete when this crew was killed."""
+    _lock: IO[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        store.make_folder(self.budget.folder)
+        with _changing(self.budget.folder) as ledger:
+            self._lock = _lock_path(self.budget.folder, self.budget.holder).open("w")
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            _forget(ledger, self.budget.holder)  # of a crew of this name that was killed
+            ledger.execute("INSERT INTO holders VALUES (?, ?)", (self.budget.holder, str(self.downloads.absolute())))
+            _bury(ledger, self.budget.folder)
+
+    def free(self, key: str) -> None:
+        """A download is deleted, or was given up."""
+        with _changing(self.budget.folder) as ledger:
+            for table in ("held", "waiting"):
+                ledger.execute(f"DELETE FROM {table} WHERE holder = ? AND key = ?", (self.budget.holder, key))
+
+    def close(self) -> None:
+        """Leave. The ledger stays: another crew may come at this moment."""
+        folder = self.budget.folder
+        with suppress(StoreError), _changing(folder) as ledger:
+            _forget(ledger, self.budget.holder)
+            _lock_path(folder, self.budget.holder).unlink(missing_ok=True)
+        self._lock.close()
+
+
+@dataclass(slots=True)
+class DiskAllowance:
+    """What one download has of the budget: a `vip.download.disk_space.DiskSpace`.
+
+    Args:
+        waits: told True when it has to wait, and False when it goes on.
+    """
+
+    budget: DiskBudget
+    key: str
+    waits: Callable[[bool], None] = lambda waits: None
+    held_bytes: int = 0
+
+    def wait_for(self, size_bytes: int) -> None:
+        if size_bytes <= self.held_bytes:
+            return
+        self.settle(0)
+        ticket = time.time_ns()
+        if self._got(size_bytes, ticket):
+            return
+        self.waits(True)
+        while not self._got(size_bytes, ticket):
+            time.sleep(LOOK_S)
+        self.waits(False)
+
+    def take(self, size_bytes: int) -> bool:
+        return size_bytes <= self.held_bytes or self._got(size_bytes, None)
+
+    def settle(self, size_bytes: int) -> None:
+        """So much is needed, and no more."""
+        with _changing(self.budget.folder) as ledger:
+            self._hold(ledger, size_bytes)
+
+    def _got(self, size_bytes: int, ticket: int | None) -> bool:
+        """Whether it has so much now, or all there is where that is less.
+
+        Args:
+            ticket: its place among those who wait; None for one that goes on: it holds something, and goes first.
+        """
+        folder, holder = self.budget.folder, self.budget.holder
+        size_bytes = min(size_bytes, self.budget.size_bytes)
+        with _changing(folder) as ledger:
+            if not self._fits(ledger, size_bytes, ticket):
+                _bury(ledger, folder)
+                if not self._fits(ledger, size_bytes, ticket):
+                    if ticket is not None:
+                        ledger.execute("INSERT OR IGNORE INTO waiting VALUES (?, ?, ?)", (ticket, holder, self.key))
+                    return False
+            self._hold(ledger, size_bytes)
+            ledger.execute("DELETE FROM waiting WHERE holder = ? AND key = ?", (holder, self.key))
+        return True
+
+    def _fits(self, ledger: sqlite3.Connection, size_bytes: int, ticket: int | None) -> bool:
+        if ticket is not None and ledger.execute("SELECT 1 FROM waiting WHERE ticket < ? LIMIT 1", (ticket,)).fetchone():
+            return False
+        sql = "SELECT total(bytes) FROM held WHERE NOT (holder = ? AND key = ?)"
+        (others,) = ledger.execute(sql, (self.budget.holder, self.key)).fetchone()
+        return bool(others + size_bytes <= self.budget.size_bytes)
+
+    def _hold(self, ledger: sqlite3.Connection, size_bytes: int) -> None:
+        ledger.execute("INSERT OR REPLACE INTO held VALUES (?, ?, ?)", (self.budget.holder, self.key, size_bytes))
+        self.held_bytes = size_bytes
+
+
+# ---------------------------------------------------------------- the ledger
+
+
+@contextmanager
+def _changing(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Alone in it; all changes or none. What a power cut takes of it means nothing afterwards."""
+    path = folder / LEDGER
+    try:
+        with closing(sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)) as ledger:
+            ledger.execute("PRAGMA synchronous = OFF")
+            ledger.execute("BEGIN IMMEDIATE")
+            for statement in filter(str.strip, SCHEMA.split(";")):
+                ledger.execute(statement)
+            yield ledger
+            ledger.execute("COMMIT")
+    except sqlite3.Error as exc:
+        raise StoreError(f"{path} cannot be used ({exc}). Make room there, or delete it while no batch runs.") from exc
+
+
+def _lock_path(folder: Path, holder: str) -> Path:
+    return folder / f"{holder}.lock"
+
+
+def _bury(ledger: sqlite3.Connection, folder: Path) -> None:
+    """Delete what crews held that are there no more."""
+    for holder, downloads in ledger.execute("SELECT name, downloads FROM holders").fetchall():
+        if not _is_alive(folder, holder):
+            shutil.rmtree(downloads, ignore_errors=True)
+            _forget(ledger, holder)
+            _lock_path(folder, holder).unlink(missing_ok=True)
+
+
+def _is_alive(folder: Path, holder: str) -> bool:
+    try:
+        with _lock_path(folder, holder).open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def _forget(ledger: sqlite3.Connection, holder: str) -> None:
+    ledger.execute("DELETE FROM holders WHERE name = ?", (holder,))
+    for table in ("held", "waiting"):
+        ledger.execute(f"DELETE FROM {table} WHERE holder = ?", (holder,))

@@ -1,0 +1,105 @@
+"""Shards in Parquet: one row a keyframe, columns as `vip.dataset.schema` has them.
+
+In: clips, one after another. Out: a file whose rows come in groups, so that neither writer nor reader holds more than one; and the
+rows of such a file. Everything is compressed but the pictures, which are already.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import IO, Any
+
+from vip.dataset.rows import VideoSample
+from vip.dataset.schema import COLUMNS, Row, rows_of
+from vip.dataset.storage import library
+from vip.untrusted import parse_json
+
+GROUP_BYTES = 16 * 2**20  # of a row group: while it is written, it is in memory several times
+ROWS_READ = 16  # at once
+JSON_COLUMNS = [name for name, (kind, _) in COLUMNS.items() if kind == "json"]
+HUGGING_FACE = {"info": {"features": {"picture": {"_type": "Image"}}}}  # `datasets` shows the column as pictures
+
+
+class ParquetShard:
+    """Writes clips into an open file; to be closed at the end."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        parquet = library("pyarrow.parquet")
+        self._schema = schema()
+        small = [name for name, (kind, _) in COLUMNS.items() if kind in {"string", "strings"}]
+        self._writer = parquet.ParquetWriter(
+            file,
+            self._schema,
+            compression={name: "NONE" if name == "picture.bytes" else "ZSTD" for name in _leaves(self._schema)},
+            use_dictionary=[name for name in _leaves(self._schema) if name.partition(".")[0] in small],
+            write_statistics=["video_id", "keyframe_id", "number", "time_s"],
+        )
+        self._rows: list[Row] = []
+        self._bytes = 0
+
+    def add(self, sample: VideoSample) -> None:
+        for row in rows_of(sample):
+            texts = {name: None if row[name] is None else json.dumps(row[name], ensure_ascii=False) for name in JSON_COLUMNS}
+            size = len(row["picture"]["bytes"]) + sum(len(text) for text in texts.values() if text)
+            if self._rows and self._bytes + size > GROUP_BYTES:
+                self._flush()
+            self._rows.append({**row, **texts})
+            self._bytes += size
+
+    def _flush(self) -> None:
+        table = library("pyarrow").Table.from_pylist(self._rows, schema=self._schema)
+        self._rows, self._bytes = [], 0
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        if self._rows:
+            self._flush()
+        self._writer.close()
+
+
+def read_parquet(file: IO[bytes]) -> Iterator[Row]:
+    """The rows of a shard.
+
+    Raises:
+        ValueError, KeyError: it is damaged, or something else.
+    """
+    with library("pyarrow.parquet").ParquetFile(file, pre_buffer=False) as shard:
+        for batch in shard.iter_batches(ROWS_READ, columns=list(COLUMNS), use_threads=False):
+            for row in batch.to_pylist():
+                texts = {name: None if row[name] is None else parse_json(row[name]) for name in JSON_COLUMNS}
+                yield {**row, **texts}
+
+
+def schema() -> Any:
+    """pyarrow's, with a description of each column."""
+    arrow = library("pyarrow")
+    detection = [("label", arrow.string()), ("score", arrow.float64()), ("box_xyxy", arrow.list_(arrow.float64()))]
+    kinds = {
+        "string": arrow.string(),
+        "json": arrow.string(),
+        "strings": arrow.list_(arrow.string()),
+        "int32": arrow.int32(),
+        "float64": arrow.float64(),
+        "vector": arrow.list_(arrow.float32()),
+        "picture": arrow.struct([("bytes", arrow.binary()), ("path", arrow.string())]),
+        "detections": arrow.list_(arrow.struct([*detection, ("source", arrow.string()), ("kind", arrow.string())])),
+    }
+    fields = [arrow.field(name, kinds[kind], metadata={"description": text}) for name, (kind, text) in COLUMNS.items()]
+    return arrow.schema(fields, metadata={"huggingface": json.dumps(HUGGING_FACE)})
+
+
+def _leaves(schema: Any) -> list[str]:
+    """Paths of what is stored: `picture.bytes`, `objects.list.element`."""
+    arrow = library("pyarrow")
+
+    def under(kind: Any, path: str) -> Iterator[str]:
+        if arrow.types.is_struct(kind):
+            for field in kind:
+                yield from under(field.type, f"{path}.{field.name}")
+        elif arrow.types.is_list(kind):
+            yield from under(kind.value_type, f"{path}.list.element")
+        else:
+            yield path
+
+    return [leaf for field in schema for leaf in under(field.type, field.name)]

@@ -1,0 +1,144 @@
+"""A finished video that waits for its shard: one uncompressed tar file of plain files.
+
+In: a `VideoSample`. Out: the same, or a run folder that can be described. It is written by processes that were forked and must stay without
+threads, so there is nothing here but the standard library and numpy.
+
+    video.json  keyframes.jsonl  descriptions.jsonl  failures.jsonl  vectors.npy  keyframes/NAME …
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from vip import files, store
+from vip.dataset.rows import KeyframeRow, VideoRow, VideoSample, described
+from vip.errors import StoreError
+from vip.records import Description, Failure, Keyframe, Record
+from vip.store import Run
+from vip.untrusted import DAMAGE
+
+RecordT = TypeVar("RecordT", bound=Record)
+VIDEO, VECTORS = "video.json", "vectors.npy"
+
+
+def pack(path: Path, sample: VideoSample) -> None:
+    """Write the part; a killed process leaves none. The same clip gives the same bytes. One that a power cut tore is done again.
+
+    Raises:
+        StoreError: not writable, or the disk is full.
+    """
+    with store.replacing(path) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, data in _files(sample):
+            add(archive, name, data)
+
+
+def read_part(path: Path) -> VideoSample:
+    """What was packed.
+
+    Raises:
+        StoreError: there is no such file, it is not whole, or it is something else.
+    """
+    try:
+        with files.opened(path) as file, tarfile.open(fileobj=file, mode="r:") as archive:
+            return _clip(dict(members(archive)))
+    except OSError as exc:
+        raise StoreError(f"{path} cannot be read: {exc.strerror or exc}. Run the same command again to make it again.") from exc
+    except (tarfile.TarError, *DAMAGE) as exc:
+        raise StoreError(f"{path}: damaged ({exc}). Delete it, and run the same command again to make it again.") from exc
+
+
+def is_whole(path: Path) -> bool:
+    try:
+        read_part(path)
+    except StoreError:
+        return False
+    return True
+
+
+def unpack(path: Path, folder: Path) -> Run:
+    """A run folder of the part, for `vip.captioning.caption_job.caption`; vectors are left in the part.
+
+    Raises:
+        StoreError: the part is damaged, or the folder cannot be written.
+    """
+    sample = read_part(path)
+    store.make_folder(folder / store.PICTURES)
+    for frame in sample.frames:
+        with store.replacing(folder / store.PICTURES / frame.name) as file:
+            file.write(frame.picture)
+    store.write_rows(folder / store.KEYFRAMES, [frame.keyframe for frame in sample.frames])
+    if descriptions := [frame.description for frame in sample.frames if frame.description]:
+        store.write_rows(folder / store.DESCRIPTIONS, descriptions)
+    store.write_failures(folder / store.FAILURES, [frame.failure for frame in sample.frames if frame.failure])
+    if manifest := sample.video.manifest():
+        store.write_json(folder / store.MANIFEST, manifest)
+    return Run(folder)
+
+
+def with_descriptions(path: Path, run: Run) -> None:
+    """Put the descriptions and failures of the unpacked run into the part."""
+    pack(path, described(read_part(path), Run(run.folder)))  # what the run was when it was opened, it may remember
+
+
+# ---------------------------------------------------------------- files of an archive
+
+
+def add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    """A file without date and owner: the same content gives the same bytes."""
+    member = tarfile.TarInfo(name)
+    member.size = len(data)
+    archive.addfile(member, BytesIO(data))
+
+
+PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE)  # a sparse file claims any size
+
+
+def members(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of its files; whatever else is in it is passed over."""
+    for member in archive:
+        if member.type in PLAIN and (file := archive.extractfile(member)):
+            yield member.name, file.read(member.size)
+
+
+def _files(sample: VideoSample) -> Iterator[tuple[str, bytes]]:
+    """Pictures come last: without its end, an archive lacks one that keyframes.jsonl names."""
+    yield VIDEO, sample.video.model_dump_json().encode()
+    yield store.KEYFRAMES, _rows(frame.keyframe for frame in sample.frames)
+    yield store.DESCRIPTIONS, _rows(frame.description for frame in sample.frames)
+    yield store.FAILURES, _rows(frame.failure for frame in sample.frames)
+    vectors = [frame.vector for frame in sample.frames if frame.vector is not None]
+    if vectors:
+        file = BytesIO()
+        np.save(file, np.stack(vectors), allow_pickle=False)
+        yield VECTORS, file.getvalue()
+    for frame in sample.frames:
+        yield frame.keyframe.image_path, frame.picture
+
+
+def _clip(files: dict[str, bytes]) -> VideoSample:
+    video = VideoRow.model_validate_json(files[VIDEO])
+    descriptions = {row.keyframe_id: row for row in _parsed(files[store.DESCRIPTIONS], Description)}
+    failures = {row.item: row for row in _parsed(files[store.FAILURES], Failure)}
+    rows = list(_parsed(files[store.KEYFRAMES], Keyframe))
+    vectors = store.array_of(files[VECTORS]) if VECTORS in files else [None] * len(rows)
+    return VideoSample(
+        video,
+        tuple(
+            KeyframeRow(row, files[row.image_path], vector, descriptions.get(row.id), failures.get(row.id))
+            for row, vector in zip(rows, vectors, strict=True)
+        ),
+    )
+
+
+def _rows(records: Iterator[Record | None]) -> bytes:
+    return b"".join(record.model_dump_json().encode() + b"\n" for record in records if record)
+
+
+def _parsed(text: bytes, kind: type[RecordT]) -> Iterator[RecordT]:
+    return (kind.model_validate_json(line) for line in text.split(b"\n") if line)

@@ -1,0 +1,259 @@
+"""One video with its keyframes, wherever it comes from: a run folder, a part that waits for its shard, or a shard.
+
+In: a run, and where the batch knows more, the item of the list and what was fetched. Out: a `VideoSample`, whole in memory: pictures as
+they lie on the disk, vectors, descriptions. Its ids and names are safe as names of files; no text of it holds a login.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import AfterValidator, Field
+
+from vip import store
+from vip.dataset.items import DownloadedVideo, ItemKind, ListItem
+from vip.dataset.sanitize import KEY, is_plain_name, plain, safe_key, tidy
+from vip.dataset.subtitles import subtitles_of
+from vip.errors import InputError, StoreError
+from vip.records import CandidateCounts, Description, Failure, Keyframe, Manifest, Record, VideoInfo
+from vip.store import KeyframePicture, Run
+
+Vector = npt.NDArray[np.float32]  # (D,)
+
+
+def _key(text: str) -> str:
+    if not KEY.fullmatch(text):
+        raise ValueError("a key has letters, digits and ._- only, at most 100")
+    return text
+
+
+class VideoRow(Record):
+    """What is known of a video beside its keyframes."""
+
+    key: Annotated[str, AfterValidator(_key)]
+    """Unique in the data set, and the `video_id` of its keyframes."""
+    kind: ItemKind
+    source: str
+    """The id, the path, or the address without login and query."""
+    where: str | None = None
+    """Where the list named it; None for a run folder."""
+    youtube_id: str | None = None
+    title: str | None = None
+    duration_s: float | None = None
+    width_px: int | None = None
+    height_px: int | None = None
+    codec: str | None = None
+    labels: tuple[str, ...] = ()
+    verticals: tuple[str, ...] = ()
+    topic: str | None = None
+    info: dict[str, Any] = Field(default_factory=dict)
+    """What else its host says."""
+    subtitles: dict[str, str] = Field(default_factory=dict)
+    """Language -> WebVTT."""
+    file: VideoInfo | None = None
+    """What the container says; None for pictures that come from no video."""
+    counts: CandidateCounts | None = None
+    notes: tuple[str, ...] = ()
+    backends: dict[str, str] = Field(default_factory=dict)
+    settings: dict[str, Any] = Field(default_factory=dict)
+    versions: dict[str, str] = Field(default_factory=dict)
+    device: str | None = None
+    seconds: dict[str, float] = Field(default_factory=dict)
+    captioning: dict[str, Any] | None = None
+    """Settings of the descriptions; None where nobody described it."""
+    created_utc: str | None = None
+
+    def manifest(self) -> Manifest | None:
+        """As of a run folder; None for pictures that come from no video."""
+        if self.file is None:
+            return None
+        same = {name: getattr(self, name) for name in ("settings", "backends", "versions", "notes", "counts", "captioning", "seconds")}
+        made = {"device": self.device or "", "created_utc": self.created_utc or ""}
+        return Manifest(command="vip batch", video_id=self.key, video=self.file, **same, **made)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyframeRow:
+    """A keyframe and everything about it."""
+
+    keyframe: Keyframe
+    """`image_path` is `keyframes/NAME`."""
+    picture: bytes
+    """The file as it lies on the disk."""
+    vector: Vector | None
+    """Of the embedder that chose the keyframes."""
+    description: Description | None = None
+    failure: Failure | None = None
+    """Why it has no description; None also where nobody asked for one."""
+
+    @property
+    def name(self) -> str:
+        """Of the picture's file."""
+        return PurePath(self.keyframe.image_path).name
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KeyframeRow):
+            return NotImplemented
+        names = ("keyframe", "picture", "description", "failure")
+        same = self.vector is other.vector or (
+            self.vector is not None and other.vector is not None and np.array_equal(self.vector, other.vector, equal_nan=True)
+        )
+        return same and all(getattr(self, name) == getattr(other, name) for name in names)
+
+    def __repr__(self) -> str:
+        return f"KeyframeRow({self.keyframe.id!r}, picture={len(self.picture)} bytes)"
+
+
+@dataclass(frozen=True, slots=True)
+class VideoSample:
+    """A video with its keyframes, at least one; all of them have a vector, or none has."""
+
+    video: VideoRow
+    frames: tuple[KeyframeRow, ...]
+
+    def __post_init__(self) -> None:
+        key, rows = self.video.key, [frame.keyframe for frame in self.frames]
+        if not rows or len({row.id for row in rows}) < len(rows):
+            raise ValueError(f"{key}: expected keyframes with an id each, got {len(rows)}")
+        if any(row.video_id != key for row in rows):
+            raise ValueError(f"{key}: has keyframes of another video")
+        names = {frame.name for frame in self.frames if frame.keyframe.image_path == f"{store.PICTURES}/{frame.name}"}
+        if len(names) < len(rows) or not all(map(is_plain_name, names)):
+            raise ValueError(f"{key}: expected pictures keyframes/NAME with a plain name each")
+        shapes = {None if frame.vector is None else frame.vector.shape for frame in self.frames}
+        if len(shapes) > 1 or any(shape is not None and len(shape) != 1 for shape in shapes):
+            raise ValueError(f"{key}: expected vectors (D,) for all or none, got {shapes}")
+        for frame in self.frames:
+            about = {frame.description and frame.description.keyframe_id, frame.failure and frame.failure.item} - {None}
+            if about - {frame.keyframe.id} or (frame.description and frame.failure):
+                raise ValueError(f"{key}: expected a description of {frame.keyframe.id} or why there is none, got {about}")
+
+    def __repr__(self) -> str:
+        return f"Clip({self.video.key!r}, frames={len(self.frames)})"
+
+
+# ---------------------------------------------------------------- from a run folder
+
+
+def clip_of(run: Run, *, item: ListItem | None = None, fetched: DownloadedVideo | None = None) -> VideoSample:
+    """The run with its pictures, vectors, and what descriptions there are; ids begin with the key of the item.
+
+    Raises:
+        StoreError: the run cannot be read, or is damaged.
+        InputError: it has no keyframes.
+    """
+    if not run.keyframes:
+        raise InputError(f"{run.folder} has no keyframes. Run `vip extract` with a lower --min-sharpness or --min-objects.")
+    try:
+        video = _video(run, item, fetched)
+        vectors = _vectors(run, [picture.record for picture in run.keyframes])
+        sample = VideoSample(video, tuple(_frames(run, video.key, vectors)))
+    except ValueError as exc:
+        raise StoreError(f"{run.folder}: damaged ({exc}). Run the same `vip extract` with --overwrite to make it again.") from exc
+    return described(sample, run)
+
+
+def described(sample: VideoSample, run: Run) -> VideoSample:
+    """The clip with the descriptions that its run folder has now, and why others are missing."""
+    ids = [picture.id for picture in run.keyframes]
+    descriptions = {row.keyframe_id: row for row in run.descriptions}
+    failures = {row.item: row for row in run.failures}
+    frames = []
+    for old, frame in zip(ids, sample.frames, strict=True):
+        row, why = descriptions.get(old), failures.get(old)
+        description = tidy(row.model_copy(update={"keyframe_id": frame.keyframe.id})) if row else None
+        failure = tidy(why.model_copy(update={"item": frame.keyframe.id})) if why and not row else None
+        frames.append(replace(frame, description=description, failure=failure))
+    manifest = run.manifest
+    changed = {"captioning": plain(manifest.captioning), "seconds": manifest.seconds} if manifest else {}
+    return VideoSample(sample.video.model_copy(update=changed), tuple(frames))
+
+
+def renamed(sample: VideoSample, key: str) -> VideoSample:
+    """The clip under another key, ids and all."""
+
+    def frame(number: int, row: KeyframeRow) -> KeyframeRow:
+        name = f"{key}:{number:04d}"
+        return replace(
+            row,
+            keyframe=row.keyframe.model_copy(update={"id": name, "video_id": key}),
+            description=row.description and row.description.model_copy(update={"keyframe_id": name}),
+            failure=row.failure and row.failure.model_copy(update={"item": name}),
+        )
+
+    video = sample.video.model_copy(update={"key": key})
+    return VideoSample(video, tuple(frame(number, row) for number, row in enumerate(sample.frames, 1)))
+
+
+def _video(run: Run, item: ListItem | None, fetched: DownloadedVideo | None) -> VideoRow:
+    manifest, about = run.manifest, {}
+    file = manifest.video if manifest else None
+    if manifest and file:
+        about = {name: getattr(manifest, name) for name in ("counts", "notes", "backends", "settings", "versions", "device", "seconds")}
+        about |= {name: getattr(file, name) for name in ("width_px", "height_px", "codec")}
+        about |= {"captioning": manifest.captioning, "created_utc": manifest.created_utc}
+    source = item.source if item else file.path if file else str(run.folder.absolute())
+    kind = item.kind if item else "address" if "://" in source else "file"
+    if item:
+        about |= {"where": item.where, "labels": item.labels, "verticals": item.verticals, "topic": item.topic}
+    if fetched:
+        about |= {"title": fetched.title, "info": fetched.info, "subtitles": subtitles_of(fetched)}
+    lengths = (file and file.duration_s_from_header, fetched and fetched.duration_s, file and file.end_time_s, item and item.duration_s)
+    about |= {
+        "key": item.key if item else safe_key((manifest and manifest.video_id) or run.folder.name),
+        "kind": kind,
+        "source": source,
+        "youtube_id": (fetched and fetched.youtube_id) or (source if kind == "youtube" else None),
+        "duration_s": next((length for length in lengths if length), None),
+        # where a downloaded file lay on one machine of many says nothing
+        "file": file.model_copy(update={"path": source}).model_dump(mode="json") if file else None,
+    }
+    counts = about.get("counts")
+    return VideoRow(**plain({**about, "counts": counts and counts.model_dump()}, secret_queries=kind == "address"))
+
+
+def _frames(run: Run, key: str, vectors: list[Vector] | None) -> list[KeyframeRow]:
+    frames, taken = [], set()
+    for number, picture in enumerate(run.keyframes, 1):
+        name = PurePath(picture.record.image_path).name
+        if not is_plain_name(name) or name in taken:
+            name = f"{number:04d}{PurePath(name).suffix.lower()}"
+        taken.add(name)
+        changed = {"id": f"{key}:{number:04d}", "video_id": key, "image_path": f"{store.PICTURES}/{name}"}
+        row = tidy(picture.record.model_copy(update=changed))
+        frames.append(KeyframeRow(row, _bytes_of(picture), vectors[number - 1] if vectors else None))
+    return frames
+
+
+def _bytes_of(picture: KeyframePicture) -> bytes:
+    try:
+        return picture.data
+    except InputError as exc:
+        raise StoreError(f"{exc} Run the same `vip extract` again.") from exc
+
+
+def _vectors(run: Run, rows: list[Keyframe]) -> list[Vector] | None:
+    """Vectors of the keyframes; None where the run has none."""
+    if run.embeddings is None or not (run.folder / store.CANDIDATES).exists():
+        return None
+    wanted = {row.candidate for row in rows}
+    places: dict[int, int] = {}
+    place = 0
+    try:
+        for line in filter(bytes.strip, store.lines(run.folder / store.CANDIDATES)):  # a tenth of the time of whole records
+            row = json.loads(line)
+            if row["index"] in wanted:
+                places[row["index"]] = place
+            place += row["quality"] is not None
+    except (KeyError, TypeError, RecursionError) as exc:
+        raise ValueError(f"{store.CANDIDATES}: {exc!r}") from exc
+    if place != len(run.embeddings):
+        raise ValueError(f"{len(run.embeddings)} vectors of {place} candidates that could be decoded")
+    if any(row.candidate not in places for row in rows):
+        return None
+    return [np.array(run.embeddings.image[places[row.candidate or 0]], np.float32) for row in rows]

@@ -1,0 +1,242 @@
+"""Files under any address: of this machine without further libraries, of S3 and others through fsspec.
+
+In: an address as a user gives it, and names below it. Below an address of this machine no link is followed (`vip.files`). A file that
+is written appears under its name when it is whole, or not at all. Credentials come from the usual places of each library, and are
+never shown.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+from vip import files, store
+from vip.dataset.sanitize import LOGIN, without_secrets
+from vip.errors import BackendError, StoreError, UsageError
+
+MOST_BYTES = 2**50  # of a shard, which is not read whole
+MOST_SMALL_BYTES = 2**30  # of a sidecar: it lists the videos of its shard
+BLOCK_BYTES = 16 * 2**20  # of an upload in several requests: S3 takes 10,000 of them, from 5 MB on
+PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
+ENVIRONMENT = {
+    "s3": "AWS_ACCESS_KEY_ID",
+    "s3a": "AWS_ACCESS_KEY_ID",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS",
+    "gcs": "GOOGLE_APPLICATION_CREDENTIALS",
+}
+CLIENTS = ("aiobotocore", "aiohttp", "azure", "botocore", "gcsfs", "google", "requests", "s3fs", "urllib3")
+"""Libraries whose errors mean that the storage could not do it."""
+
+
+def local_path(address: str) -> Path | None:
+    """The path of an address on this machine; None for one elsewhere."""
+    if address.startswith("file://"):
+        return Path(address.removeprefix("file://"))
+    return None if "://" in address else Path(address)
+
+
+def join(address: str, *names: str) -> str:
+    return "/".join((address.rstrip("/") or address, *names)) if names else address
+
+
+def library(name: str) -> Any:
+    """A module that only data sets need.
+
+    Raises:
+        BackendError: it is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as exc:
+        raise BackendError(f"A data set needs {name.partition('.')[0]}. Install it with pip install 'vip-keyframes[batch]'.") from exc
+
+
+@contextmanager
+def writing(address: str, *names: str) -> Iterator[IO[bytes]]:
+    """A file to write, which appears under its name at the end. If the block fails, what is there stays as it was.
+
+    Raises:
+        StoreError: it cannot be written.
+        BackendError: a library for this kind of address is missing.
+    """
+    whole, top = join(address, *names), local_path(address)
+    with _translated(whole, "written"), _replacing(top, *names) if top else _uploading(whole) as file:
+        yield file
+
+
+def write_whole(data: bytes, address: str, *names: str) -> None:
+    """A small file, elsewhere in one request; errors as of `writing`."""
+    if local_path(address):
+        with writing(address, *names) as file:
+            file.write(data)
+    else:
+        with _translated(join(address, *names), "written"):
+            system, place = _system(join(address, *names))
+            system.pipe_file(place, data)
+
+
+@contextmanager
+def reading(address: str, *names: str) -> Iterator[IO[bytes]]:
+    """A file to read, from anywhere in it.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    with _translated(join(address, *names), "read"):
+        if path := local_path(address):
+            with files.opened(path.joinpath(*names), inside=path if names else None, most_bytes=MOST_BYTES) as file:
+                yield file
+        else:
+            system, place = _system(join(address, *names))
+            with closing(system.open(place, "rb", block_size=BLOCK_BYTES // 4, cache_type="readahead")) as remote:
+                yield remote
+
+
+def read_whole(address: str, *names: str) -> bytes:
+    """What is in a small file.
+
+    Raises:
+        StoreError: it cannot be read, or is no small file.
+    """
+    with reading(address, *names) as file, _translated(join(address, *names), "read"):
+        data = file.read(MOST_SMALL_BYTES + 1)
+        if len(data) > MOST_SMALL_BYTES:
+            raise OSError(errno.EFBIG, f"it is larger than {MOST_SMALL_BYTES:,} bytes")
+        return data
+
+
+def sizes_in(address: str, *names: str) -> dict[str, int]:
+    """Names of the files in a folder, in order, and their bytes; none where there is no such folder. Links count as nothing."""
+    folder = join(address, *names)
+    with _translated(folder, "read"):
+        if top := local_path(address):
+            path = top.joinpath(*names)
+            found = ((name, path / name) for name in files.names_in(path, inside=top))
+            return {name: there.lstat().st_size for name, there in found if stat.S_ISREG(there.lstat().st_mode)}
+        system, place = _system(folder)
+        system.invalidate_cache()  # others write there too
+        try:
+            entries = system.ls(place, detail=True)
+        except FileNotFoundError:
+            return {}
+        return {entry["name"].rpartition("/")[2]: entry["size"] for entry in _sorted(entries) if entry["type"] == "file"}
+
+
+def size_of(address: str, *names: str) -> int | None:
+    """Bytes of a file; None where there is none."""
+    whole = join(address, *names)
+    with _translated(whole, "read"):
+        try:
+            if top := local_path(address):
+                with files.opened(top.joinpath(*names), inside=top if names else None, most_bytes=MOST_BYTES) as file:
+                    return os.fstat(file.fileno()).st_size
+            system, place = _system(whole)
+            system.invalidate_cache()
+            return int(system.size(place))
+        except FileNotFoundError:
+            return None
+
+
+def is_empty(folder: str) -> bool:
+    """True if nothing lies there, or nothing but what a killed run left half written."""
+    if path := local_path(folder):
+        return store.is_empty(path)
+    with _translated(folder, "read"):
+        system, place = _system(folder)
+        system.invalidate_cache()
+        try:
+            return not system.ls(place, detail=False)
+        except FileNotFoundError:
+            return True
+
+
+def remove(address: str, *names: str) -> None:
+    with _translated(join(address, *names), "deleted"), suppress(FileNotFoundError):
+        if path := local_path(address):
+            files.remove(path.joinpath(*names), inside=path if names else None)
+        else:
+            system, place = _system(join(address, *names))
+            system.rm_file(place)
+
+
+# ---------------------------------------------------------------- on this machine
+
+
+@contextmanager
+def _replacing(top: Path, *names: str) -> Iterator[IO[bytes]]:
+    """As `files.replacing`, on the disk before it has its name; the folders above it are made."""
+    inside, path = (top if names else top.parent), top.joinpath(*names)
+    store.make_folder(inside)
+    for folder in reversed([one for one in path.parents if one != inside and one.is_relative_to(inside)]):
+        store.make_folder(folder, inside=inside)
+    with files.replacing(path, inside=inside, durable=True) as file:
+        yield file
+
+
+# ---------------------------------------------------------------- elsewhere
+
+
+@contextmanager
+def _uploading(address: str) -> Iterator[IO[bytes]]:
+    """fsspec's transaction for one file. Closing a file would otherwise finish the upload also of half of it."""
+    system, place = _system(address)
+    file = system.open(place, "wb", block_size=BLOCK_BYTES, autocommit=False)
+    try:
+        yield file
+        file.close()
+        file.commit()
+    except BaseException:
+        _discard(file)
+        raise
+
+
+def _discard(file: Any) -> None:
+    """Take back what was uploaded, as far as the server still answers."""
+    with suppress(Exception):
+        file.discard()
+    file.closed = True  # or the end of its life uploads the rest
+
+
+def _system(address: str) -> tuple[Any, str]:
+    """fsspec's file system of the address, and the place in it."""
+    scheme = address.partition("://")[0]
+    if scheme in ENVIRONMENT and LOGIN.search(address):
+        raise UsageError(f"{without_secrets(address)} came with credentials. Leave them out, and set {ENVIRONMENT[scheme]} instead.")
+    try:
+        system, place = library("fsspec.core").url_to_fs(address)
+    except ImportError as exc:
+        needed = PACKAGES.get(scheme)
+        raise BackendError(f"{scheme}:// needs {needed}. Install it with pip install {needed}." if needed else f"{exc}.") from exc
+    except ValueError as exc:
+        raise UsageError(f"{without_secrets(address)} is no address of files. Give a folder, or s3://BUCKET/FOLDER.") from exc
+    return system, place
+
+
+@contextmanager
+def _translated(address: str, done: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        raise StoreError(_sentence(address, done, exc.strerror or str(exc))) from exc
+    except Exception as exc:
+        if not type(exc).__module__.startswith(CLIENTS):
+            raise
+        raise StoreError(_sentence(address, done, str(exc))) from exc
+
+
+def _sentence(address: str, done: str, why: str) -> str:
+    if login := LOGIN.search(address):
+        why = why.replace(login[0].removesuffix("@"), "***")
+    why = " ".join(without_secrets(why).split()).rstrip(".") or "no reason given"
+    advice = "Choose another folder, or make room." if local_path(address) else "Check the address and the credentials, and try again."
+    return f"{without_secrets(address)} cannot be {done}: {why}. {advice}"
+
+
+def _sorted(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(entries, key=lambda entry: str(entry["name"]))

@@ -1,0 +1,174 @@
+"""Which failure is which: what yt-dlp raises becomes an `ItemError` of one kind, and its message one sentence.
+
+Sites say in words why a video cannot be had, YouTube above all; the sentences are those that yt-dlp's extractors pass on.
+What is not recognised is "other", with the sentence as it came.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from vip.errors import FailureKind, ItemError
+from vip.untrusted import one_line
+from vip.wording import option
+
+SAID: tuple[tuple[FailureKind, str], ...] = (
+    ("bot_check", r"not a bot|captcha|anti-bot|unusual traffic|IP is likely being blocked|^please sign in\b"),
+    ("rate_limit", r"content isn't available(, try again later|\.|$)|rate.?limited|too many requests"),
+    ("age", r"confirm your age|age.?restricted|inappropriate for some users|age.?verif|mature audiences"),
+    (
+        "geo",
+        r"(in|from) your (country|region|location)|geo.?(restrict|block)|blocked by Indian|blocked by decision",
+    ),
+    (
+        "private",
+        r"\bprivate\b|members.only|channel's members|requires? payment|premium members|registered users|password|log.?in (is )?required"
+        r"|login details|(only available|sign in|log in) (for|to) (subscribers|view|watch)|disabled by the video owner|must be logged",
+    ),
+    ("other", r"processing this video|not available on this app|page needs to be reloaded|terms of service changes"),
+    (
+        "no_video",
+        r"live event|premieres? in|live stream|not currently live|will begin|is offline|DRM protected|no video formats|only images"
+        r"|requested format is not available|not a valid URL|unsupported URL|file://",
+    ),
+    (
+        "deleted",
+        r"\bremoved\b|terminated|no longer (available|exists)|does(n't| not) exist|video (is )?(un|not )available|deleted|copyright",
+    ),
+)
+"""What a sentence has, the first that fits; apostrophes are straight."""
+
+BY_STATUS: dict[int, FailureKind] = {
+    **{401: "private", 402: "private", 403: "private", 404: "missing", 410: "deleted"},
+    **{408: "network", 425: "network", 429: "rate_limit", 451: "geo"},
+}
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
+LOGIN = re.compile(r"(https?://)[^/@\s]+@", re.IGNORECASE)
+CUT = re.compile(
+    r"[;.]?\s*\(caused by .*|[;.]?\s*please report this issue on .*|[;.]?\s*Use --cookies.*|\s*You might want to use a VPN.*"
+    r"|[;.]?\s*(For more information, refer to|Also see|See|See also)\s+https?://.*|\s*This helps protect our community\..*"
+    r"|\s*It is recommended to use `.*|[;.]?\s*Use --[a-z-]+ .*",
+    re.IGNORECASE | re.DOTALL,
+)
+PREFIX = re.compile(r"(ERROR:\s*|\[download\] Got error:\s*|\[[\w:.+-]+\]\s+(?:[^\s:]{1,64}:\s+)?)")
+LOST = re.compile(r"timed out|giving up after|connection|more expected|failed to resolve|getaddrinfo", re.IGNORECASE)
+STATUS = re.compile(r"HTTP Error (\d{3})")
+LONGEST = 300
+LONGEST_WAIT_S = 86400.0
+
+
+def item_error(exc: BaseException, log: Sequence[str] = ()) -> ItemError:
+    """The failure as an `ItemError`.
+
+    Args:
+        log: yt-dlp's last lines; what its warnings say counts where the error itself says nothing.
+    """
+    from yt_dlp.networking.exceptions import HTTPError
+
+    chain = list(causes(exc))
+    sentence = sentence_of(chain)
+    kind = _kind(chain, sentence)
+    if kind == "other":
+        kind = next((found for line in reversed(log) if (found := kind_of_sentence(line)) in {"rate_limit", "bot_check", "network"}), kind)
+    refused = next((one for one in chain if isinstance(one, HTTPError)), None)
+    retry_after_s = _seconds(refused.response.headers.get("Retry-After")) if refused is not None else None
+    if kind == "network" and retry_after_s is not None:
+        kind = "rate_limit"  # a server that names a time is busy, not broken
+    lead = "The connection failed: " if kind == "network" else ""
+    message = f"{lead}{sentence.rstrip('.')}. {_what_next(kind)}".strip()
+    return ItemError(message, kind, retry_after_s)
+
+
+def _what_next(kind: FailureKind) -> str:
+    cookies = option("cookies", "FILE")
+    advice: dict[FailureKind, str] = {
+        "private": f"With {cookies} of an account that may see it, it can be fetched.",
+        "age": f"With {cookies} of an account of age, it can be fetched.",
+        "geo": f"With {option('proxy', 'URL')} in another country, it may be seen.",
+        "bot_check": f"Wait a while, or give {cookies} of a browser that is signed in.",
+        "rate_limit": "Wait a while, and ask less often.",
+    }
+    return advice.get(kind, "")
+
+
+def sentence_of(chain: Sequence[BaseException]) -> str:
+    """What yt-dlp says, without its prefixes, its advice, colours and passwords; at most `LONGEST` characters."""
+    said = next((one.orig_msg for one in chain if hasattr(one, "orig_msg")), None) or str(chain[0]) or type(chain[0]).__name__
+    text = LOGIN.sub(r"\1", one_line(str(said)[:10_000]))
+    while found := PREFIX.match(text):
+        text = text[found.end() :]
+    text = CUT.sub("", text).strip() or text
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def kind_of_sentence(text: str) -> FailureKind:
+    """By words alone."""
+    text = text.replace("’", "'")
+    for kind, pattern in SAID:
+        if re.search(pattern, text, re.IGNORECASE):
+            return kind
+    if found := STATUS.search(text):
+        return _of_status(int(found[1]))
+    return "network" if LOST.search(text) else "other"
+
+
+def _kind(chain: Sequence[BaseException], sentence: str) -> FailureKind:
+    from yt_dlp.networking.exceptions import HTTPError, TransportError
+    from yt_dlp.utils import ContentTooShortError, GeoRestrictedError, UnsupportedError, UserNotLive
+
+    for one in chain:
+        if isinstance(one, GeoRestrictedError):
+            return "geo"
+        if isinstance(one, UnsupportedError | UserNotLive):
+            return "no_video"
+        if isinstance(one, OSError) and one.errno in DISK_FULL:
+            return "disk"
+    by_words = kind_of_sentence(STATUS.sub("", sentence))
+    if by_words not in {"other", "network"}:
+        return by_words
+    for one in chain:
+        if isinstance(one, HTTPError):
+            if one.status == 403 and "video data" in sentence:
+                return "other"  # its page was shown, so it is there; addresses of the data expire, and some are refused at random
+            return _of_status(one.status)
+        if isinstance(one, TransportError | ContentTooShortError):
+            return "network"
+    return kind_of_sentence(sentence)
+
+
+def _of_status(status: int) -> FailureKind:
+    if 300 <= status < 400:
+        return "no_video"  # redirects are followed, so this one goes in a circle, or to what is not followed
+    return BY_STATUS.get(status, "network" if status >= 500 else "other")
+
+
+def causes(exc: BaseException | None) -> Iterator[BaseException]:
+    """The error and what led to it, by all the ways in which yt-dlp and Python keep that."""
+    waiting: list[Any] = [exc]
+    seen: set[int] = set()
+    while waiting:
+        one = waiting.pop(0)
+        if not isinstance(one, BaseException) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        kept = getattr(one, "exc_info", None)
+        waiting += [kept[1] if isinstance(kept, tuple) else None, getattr(one, "cause", None), one.__cause__, one.__context__]
+
+
+def _seconds(value: str | None) -> float | None:
+    """Retry-After: seconds, or a date."""
+    if value is None:
+        return None
+    if re.fullmatch(r"[0-9]+", value.strip()):
+        return min(float(value), LONGEST_WAIT_S)
+    try:
+        when = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return None
+    return min(max(0.0, (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds()), LONGEST_WAIT_S)

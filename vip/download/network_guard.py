@@ -1,0 +1,136 @@
+"""What a download may reach: with `--public-only` the public network alone, and never by another program.
+
+Names are no help here: a name may stand for one address when it is checked and for another one when it is used, and a
+redirect leads anywhere. So Python's own audit events are watched where a connection is made, for every socket of this process.
+What libraries in C connect is not seen, so those are left out (see `ytdlp`); other programs that are given an address to
+fetch are not started. A proxy of the user is allowed; what an HTTP proxy is asked for is checked by name too, and what a
+SOCKS proxy reaches is its own affair.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from vip.download.addresses import is_public_ip
+from vip.errors import ItemError
+from vip.wording import option
+
+ASKED_OF_PROXY = re.compile(rb"(?:CONNECT |[A-Z]+ https?://(?:[^/@ ]*@)?)(\[[^\] ]+\]|[^:/? ]+)")
+PORTS = {"http": 80, "https": 443}
+SOCKS_PORT = 1080
+
+
+class BlockedConnectionError(PermissionError):
+    """Raised into whatever wanted to connect; `NetworkGuard.refusal` says more."""
+
+
+@dataclass
+class NetworkGuard:
+    """What holds while videos are fetched.
+
+    Args:
+        proxies: the addresses (IP, port) of the user's proxies.
+    """
+
+    public_only: bool
+    proxies: frozenset[tuple[str, int]]
+    refusal: ItemError | None = None
+    """Why something was refused last."""
+
+    def connect(self, address: Any) -> None:
+        if not self.public_only or not isinstance(address, tuple) or address[:2] in self.proxies:
+            return
+        if not is_public(str(address[0])):
+            self._refuse(f"The address leads to {address[0]}, which is not in the public network; {option('public_only')} refuses it.")
+
+    def send(self, data: object) -> None:
+        """What goes to an HTTP server, which may be a proxy that is asked for something else."""
+        if not self.public_only or not self.proxies or not isinstance(data, bytes) or not (found := ASKED_OF_PROXY.match(data)):
+            return
+        name = found[1].decode("ascii", "replace").strip("[]")
+        for address in _addresses_of(name, None) or ({name} if _is_address(name) else ()):
+            if not is_public(address):
+                self._refuse(f"The address leads to {name}, which is not in the public network; {option('public_only')} refuses it.")
+
+    def start(self, arguments: object) -> None:
+        if any("://" in _text(argument) for argument in (arguments if isinstance(arguments, list | tuple) else [arguments])):
+            self._refuse("The video is a kind of stream that only another program could fetch, which vip does not let it.", "no_video")
+
+    def _refuse(self, message: str, kind: Any = "not_public") -> None:
+        self.refusal = ItemError(message, kind)
+        raise BlockedConnectionError(13, message)
+
+
+_active: NetworkGuard | None = None
+_watching = False
+
+
+@contextmanager
+def guarding(public_only: bool, proxies: Iterable[str]) -> Iterator[NetworkGuard]:
+    """All connections of this process are watched meanwhile.
+
+    Args:
+        proxies: addresses of the user's proxies, such as `http://proxy:3128`.
+    """
+    global _active, _watching
+    guard = NetworkGuard(public_only, frozenset(_ends(proxies)) if public_only else frozenset())
+    if not _watching:
+        sys.addaudithook(_watch)
+        _watching = True
+    _active = guard
+    try:
+        yield guard
+    finally:
+        _active = None
+
+
+def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+    if _active is None:
+        return
+    if event == "socket.connect":
+        _active.connect(arguments[1])
+    elif event == "http.client.send":
+        _active.send(arguments[1])
+    elif event == "subprocess.Popen":
+        _active.start(arguments[1])
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address belongs to one machine of the public network. False for what is no IP address."""
+    with suppress(ValueError):
+        return is_public_ip(ipaddress.ip_address(address.partition("%")[0]))
+    return False
+
+
+def _is_address(name: str) -> bool:
+    with suppress(ValueError):
+        ipaddress.ip_address(name.partition("%")[0])
+        return True
+    return False
+
+
+def _ends(proxies: Iterable[str]) -> Iterator[tuple[str, int]]:
+    for proxy in proxies:
+        parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+        port = parts.port or PORTS.get(parts.scheme, SOCKS_PORT)
+        for address in _addresses_of(parts.hostname or "", port):
+            yield address, port
+
+
+def _addresses_of(name: str, port: int | None) -> set[str]:
+    """Empty for a name that only a proxy can resolve."""
+    with suppress(OSError, UnicodeError):
+        return {str(found[4][0]) for found in socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)}
+    return set()
+
+
+def _text(argument: object) -> str:
+    return argument.decode("utf-8", "replace") if isinstance(argument, bytes) else str(argument)

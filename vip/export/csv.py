@@ -1,0 +1,74 @@
+"""`--to csv`: a table for spreadsheets, one row a keyframe.
+
+In: clips. Out: OUT/keyframes.csv (RFC 4180, UTF-8 with the mark by which Excel knows it), and the pictures it names in
+OUT/pictures/VIDEO/. Texts come from models and strangers: none of them becomes a formula, and each stands on one line.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from vip.dataset import storage
+from vip.dataset.rows import VideoSample
+from vip.dataset.schema import rows_of
+from vip.untrusted import one_line
+
+OLD = ""
+FILE = "keyframes.csv"
+FORMULA = re.compile(r"(^|;[ \"]*)(?=[=+\-@＝＋－＠])")
+"""Where a spreadsheet would begin a formula (OWASP: CSV injection); also behind a semicolon, which separates cells in many countries."""
+CELLS = (
+    *("video_id", "title", "keyframe_id", "number", "time_s", "time", "picture", "width_px", "height_px"),
+    *("sharpness", "brightness", "contrast", "detections", "dense_caption", "focus", "action", "mood", "objects", "setting"),
+    *("language", "description_engine", "caption_failure", "subtitle", "source", "youtube_id", "duration_s", "labels", "topic"),
+)
+"""Those of `vip.dataset.schema.COLUMNS` that fit a cell, and `time` as h:mm:ss."""
+
+
+def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None]) -> int:
+    files = 1
+    with storage.writing(out, FILE) as file:
+        file.write(codecs.BOM_UTF8)
+        table = csv.writer(codecs.getwriter("utf-8")(file))
+        table.writerow(CELLS)
+        for sample in samples:
+            for row in rows_of(sample):
+                place = ("pictures", row["video_id"], row["picture"]["path"])
+                storage.write_whole(row["picture"]["bytes"], out, *place)
+                shown = {
+                    **row,
+                    "picture": "/".join(place),
+                    "time": hours_minutes_seconds(row["time_s"]),
+                    "detections": _found(row["detections"]),
+                }
+                table.writerow([cell(shown[name]) for name in CELLS])
+                files += 1
+    return files
+
+
+def cell(value: Any) -> str | int | float | None:
+    """Return the value as a cell: numbers as they are, texts on one line, with an apostrophe where they would be a formula."""
+    if value is None or isinstance(value, int | float):
+        return value
+    text = one_line("; ".join(value) if isinstance(value, list) else str(value))
+    return FORMULA.sub(r"\1'", text)
+
+
+def hours_minutes_seconds(time_s: float | None) -> str | None:
+    """Return `0:01:02` for 62.9: the second that a player shows."""
+    if time_s is None or not math.isfinite(time_s):
+        return None
+    minutes, second = divmod(int(abs(time_s)), 60)
+    return f"{'-' if time_s <= -1 else ''}{minutes // 60}:{minutes % 60:02}:{second:02}"
+
+
+def _found(detections: list[dict[str, Any]] | None) -> str | None:
+    """Return `dog 0.75; person 0.61`; None where nobody looked."""
+    if detections is None:
+        return None
+    return "; ".join(f"{one['label']} {one['score']:.2f}" for one in detections) or "none"

@@ -1,0 +1,78 @@
+"""`--to hf`: a folder that `datasets.load_dataset` loads, and that the Hugging Face Hub shows.
+
+In: clips. Out: OUT/data/train-00000.parquet …, and README.md, the card that says how to load it and what is in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from vip.config import LANGUAGES
+from vip.dataset import storage
+from vip.dataset.rows import VideoSample
+from vip.dataset.sanitize import without_secrets
+from vip.dataset.schema import COLUMNS
+from vip.dataset.shards import write_file
+from vip.export.in_shards import in_shards
+from vip.wording import counted
+
+OLD = r"data/train-\d{5,}\.parquet"
+SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"), (10_000_000, "1M<n<10M"))
+SIZES_ABOVE = "10M<n<100M"
+
+
+def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None]) -> int:
+    told = _CardFacts()
+    files = 0
+    for number, some in in_shards(told.through(samples)):
+        write_file(number, some, "parquet", out, "data", f"train-{number:05d}.parquet")
+        files += 1
+    storage.write_whole(told.card(without_secrets(out).rstrip("/").rpartition("/")[2]).encode(), out, "README.md")
+    return files + 1
+
+
+class _CardFacts:
+    """What the card tells, counted while the clips go by."""
+
+    def __init__(self) -> None:
+        self.videos = self.keyframes = 0
+        self.seconds = 0.0
+        self.languages: Counter[str] = Counter()
+        self.engines: Counter[str] = Counter()
+
+    def through(self, samples: Iterator[VideoSample]) -> Iterator[VideoSample]:
+        for sample in samples:
+            self.videos += 1
+            self.keyframes += len(sample.frames)
+            self.seconds += sample.video.duration_s or 0
+            rows = [frame.description for frame in sample.frames if frame.description]
+            self.languages.update(row.language for row in rows)
+            self.engines.update(row.engine for row in rows)
+            yield sample
+
+    def card(self, name: str) -> str:
+        codes = {language: code for code, language in reversed(LANGUAGES.items())}
+        head = {
+            "pretty_name": name,
+            "task_categories": ["image-to-text", "text-to-image"],
+            "language": sorted({codes[language] for language in self.languages if language in codes}),
+            "size_categories": [next((text for most, text in SIZES if self.keyframes < most), SIZES_ABOVE)],
+            "tags": ["video", "keyframes", "captions"],
+            "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "data/*.parquet"}]}],
+        }
+        described, hours = sum(self.engines.values()), f"{self.seconds / 3600:,.1f} hours"
+        by = f" by {', '.join(sorted(self.engines))}" if described else ""
+        lines = [f"| `{column}` | {text} |" for column, (_, text) in COLUMNS.items()]
+        return "\n".join(
+            (
+                "---",
+                *(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items() if value),  # JSON is YAML
+                *("---", "", f"# {name}", ""),
+                f"{counted(self.keyframes, 'keyframe')} of {counted(self.videos, 'video')} ({hours}), {described:,} of them described{by}.",
+                *("", "```python", "from datasets import load_dataset", "", f'data = load_dataset("{name}", split="train")', "```", ""),
+                *("The rights in the pictures are those of the videos that `source` names.", ""),
+                *("| Column | |", "|---|---|", *lines, ""),
+            )
+        )

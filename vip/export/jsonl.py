@@ -1,0 +1,26 @@
+"""`--to jsonl`: one line a keyframe. In: clips. Out: OUT/keyframes.jsonl, and the pictures it names in OUT/pictures/VIDEO/."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+from vip.dataset import storage
+from vip.dataset.rows import VideoSample
+from vip.dataset.schema import rows_of
+
+OLD = ""
+
+
+def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None]) -> int:
+    files = 1
+    with storage.writing(out, "keyframes.jsonl") as file:
+        for sample in samples:
+            for row in rows_of(sample):
+                place = ("pictures", row["video_id"], row["picture"]["path"])
+                storage.write_whole(row["picture"]["bytes"], out, *place)
+                vector = None if row["embedding"] is None else [float(str(value)) for value in row["embedding"]]
+                line = {**row, "picture": "/".join(place), "embedding": vector}
+                file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+                files += 1
+    return files

@@ -1,0 +1,94 @@
+"""What is exported: data sets of `vip batch`, under any address, and run folders.
+
+In: what the user named. Out: clips, one after another, each key once.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from vip.captioning.caption_job import runs_in
+from vip.dataset import storage
+from vip.dataset.rows import VideoSample, clip_of, renamed
+from vip.dataset.sanitize import without_secrets
+from vip.dataset.shards import FOLDER, NAME, clips_in, read_shards
+from vip.errors import InputError
+from vip.store import Run, load_run
+
+MOST_KEY = 90  # letters, so that a number fits behind
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSource:
+    """A data set, or a run folder."""
+
+    address: str
+    run: Run | None = None
+    """None for a data set."""
+
+
+def sources_of(given: Sequence[str]) -> list[ExportSource]:
+    """The data sets and runs, and instead of a folder that holds run folders these.
+
+    Raises:
+        InputError: something is neither, or is not finished.
+    """
+    found: list[ExportSource] = []
+    for address in dict.fromkeys(given):
+        if any(NAME.fullmatch(name) for name in storage.sizes_in(address, FOLDER)):
+            found.append(ExportSource(address))
+        elif path := storage.local_path(address):
+            found += [ExportSource(str(folder), load_run(folder)) for folder in runs_in([path])]
+        else:
+            raise InputError(f"{without_secrets(address)} holds no shards. Give the folder that `vip batch -o` wrote.")
+    return found
+
+
+def clips_of_all(
+    sources: Sequence[ExportSource], note: Callable[[str], None], advance: Callable[[], None] = lambda: None
+) -> Iterator[VideoSample]:
+    """The clips in order; `advance` is called behind each shard and each run. A key that was there before gets a number.
+
+    Raises:
+        StoreError: something is damaged.
+    """
+    with closing(sqlite3.connect("")) as seen:  # a file of its own that is deleted at the end: there may be millions of keys
+        seen.execute("CREATE TABLE keys (key TEXT PRIMARY KEY) WITHOUT ROWID")
+        for source in sources:
+            for samples in _pieces(source, note):
+                for sample in samples:
+                    yield _with_new_key(sample, seen)
+                advance()
+
+
+def _pieces(source: ExportSource, note: Callable[[str], None]) -> Iterator[Iterator[VideoSample]]:
+    if source.run:
+        yield iter([clip_of(source.run)])
+        return
+    for info in read_shards(source.address, note):
+        yield clips_in(source.address, info)
+
+
+def _with_new_key(sample: VideoSample, seen: sqlite3.Connection) -> VideoSample:
+    names = (f"{sample.video.key[:MOST_KEY]}-{number}" for number in count(2))
+    name = sample.video.key
+    while not seen.execute("INSERT OR IGNORE INTO keys VALUES (?)", (name,)).rowcount:
+        name = next(names)
+    return sample if name == sample.video.key else renamed(sample, name)
+
+
+def pieces(sources: Sequence[ExportSource]) -> int:
+    """How often `advance` will be called; shards that are not whole count too."""
+    names = (name for source in sources if not source.run for name in storage.sizes_in(source.address, FOLDER))
+    return sum(name.endswith(".json") for name in names) + sum(source.run is not None for source in sources)
+
+
+def default_name(given: Sequence[str], format: str) -> str:  # noqa: A002
+    """`corpus-hf` for `s3://bucket/corpus/`, in the current folder."""
+    last = Path(without_secrets(given[0]).partition("://")[2] or given[0]).absolute().name if len(given) == 1 else ""
+    return f"{last.removesuffix('.vip') or 'export'}-{format}"

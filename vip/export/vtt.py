@@ -1,0 +1,77 @@
+"""`--to vtt`: captions as subtitles, for any player. In: clips. Out: OUT/VIDEO.vtt, with each keyframe's caption until the next one."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+
+from vip.dataset import storage
+from vip.dataset.rows import VideoSample
+from vip.errors import InputError
+from vip.export.cues import CaptionCues, SubtitleCue, caption_cues
+from vip.untrusted import one_line
+from vip.wording import agreeing, counted, option
+
+OLD = ""
+LAST_S = 5.0  # of the last caption, where the length of the video is not known
+MOST_S = 1000 * 3600.0  # what a host says of a length may be nonsense
+
+
+def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None]) -> int:
+    """Raises InputError where no keyframe of a video is described."""
+    files = left_out = 0
+    captions: Counter[str] = Counter()
+    for sample in samples:
+        if found := captions_of(sample):
+            storage.write_whole(webvtt(found).encode(), out, f"{sample.video.key}.vtt")
+            files += 1
+            captions.update("whole" if one.is_whole else "short" for one in found)
+        else:
+            left_out += 1
+    if not files:
+        raise InputError("There is nothing to show as subtitles: no keyframe of a video is described. Run `vip caption` first.")
+    if left_out:
+        videos = f"{left_out:,} of {counted(files + left_out, 'video')} {'has' if left_out == 1 else 'have'}"
+        note(f"{videos} no described keyframes, and so no subtitles. `vip caption` describes them.")
+    if short := captions["short"]:
+        ends = f"{agreeing(short, 'ends', 'end')} early with … for lack of time before the next keyframe"
+        note(f"Of {counted(captions.total(), 'caption')}, {ends}. Export with {option('to', 'jsonl')} to have all of the text.")
+    return files
+
+
+def captions_of(sample: VideoSample) -> list[CaptionCues]:
+    """Return the cues of each caption; none where nothing is described, or the pictures come from no video."""
+    frames = sorted(
+        ((frame.keyframe.time_s, frame) for frame in sample.frames if frame.keyframe.time_s is not None), key=lambda one: one[0]
+    )
+    if not frames:
+        return []
+    starts = [_milliseconds(time) for time, _ in frames]
+    end = _milliseconds(sample.video.duration_s or 0)
+    if end <= starts[-1]:
+        end = starts[-1] + _milliseconds(LAST_S)
+    spans = pairwise([*starts, end])
+    captions = ((one.description.dense_caption if one.description else "", span) for span, (_, one) in zip(spans, frames, strict=True))
+    return [caption_cues(text, *span) for text, span in captions if one_line(text)]
+
+
+def webvtt(captions: Iterable[CaptionCues]) -> str:
+    """Return the file."""
+    cues = (cue for caption in captions for cue in caption.cues)
+    return "\n".join(("WEBVTT\n", *map(_cue, cues)))
+
+
+def _cue(cue: SubtitleCue) -> str:
+    text = html.escape("\n".join(cue.lines), quote=False)  # of < and -->, which mean something there
+    return f"{_clock(cue.start_ms)} --> {_clock(cue.end_ms)}\n{text}\n"
+
+
+def _milliseconds(time_s: float) -> int:
+    return round(1000 * min(MOST_S, max(0.0, time_s)))
+
+
+def _clock(milliseconds: int) -> str:
+    seconds, milliseconds = divmod(milliseconds, 1000)
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{milliseconds:03d}"

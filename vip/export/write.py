@@ -1,0 +1,158 @@
+"""`export`: keyframes in the format that other programs read.
+
+In: data sets and run folders, a format, and where to. Out: files there, and `export.json`, which says what was exported. Clips flow
+through one after another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import chain
+from typing import Literal, Protocol
+
+from pydantic import ValidationError
+
+from vip import store
+from vip.dataset import storage
+from vip.dataset.rows import VideoSample
+from vip.dataset.sanitize import without_secrets
+from vip.dataset.shards import FOLDER
+from vip.errors import InputError, UsageError, did_you_mean
+from vip.export.sources import ExportSource, clips_of_all, default_name, pieces, sources_of
+from vip.protocols import Observer, SilentObserver
+from vip.records import Record
+from vip.wording import counted
+
+Target = Literal["parquet", "webdataset", "hf", "jsonl", "csv", "coco", "vtt", "sheet"]
+TARGETS: tuple[Target, ...] = ("parquet", "webdataset", "hf", "jsonl", "csv", "coco", "vtt", "sheet")
+MARK = "export.json"
+
+
+class ExportRecord(Record):
+    """export.json."""
+
+    format: str
+    sources: tuple[str, ...]
+    out: str
+    videos: int = 0
+    keyframes: int = 0
+    described: int = 0
+    files: int = 0
+    is_finished: bool = False
+
+
+class ExportFormat(Protocol):
+    """What the module of a format has."""
+
+    OLD: str
+    """Pattern of the names of files, relative to the folder, that would be taken for a part of the new export; "" if there are none."""
+
+    def write(self, samples: Iterator[VideoSample], out: str, note: Callable[[str], None]) -> int:
+        """Write the clips, at least one, and return how many files that made."""
+        ...
+
+
+@dataclass
+class _SampleCounts:
+    """How many went by."""
+
+    videos: int = 0
+    keyframes: int = 0
+    described: int = 0
+
+    def through(self, samples: Iterator[VideoSample]) -> Iterator[VideoSample]:
+        for sample in samples:
+            self.videos += 1
+            self.keyframes += len(sample.frames)
+            self.described += sum(frame.description is not None for frame in sample.frames)
+            yield sample
+
+
+def export(
+    sources: Sequence[str], to: str, *, out: str | None = None, overwrite: bool = False, observer: Observer | None = None
+) -> ExportRecord:
+    """Write the keyframes of data sets and runs to `out`, a folder under any address.
+
+    Raises:
+        UsageError: there is no such format, or the folder is not empty.
+        InputError: a source is missing or not finished, or lacks what the format shows.
+        BackendError: a library is missing.
+        StoreError: a source is damaged, or the folder cannot be written.
+    """
+    if to not in TARGETS:
+        raise UsageError(f'There is no format "{to}".{did_you_mean(to, TARGETS)}')
+    observer = observer or SilentObserver()
+    out = out or default_name(sources, to)
+    given = sources_of(sources)
+    format_: ExportFormat = import_module(f"vip.export.{to}")
+    mark = ExportRecord(format=to, sources=tuple(without_secrets(source.address) for source in given), out=without_secrets(out))
+    _check(out, given, mark, overwrite)
+    done = _SampleCounts()
+    with observer.track("Exporting", pieces(given), lambda: counted(done.videos, "video")) as advance:
+        samples = done.through(clips_of_all(given, observer.note, advance))
+        if (first := next(samples, None)) is None:
+            raise InputError(f"{without_secrets(sources[0])} holds no whole shard. Run the same `vip batch` again to finish it.")
+        _begin(out, mark, format_)
+        try:
+            files = format_.write(chain([first], samples), out, observer.note)
+        except InputError:  # nothing of it can be shown in this format
+            _unmark(out)
+            raise
+    return _mark(out, mark.model_copy(update={**vars(done), "files": files, "is_finished": True}))
+
+
+def _check(out: str, sources: Sequence[ExportSource], mark: ExportRecord, overwrite: bool) -> None:
+    if any(_same(out, source.address) for source in sources):
+        raise UsageError(f"{without_secrets(out)} is what is to be exported. Choose another folder with -o.")
+    if storage.is_empty(out):
+        return
+    if MARK in storage.sizes_in(out):
+        if overwrite or _read_mark(out) == mark:  # killed on the way
+            return
+    elif storage.sizes_in(out, FOLDER):
+        raise UsageError(f"{without_secrets(out)} holds a data set of `vip batch`. Choose another folder with -o.")
+    if not overwrite:
+        raise UsageError(f"{without_secrets(out)} is not empty. Choose another folder with -o, or add --overwrite.")
+
+
+def _read_mark(out: str) -> ExportRecord | None:
+    text = storage.read_whole(out, MARK)
+    try:
+        return ExportRecord.model_validate_json(text)
+    except ValidationError:
+        return None
+
+
+def _same(one: str, other: str) -> bool:
+    first, second = storage.local_path(one), storage.local_path(other)
+    if first and second:
+        return first.resolve() == second.resolve()
+    return one.rstrip("/") == other.rstrip("/")
+
+
+def _begin(out: str, mark: ExportRecord, format_: ExportFormat) -> None:
+    """Mark the folder, so that a killed export is known as one; what would be taken for a part of this one goes."""
+    if path := storage.local_path(out):
+        store.make_folder(path)
+    _mark(out, mark)
+    folder, _, pattern = format_.OLD.rpartition("/")
+    place = [folder] if folder else []
+    for name in storage.sizes_in(out, *place):
+        if pattern and re.fullmatch(pattern, name):
+            storage.remove(out, *place, name)
+
+
+def _mark(out: str, mark: ExportRecord) -> ExportRecord:
+    storage.write_whole(mark.model_dump_json(indent=1).encode() + b"\n", out, MARK)
+    return mark
+
+
+def _unmark(out: str) -> None:
+    storage.remove(out, MARK)
+    if path := storage.local_path(out):
+        with suppress(OSError):  # something else is in it
+            path.rmdir()

@@ -1,0 +1,259 @@
+"""Look at frames once: decode each, measure it, and keep what later stages need instead of the pixels.
+
+In come PTS, out come `FrameAnalysis`s in time order. Work is split over threads, each with a reader of its own, while the embedder
+works on what they have done; the result does not depend on how many there are, and memory holds a few pictures a thread.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from queue import Full, Queue, SimpleQueue
+from threading import Event
+from typing import TypeVar
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from vip.cores import cores as core_count
+from vip.cores import limited
+from vip.extraction.quality import WORKING_SIDE_PX, FrameMeasures, measure, shows_nothing
+from vip.extraction.transitions import PacketActivity
+from vip.protocols import Detector, Embedder, PictureKeeper
+from vip.records import Detection, Frame, Image, PacketIndex
+from vip.video import Reader
+
+SIGNATURE_SIZE = (32, 18)
+THUMBNAIL_SIDE_PX = 160
+THUMBNAIL_JPEG_QUALITY = 80
+DETECTOR_JPEG_QUALITY = 90
+BATCHES_PER_WORKER = 8  # so that a worker with cheap groups takes over from one with dear ones
+AHEAD = 4  # batches a worker that may be done or under way before their results are wanted
+RESULTS_WAITING = 64  # at most so many of a batch
+
+Vector = npt.NDArray[np.float32]  # (D,) of length 1
+UNKNOWN: Vector = np.zeros(0, np.float32)
+
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True, slots=True)
+class FrameAnalysis:
+    """What is kept of a frame that was looked at."""
+
+    pts: int
+    time_s: float
+    measured: FrameMeasures
+    signature: npt.NDArray[np.uint8]
+    """uint8 (18, 32, 3): the picture so small that only real changes show."""
+    thumbnail: bytes
+    """JPEG, longest side 160 px."""
+    view: Vector
+    """float32 (1544,) of length 1 (`vip.models.classic`): whether two frames show the same view is told by it, whatever the embedder."""
+    vector: Vector
+    """float32 (D,) of length 1, the embedder's; of length 0 as long as that has not seen the picture."""
+    detections: tuple[Detection, ...] | None = None
+    """None where no objects were sought, or nobody knows."""
+    unseen: Image | None = None
+    """For the embedder, as small as it takes it; None once that has seen it."""
+    picture: bytes = b""
+    """JPEG for the detector (`vip.extraction.objects`); empty once that has seen it, or where nothing shows."""
+    in_transition: bool = False
+    """Beside a cut, a cross-fade or a fast pan (`vip.extraction.transitions`)."""
+    stands_in_for: int | None = None
+
+    def __repr__(self) -> str:
+        return f"Look(time_s={self.time_s:.3f}, sharpness={self.measured.quality.sharpness:.0f})"
+
+
+class FrameAnalyzer:
+    """Looks at frames with these backends.
+
+    Args:
+        view: the embedder that tells views apart, quick enough to be used in the threads that decode; may be the other one too.
+        embedder: the one that the pruner goes by.
+        known: vectors of the embedder for frames of this video that it has seen in an earlier run, by PTS.
+    """
+
+    def __init__(self, view: Embedder, embedder: Embedder, detector: Detector, known: Mapping[int, Vector] | None = None) -> None:
+        self.view, self.embedder, self.detector, self.known = view, embedder, detector, known or {}
+
+    def __call__(self, frame: Frame) -> FrameAnalysis:
+        """All about a frame whose longest side is `WORKING_SIDE_PX` but the objects in it; where nothing shows there are none.
+
+        The embedder sees it later, among others (`embed`).
+        """
+        measured = measure(frame.image)
+        small = _shrunk(frame.image, THUMBNAIL_SIDE_PX)
+        signature = np.asarray(cv2.resize(small, SIGNATURE_SIZE, interpolation=cv2.INTER_AREA), np.uint8)
+        view = self.view.embed_images([frame.image])[0]
+        vector = view if self.embedder is self.view else self.known.get(frame.pts, UNKNOWN)
+        unseen = None if len(vector) else getattr(self.embedder, "prepare", _as_it_is)(frame.image)
+        analysis = FrameAnalysis(
+            frame.pts, frame.time_s, measured, signature, _jpeg(small, THUMBNAIL_JPEG_QUALITY), view, vector, unseen=unseen
+        )
+        if shows_nothing(measured):
+            return replace(analysis, detections=())
+        return replace(analysis, picture=_jpeg(_shrunk(frame.image, self._searched_side_px), DETECTOR_JPEG_QUALITY))
+
+    def embed(self, analyses: Iterable[FrameAnalysis]) -> Iterator[FrameAnalysis]:
+        """The looks in their order, once the embedder has seen them, as many at a time as it likes."""
+        analyses = iter(analyses)
+        while batch := list(islice(analyses, getattr(self.embedder, "batch", 1))):
+            unseen = [analysis.unseen for analysis in batch if analysis.unseen is not None]
+            vectors = iter(self.embedder.embed_images(unseen) if unseen else ())
+            yield from (analysis if analysis.unseen is None else replace(analysis, vector=next(vectors), unseen=None) for analysis in batch)
+
+    @property
+    def _searched_side_px(self) -> int:
+        """At least what the detector wants, and a whole fraction of the picture at hand, to which it is scaled in a fifth of the time."""
+        wanted = min(getattr(self.detector, "side_px", WORKING_SIDE_PX), WORKING_SIDE_PX)
+        return WORKING_SIDE_PX // (WORKING_SIDE_PX // wanted)
+
+
+def _as_it_is(image: Image) -> Image:
+    return image
+
+
+def _shrunk(image: Image, side_px: int) -> Image:
+    """The picture with its longest side scaled down to `side_px`."""
+    scale = min(1.0, side_px / max(image.shape[:2]))
+    size = max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale))
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
+
+
+def _jpeg(image: Image, quality: int) -> bytes:
+    _, data = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, quality])
+    return data.tobytes()
+
+
+def analyze(
+    video: Reader,
+    pts: Sequence[int],
+    analyzer: FrameAnalyzer,
+    *,
+    exact: bool = True,
+    keeper: PictureKeeper | None = None,
+    advance: Callable[[], None],
+) -> list[FrameAnalysis]:
+    """Look at these frames; those that cannot be decoded are missing from the result.
+
+    Args:
+        exact: False takes a frame soon after the one asked for where it is cheaper to decode.
+        keeper: keeps pictures at full size.
+    """
+
+    def work(reader: Reader, batch: Sequence[int]) -> Iterator[FrameAnalysis]:
+        frames = (reader.frames if exact else reader.frames_near)(batch, longest_side_px=WORKING_SIDE_PX, keeper=keeper)
+        yield from _beside(frames, analyzer) if alone else map(analyzer, frames)
+
+    alone = len(video.groups(pts)) == 1
+    analyses = []
+    with closing(in_parallel(video, pts, work)) as found:
+        for analysis in analyzer.embed(found):
+            analyses.append(analysis)
+            advance()
+    for _ in range(len(pts) - len(analyses)):  # what could not be decoded, or was passed over
+        advance()
+    return mark_transitions(video.index, analyses)
+
+
+def _beside(frames: Iterator[Frame], analyzer: FrameAnalyzer) -> Iterator[FrameAnalysis]:
+    """The looks at the frames, made in threads of their own while the next frames are decoded."""
+    cores = core_count()
+    with ThreadPoolExecutor(cores) as pool:
+        pending: deque[Future[FrameAnalysis]] = deque()
+        for frame in frames:
+            pending.append(pool.submit(analyzer, frame))
+            if len(pending) > cores:
+                yield pending.popleft().result()
+        yield from (future.result() for future in pending)
+
+
+def mark_transitions(index: PacketIndex, analyses: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
+    """The looks with `restless` as the packets around them say."""
+    flags = PacketActivity(index).in_transition([analysis.pts for analysis in analyses]).tolist()
+    return [replace(analysis, in_transition=flag) for analysis, flag in zip(analyses, flags, strict=True)]
+
+
+def in_parallel(
+    video: Reader, pts: Sequence[int], work: Callable[[Reader, Sequence[int]], Iterator[ResultT]]
+) -> Generator[ResultT, None, None]:
+    """Run `work` in threads over the sorted PTS, in batches that never split a GOP; the results in the order of the PTS, as they come.
+
+    The threads go on while the caller works on a result, but not further than `AHEAD` batches of results, so that memory
+    does not grow with their number. With fewer GOPs than cores the decoder itself works with threads.
+    """
+    groups = video.groups(pts) if not video.index.by_decoding else [list(pts)]
+    cores = core_count()
+    workers = min(cores, len(groups) or 1)
+    stop = Event()
+    readers: SimpleQueue[Reader | None] = SimpleQueue()
+
+    many = len(groups) >= cores
+
+    def run(batch: Sequence[int], results: Queue[ResultT | None]) -> None:
+        reader = readers.get()
+        try:
+            reader = reader or video.reopen(threads=1 if many else cores if limited() else 0)
+            for result in work(reader, batch):
+                if not _put(results, result, stop):
+                    break
+        finally:
+            readers.put(reader)
+            _put(results, None, stop)
+
+    with _one_opencv_thread(), ThreadPoolExecutor(workers) as pool:
+        for worker in range(workers):
+            readers.put(video if many and worker == 0 else None)  # each reader holds the container's whole table
+        waiting = iter(_batches(groups, max(workers * BATCHES_PER_WORKER, len(pts) // RESULTS_WAITING)))
+
+        def begun(batch: Sequence[int]) -> tuple[Future[None], Queue[ResultT | None]]:
+            results: Queue[ResultT | None] = Queue(RESULTS_WAITING)
+            return pool.submit(run, batch, results), results
+
+        try:
+            running = deque(begun(batch) for batch in islice(waiting, workers * AHEAD))
+            while running:
+                future, results = running.popleft()
+                while (result := results.get()) is not None:
+                    yield result
+                future.result()  # raises what the work raised
+                running.extend(begun(batch) for batch in islice(waiting, 1))
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            for reader in (readers.get() for _ in range(workers)):
+                if reader is not None and reader is not video:
+                    reader.close()
+
+
+def _put(results: Queue[ResultT | None], result: ResultT | None, stop: Event) -> bool:
+    """Whether the result found room before nobody wanted it any more."""
+    while not stop.is_set():
+        with suppress(Full):
+            results.put(result, timeout=0.1)
+            return True
+    return False
+
+
+@contextmanager
+def _one_opencv_thread() -> Iterator[None]:
+    """Keep OpenCV from starting threads of its own in each of ours."""
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before)
+
+
+def _batches(groups: Sequence[Sequence[int]], count: int) -> list[list[int]]:
+    """Neighbouring groups together, in at most `count` batches of about equal numbers of groups."""
+    size = max(1, -(-len(groups) // count))
+    return [[stamp for group in groups[start : start + size] for stamp in group] for start in range(0, len(groups), size)]

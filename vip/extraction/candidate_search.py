@@ -1,0 +1,141 @@
+"""Which frames are looked at: the sampler's candidates, more where few differ, others where they are bad or restless.
+
+In comes an open video and the candidates' PTS, out come the looks at all frames that were seen, in time order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vip.extraction import analyze, objects, quality, select, substitutes
+from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
+from vip.extraction.samplers.sync import fill
+from vip.extraction.transitions import PacketActivity
+from vip.protocols import Observer, PictureKeeper
+from vip.video import Reader
+
+NEAR_S = 0.5  # a frame that stands for the planned one follows within this
+PASSED_OVER = 5  # frames that no other needs come in rows hardly longer
+MANY_FRAMES = 4  # times as many as are looked at; of fewer, those passed over would be missing
+SEARCH_BATCH = 500  # frames looked at at once where a video seems to show nothing
+MOST_PER_KEYFRAME_IN_STILLS = 12  # how many candidates a keyframe are tried where nearly all show the same picture
+
+
+@dataclass(frozen=True)
+class CandidateSearch:
+    """What is looked for, and with what."""
+
+    video: Reader
+    analyzer: FrameAnalyzer
+    keyframes: int
+    """How many are wanted or, where that is to be found out, expected."""
+    min_sharpness: float | None
+    exact: bool
+    """Whether the sampler means just the frames that it names."""
+    insistent: bool
+    """Whether more frames are tried until enough of them differ."""
+    keeper: PictureKeeper
+    observer: Observer
+    as_is: bool = False
+    """Whether the planned frames are taken as they are."""
+
+
+def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[FrameAnalysis]:
+    """The looks at the planned frames and at those that join them."""
+    analyses = _scan(search, "Looking at frames", planned, exact=search.exact)
+    if search.as_is:
+        return _with_objects(search, analyses, range(len(analyses)))
+    analyses = _search_all(search, analyses)
+    if search.insistent:
+        analyses = _until_enough_differ(search, analyses)
+    reference = quality.references([analysis.measured for analysis in analyses])
+    bad = [index for index, analysis in enumerate(analyses) if quality.verdict(analysis.measured, reference[index])]
+    with search.observer.track("Looking beside bad frames", len(bad)) as advance:
+        instead = substitutes.find_substitutes(search.video, analyses, bad, reference, search.analyzer, advance=advance)
+    analyses = _calmed(search, _merged(analyses, instead))
+    return _with_objects(search, analyses, select.good_frames(analyses, None))
+
+
+def _with_objects(search: CandidateSearch, analyses: list[FrameAnalysis], places: Sequence[int]) -> list[FrameAnalysis]:
+    """The looks, searched for objects at these places."""
+    with search.observer.track("Looking for objects", len(places)) as advance:
+        return objects.seek(analyses, places, search.analyzer.detector, advance=advance)
+
+
+def undecodable(search: CandidateSearch, planned: Sequence[int], analyses: Sequence[FrameAnalysis]) -> list[int]:
+    """The planned PTS of which no frame was seen, nor one that follows soon enough."""
+    within = 0 if search.exact else round(NEAR_S / search.video.time_base)
+    seen = [analysis.pts for analysis in analyses]
+    places = np.searchsorted(seen, planned).tolist()
+    return [pts for pts, place in zip(planned, places, strict=True) if place == len(seen) or seen[place] - pts > within]
+
+
+def _scan(search: CandidateSearch, title: str, pts: Sequence[int], *, exact: bool) -> list[FrameAnalysis]:
+    exact = exact or not _others_do(search.video, pts)
+    with search.observer.track(title, len(pts)) as advance:
+        return analyze.analyze(search.video, pts, search.analyzer, exact=exact, keeper=search.keeper, advance=advance)
+
+
+def _others_do(video: Reader, pts: Sequence[int]) -> bool:
+    """Whether each of these frames is one of many, and those behind it follow soon: not in short, slow or halting videos."""
+    shown = video.index.shown_pts
+    following = shown[np.minimum(np.searchsorted(shown, pts) + PASSED_OVER, len(shown) - 1)]
+    return len(shown) >= MANY_FRAMES * len(pts) and bool((following - np.asarray(pts) <= NEAR_S / video.time_base).all())
+
+
+def _search_all(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
+    """Where all candidates are plain black, look at every other frame until something shows."""
+    known = {analysis.pts for analysis in analyses}
+    others = [pts for pts in search.video.index.shown_pts.tolist() if pts not in known]
+    if not analyses or not others or not select.shows_nothing_at_all(analyses):
+        return analyses
+    with search.observer.track("All black so far, looking at the rest", len(others)) as advance:
+        for start in range(0, len(others), SEARCH_BATCH):
+            found = analyze.analyze(search.video, others[start : start + SEARCH_BATCH], search.analyzer, advance=advance)
+            if found and not select.shows_nothing_at_all(found):
+                return _merged(analyses, found)
+    return analyses
+
+
+def _until_enough_differ(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
+    """Twice as many, again and again, while fewer differ than keyframes are wanted.
+
+    Not where packet sizes tell that nothing changes, nor deep inside a long GOP, where it would be too dear.
+    """
+    activity = PacketActivity(search.video.index)
+    while (
+        analyses and _different(search, analyses) < search.keyframes and 2 * len(analyses) <= MOST_PER_KEYFRAME_IN_STILLS * search.keyframes
+    ):
+        known = sorted({analysis.pts for analysis in analyses})
+        more = fill(known, activity.moving(known), 2 * len(analyses))
+        near = [pts for pts in sorted({*more} - {*known}) if search.video.effort(pts) <= substitutes.FARTHEST_PACKETS]
+        merged = _merged(analyses, _scan(search, "Looking for frames that differ", near, exact=True) if near else [])
+        if len(merged) == len(analyses):
+            break
+        analyses = merged
+    return analyses
+
+
+def _different(search: CandidateSearch, analyses: Sequence[FrameAnalysis]) -> int:
+    """How many candidates are neither bad nor copies."""
+    return len(select.good_frames(analyses, search.min_sharpness))
+
+
+def _calmed(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
+    """The looks, and calm frames beside those that would be kept though they lie in a restless stretch."""
+    likely = select.likely_keyframes(analyses, keyframes=search.keyframes, min_sharpness=search.min_sharpness)
+    in_transition = [analysis for analysis in likely if analysis.in_transition]
+    with search.observer.track("Looking for calm frames", len(in_transition)) as advance:
+        return _merged(
+            analyses,
+            substitutes.find_outside_transitions(search.video, in_transition, search.analyzer, keeper=search.keeper, advance=advance),
+        )
+
+
+def _merged(analyses: Sequence[FrameAnalysis], found: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
+    """Both in time order; of two looks at one frame the first."""
+    known = {analysis.pts for analysis in analyses}
+    return sorted([*analyses, *(analysis for analysis in found if analysis.pts not in known)], key=lambda analysis: analysis.pts)

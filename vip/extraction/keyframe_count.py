@@ -1,0 +1,25 @@
+"""How many keyframes: what `-n auto` starts from where the number itself is to be found out."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from vip.protocols import Embedder, VideoSource
+
+REDUNDANT_COSINE = 0.93  # from which on ShareGPT4Video drops a frame; embedders that know better say so
+SECONDS_A_KEYFRAME = 8
+FEWEST, MOST = 12, 500
+
+
+def redundant_cosine(embedder: Embedder) -> float:
+    """The likeness from which on two frames of this embedder show the same."""
+    return float(getattr(embedder, "redundant_cosine", REDUNDANT_COSINE))
+
+
+def expected_keyframes(keyframes: int | Literal["auto"], video: VideoSource) -> int:
+    """The number of keyframes that candidates are sampled for: as asked, or one for every 8 s that are shown, 12 to 500."""
+    if keyframes != "auto":
+        return keyframes
+    shown = video.index.shown_pts
+    duration_s = float(int(shown[-1] - shown[0]) * video.time_base)
+    return min(MOST, max(FEWEST, round(duration_s / SECONDS_A_KEYFRAME)))

@@ -1,0 +1,130 @@
+"""Which frames are looked at: the sampler `sync`, and the arithmetic of spreading picks over time.
+
+In comes the packet index, out come PTS. Nothing is decoded here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from vip.errors import BackendError
+from vip.extraction.transitions import PacketActivity
+from vip.protocols import VideoSource
+from vip.records import PacketIndex
+from vip.wording import option
+
+FEWEST_PER_KEYFRAME = 2.5  # below this, pruning has too little to choose from, and frames between sync frames join
+FEWEST_PER_KEYFRAME_WHERE_EXPENSIVE = 2  # where the decoder passes over nothing, so many sync frames have to do
+FEWEST_AT_LEAST = 24
+MOST_PER_KEYFRAME = 16  # above this, candidates are so near each other that more of them change nothing
+MOST_AT_LEAST = 480
+LONG_GOP = 600  # frames for each sync frame from which on the decoder passes over everything anyway: more candidates cost little
+FEWEST_PER_KEYFRAME_IN_LONG_GOPS = 6
+ASIDE_S = (0.4, -0.4, 0.8, -0.8)  # where a calmer frame is taken instead of a restless one
+
+
+class SyncSampler:
+    """The sync frames, cheapest to decode and often at cuts; more where they are too few, fewer where they are very many."""
+
+    name = "sync"
+    exact = False  # the sync frames are; those between them only fill gaps
+
+    def __init__(self, detail: str | None) -> None:
+        if detail is not None:
+            raise BackendError(f'The sampler "sync" takes no detail, but got "{detail}". Write {option("sampler", "sync")}.')
+
+    def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
+        """PTS of the candidates, in time order."""
+        sync: list[int] = video.index.sync_pts.tolist()
+        shown: list[int] = video.index.shown_pts.tolist()
+        most = candidates or max(MOST_AT_LEAST, MOST_PER_KEYFRAME * keyframes)
+        if len(sync) > most:
+            return thin(sync, most)
+        if (
+            candidates is None
+            and video.index.decodes_all
+            and len(sync) >= max(FEWEST_AT_LEAST, FEWEST_PER_KEYFRAME_WHERE_EXPENSIVE * keyframes)
+        ):
+            return sync
+        sure = sorted({*(sync or shown[:1]), *PacketActivity(video.index).unseen(most=keyframes // 2)})
+        per_keyframe = FEWEST_PER_KEYFRAME_IN_LONG_GOPS if len(shown) > LONG_GOP * len(sync) else FEWEST_PER_KEYFRAME
+        if candidates is not None and len(sure) > candidates:
+            sure = sync or shown[:1]
+        filled = fill(sure, shown, candidates or max(FEWEST_AT_LEAST, math.ceil(per_keyframe * keyframes)))
+        return outside_transitions(filled, video.index) if len(filled) > len(sure) else filled
+
+
+def outside_transitions(picked: Sequence[int], index: PacketIndex) -> list[int]:
+    """The picks, with a frame beside it for each that is restless, no sync frame, and has a calm one near.
+
+    None passes its neighbours: a busy scene keeps about as many picks as it had.
+
+    Args:
+        picked: sorted PTS.
+    """
+    activity, shown, sync = PacketActivity(index), index.shown_pts, set(index.sync_pts.tolist())
+    steps = np.rint(np.array(ASIDE_S) / float(index.time_base)).astype(np.int64)
+    chosen: list[int] = []
+    for place, (pts, is_restless) in enumerate(zip(picked, activity.in_transition(picked).tolist(), strict=True)):
+        taken = pts
+        if is_restless and pts not in sync:
+            before = chosen[-1] if chosen else -math.inf
+            behind = picked[place + 1] if place + 1 < len(picked) else math.inf
+            beside = shown[np.clip(np.searchsorted(shown, pts + steps), 0, len(shown) - 1)].tolist()
+            beside = [other for other in beside if before < other < behind]
+            calm_ones = [other for other, flag in zip(beside, activity.in_transition(beside).tolist(), strict=True) if not flag]
+            taken = next(iter(calm_ones), pts)
+        chosen.append(taken)
+    return chosen
+
+
+def thin(pts: Sequence[int], most: int) -> list[int]:
+    """At most `most` of the sorted PTS: those nearest to evenly spaced times."""
+    times = np.asarray(pts, np.int64)
+    targets = np.linspace(times[0], times[-1], most)
+    right = np.clip(np.searchsorted(times, targets), 1, len(times) - 1)
+    nearer_left = targets - times[right - 1] <= times[right] - targets
+    return [int(stamp) for stamp in np.unique(np.where(nearer_left, times[right - 1], times[right]))]
+
+
+def fill(picked: Sequence[int], shown: Sequence[int], fewest: int) -> list[int]:
+    """The sorted picks and as many other frames as are missing to `fewest`, put evenly into the longest gaps.
+
+    Args:
+        picked: sorted PTS, all among `shown`.
+        shown: sorted PTS of all frames; with fewer than `fewest` of them, all are taken.
+    """
+    missing = fewest - len(picked)
+    if missing <= 0:
+        return list(picked)
+    if len(shown) <= fewest:
+        return list(shown)
+    times = np.asarray(shown, np.int64)
+    edges = np.searchsorted(times, [*picked, times[-1] + 1])  # frame numbers; a gap is what lies between two picks
+    free = np.array([max(0, b - a - 1) for a, b in pairwise([-1, *edges.tolist()])])
+    extra = share(free, [b - a for a, b in pairwise([-1, *edges.tolist()])], missing)
+    chosen = set(edges[:-1].tolist())
+    for (start, stop), count in zip(pairwise([-1, *edges.tolist()]), extra, strict=True):
+        chosen.update(int(number) for number in np.rint(np.linspace(start, stop, count + 2)[1:-1]).astype(int))
+    return [int(times[number]) for number in sorted(chosen)]
+
+
+def share(room: Sequence[int] | np.ndarray, lengths: Sequence[float], total: int) -> list[int]:
+    """Hand out `total` picks one at a time, each to the gap whose pieces are longest, none beyond its room."""
+    import heapq
+
+    counts = [0] * len(lengths)
+    heap = [(-float(length), gap) for gap, length in enumerate(lengths) if room[gap] > 0]
+    heapq.heapify(heap)
+    for _ in range(total):
+        if not heap:
+            break
+        _, gap = heapq.heappop(heap)
+        counts[gap] += 1
+        if counts[gap] < room[gap]:
+            heapq.heappush(heap, (-lengths[gap] / (counts[gap] + 1), gap))
+    return counts

@@ -1,0 +1,128 @@
+"""Where a candidate is bad, look a little further in the same shot for a good frame instead of losing the shot.
+
+And where a frame that would be kept lies beside a cross-fade or another restless stretch, look for a calm one behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, in_parallel, mark_transitions
+from vip.extraction.quality import WORKING_SIDE_PX, measure, verdict
+from vip.extraction.transitions import PacketActivity
+from vip.protocols import PictureKeeper
+from vip.records import Frame
+from vip.video import Reader
+
+STEP_S = 0.2
+FURTHEST_S = 1.5  # a shot that shows nothing good by then shows something else behind it
+SETTLING_FRAMES = 2  # a focus pull ends gradually: after the first good frame, two more may be sharper
+SETTLED = 1.3
+CALM_AFTER_S = (0.9, 0.6)  # a cross-fade rarely takes longer
+SAME_SHOT_COSINE = 0.5  # of a cross-fading frame to the clean one behind it; of two shots mostly less
+FARTHEST_PACKETS = 75  # decoding more than this for one calmer frame is too dear; with 300 the same frames were chosen on 21 mixes
+
+
+def find_substitutes(
+    video: Reader,
+    analyses: Sequence[FrameAnalysis],
+    bad: Sequence[int],
+    reference: Sequence[float],
+    analyzer: FrameAnalyzer,
+    *,
+    advance: Callable[[], None],
+) -> list[FrameAnalysis]:
+    """A good frame for each bad one that has no other candidate within 1.5 s behind it, where there is one in that time.
+
+    Args:
+        looks: all candidates in time order.
+        bad: indices of the bad ones among them.
+        reference: sharpness of the surroundings of each candidate.
+    """
+    activity = PacketActivity(video.index)
+    probes = {index: _probes(video, activity, analyses, index, set(bad)) for index in bad}
+    wanted = {pts: index for index in bad if (pts := next(iter(probes[index]), None)) is not None}
+    for _ in range(len(bad) - len(wanted)):
+        advance()
+
+    def work(reader: Reader, batch: Sequence[int]) -> Iterator[FrameAnalysis]:
+        for first in batch:
+            index = wanted[first]
+            if found := _first_good(reader, probes[index], reference[index]):
+                yield replace(analyzer(found), stands_in_for=analyses[index].pts)
+            advance()
+
+    return mark_transitions(video.index, list(analyzer.embed(in_parallel(video, sorted(wanted), work))))
+
+
+def _probes(video: Reader, activity: PacketActivity, analyses: Sequence[FrameAnalysis], index: int, bad: set[int]) -> list[int]:
+    """PTS behind a bad candidate, 0.2 s apart; none where another candidate shows the rest of the shot, or decoding so far is too dear."""
+    following = analyses[index + 1] if index + 1 < len(analyses) else None
+    if following and (
+        following.time_s - analyses[index].time_s < FURTHEST_S or (index + 1 not in bad and activity.goes_on(analyses[index].pts))
+    ):
+        return []
+    if video.effort(analyses[index].pts) > FARTHEST_PACKETS:
+        return []
+    shown = video.index.shown_pts
+    end = following.pts if following else int(shown[-1]) + 1
+    times = analyses[index].pts + np.arange(1, round(FURTHEST_S / STEP_S) + 1) * (STEP_S / float(video.time_base))
+    places = np.unique(np.searchsorted(shown, times))
+    return [int(shown[place]) for place in places if place < len(shown) and shown[place] < end]
+
+
+def _first_good(reader: Reader, probes: Sequence[int], reference: float) -> Frame | None:
+    """The first good frame; one of the two behind it if that is clearly sharper, and the first less sharp than its surroundings."""
+    best: Frame | None = None
+    sharpness = 0.0
+    after = 0
+    for frame in reader.frames_near(probes, longest_side_px=WORKING_SIDE_PX):
+        measured = measure(frame.image)
+        if verdict(measured, reference) is None and measured.quality.sharpness > SETTLED * sharpness:
+            best, sharpness = frame, measured.quality.sharpness
+            if sharpness >= reference:
+                break
+        elif best is not None:
+            after += 1
+        if after >= SETTLING_FRAMES:
+            break
+    return best
+
+
+def find_outside_transitions(
+    video: Reader, in_transition: Sequence[FrameAnalysis], analyzer: FrameAnalyzer, *, keeper: PictureKeeper, advance: Callable[[], None]
+) -> list[FrameAnalysis]:
+    """A calm frame of the same shot behind each restless one, where there is one before the next sync frame."""
+    probes = {analysis.pts: _calm_probes(video, analysis) for analysis in in_transition}
+    shots = {pts: analysis for analysis in in_transition for pts in probes[analysis.pts][:1]}
+    for _ in range(len(in_transition) - len(shots)):
+        advance()
+
+    def work(reader: Reader, batch: Sequence[int]) -> Iterator[FrameAnalysis]:
+        for first in batch:
+            before = shots[first]
+            for frame in reader.frames(probes[before.pts][:1], longest_side_px=WORKING_SIDE_PX, keeper=keeper):
+                analysis = analyzer(frame)
+                if verdict(analysis.measured, 0.0) is None and float(analysis.view @ before.view) > SAME_SHOT_COSINE:
+                    yield replace(analysis, stands_in_for=before.pts)
+            advance()
+
+    return mark_transitions(video.index, list(analyzer.embed(in_parallel(video, sorted(shots), work))))
+
+
+def _calm_probes(video: Reader, analysis: FrameAnalysis) -> list[int]:
+    """PTS of calm frames behind a restless one in its GOP, the best first; none where they are too dear."""
+    index, ticks = video.index, 1 / float(video.time_base)
+    if index.decodes_all:
+        return []
+    shown, sync = index.shown_pts, index.sync_pts
+    next_sync = int(np.searchsorted(sync, analysis.pts, side="right"))
+    end = int(sync[next_sync]) if next_sync < len(sync) else int(shown[-1]) + 1
+    targets = np.searchsorted(shown, [analysis.pts + round(after_s * ticks) for after_s in CALM_AFTER_S])
+    found = [int(shown[place]) for place in targets if place < len(shown) and shown[place] < end]
+    found = [pts for pts in found if video.effort(pts) <= FARTHEST_PACKETS]
+    activity = ~PacketActivity(index).in_transition(found)
+    return [pts for pts, is_calm in zip(found, activity.tolist(), strict=True) if is_calm]

@@ -1,0 +1,159 @@
+"""What is spent, and that it never passes the ceiling.
+
+In: what each request may cost at most before it goes out, and what it did cost. Out: leave to ask, or the end of the run.
+What is on its way counts as if it cost the most it can; only what the server counted is reported as spent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass, field
+
+from vip.errors import BudgetError
+from vip.llm.prices import Price
+from vip.wording import again, counted, option
+
+DEFAULT_MAX_USD = 5.0  # a key in the environment is no permission to spend
+
+
+@dataclass(slots=True)
+class Usage:
+    """What a run has used, as the servers count it."""
+
+    requests: int = 0
+    cached: int = 0
+    """Answers that were there from earlier questions, and cost nothing."""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    usd: float = 0.0
+    unpriced: int = 0
+    """Requests to models whose price is unknown."""
+    unsure_usd: float = 0.0
+    """What requests may have cost that were never answered; it counts towards the ceiling."""
+
+    def __sub__(self, before: Usage) -> Usage:
+        return Usage(**{name: value - getattr(before, name) for name, value in asdict(self).items()})
+
+    def __str__(self) -> str:
+        """`24 requests, 31,200 tokens in, 4,100 out, $0.04`."""
+        parts = [counted(self.requests, "request")] if self.requests or not self.cached else []
+        if self.cached:
+            parts.append(f"{counted(self.cached, 'answer')} of earlier requests")
+        if self.tokens_in or self.tokens_out:
+            parts.append(f"{counted(self.tokens_in, 'token')} in, {self.tokens_out:,} out")
+        if self.requests > self.unpriced:
+            parts.append(dollars(self.usd))
+        if self.unsure_usd:
+            parts.append(f"at most {dollars(self.unsure_usd)} more for requests that were never answered")
+        return ", ".join(parts)
+
+
+PURSE: ContextVar[Usage | None] = ContextVar("PURSE", default=None)
+"""Whose money it is, beside that of the run: the folder that is being described."""
+
+
+def dollars(usd: float) -> str:
+    """`$0.0042`, `$1.23`: two digits that say something."""
+    return f"${usd:.2f}" if usd >= 0.1 or usd == 0 else f"${usd:.4f}"
+
+
+@dataclass(slots=True)
+class Budget:
+    """The money of one run, for all its engines.
+
+    Args:
+        max_usd: what may be spent; None where no price is known.
+        given: the user named the ceiling.
+    """
+
+    max_usd: float | None = DEFAULT_MAX_USD
+    given: bool = False
+    usage: Usage = field(default_factory=Usage)
+    _held_usd: float = field(init=False, default=0.0)
+    """For requests on their way."""
+    _booked_usd: float = field(init=False, default=0.0)
+    """For requests in batches, which nobody waits for before the round ends."""
+    _change: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+
+    async def hold(self, price: Price | None, tokens_in: int, tokens_out: int, *, batch: bool = False) -> float:
+        """Put aside what a request may cost at most; waits while what is on its way may still leave room for it.
+
+        Raises:
+            BudgetError: it would pass the ceiling.
+        """
+        if price is None or self.max_usd is None:
+            return 0.0
+        most = price.usd(tokens_in, tokens_out, batch=batch)
+        while self._gone_usd + most > self.max_usd:
+            if self._held_usd <= 1e-12:
+                raise self.used_up(most)
+            self._change.clear()
+            await self._change.wait()
+        self._held_usd += most
+        return most
+
+    def book(self, price: Price | None, tokens_in: int, tokens_out: int) -> float | None:
+        """Put aside what a request in a batch may cost at most. Returns the dollars, or None where that would pass the ceiling."""
+        if price is None or self.max_usd is None:
+            return 0.0
+        most = price.usd(tokens_in, tokens_out, batch=True)
+        if self._gone_usd + most > self.max_usd:
+            return None
+        self._booked_usd += most
+        return most
+
+    def unbook(self, usd: float) -> None:
+        """What the request cost is known."""
+        self._booked_usd = max(0.0, self._booked_usd - usd)
+
+    def batches_over(self) -> None:
+        """What they cost is known."""
+        self._booked_usd = 0.0
+
+    @property
+    def _gone_usd(self) -> float:
+        """Spent, maybe spent, or put aside."""
+        return self.usage.usd + self.usage.unsure_usd + self._held_usd + self._booked_usd
+
+    def used_up(self, most: float) -> BudgetError:
+        what = (
+            option("max_usd", f"{self.max_usd:g}")
+            if self.given
+            else f"The ceiling of {self.max_usd:g} dollars for runs that are given none"
+        )
+        return BudgetError(
+            f"{what} leaves no room for another request: {dollars(self.usage.usd + self.usage.unsure_usd)} is spent, "
+            f"and the next may cost up to {dollars(most)}. {again()} with a higher {option('max_usd')}: what is done stays done."
+        )
+
+    def free(self, held: float) -> None:
+        """The request is over."""
+        self._held_usd = max(0.0, self._held_usd - held)
+        self._change.set()
+
+    def paid(self, price: Price | None, tokens_in: int, tokens_out: int, *, batch: bool = False) -> float | None:
+        """Note what an answer cost; the dollars, or None where the price is unknown."""
+        usd = price.usd(tokens_in, tokens_out, batch=batch) if price else None
+        for usage in self._purses():
+            usage.requests += 1
+            usage.tokens_in += tokens_in
+            usage.tokens_out += tokens_out
+            usage.usd += usd or 0.0
+            usage.unpriced += usd is None
+        return usd
+
+    def saved(self) -> None:
+        """Note an answer that was there already."""
+        for usage in self._purses():
+            usage.cached += 1
+
+    def _purses(self) -> list[Usage]:
+        purse = PURSE.get()
+        return [self.usage, purse] if purse is not None else [self.usage]
+
+    def lost(self, price: Price | None, tokens_in: int, tokens_out: int) -> None:
+        """Note a request whose answer never came, and which the server may have worked on."""
+        if price:
+            for usage in self._purses():
+                usage.unsure_usd += price.usd(tokens_in, tokens_out)

@@ -1,0 +1,1 @@
+"""The embedder `clip`: models of open_clip."""

@@ -1,0 +1,250 @@
+"""The embedder `clip`: pictures and texts in one space, by any model of open_clip, SigLIP among them (section 3.1: CLIP).
+
+clip                        ViT-B-32 with the weights laion2b_s34b_b79k
+clip:ARCH/TAG               weights that open_clip knows: clip:ViT-B-16-SigLIP/webli
+clip:ARCH@path/to/file.pt   a checkpoint of your own
+clip:FOLDER                 configuration, weights and tokenizer as open_clip saves them for a hub
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vip.errors import BackendError, did_you_mean
+from vip.models import hub
+from vip.models.clip import weight_files
+from vip.models.clip.preprocessing import Preprocessing
+from vip.models.hardware import Hardware, ShrinkingBatches, choose_hardware, one_thread
+from vip.records import Image, Vectors
+from vip.wording import option
+
+if TYPE_CHECKING:
+    import torch
+
+DEFAULT = f"{weight_files.DEFAULT_ARCH}/{weight_files.DEFAULT_TAG}"
+BATCH = {"cpu": 32, "mps": 64, "cuda": 512}  # from there on more pictures at once are hardly faster
+TEXTS_PER_BATCH = 64
+PREPROCESSING = frozenset({"mean", "std", "interpolation", "resize_mode", "fill_color"})  # what open_clip knows of a tag's weights
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """Where a model comes from."""
+
+    arch: str
+    """As open_clip names it, also `local-dir:FOLDER`."""
+    tag: str | None = None
+    checkpoint: Path | None = None
+
+    def __str__(self) -> str:
+        if self.tag is not None:
+            return f"{self.arch}/{self.tag}"
+        return self.arch.removeprefix("local-dir:") if self.checkpoint is None else f"{self.arch}@{self.checkpoint}"
+
+    def state(self) -> str:
+        """Size and time of the user's own files, which may change under the same name; empty for weights of a tag."""
+        own = [self.checkpoint] if self.checkpoint else sorted(Path(self.arch.removeprefix("local-dir:")).glob("open_clip_*"))
+        states = [path.stat() for path in own if path is not None and self.tag is None]
+        return "".join(f", {state.st_size} bytes of {state.st_mtime_ns}" for state in states)
+
+
+class OpenClipEmbedder:
+    """Pictures and texts to vectors of one space."""
+
+    stays_loaded = True
+    joint_space = True
+
+    def __init__(self, detail: str | None, *, device: str = "auto", precision: str = "auto") -> None:
+        open_clip = _library()
+        source = _source(detail or DEFAULT, open_clip)
+        self._hardware: Hardware = choose_hardware(device, precision)
+        self.name, self.device = f"clip:{source}", str(self._hardware)
+        self.identity = f"{self.name}{source.state()}"
+        with _quiet(), one_thread():
+            self._model, self._tokenizer = _loaded(source, open_clip, self._hardware.precision)
+        self._preprocessing = Preprocessing(open_clip.get_model_preprocess_cfg(self._model))
+        self.dim = int(_config(source, open_clip)["embed_dim"])
+        self.batch = BATCH[self._hardware.device.partition(":")[0]]
+        self._images, self._texts = ShrinkingBatches(self.batch, self.name), ShrinkingBatches(TEXTS_PER_BATCH, self.name)
+        self._lock, self._there = Lock(), False
+
+    def prepare(self, image: Image) -> Image:
+        """The part of the picture that the model sees, at its size: uint8 (H, W, 3). Its vector is that of the whole picture."""
+        return self._preprocessing.prepare(image)
+
+    def embed_images(self, images: Sequence[Image]) -> Vectors:
+        """float32 (N, dim), rows of length 1.
+
+        Raises:
+            BackendError: the memory of the device does not suffice for a single picture.
+        """
+        return self._embedded(self._images, self._of_images, images)
+
+    def embed_texts(self, texts: Sequence[str]) -> Vectors:
+        """float32 (N, dim), rows of length 1, in the space of the pictures. What is beyond the model's context (77 tokens) is cut off."""
+        return self._embedded(self._texts, self._of_texts, texts)
+
+    def _embedded(self, batches: ShrinkingBatches, work: Any, items: Sequence[Any]) -> Vectors:
+        import torch
+
+        with self._lock, torch.inference_mode():
+            if not self._there:  # not while loading: a process that has set up a GPU cannot be forked
+                self._model.to(self._hardware.device)
+                self._there = True
+            rows = batches.map(work, items)
+            if not rows:
+                return np.zeros((0, self.dim), np.float32)
+            vectors = torch.nn.functional.normalize(torch.stack(rows).float(), dim=-1)
+            return np.asarray(vectors.cpu().numpy(), np.float32)
+
+    def _of_images(self, images: Sequence[Image]) -> Sequence[torch.Tensor]:
+        """One vector an image, still on the device: the next batch is sent while this one is worked on."""
+        pixels = self._preprocessing.pixels(images, self._hardware)
+        return list(self._model.encode_image(pixels))
+
+    def _of_texts(self, texts: Sequence[str]) -> Sequence[torch.Tensor]:
+        return list(self._model.encode_text(self._tokenizer(list(texts)).to(self._hardware.device)))
+
+
+def _library() -> Any:
+    try:
+        import open_clip
+    except ImportError as exc:
+        raise BackendError(
+            f"The embedder \"clip\" needs open_clip ({hub.first_line(exc)}). Install it: pip install 'vip-keyframes[clip]'."
+        ) from exc
+    return open_clip
+
+
+def _source(detail: str, open_clip: Any) -> ModelSource:
+    """What the text behind `clip:` names.
+
+    Raises:
+        BackendError: there is no such architecture, tag or file.
+    """
+    if (Path(detail) / "open_clip_config.json").is_file():
+        return ModelSource(f"local-dir:{detail}")
+    if Path(detail).is_dir():
+        raise BackendError(
+            f"The folder {detail} has no open_clip_config.json. Give one that open_clip saved, or {option('embedder', 'clip:ARCH@FILE')}."
+        )
+    head, at, path = detail.partition("@")
+    arch, _, tag = head.partition("/")
+    known = open_clip.list_models()
+    if arch not in known:
+        raise BackendError(f'open_clip has no architecture "{arch}".{_nearest(arch, known)} Write {option("embedder", "clip:ARCH/TAG")}.')
+    if at:
+        if not Path(path).is_file():
+            raise BackendError(f"There is no checkpoint {path}. Write {option('embedder', f'clip:{arch}@FILE')} with a file that exists.")
+        return ModelSource(arch, checkpoint=Path(path))
+    tags = open_clip.list_pretrained_tags_by_model(arch)
+    if not tags:
+        raise BackendError(
+            f"open_clip knows no weights for {arch}. Write {option('embedder', f'clip:{arch}@FILE')} with a checkpoint of your own."
+        )
+    if tag not in tags:
+        wrong = f'no weights "{tag}"' if tag else "several weights"
+        raise BackendError(
+            f"open_clip has {wrong} for {arch}; there is {', '.join(tags)}. Write {option('embedder', f'clip:{arch}/{tags[0]}')}."
+        )
+    return ModelSource(arch, tag=tag)
+
+
+def _nearest(arch: str, known: Sequence[str]) -> str:
+    hint = did_you_mean(arch, known)
+    return hint if "Did you mean" in hint else ""
+
+
+def _loaded(source: ModelSource, open_clip: Any, precision: str) -> tuple[Any, Any]:
+    """Model and tokenizer, on the CPU.
+
+    Raises:
+        BackendError: weights or tokenizer are not to be had, damaged, or of another architecture.
+    """
+    pretrained = open_clip.get_pretrained_cfg(source.arch, source.tag) if source.tag else {}
+    weights = weight_files.of(pretrained, source.arch) if source.tag else source.checkpoint
+    tokenizer = _tokenizer(source, open_clip)
+    try:
+        model = open_clip.create_model(
+            source.arch,
+            precision=precision,
+            force_quick_gelu=bool(pretrained.get("quick_gelu")),
+            force_preprocess_cfg={key: value for key, value in pretrained.items() if key in PREPROCESSING},
+            require_pretrained=source.arch.startswith("local-dir:"),
+            pretrained_text=False,
+        )
+        if weights is not None:
+            open_clip.load_checkpoint(model, str(weights))
+    except Exception as exc:  # each format of checkpoints fails in ways of its own
+        raise BackendError(f"{weights or source} holds no weights of {source.arch} ({_why(exc)}). {_other_weights(source)}") from exc
+    return model.eval(), tokenizer
+
+
+def _why(exc: Exception) -> str:
+    """Why a checkpoint cannot be loaded; where tensors that open_clip looks for are missing, it stumbles over their absence."""
+    return "its tensors have other names" if isinstance(exc, AttributeError | KeyError | TypeError) else hub.first_line(exc)
+
+
+def _other_weights(source: ModelSource) -> str:
+    if source.tag is not None:
+        return "Delete that file to have it downloaded again."
+    return f"Name the architecture that the checkpoint was made for: {option('embedder', 'clip:ARCH@FILE')}."
+
+
+def _tokenizer(source: ModelSource, open_clip: Any) -> Any:
+    """The tokenizer; that of CLIP comes with open_clip, others lie on the hub or in the folder.
+
+    Raises:
+        BackendError: it is not to be had.
+    """
+    config = _config(source, open_clip)
+    name = config.get("text_cfg", {}).get("hf_tokenizer_name")
+    on_hub = name and not source.arch.startswith("local-dir:")
+    there = not on_hub or hub.cached(name, "tokenizer_config.json") is not None
+    if not there and (reason := hub.why_not()):
+        raise BackendError(
+            f"The tokenizer {name} of {source.arch} is not in the cache and cannot be downloaded: {reason}. Run the command once online."
+        )
+    try:
+        with hub.offline(there):
+            return open_clip.get_tokenizer(source.arch)
+    except Exception as exc:  # the tokenizers library has no base class for its errors
+        raise BackendError(
+            f"The tokenizer of {source} cannot be loaded ({hub.first_line(exc)}). Give a folder that has its files."
+        ) from exc
+
+
+def _config(source: ModelSource, open_clip: Any) -> dict[str, Any]:
+    if not source.arch.startswith("local-dir:"):
+        return dict(open_clip.get_model_config(source.arch))
+    import json
+
+    path = Path(source.arch.removeprefix("local-dir:")) / "open_clip_config.json"
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8"))["model_cfg"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as exc:
+        raise BackendError(
+            f"{path} is no configuration of open_clip ({hub.first_line(exc)}). Save the model again with open_clip."
+        ) from exc
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep open_clip and what it loads from writing to the terminal what a user can do nothing about."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

@@ -1,0 +1,204 @@
+"""The embedder of another process: many that decode share the few that have the model on a GPU.
+
+In: the address `HOST:PORT:KEY` that `vip.models.embedding_server.server` gave, whose key is a secret. Out: an `Embedder` with the
+name, the width and the identity of the one that is served: results and records are the same as with the model in this process.
+Pictures are shrunk here, exactly as the model would.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
+from typing import NamedTuple
+
+import numpy as np
+
+from vip.errors import BackendError
+from vip.models.clip import weight_files
+from vip.models.clip.preprocessing import Preprocessing
+from vip.models.embedding_server.protocol import (
+    GREETING_S,
+    TEXTS,
+    EmbedderInfo,
+    EmbeddingReply,
+    EmbeddingRequest,
+    ResizeSteps,
+    connection_of,
+    hear,
+    say,
+    wait_at_most,
+)
+from vip.records import Image, Vectors
+
+ANSWER_S = 600.0  # it waits for the questions of all others that came before, on a slow CPU too
+PICTURE_BYTES = 16 * 2**20  # in one question; the server has one of each client in memory
+SHORT_NAMES = {"clip": f"clip:{weight_files.DEFAULT_ARCH}/{weight_files.DEFAULT_TAG}"}
+
+
+class ServerAddress(NamedTuple):
+    """Where a server is, and the key to it, which is never shown."""
+
+    host: str
+    port: int
+    key: bytes
+
+    @classmethod
+    def of(cls, text: str) -> ServerAddress:
+        """From `HOST:PORT:KEY`.
+
+        Raises:
+            BackendError: the text is not of that kind.
+        """
+        try:
+            host, port, key = text.strip().rsplit(":", 2)
+            return cls(host, int(port), bytes.fromhex(key))
+        except ValueError:
+            raise BackendError(
+                "VIP_EMBEDDING_SERVER is not HOST:PORT:KEY. Set it to the address that the server gave, or unset it."
+            ) from None
+
+    def __repr__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class ServedEmbedder:
+    """Pictures and texts to vectors, in another process. It has the attributes that the embedder there has.
+
+    Raises:
+        BackendError: there is no server, or it does not take the key.
+    """
+
+    name: str
+    dim: int
+
+    def __init__(self, address: str) -> None:
+        self._address = ServerAddress.of(address)
+        self._idle: list[Connection] = []
+        self._pid = os.getpid()
+        with _in_words(self._address):
+            connection, told = _greeted(self._address)
+        connection.close()  # this process may be forked, and may itself never ask
+        vars(self).update(told.model_dump(exclude_unset=True, exclude={"shrinking"}))
+        self._at_once, self._preprocessing = told.batch, _preprocessing(told.shrinking)
+
+    def prepare(self, image: Image) -> Image:
+        """The part of the picture that the model sees, at its size; without torch, or for another kind of model, all of it."""
+        return self._preprocessing.prepare(image) if self._preprocessing else image
+
+    def embed_images(self, images: Sequence[Image]) -> Vectors:
+        """float32 (N, dim), rows of length 1.
+
+        Raises:
+            BackendError: the server is gone, or the embedder there raised an error.
+        """
+        parts = [self._asked(EmbeddingRequest(shapes=tuple(image.shape[:2] for image in part)), part) for part in self._parts(images)]
+        return np.concatenate([np.zeros((0, self.dim), np.float32), *parts])
+
+    def embed_texts(self, texts: Sequence[str]) -> Vectors:
+        """float32 (N, any), rows of length 1. Raises what `embed_images` does."""
+        starts = range(0, max(1, len(texts)), TEXTS)
+        return np.concatenate([self._asked(EmbeddingRequest(texts=tuple(texts[start : start + TEXTS]))) for start in starts])
+
+    def _parts(self, images: Sequence[Image]) -> Iterator[list[Image]]:
+        part: list[Image] = []
+        size = 0
+        for image in images:
+            if part and (len(part) == self._at_once or size + image.nbytes > PICTURE_BYTES):
+                yield part
+                part, size = [], 0
+            part.append(image)
+            size += image.nbytes
+        if part:
+            yield part
+
+    def _asked(self, question: EmbeddingRequest, images: Sequence[Image] = ()) -> Vectors:
+        """The rows that the server answers; where it hung up, it is called once more."""
+        with _in_words(self._address):
+            try:
+                answer, data = self._exchanged(question, images)
+            except (EOFError, OSError):
+                self._idle.clear()
+                answer, data = self._exchanged(question, images)
+            if answer.error is None:
+                return np.frombuffer(data, np.float32).reshape(answer.shape)
+        raise BackendError(answer.error)
+
+    def _exchanged(self, question: EmbeddingRequest, images: Sequence[Image]) -> tuple[EmbeddingReply, bytes]:
+        if self._pid != os.getpid():  # a fork must not speak over the connections of its parent
+            self._idle, self._pid = [], os.getpid()
+        try:
+            connection = self._idle.pop()
+        except IndexError:  # other threads have them
+            connection, _ = _greeted(self._address)
+        with _closed_on_error(connection):
+            say(connection, question, images)
+            answer = hear(connection, EmbeddingReply)
+        self._idle.append(connection)
+        return answer
+
+
+@cache
+def _at(address: str) -> ServedEmbedder:
+    return ServedEmbedder(address)
+
+
+def served(address: str, name: str, device: str, precision: str) -> ServedEmbedder | None:
+    """The embedder that is served there, if it is the one that is asked for; None where it is another.
+
+    The number of a device (`cuda:1`) does not count: it is one of the machine that asks.
+    """
+    embedder = _at(address)
+    at, _, has = str(getattr(embedder, "device", "cpu")).partition(" in ")
+    same_place = device.partition(":")[0] in ("auto", at.partition(":")[0]) and precision in ("auto", has)
+    return embedder if same_place and embedder.name == SHORT_NAMES.get(name, name) else None
+
+
+def _preprocessing(shrinking: ResizeSteps | None) -> Preprocessing | None:
+    if shrinking is None:
+        return None
+    try:
+        import torch  # noqa: F401 - here, or each fork would load it again
+    except ImportError:
+        return None
+    return Preprocessing(shrinking.model_dump())
+
+
+def _greeted(address: ServerAddress) -> tuple[Connection, EmbedderInfo]:
+    """A connection whose other end has shown that it knows the key, and what it told."""
+    connection = connection_of(socket.create_connection((address.host, address.port), GREETING_S))
+    with _closed_on_error(connection):
+        wait_at_most(connection, GREETING_S)
+        answer_challenge(connection, address.key)
+        deliver_challenge(connection, address.key)
+        told, _ = hear(connection, EmbedderInfo)
+        wait_at_most(connection, ANSWER_S)
+    return connection, told
+
+
+@contextmanager
+def _closed_on_error(connection: Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
+@contextmanager
+def _in_words(address: ServerAddress) -> Iterator[None]:
+    """Errors on the way to the server and back as a BackendError."""
+    server = f"The embedding server at {address}"
+    try:
+        yield
+    except (AuthenticationError, AssertionError) as exc:  # up to Python 3.11 an assertion looks for the first words
+        raise BackendError(f"{server} refuses the key. Set VIP_EMBEDDING_SERVER to the address that it gave, or unset it.") from exc
+    except (EOFError, OSError) as exc:
+        why = "it is silent" if isinstance(exc, BlockingIOError) else getattr(exc, "strerror", None) or "it hung up"
+        raise BackendError(f"{server} cannot be asked: {why}. Start it again, or unset VIP_EMBEDDING_SERVER.") from exc
+    except ValueError as exc:
+        raise BackendError(f"{server} gives answers that make no sense. Use the same version of vip at both ends.") from exc

@@ -1,0 +1,97 @@
+"""What an embedder that is served and those who ask it say to each other: JSON and plain arrays; nothing is unpickled.
+
+Both ends prove that they know the key before the first word (`multiprocessing.connection`). Then the server says `Told`, and answers
+each `Question` with an `Answer`. Each of them is followed by the bytes of its arrays, which may be none.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Iterable
+from multiprocessing.connection import Connection
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, NonNegativeInt, PositiveInt
+
+from vip.records import RecordPart
+
+GREETING_S = 30.0  # for the first words; who does not know the key cannot keep anybody longer
+SILENT_S, PROBE_S, PROBES = 30, 10, 3  # a machine that vanished is noticed after a minute
+HEADER_BYTES, ARRAYS_BYTES, TEXTS = 2**24, 2**30, 1024  # the most that is taken
+
+PartT = TypeVar("PartT", bound=RecordPart)
+
+
+class ResizeSteps(RecordPart):
+    """The steps of `vip.models.clip.preprocessing`, as its `Preprocessing` takes them."""
+
+    size: tuple[PositiveInt, PositiveInt]
+    resize_mode: str
+    interpolation: str
+    fill_color: int
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+
+class EmbedderInfo(RecordPart):
+    """What the embedder states, see `vip.protocols.Embedder`; what it does not state is left out."""
+
+    name: str
+    dim: PositiveInt
+    batch: PositiveInt = 1
+    joint_space: bool = False
+    redundant_cosine: float = 0.0
+    device: str = ""
+    identity: str = ""
+    shrinking: ResizeSteps | None = None
+
+
+class EmbeddingRequest(RecordPart):
+    """Texts; or the heights and widths of the pictures (H, W, 3) that follow one after the other."""
+
+    texts: Annotated[tuple[str, ...], Field(max_length=TEXTS)] | None = None
+    shapes: tuple[tuple[PositiveInt, PositiveInt], ...] = ()
+
+
+class EmbeddingReply(RecordPart):
+    """The shape of the float32 that follow; or why there are none."""
+
+    shape: tuple[NonNegativeInt, NonNegativeInt] = (0, 0)
+    error: str | None = None
+
+
+def say(connection: Connection, words: RecordPart, arrays: Iterable[npt.NDArray[Any]] = ()) -> None:
+    connection.send_bytes(words.model_dump_json(exclude_unset=True).encode())
+    connection.send_bytes(b"".join(np.ascontiguousarray(array).data for array in arrays))
+
+
+def hear(connection: Connection, kind: type[PartT]) -> tuple[PartT, bytes]:
+    """What the other end has said.
+
+    Raises:
+        EOFError, OSError: it is gone, silent for too long, or says too much.
+        ValueError: it says something else.
+    """
+    return kind.model_validate_json(connection.recv_bytes(HEADER_BYTES)), connection.recv_bytes(ARRAYS_BYTES)
+
+
+def connection_of(plug: socket.socket) -> Connection:
+    """Takes the socket over. It sends what it has at once, and notices when the other machine vanishes."""
+    plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    plug.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    probing = {"TCP_KEEPIDLE": SILENT_S, "TCP_KEEPINTVL": PROBE_S, "TCP_KEEPCNT": PROBES}
+    for name, value in {**probing, "TCP_USER_TIMEOUT": (SILENT_S + PROBE_S * PROBES) * 1000}.items():
+        if hasattr(socket, name):  # on Linux all of them are there
+            plug.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    plug.settimeout(None)
+    return Connection(plug.detach())
+
+
+def wait_at_most(connection: Connection, seconds: float) -> None:
+    """From now on reading gives up (OSError) where nothing comes for so long; 0: never."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as plug:
+        plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(seconds), 0))

@@ -1,0 +1,149 @@
+"""An embedder of this process for others to use: the side of the GPU, to which `vip.models.embedding_server.client` is the other.
+
+In: an embedder, and the address of this machine by which others reach it. Out: what to give them, with a fresh key. A thread for each
+client reads its questions, and one embeds what waits, of several clients together. What a client does, or a stranger, costs another
+one no more than the time that its pictures take. Nothing is encrypted but the proof of the key.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import accumulate, pairwise
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from typing import Any
+
+import numpy as np
+
+from vip.errors import BackendError, VipError
+from vip.models.embedding_server.batcher import EmbeddingBatcher
+from vip.models.embedding_server.protocol import (
+    GREETING_S,
+    EmbedderInfo,
+    EmbeddingReply,
+    EmbeddingRequest,
+    ResizeSteps,
+    connection_of,
+    hear,
+    say,
+    wait_at_most,
+)
+from vip.protocols import Embedder
+from vip.records import Image, Vectors
+
+KEY_BYTES = 32
+POLL_S = 0.1
+
+
+def serve(embedder: Embedder, host: str) -> tuple[str, Callable[[], None]]:
+    """Answer clients in threads, from now until what is returned is called.
+
+    Args:
+        host: where it listens, and nowhere else: `127.0.0.1`, or the address of this machine in its network.
+
+    Returns:
+        `HOST:PORT:KEY`, a secret, for the environment variable VIP_EMBEDDING_SERVER of those who ask; and what ends it.
+
+    Raises:
+        BackendError: it cannot listen there.
+    """
+    key = secrets.token_bytes(KEY_BYTES)
+    try:
+        server = _EmbeddingServer(host, key, embedder)
+    except OSError as exc:
+        raise BackendError(f"The embedding server cannot listen at {host} ({exc.strerror}). Give an address of this machine.") from exc
+    threading.Thread(target=server.serve_forever, args=[POLL_S], daemon=True).start()
+    return f"{host}:{server.server_address[1]}:{key.hex()}", server.stop
+
+
+def told_of(embedder: Embedder) -> EmbedderInfo:
+    """What clients need to know of it."""
+    stated: dict[str, Any] = {name: getattr(embedder, name) for name in EmbedderInfo.model_fields if hasattr(embedder, name)}
+    if steps := getattr(embedder, "_preprocessing", None):
+        how = {"resize_mode": steps.mode, "interpolation": steps.interpolation, "fill_color": steps.fill}
+        stated["shrinking"] = ResizeSteps(size=(steps.height, steps.width), mean=steps.mean, std=steps.std, **how)
+    return EmbedderInfo(**stated)
+
+
+class _EmbeddingServer(ThreadingTCPServer):
+    """Listens, with a thread for each client."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, host: str, key: bytes, embedder: Embedder) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        super().__init__((host, 0), _ClientConnection)
+        self.key, self.told, self.together = key, told_of(embedder), EmbeddingBatcher(embedder)
+        self._connected: set[socket.socket] = set()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._connected.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._connected.discard(request)
+        super().shutdown_request(request)
+
+    def stop(self) -> None:
+        self.shutdown()
+        self.server_close()
+        self.together.end()
+        for plug in list(self._connected):
+            with suppress(OSError):  # it has just hung up
+                plug.shutdown(socket.SHUT_RDWR)
+
+
+class _ClientConnection(BaseRequestHandler):
+    """The thread of one client, until it hangs up, vanishes, or says what makes no sense."""
+
+    server: _EmbeddingServer
+
+    def handle(self) -> None:
+        gone = (EOFError, OSError, ValueError, AuthenticationError, AssertionError)  # the last: what authentication raises in Python 3.11
+        with suppress(*gone), connection_of(self.request.dup()) as connection:
+            wait_at_most(connection, GREETING_S)
+            deliver_challenge(connection, self.server.key)
+            answer_challenge(connection, self.server.key)
+            wait_at_most(connection, 0)
+            say(connection, self.server.told)
+            with self.server.together.client():
+                while True:
+                    self._answer(connection)
+
+    def _answer(self, connection: Connection) -> None:
+        question, data = hear(connection, EmbeddingRequest)
+        items = pictures(question, data, self.server.told.batch) if question.texts is None else question.texts
+        try:
+            rows: Vectors = self.server.together.ask(items, are_texts=question.texts is not None)
+        except VipError as exc:
+            say(connection, EmbeddingReply(error=str(exc)))
+        except Exception as exc:
+            logging.getLogger(__name__).exception("The embedder %s failed", self.server.told.name)
+            why = f"{type(exc).__name__}: {exc}".splitlines()[0]
+            say(
+                connection,
+                EmbeddingReply(error=f"The embedder {self.server.told.name} failed in its server ({why}). Look at what that printed."),
+            )
+        else:
+            rows = np.asarray(rows, np.float32)
+            say(connection, EmbeddingReply(shape=(len(rows), rows.shape[1])), [rows])
+
+
+def pictures(question: EmbeddingRequest, data: bytes, most: int) -> list[Image]:
+    """uint8 (H, W, 3) each.
+
+    Raises:
+        ValueError: more than a client sends at once, or other bytes than it says.
+    """
+    ends = list(accumulate((height * width * 3 for height, width in question.shapes), initial=0))
+    if len(question.shapes) > most or ends[-1] != len(data):
+        raise ValueError(f"{len(question.shapes)} pictures in {len(data)} bytes")
+    pixels = np.frombuffer(data, np.uint8)
+    return [pixels[start:end].reshape(*shape, 3) for (start, end), shape in zip(pairwise(ends), question.shapes, strict=True)]

@@ -1,0 +1,1 @@
+"""The engine `openai:MODEL`: api.openai.com and every server that speaks its API."""

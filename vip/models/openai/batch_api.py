@@ -1,0 +1,341 @@
+"""The Batch API of OpenAI and of servers that speak it: many questions in one file, answered within a day for half the price.
+
+In: requests as rows of a file, later the id of a job. Out: the state of the job, and its answers as the engine would have
+given them. A job carries a tag, so that one whose id was never noted is found again. What the server says is read within bounds, and
+its ids become parts of addresses only if they are plain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Annotated, Any, Literal, TypeVar, cast
+
+import openai
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+
+from vip import files
+from vip.errors import BusyError, EngineError, ReplyError, StoreError, VipError
+from vip.models.openai.errors import ServerIdentity, broken_json, not_a_reply, translated
+from vip.models.openai.transport import LATE_S, MOST_FILE_BYTES, MOST_REPLY_BYTES, http_library, json_of, within
+from vip.protocols import SERVER_ID, BatchState, Reply, Request
+from vip.untrusted import parse_json
+from vip.wording import again, option
+
+ENDPOINT: Literal["/v1/chat/completions"] = "/v1/chat/completions"
+TAG = "vip"  # the name of the tag in the job's metadata
+OLDEST_S = 30 * 24 * 3600  # jobs that are older are not looked through for a tag
+PAGE = 100  # jobs listed at once: the most that the server allows
+MOST_PAGES, PATIENCE = 300, 10  # pages of jobs, and how often the time limit of one answer may pass over them
+MOST_ROWS = 1_000_000  # in the answers of a job; a job has 50,000
+SLOWEST_BYTES_S = 10_000  # of a file on its way
+QUEUE_FULL = "token_limit_exceeded"
+JSON, TEXT = "j", "t"  # first letter of a row's name: which kind of answer was asked for, when the request is long forgotten
+
+Id = Annotated[str, Field(pattern=SERVER_ID)]
+FileId = Annotated[Id | None, BeforeValidator(lambda name: name or None)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+
+
+class _File(BaseModel):
+    id: Id
+
+
+class _Counts(BaseModel):
+    total: Count = 0
+    completed: Count = 0
+    failed: Count = 0
+
+
+class _Problem(BaseModel):
+    line: Count | None = None
+    message: str | None = None
+    code: str | None = None
+
+
+class _Problems(BaseModel):
+    data: list[_Problem] | None = None
+
+
+class _Batch(BaseModel):
+    id: Id
+    status: Literal["validating", "failed", "in_progress", "finalizing", "completed", "expired", "cancelling", "cancelled"]
+    input_file_id: FileId = None
+    output_file_id: FileId = None
+    error_file_id: FileId = None
+    request_counts: _Counts | None = None
+    errors: _Problems | None = None
+
+
+class _Listed(BaseModel):
+    """A job on a page of them."""
+
+    id: Id
+    metadata: dict[str, Any] | None = None
+    created_at: float | None = None
+
+
+class _Page(BaseModel):
+    data: list[Any]
+    has_more: bool | None = None
+
+
+ReadT = TypeVar("ReadT", bound=BaseModel)
+
+_ERRORS: dict[int, type[openai.APIStatusError]] = {
+    400: openai.BadRequestError,
+    401: openai.AuthenticationError,
+    403: openai.PermissionDeniedError,
+    404: openai.NotFoundError,
+    409: openai.ConflictError,
+    422: openai.UnprocessableEntityError,
+    429: openai.RateLimitError,
+}
+
+
+class OpenAIBatches:
+    """The jobs of one model of one server."""
+
+    def __init__(
+        self,
+        client: openai.AsyncOpenAI,
+        server: ServerIdentity,
+        question: Callable[[Request], dict[str, Any]],
+        reply: Callable[[Any, Request], Reply],
+    ) -> None:
+        """`question` makes the body of a request, `reply` the answer of a completion, or raises a ReplyError."""
+        self._client, self._server, self._question, self._reply = client, server, question, reply
+
+    def __repr__(self) -> str:
+        return f"OpenAIBatches({self._server!r})"
+
+    def row(self, key: str, request: Request) -> bytes:
+        name = (TEXT if request.schema is None else JSON) + key
+        row = {"custom_id": name, "method": "POST", "url": ENDPOINT, "body": self._question(request)}
+        return json.dumps(row, separators=(",", ":")).encode() + b"\n"
+
+    async def submit(self, path: Path, tag: str) -> str:
+        """Upload the file and start the job; its id.
+
+        Raises:
+            BusyError: not this time; the job may have been started all the same, see `find`.
+            EngineError: the server does not take it.
+        """
+        with self._translating():
+            try:
+                with files.opened(path) as rows:  # as a file, which the library sends in pieces and does not read whole
+                    sent = self._client.files.with_raw_response.create(file=(f"vip-{tag}.jsonl", rows), purpose="batch")
+                    limit_s = self._server.timeout_s + path.stat().st_size / SLOWEST_BYTES_S
+                    answer = await within(self._server, sent, limit_s)
+            except openai.NotFoundError as exc:
+                raise EngineError(f"{self._server.address} takes no batches. Ask without {option('batch')}.") from exc
+            name = self._read(json_of(answer.http_response, self._server), _File).id
+            body = {"input_file_id": name, "endpoint": ENDPOINT, "completion_window": "24h", "metadata": {TAG: tag}}
+            return (await self._asked(self._client.post("/batches", cast_to=http_library().Response, body=body), _Batch)).id
+
+    async def find(self, tag: str) -> str | None:
+        """The job that was started with this tag, perhaps by a process that did not live to note it."""
+        with self._translating():
+            return await within(self._server, self._find(tag), PATIENCE * self._server.timeout_s)
+
+    async def _find(self, tag: str) -> str | None:
+        query: dict[str, Any] = {"limit": PAGE}
+        for _ in range(MOST_PAGES):  # the newest first
+            page = await self._asked(self._client.get("/batches", cast_to=http_library().Response, options={"params": query}), _Page)
+            jobs = list(_listed(page))
+            for job in jobs:
+                if (job.metadata or {}).get(TAG) == tag:
+                    return job.id
+                if job.created_at is not None and job.created_at < time.time() - OLDEST_S:
+                    return None
+            if not jobs or page.has_more is False or jobs[-1].id == query.get("after"):
+                return None
+            query["after"] = jobs[-1].id
+        return None
+
+    async def state(self, job: str) -> BatchState:
+        with self._translating():
+            batch = await self._retrieved(job)
+        counts = batch.request_counts
+        errors = (batch.errors.data if batch.errors else None) or []
+        said = "; ".join(f"line {one.line}: {one.message}" if one.line else str(one.message) for one in errors[:3])
+        return BatchState(
+            batch.status,
+            counts.total if counts else 0,
+            counts.completed if counts else 0,
+            counts.failed if counts else 0,
+            error=self._server.redacted(said) if said else None,
+            full=any(one.code == QUEUE_FULL for one in errors),
+        )
+
+    async def results(self, job: str) -> AsyncGenerator[tuple[str, Reply | VipError], None]:
+        """The rows of a job that has ended: an answer, or a ReplyError or BusyError that costs this row, or an EngineError.
+
+        Both files are whole on the disk before the first row is given; memory does not grow with them.
+        """
+        with tempfile.TemporaryFile() as rows:
+            with self._translating():
+                batch = await self._retrieved(job)
+                for name in (batch.output_file_id, batch.error_file_id):
+                    if name:
+                        await self._download(name, rows)
+            rows.seek(0)
+            for line in _lines(rows):
+                if (found := self._result(line)) is not None:
+                    yield found
+
+    async def discard(self, job: str) -> None:
+        """Delete the files of a job at the server; those that are gone already are no matter."""
+        with self._translating():
+            batch = await self._retrieved(job)
+            for name in _files_of(batch):
+                try:
+                    await within(self._server, self._client.delete(f"/files/{name}", cast_to=http_library().Response))
+                except openai.NotFoundError:
+                    continue
+
+    async def _download(self, name: str, into: IO[bytes]) -> None:
+        """Put a file of the server on the disk.
+
+        Raises:
+            BusyError: it comes too slowly.
+            EngineError: it is too large.
+            StoreError: the disk is full.
+        """
+        start_s, limit_s = asyncio.get_running_loop().time(), self._server.timeout_s + LATE_S
+        received, last = 0, b"\n"
+        try:
+            async with asyncio.timeout(limit_s) as deadline, self._client.files.with_streaming_response.content(name) as answer:
+                async for piece in answer.iter_bytes():
+                    received += len(piece)
+                    if received > MOST_FILE_BYTES:
+                        raise EngineError(f"The answers of a batch at {self._server.address} are more than {MOST_FILE_BYTES:,} bytes.")
+                    deadline.reschedule(start_s + limit_s + received / SLOWEST_BYTES_S)
+                    _write(into, piece)
+                    last = piece[-1:] or last
+        except TimeoutError as exc:
+            raise BusyError(f"{self._server.address} is too slow with the answers of a batch.", kind="timeout") from exc
+        _write(into, b"" if last == b"\n" else b"\n")
+
+    def _result(self, line: bytes) -> tuple[str, Reply | VipError] | None:
+        """Key and answer of one row; None for what is no row, whose key then is missing."""
+        try:
+            row = parse_json(line)
+        except ValueError:
+            return None
+        name = row.get("custom_id") if isinstance(row, dict) else None
+        if not isinstance(name, str):
+            return None
+        kind, key, response, error = name[:1], name[1:], row.get("response"), row.get("error")
+        try:
+            return key, self._answer(kind, response, error)
+        except VipError as exc:
+            return key, exc
+
+    def _answer(self, kind: str, response: Any, error: Any) -> Reply | VipError:
+        if not isinstance(response, dict):
+            said = error.get("message") if isinstance(error, dict) else None
+            why = f' ("{self._server.redacted(str(said)).rstrip(".")}")' if said else ""
+            return BusyError(f"{self._server.address} did not come to this request of a batch{why}.", kind="timeout")
+        status, body = response.get("status_code"), response.get("body")
+        if status == 200:
+            asked = Request("describe", "", schema={} if kind == JSON else None)
+            return self._reply(body, asked) if isinstance(body, dict) else broken_json(self._server)
+        return self._failed(status if isinstance(status, int) else 500, body)
+
+    def _failed(self, status: int, body: Any) -> EngineError | ReplyError:
+        """The error of a row in the same words as if it had been asked by itself."""
+        error = body.get("error", body) if isinstance(body, dict) else body
+        kind = _ERRORS.get(status, openai.InternalServerError if status >= 500 else openai.APIStatusError)
+        message = str(error.get("message", "")) if isinstance(error, dict) else ""
+        return translated(kind(message, response=cast(Any, _Response(status)), body=error), self._server)
+
+    async def _retrieved(self, job: str) -> _Batch:
+        if not re.fullmatch(SERVER_ID, job):
+            raise EngineError(f"{job[:40]!r} is no batch of {self._server.address}.")
+        try:
+            return await self._asked(self._client.get(f"/batches/{job}", cast_to=http_library().Response), _Batch)
+        except openai.NotFoundError as exc:
+            advice = "Use the key and the address it was handed in with, or delete the folder batches/ of the run to ask anew."
+            raise EngineError(f"{self._server.address} does not know the batch {job}. {advice}") from exc
+
+    async def _asked(self, asked: Awaitable[Any], kind: type[ReadT]) -> ReadT:
+        """Wait for what was asked, and read it."""
+        return self._read(json_of(await within(self._server, asked), self._server), kind)
+
+    def _read(self, value: Any, kind: type[ReadT]) -> ReadT:
+        """The answer as it must be.
+
+        Raises:
+            BusyError: it is something else.
+            EngineError: something in it cannot be used.
+        """
+        if not isinstance(value, dict):
+            raise not_a_reply(self._server)
+        try:
+            return kind.model_validate(value)
+        except ValidationError as exc:
+            where = exc.errors(include_url=False)[0]["loc"][0]
+            text = f'{self._server.address} answers about a batch with a "{where}" that cannot be used.'
+            raise EngineError(f"{text} What was handed in stays noted. {again()} to go on.") from exc
+
+    @contextmanager
+    def _translating(self) -> Iterator[None]:
+        """Errors of calls about a whole job: none of them costs one row alone."""
+        try:
+            yield
+        except openai.OpenAIError as exc:
+            error = translated(exc, self._server)
+            raise (EngineError(str(error)) if isinstance(error, ReplyError) else error) from exc
+        except ReplyError as exc:
+            raise EngineError(str(exc)) from exc
+        except http_library().HTTPError as exc:  # while a file comes, which the openai library leaves as it is
+            raise BusyError(f"{self._server.address} hung up before its answer was whole.", kind="dropped") from exc
+
+
+def _listed(page: _Page) -> Iterator[_Listed]:
+    """The jobs on a page; what is none is left out."""
+    for one in page.data:
+        with suppress(ValidationError):
+            yield _Listed.model_validate(one)
+
+
+def _lines(rows: IO[bytes]) -> Iterator[bytes]:
+    """The lines of the answers; those that are longer than any answer are left out."""
+    for _ in range(MOST_ROWS):
+        line = rows.readline(MOST_REPLY_BYTES)
+        if not line:
+            return
+        if line.endswith(b"\n"):
+            yield line
+        while line and not line.endswith(b"\n"):
+            line = rows.readline(MOST_REPLY_BYTES)
+
+
+def _write(file: IO[bytes], data: bytes) -> None:
+    try:
+        file.write(data)
+        file.flush()
+    except OSError as exc:
+        where = tempfile.gettempdir()
+        raise StoreError(f"The answers of a batch cannot be put into {where}: {exc.strerror}. Make room, or set TMPDIR.") from exc
+
+
+@dataclass(frozen=True, slots=True)
+class _Response:
+    """As much of an HTTP response as the library's errors look at: rows of a batch have a status and nothing else."""
+
+    status_code: int
+    headers: dict[str, str] = field(default_factory=dict)
+    request: None = None
+
+
+def _files_of(batch: _Batch) -> list[str]:
+    return [name for name in (batch.input_file_id, batch.output_file_id, batch.error_file_id) if name]

@@ -1,0 +1,103 @@
+"""Which server is asked with which key, and what it says of its limits.
+
+In: the detail of an engine's name, options, the environment, headers of an answer. Out: an address, a key, `RateLimits`.
+Keys come from the environment or from a file that its owner alone may read, and go nowhere but into the request.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from vip.errors import EngineError, UsageError
+from vip.files import read_named
+from vip.models.openai.errors import is_official
+from vip.protocols import RateLimits
+
+KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+ENGINES = ("VIP_ENGINE", "VIP_DESCRIBE_ENGINE", "VIP_STRUCTURE_ENGINE")
+MOST_KEY_BYTES = 16_384
+MOST_DIGITS = 15  # of a number in a header
+UNIT_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+_AT = re.compile(r"(.*)@(https?://.+)", re.DOTALL)
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
+
+
+def address_in(detail: str | None, base_url: str | None, official: str) -> tuple[str, str]:
+    """Model (empty where none is named) and address: of the name itself, else the option, the environment, the official one."""
+    named = _AT.fullmatch(detail or "")
+    model, own = (named[1], named[2]) if named else (detail or "", None)
+    return model, own or base_url or os.environ.get(ADDRESS, "").strip() or official
+
+
+def is_of_environment(address: str) -> bool:
+    """Whether OPENAI_API_KEY is for the server: api.openai.com, or the one that the environment names too."""
+    named = [os.environ.get(ADDRESS, ""), os.environ.get("VIP_BASE_URL", "")]
+    named += [found[2] for name in ENGINES if (found := _AT.fullmatch(os.environ.get(name, "")))]
+    return is_official(address) or _place(address) in {_place(one.strip()) for one in named if one.strip()}
+
+
+def _place(address: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port."""
+    try:
+        parts = urlsplit(address)
+        return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return "", address, None
+
+
+def key_for(file: Path | None, address: str) -> str | None:
+    """The key for a server; None where none is set for it.
+
+    Raises:
+        UsageError: the file cannot be read, or others may read it.
+        EngineError: what there is cannot be a key.
+    """
+    key = _key_in(file) if file else os.environ.get(KEY, "").strip() if is_of_environment(address) else ""
+    where = str(file) if file else KEY
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise EngineError(f"{where} contains letters that no key has. Copy it again.")
+    return key or None
+
+
+def _key_in(file: Path) -> str:
+    try:
+        mode = file.stat().st_mode
+        if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
+            raise UsageError(f"{file} may be read by others (mode {stat.S_IMODE(mode):03o}). Run `chmod 600 {file}`, or make a new key.")
+        if key := read_named(file, most_bytes=MOST_KEY_BYTES).decode().strip():
+            return key
+        raise UsageError(f"{file} holds no key: it is empty.")
+    except OSError as exc:
+        raise UsageError(f"The key in {file} cannot be read: {exc.strerror}.") from exc
+    except UnicodeDecodeError as exc:
+        raise UsageError(f"{file} holds no key: it is not text.") from exc
+
+
+def limits_in(headers: Mapping[str, str]) -> RateLimits | None:
+    """What the headers of an answer say is left, as OpenAI, Azure, Groq and others send it; None where they say nothing."""
+    left = [_count(headers.get(f"x-ratelimit-remaining-{what}")) for what in ("requests", "tokens")]
+    resets = [seconds_in(headers.get(f"x-ratelimit-reset-{what}")) for what in ("requests", "tokens")]
+    return RateLimits(left[0], resets[0], left[1], resets[1]) if left != [None, None] else None
+
+
+def _count(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None
+
+
+def seconds_in(text: str | None) -> float | None:
+    """Seconds of `6m0s`, `20ms`, `1.5`; None for anything else."""
+    if not text:
+        return None
+    try:
+        return max(0.0, float(text)) if isfinite(float(text)) else None
+    except ValueError:
+        parts = _SPAN.findall(text)
+        whole = "".join(number + unit for number, unit in parts) == text
+        return sum(float(number) * UNIT_S[unit] for number, unit in parts) if whole else None

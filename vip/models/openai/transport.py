@@ -1,0 +1,131 @@
+"""The way to a server and back: nothing of the environment goes where it does not belong, and a reply is read within bounds.
+
+In: a request of the openai library. Out: the JSON of its reply. A reply that is too large, packed, nested too deep, or that would lead
+to another address is an error of vip's own; see `docs/security.md`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+import openai
+
+from vip.errors import BusyError, RejectedError, ReplyError
+from vip.models.openai.errors import ServerIdentity, broken_json, not_a_reply
+from vip.untrusted import parse_json
+
+MOST_REPLY_BYTES = 16 * 2**20  # of an answer, a list of models, a page of jobs
+MOST_FILE_BYTES = 4 * 2**30  # of the answers of a batch
+LATE_S = 0.5  # so much later than the library's own limit, which names the reason
+SENT = frozenset(
+    {"accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "host", "idempotency-key"}
+    | {"transfer-encoding", "user-agent"}
+)
+"""Headers that go to any server; what else the library takes from the environment goes where the key of the environment goes."""
+
+ResultT = TypeVar("ResultT")
+
+
+@cache
+def http_library() -> Any:
+    """The library below the openai library: httpx or httpx2."""
+    return importlib.import_module(openai.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
+
+
+@cache
+def _certificates() -> Any:
+    """Read once for all clients."""
+    return http_library().create_ssl_context()
+
+
+def _trusted(address: str) -> ssl.SSLContext:
+    """Whose certificates are believed: nobody's where none is needed, so that an address without TLS leads to none with it."""
+    return _certificates() if address.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def http_client(server: ServerIdentity, on_headers: Callable[[Mapping[str, str]], None]) -> Any:
+    """What the openai library asks through.
+
+    Args:
+        on_headers: told the headers of each reply.
+    """
+
+    async def going_out(request: Any) -> None:
+        if not server.is_of_environment:
+            for name in [name for name in request.headers if name not in SENT and not name.startswith("x-stainless-")]:
+                del request.headers[name]
+
+    async def coming_in(response: Any) -> None:
+        on_headers(response.headers)
+        most_bytes = MOST_FILE_BYTES if response.request.url.path.endswith("/content") else MOST_REPLY_BYTES
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise _refused(server, "is packed, though that was not asked for")
+        if response.has_redirect_location:
+            place = server.redacted(response.headers["location"])
+            raise RejectedError(f"{server.address} sends on to {place}, where nothing is sent unasked. Give that address if you trust it.")
+        response.stream = _bounded(response.stream, most_bytes, server)
+
+    return openai.DefaultAsyncHttpxClient(
+        event_hooks={"request": [going_out], "response": [coming_in]},
+        follow_redirects=False,  # who answers elsewhere was not asked
+        headers={"Accept-Encoding": "identity"},
+        verify=_trusted(server.base_url),
+    )
+
+
+def _bounded(stream: Any, most_bytes: int, server: ServerIdentity) -> Any:
+    """The stream, which ends with an error once it is too long."""
+
+    class Bounded(http_library().AsyncByteStream):  # type: ignore[misc]
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            left = most_bytes
+            async for piece in stream:
+                left -= len(piece)
+                if left < 0:
+                    raise _refused(server, f"is larger than {most_bytes:,} bytes")
+                yield piece
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Bounded()
+
+
+def _refused(server: ServerIdentity, why: str) -> ReplyError:
+    return ReplyError(f"The answer of {server.address} {why}. Is it an OpenAI-compatible server?", kind="broken")
+
+
+async def within(server: ServerIdentity, asked: Awaitable[ResultT], limit_s: float | None = None) -> ResultT:
+    """Wait for what was asked, also of a server that sends a letter now and then, no longer than the time limit.
+
+    Raises:
+        BusyError: the time is over.
+    """
+    limit_s = server.timeout_s if limit_s is None else limit_s
+    try:
+        async with asyncio.timeout(limit_s + LATE_S):
+            return await asked
+    except TimeoutError as exc:
+        raise BusyError(f"{server.address} did not end its answer within {limit_s:g} s.", kind="timeout") from exc
+
+
+def json_of(response: Any, server: ServerIdentity) -> Any:
+    """What a reply says.
+
+    Args:
+        response: of the HTTP library, read to its end.
+
+    Raises:
+        ReplyError: it is JSON that cannot be read.
+        BusyError: it is something else, such as a web page.
+    """
+    try:
+        return parse_json(response.content)
+    except ValueError as exc:
+        is_json = "json" in response.headers.get("content-type", "")
+        raise (broken_json(server) if is_json else not_a_reply(server)) from exc

@@ -1,0 +1,1 @@
+"""Detectors and the engine of the transformers library, in this process."""

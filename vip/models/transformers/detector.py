@@ -1,0 +1,90 @@
+"""The detectors `transformers:MODEL`: models of the library transformers, from a folder or from the hub.
+
+What a model's own configuration says it is decides how it is used: detectors of a fixed list of classes (`transformers_objects`),
+of any words (`transformers_words`), and Florence-2, which writes down what it sees (`transformers_florence`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vip.errors import BackendError
+from vip.models import hub
+from vip.models.hardware import Hardware, choose_hardware
+from vip.models.labels import refuse_labels
+from vip.protocols import Detector
+from vip.wording import option
+
+
+def transformers_detector(
+    detail: str | None, labels: tuple[str, ...] | None = None, device: str = "auto", precision: str = "auto"
+) -> Detector:
+    """The detector for a model.
+
+    Args:
+        detail: a folder with config.json, or the model's name on the hub.
+        labels: the words to look for, for models that look for any.
+
+    Raises:
+        BackendError: the model, a package, or the device is not there, or it is no detector.
+        UsageError: labels for a model that knows what it looks for.
+    """
+    if detail is None:
+        raise BackendError(f"The detector transformers needs a model: {option('detector', 'transformers:PekingU/rtdetr_r50vd')}.")
+    _refuse_missing_packages()
+    hub.quiet_unless_terminal()
+    hardware = _hardware(device, precision)
+
+    from vip.models.transformers.fixed_vocabulary import read_objects
+    from vip.models.transformers.florence import read_florence
+    from vip.models.transformers.model_files import ModelFiles
+    from vip.models.transformers.open_vocabulary import DINO_TYPES, OWL_TYPES, read_words
+
+    files = ModelFiles.find(detail)
+    model_type = files.load(_type_of)
+    if model_type in {*OWL_TYPES, *DINO_TYPES}:
+        return read_words(files, hardware, model_type, labels)
+    refuse_labels(f"transformers:{detail}", labels)
+    if model_type == "florence2":
+        return read_florence(files, hardware)
+    if model_type in _object_types():
+        return read_objects(files, hardware)
+    known = ", ".join(sorted({*OWL_TYPES, *DINO_TYPES, *_object_types(), "florence2"}))
+    raise BackendError(f"{detail} is a {model_type} model, which is no detector that vip reads. It reads: {known}.")
+
+
+transformers_detector.stays_loaded = True  # type: ignore[attr-defined]  # weights take seconds to load
+
+
+def _refuse_missing_packages() -> None:
+    try:
+        import torch  # noqa: F401
+        import transformers  # noqa: F401
+    except ImportError as exc:
+        raise BackendError(f"The detector transformers is not installed ({exc}). Run `pip install 'vip-keyframes[transformers]'`.") from exc
+
+
+def _hardware(device: str, precision: str) -> Hardware:
+    """Where and how exactly: on the CPU in fp32 unless another precision is asked for.
+
+    In bf16 a box would be off by some pixels, since its numbers have three digits.
+    """
+    hardware = choose_hardware(device, precision)
+    return Hardware("cpu", "fp32") if precision == "auto" and hardware.device == "cpu" else hardware
+
+
+def _type_of(path: str, **settings: Any) -> str:
+    """What a model is, by its own configuration; its weights are not touched."""
+    from transformers import PreTrainedConfig
+
+    values, _ = PreTrainedConfig.get_config_dict(path, **settings)
+    if not isinstance(values.get("model_type"), str):
+        raise ValueError("config.json names no model_type")
+    return str(values["model_type"])
+
+
+def _object_types() -> set[str]:
+    """Models with a fixed list of classes; those of PaddlePaddle are left out, as they find lines and columns of print."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_OBJECT_DETECTION_MAPPING_NAMES
+
+    return {str(name) for name in MODEL_FOR_OBJECT_DETECTION_MAPPING_NAMES if not str(name).startswith("pp_")}

@@ -1,0 +1,312 @@
+"""The engine `transformers:MODEL`: a vision-language or language model in this process, by the library transformers.
+
+In: a prompt, encoded pictures, a JSON schema or none. Out: the text of one complete answer, which fits the schema where there is
+one. What concurrent callers ask is answered in batches, in a thread of its own. See `transformers_chat` for the models it reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Condition, Thread
+from typing import TYPE_CHECKING, Any
+
+from vip.errors import BackendError, EngineError, ReplyError, VipError
+from vip.models import hub
+from vip.models.hardware import ShrinkingBatches
+from vip.models.local_models import vision_model
+from vip.models.transformers.model_files import quiet
+from vip.protocols import Picture, Reply, Request
+from vip.wording import counted
+
+if TYPE_CHECKING:
+    import PIL.Image
+    import torch
+    from llguidance import LLMatcher
+
+    from vip.models.transformers.chat import ChatModel, ChatQuestion
+
+IN_FLIGHT = {"cpu": 4, "mps": 4, "cuda": 16}
+GATHER_S = 0.03  # a batch starts when for so long nobody has asked anything more; an answer takes seconds
+
+
+class TransformersEngine:
+    """One loaded model. The same question gets the same answer: the likeliest token is taken each time."""
+
+    stays_loaded = True
+
+    def __init__(
+        self,
+        detail: str | None,
+        *,
+        base_url: str | None = None,
+        device: str = "auto",
+        precision: str = "auto",
+        timeout_s: float = 120.0,
+        key_file: Path | None = None,
+        picture_detail: str = "high",
+    ) -> None:
+        """Load the model; it moves to its device with the first question.
+
+        Args:
+            detail: a folder with config.json, or the model's name on the hub; by default that of local_models.toml.
+            base_url, timeout_s, key_file, picture_detail: for engines that ask a server.
+
+        Raises:
+            BackendError: the model, a package, or the device is not there, or the model does not write text.
+        """
+        _refuse_missing_packages()
+        detail = detail or vision_model().model
+        hub.quiet_unless_terminal()
+        from vip.models.transformers.chat import CaptionModel, read_talker
+        from vip.models.transformers.json_grammar import GrammarCache
+
+        self._talker: ChatModel = read_talker(detail, device, precision)
+        hardware = self._talker.hardware
+        self.name, self.model, self.device = f"transformers:{detail}", detail, str(hardware)
+        self.sees = self._talker.sees
+        self.captions_only = isinstance(self._talker, CaptionModel)
+        self.in_flight = IN_FLIGHT[hardware.device.partition(":")[0]]
+        self.parameters = {"decoding": "greedy", "precision": hardware.precision, "weights": self._talker.state}
+        self._grammars = GrammarCache(detail, self._talker.tokenizer, self._talker.vocabulary, self._talker.ends)
+        self._batches = ShrinkingBatches(self.in_flight, f"The model {detail}")
+        self._gatherer = RequestBatcher(self._answer, self.in_flight)
+
+    @staticmethod
+    def check_installed() -> None:
+        """Refuse what cannot be loaded; nothing is.
+
+        Raises:
+            BackendError: a package is missing.
+        """
+        _refuse_missing_packages()
+
+    def __repr__(self) -> str:
+        return f"TransformersEngine({self.model!r}, {self.device})"
+
+    async def generate(self, request: Request) -> Reply:
+        """Answer one request, together with others that are asked at the same time.
+
+        Raises:
+            BackendError: the model is not made for such a request.
+            EngineError: the memory does not suffice, or the library fails.
+            ReplyError: the answer was cut off or empty, the request too long, or its picture not readable.
+        """
+        self._talker.refuse(request)
+        return await self._gatherer.ask(request)
+
+    async def close(self) -> None:
+        """Nothing is open; the model stays loaded."""
+
+    def _answer(self, asked: Sequence[QueuedRequest]) -> Sequence[Reply | VipError]:
+        try:
+            return self._batches.map(self._batch, asked)
+        except BackendError as exc:  # not even one fits into memory
+            raise EngineError(str(exc)) from exc
+
+    def _batch(self, asked: Sequence[QueuedRequest]) -> list[Reply | VipError]:
+        """An answer or an error for each; a request that is no good does not keep the others from theirs."""
+        answers: dict[int, Reply | VipError] = {}
+        rows: dict[int, _BatchRow] = {}
+        for number, one in enumerate(asked):
+            try:
+                rows[number] = self._row(one)
+            except VipError as exc:
+                answers[number] = exc
+        inputs = self._inputs(rows, answers)
+        if rows:
+            answers |= zip(rows, self._written(list(rows.values()), inputs), strict=True)
+        return [answers[number] for number in range(len(asked))]
+
+    def _row(self, one: QueuedRequest) -> _BatchRow:
+        from vip.models.transformers.chat import ChatQuestion
+
+        request = one.request
+        pictures = tuple(_decoded(picture) for picture in request.pictures)
+        matcher = None if request.schema is None else self._grammars.start(request.schema)
+        return _BatchRow(one, ChatQuestion(request.prompt, pictures, request.schema is not None), matcher)
+
+    def _inputs(self, rows: dict[int, _BatchRow], answers: dict[int, Reply | VipError]) -> dict[str, Any]:
+        """The tensors of the rows, and how long each is; rows that are too long go from `rows` to `answers`."""
+        inputs: dict[str, Any] = {}
+        context = self._talker.context
+        while rows and not inputs:
+            with self._library_errors():
+                inputs = self._talker.inputs([row.question for row in rows.values()])
+                lengths = self._talker.lengths(inputs)
+            for (number, row), length in list(zip(rows.items(), lengths, strict=True)):
+                row.length, row.most = length, row.asked.request.max_tokens
+                if context is not None:
+                    row.most = min(row.most, context - length)
+                if row.most < 1:
+                    answers[number] = self._too_long(length)
+                    del rows[number]
+                    inputs = {}
+        return inputs
+
+    def _too_long(self, length: int) -> ReplyError:
+        return ReplyError(
+            f"The request has {length} tokens, and {self.model} takes {self._talker.context} with its answer."
+            " Send fewer or smaller pictures, or choose a model with a longer context.",
+            kind="too_large",
+            tokens_in=length,
+        )
+
+    def _written(self, rows: list[_BatchRow], inputs: dict[str, Any]) -> list[Reply | VipError]:
+        import torch
+
+        from vip.models.transformers.json_grammar import JsonConstraint
+
+        talker, hardware = self._talker, self._talker.hardware
+        if talker.model.device.type != hardware.device.partition(":")[0]:
+            talker.model = talker.model.to(hardware.device)
+        given = {key: _placed(value, hardware.device, hardware.dtype) for key, value in inputs.items()}
+        writing = JsonConstraint([row.matcher for row in rows], [row.most for row in rows], lambda number: rows[number].asked.given_up)
+        with torch.inference_mode(), quiet(), self._library_errors():
+            sequences = talker.model.generate(
+                **given,
+                max_new_tokens=max(row.most for row in rows),
+                do_sample=False,
+                num_beams=1,
+                logits_processor=[writing],
+                stopping_criteria=[writing.over],
+            )
+        return [self._reply(row, tokens) for row, tokens in zip(rows, sequences[:, writing.start :].tolist(), strict=True)]
+
+    def _reply(self, row: _BatchRow, tokens: list[int]) -> Reply | ReplyError:
+        ended = next((place + 1 for place, token in enumerate(tokens[: row.most]) if token in self._talker.ends), None)
+        count = min(row.most, len(tokens)) if ended is None else ended
+        cost = {"tokens_in": row.length, "tokens_out": count}
+        if ended is None:
+            return ReplyError(f"{self.model} was cut off after {counted(count, 'token')}.", kind="length", **cost)
+        if row.matcher is not None and row.matcher.is_error():
+            return ReplyError(f"{self.model} could not be held to the schema ({row.matcher.stop_reason()}).", kind="broken", **cost)
+        text = self._talker.read(tokens[:ended], as_json=row.matcher is not None)
+        if not text:
+            return ReplyError(f"{self.model} gave an empty answer.", kind="empty", **cost)
+        return Reply(text, model=self.model, tokens_in=row.length, tokens_out=count)
+
+    @contextmanager
+    def _library_errors(self) -> Iterator[None]:
+        """What models and processors raise for what they do not take. RuntimeError passes: it says that memory is full."""
+        try:
+            yield
+        except (ArithmeticError, AttributeError, LookupError, NotImplementedError, OSError, TypeError, ValueError) as exc:
+            raise EngineError(f"The model {self.model} failed ({hub.first_line(exc)}). Choose another model.") from exc
+
+
+@dataclass(slots=True, eq=False)
+class QueuedRequest:
+    """A request whose asker waits, in an event loop of its own."""
+
+    request: Request
+    answer: asyncio.Future[Reply]
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def given_up(self) -> bool:
+        return self.answer.cancelled() or self.loop.is_closed()
+
+    def settle(self, answer: Reply | BaseException) -> None:
+        """Wake the asker, from any thread."""
+        with suppress(RuntimeError):  # its loop is closed: nobody waits any more
+            self.loop.call_soon_threadsafe(self._settle, answer)
+
+    def _settle(self, answer: Reply | BaseException) -> None:
+        if self.answer.done():
+            return
+        if isinstance(answer, Reply):
+            self.answer.set_result(answer)
+        else:
+            self.answer.set_exception(answer)
+
+
+class RequestBatcher:
+    """Gathers what several callers ask into batches of one kind. Its thread lives while there is work: a process with threads is not
+    forked, and one that ends waits for them."""
+
+    def __init__(self, answer: Callable[[Sequence[QueuedRequest]], Sequence[Reply | VipError]], most: int) -> None:
+        self._answer, self._most = answer, most
+        self._waiting: list[QueuedRequest] = []
+        self._changed, self._works = Condition(), False
+
+    async def ask(self, request: Request) -> Reply:
+        loop = asyncio.get_running_loop()
+        one = QueuedRequest(request, loop.create_future(), loop)
+        with self._changed:
+            self._waiting.append(one)
+            self._changed.notify()
+            if not self._works:
+                self._works = True
+                Thread(target=self._work, name="transformers engine").start()
+        return await one.answer
+
+    def _work(self) -> None:
+        while batch := self._next():
+            try:
+                answers: Sequence[Reply | BaseException] = self._answer(batch)
+            except BaseException as exc:  # raised again where somebody waits
+                answers = [exc] * len(batch)
+            for one, answer in zip(batch, answers, strict=True):
+                one.settle(answer)
+
+    def _next(self) -> list[QueuedRequest]:
+        """The oldest request and others of its kind; empty when nobody waits any more, and then the thread is over."""
+        with self._changed:
+            count = -1
+            while 0 < len(self._waiting) != count and len(self._waiting) < self._most:
+                count = len(self._waiting)
+                self._changed.wait(GATHER_S)
+            self._waiting = [one for one in self._waiting if not one.given_up]
+            batch = [one for one in self._waiting if _kind(one) == _kind(self._waiting[0])][: self._most]
+            self._waiting = [one for one in self._waiting if one not in batch]
+            self._works = bool(batch)
+            return batch
+
+
+@dataclass(slots=True)
+class _BatchRow:
+    """A request in a batch."""
+
+    asked: QueuedRequest
+    question: ChatQuestion
+    matcher: LLMatcher | None
+    length: int = 0
+    """Tokens of the question."""
+    most: int = 0
+    """Tokens that the answer may have."""
+
+
+def _kind(one: QueuedRequest) -> tuple[bool, bool]:
+    """Requests of one kind share a batch: processors take no mixture of rows with and without pictures."""
+    return one.request.schema is not None, bool(one.request.pictures)
+
+
+def _refuse_missing_packages() -> None:
+    try:
+        import llguidance  # noqa: F401
+        import torch  # noqa: F401
+        import transformers  # noqa: F401
+    except ImportError as exc:
+        raise BackendError(f"The engine transformers is not installed ({exc}). Run `pip install 'vip-keyframes[transformers]'`.") from exc
+
+
+def _decoded(picture: Picture) -> PIL.Image.Image:
+    from PIL import Image as Pillow
+
+    try:
+        with Pillow.open(io.BytesIO(picture.data)) as opened:
+            return opened.convert("RGB")
+    except (OSError, SyntaxError, ValueError) as exc:
+        raise ReplyError(f"The picture cannot be read ({hub.first_line(exc)}). Send it as JPEG or PNG.", kind="picture") from exc
+
+
+def _placed(value: Any, device: str, dtype: torch.dtype) -> Any:
+    """A tensor where the model is; pixels in its precision, token numbers and masks as they are."""
+    if not hasattr(value, "is_floating_point"):
+        return value
+    return value.to(device, dtype if value.is_floating_point() else value.dtype)

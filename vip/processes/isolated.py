@@ -1,0 +1,291 @@
+"""The side of the parent: start the child, pass on what it says, and end it when it must be abandoned.
+
+That is when the time limit is over, when one call into FFmpeg does not come back, when the child falls silent, and on Ctrl-C.
+
+On Linux the child may be a fork, which costs a few milliseconds. A fork of a process with threads can wait for ever for a
+lock that one of them held; so there, and elsewhere, it is a new interpreter, which takes about half a second to start.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import IO, Any, Protocol, cast
+
+import cv2
+
+from vip.errors import GivenUpError
+from vip.processes import child
+from vip.processes.child import BEAT_S, Work
+from vip.protocols import Observer
+from vip.wording import again, option
+
+STALLED_BEATS = 120  # no frame takes FFmpeg that long, nor does a search through a file on a slow network disk
+GRACE_S = 0.3  # for the child to tidy up; Ctrl-C promises an end within a second
+KILLED_S = 5.0  # for the system to end a killed process; one that waits for a dead disk is left behind
+BOOTSTRAP = "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); from vip.processes import child; child.main()"
+
+Message = tuple[Any, ...]
+
+
+class EndableProcess(Protocol):
+    """What is needed here of `subprocess.Popen`."""
+
+    def poll(self) -> int | None:
+        """The exit code, minus the number of the signal that ended it; None while it runs."""
+
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+
+
+def run_isolated(work: Work, subject: object, observer: Observer, *, timeout_s: float | None = None, fork: bool = False) -> None:
+    """Do `work(observer)` in a process of its own and come back when it is done.
+
+    Args:
+        work: sent by pickle where it is not forked.
+        subject: the file that is worked on, for messages.
+        fork: fork where that is safe. What was changed in this process (by tests, by plugins) then holds in the child too.
+
+    Raises:
+        GivenUpError: the time was over, FFmpeg hung or crashed, or memory ran out.
+        Exception: what the work raised.
+    """
+    deadline = time.monotonic() + timeout_s if timeout_s is not None else None
+    with _started(work, subject, fork=fork and _can_fork()) as (process, messages):
+        how, *why = _listen(messages, process, observer, deadline)
+        if how in {"done", "failed", "ended"}:
+            _is_gone(process, KILLED_S)
+    if how == "failed":
+        raise why[0]
+    if how == "late":
+        raise GivenUpError(
+            f"{subject}: not finished within its time limit of {timeout_s:g} s. {again()} with a longer {option('timeout')};"
+            " what is written by now is used.",
+            "timeout",
+        )
+    if how == "stalled":
+        raise GivenUpError(f"{subject}: FFmpeg was given up after {why[0]:g} s in which it did not come back. {_repaired(subject)}", how)
+    if how == "ended":
+        raise GivenUpError(f"{subject}: {_death(process.poll(), subject)}", "crash")
+
+
+def _death(code: int | None, subject: object) -> str:
+    """Why a child ended without a word, and what to do."""
+    if code == -9:
+        return "reading it was ended by the system (SIGKILL), most likely because memory ran out. Free some, and try again."
+    try:
+        cause = signal.Signals(-(code or 0)).name
+    except ValueError:
+        cause = f"exit code {code}"
+    return f"FFmpeg crashed on this file ({cause}). {_repaired(subject)}"
+
+
+def _repaired(subject: object) -> str:
+    return f"Repair it, for example with `ffmpeg -i {subject} -c copy repaired.mkv`, and give that file."
+
+
+# ---------------------------------------------------------------- listening
+
+
+def _listen(messages: SimpleQueue[Message], process: EndableProcess, observer: Observer, deadline: float | None) -> Message:
+    """Pass on to the observer what comes, until it is over: ("done",), ("failed", …), ("late",), ("stalled", seconds), ("ended",)."""
+    silent = 0
+    with _ProgressRelay(observer) as bars:
+        while True:
+            left = BEAT_S if deadline is None else min(BEAT_S, deadline - time.monotonic())
+            if left <= 0:
+                return ("late",)
+            try:
+                kind, *values = messages.get(timeout=left)
+            except Empty:
+                silent += 1  # polls are counted, no clock is asked: it goes on while both processes are stopped
+                if silent >= STALLED_BEATS:
+                    return "stalled", silent * BEAT_S
+                if process.poll() is not None and messages.empty():
+                    return ("ended",)
+                continue
+            silent = 0
+            if kind in {"done", "failed", "ended"}:
+                return kind, *values
+            if kind == "beat":
+                if values[0] >= STALLED_BEATS:
+                    return "stalled", values[0] * BEAT_S
+            else:
+                getattr(bars, kind)(*values)
+
+
+class _ProgressRelay:
+    """Tells the observer what the child's messages of these names say; closes what the child left open."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._open: dict[int, tuple[ExitStack, Callable[[], None]]] = {}
+
+    def __enter__(self) -> _ProgressRelay:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number in reversed(list(self._open)):
+            self.end(number)
+
+    def note(self, text: str) -> None:
+        self._observer.note(text)
+
+    def track(self, number: int, title: str, total: int) -> None:
+        stack = ExitStack()
+        self._open[number] = stack, stack.enter_context(self._observer.track(title, total))
+
+    def advance(self, number: int, steps: int) -> None:
+        for _ in range(steps):
+            self._open[number][1]()
+
+    def end(self, number: int) -> None:
+        self._open.pop(number)[0].close()
+
+
+# ---------------------------------------------------------------- starting and ending
+
+
+@contextmanager
+def _started(work: Work, subject: object, *, fork: bool) -> Iterator[tuple[EndableProcess, SimpleQueue[Message]]]:
+    """The child and its messages; it is gone at the end of the context."""
+    messages: SimpleQueue[Message] = SimpleQueue()
+    with _signals_held() as release:  # Ctrl-C must find the child known here, and ready for it there
+        process, pipe = (_forked if fork else _new)(work, subject)
+        reader = threading.Thread(target=_read, args=(pipe, messages), daemon=True)
+        reader.start()
+        try:
+            release()
+            yield process, messages
+        finally:
+            _end(process)
+            reader.join(GRACE_S)
+
+
+@contextmanager
+def _signals_held() -> Iterator[Callable[[], None]]:
+    """SIGINT and SIGTERM wait until the value of the context is called, or to its end. A child inherits that they wait."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield lambda: None
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield lambda: _set_mask(before)
+    finally:
+        _set_mask(before)
+
+
+def _set_mask(mask: set[int | signal.Signals]) -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _read(pipe: IO[bytes], messages: SimpleQueue[Message]) -> None:
+    with pipe:
+        while True:
+            try:
+                messages.put(pickle.load(pipe))
+            except (EOFError, OSError, pickle.UnpicklingError):  # the end, also in the middle of a message
+                messages.put(("ended",))
+                return
+
+
+def _end(process: EndableProcess) -> None:
+    if process.poll() is None:
+        process.terminate()
+        if not _is_gone(process, GRACE_S):
+            process.kill()
+            _is_gone(process, KILLED_S)
+
+
+def _is_gone(process: EndableProcess, within_s: float) -> bool:
+    deadline = time.monotonic() + within_s
+    while process.poll() is None:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.001)
+    return True
+
+
+class _Fork:
+    """A forked child, as far as a `EndableProcess` goes."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        if self._code is None:
+            try:
+                pid, status = os.waitpid(self._pid, os.WNOHANG)
+            except ChildProcessError:  # where SIGCHLD is ignored, nobody learns how a child ended
+                self._code = 0
+            else:
+                self._code = os.waitstatus_to_exitcode(status) if pid else None
+        return self._code
+
+    def terminate(self) -> None:
+        os.kill(self._pid, signal.SIGTERM)  # as long as nobody has polled its end, the number is its own
+
+    def kill(self) -> None:
+        os.kill(self._pid, signal.SIGKILL)
+
+
+def _forked(work: Work, subject: object) -> tuple[EndableProcess, IO[bytes]]:
+    here, there = os.pipe()
+    parent = os.getpid()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError, ValueError):
+            stream.flush()  # or the child has the same lines to write
+    with _opencv_without_threads(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 counts the threads of OpenBLAS, which can be forked
+        pid = os.fork()
+    if pid == 0:
+        gc.freeze()  # what is there already is not garbage, and to look at it would copy its pages
+        child.run(work, subject, parent, os.fdopen(there, "wb"))
+    os.close(there)
+    return _Fork(pid), os.fdopen(here, "rb")
+
+
+def _new(work: Work, subject: object) -> tuple[EndableProcess, IO[bytes]]:
+    process = subprocess.Popen([sys.executable, "-c", BOOTSTRAP], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    stdin, stdout = cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout)
+    with suppress(BrokenPipeError), stdin:
+        stdin.write(pickle.dumps(sys.path) + pickle.dumps((work, subject, os.getpid())))
+    return process, stdout
+
+
+def _can_fork() -> bool:
+    if sys.platform != "linux" or threading.active_count() > 1 or TORCH_CAME_FIRST:
+        return False
+    with _opencv_without_threads():
+        return _native_threads() <= USUAL_THREADS
+
+
+def _native_threads() -> int:
+    return len(list(Path("/proc/self/task").iterdir())) if sys.platform == "linux" else 1
+
+
+USUAL_THREADS = _native_threads()  # those of OpenBLAS, which knows how to go on in a fork; torch's OpenMP waits for ever there
+TORCH_CAME_FIRST = "torch" in sys.modules  # so that its threads may be among them
+
+
+@contextmanager
+def _opencv_without_threads() -> Iterator[None]:
+    """End OpenCV's threads: a fork has none of them, and OpenCV crashes where it wants to end them there."""
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before)
