@@ -15,8 +15,8 @@ from tests.extraction.films import RATE, Shot, film, show
 from tests.media import Clip, Clips, card, number_in, write
 from vip.extraction import candidate_search
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
+from vip.extraction.bad_frames import bad_frames
 from vip.extraction.candidate_search import CandidateSearch, analyze_candidates, undecodable
-from vip.extraction.select import bad_frames
 from vip.models.classic import ClassicEmbedder
 from vip.records import Detection, Frame, Image
 from vip.video import Video

@@ -21,8 +21,8 @@ from vip.extraction.objects import seek
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
 from vip.pipeline import extract
+from vip.pipeline import reselect as rechoose
 from vip.protocols import PictureOrigin
-from vip.rechoosing import rechoose
 from vip.records import Detection, Frame, Image
 
 CLASSIC = ClassicEmbedder(None)

@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("llguidance")
 
-from tests.models import tiny_models, tiny_chat_models  # noqa: E402
+from tests.models import tiny_chat_models, tiny_models  # noqa: E402
 from tests.models.hub_server import put_into_cache  # noqa: E402
 from tests.models.tiny_models import picture  # noqa: E402
 from vip import registry  # noqa: E402

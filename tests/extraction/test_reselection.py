@@ -57,7 +57,7 @@ def spy(monkeypatch: pytest.MonkeyPatch) -> Spy:
 def steady(folder: Path) -> dict[str, Any]:
     """What a run came to, but for where its candidates come from."""
     found = result(folder)
-    found["manifest.json"].pop("chosen_from")
+    found["manifest.json"].pop("selected_from")
     return found
 
 
