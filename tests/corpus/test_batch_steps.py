@@ -131,7 +131,7 @@ class Captions:
 @pytest.fixture
 def captions(monkeypatch: pytest.MonkeyPatch) -> list[Captions]:
     monkeypatch.setattr(Captions, "made", [], raising=False)
-    monkeypatch.setattr(module, "Captions", Captions)
+    monkeypatch.setattr(module, "CaptionClient", Captions)
     return Captions.made
 
 

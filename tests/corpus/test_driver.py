@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.corpus.lists import vocabulary_file
-from tests.corpus.making import clip
+from tests.corpus.making import sample as clip
 from tests.corpus.test_state import fill, item
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.driver import BatchDriver

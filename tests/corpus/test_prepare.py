@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.corpus.making import clip
+from tests.corpus.making import sample as clip
 from tests.corpus.test_retries import Notes
 from vip.config import BatchSettings
 from vip.corpus.prepare import prepare
 from vip.corpus.settings import BatchConfig
-from vip.corpus.state import StateDatabase
+from vip.corpus.state import NAME, StateDatabase
 from vip.dataset.shards import FOLDER, UndescribedKeyframe, write_shard
 from vip.records import CandidateCounts
 
@@ -64,6 +65,19 @@ def test_a_long_list_is_told_of_while_it_is_read(state: StateDatabase, tmp_path:
     monkeypatch.setattr("vip.corpus.state.TOGETHER", 2)
     notes = begun(state, [listed(tmp_path, addresses(9))])
     assert notes[:-1] == ["4 rows are read.", "8 rows are read."]
+
+
+def test_a_list_that_was_read_is_on_the_disk_before_anything_is_chosen(
+    state: StateDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vip.corpus.prepare._choose", killed)
+    with pytest.raises(KeyboardInterrupt):
+        begun(state, [listed(tmp_path, addresses(3))])
+    with sqlite3.connect(state.home / NAME) as other:
+        assert other.execute("SELECT count(*) FROM items").fetchone() == (3,)
 
 
 def test_another_number_is_chosen_anew_without_the_list(state: StateDatabase, tmp_path: Path) -> None:

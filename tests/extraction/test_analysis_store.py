@@ -75,7 +75,7 @@ def test_looks_that_do_not_fit_the_candidates_are_refused(tmp_path: Path, change
     columns = dict(store.read_arrays(tmp_path / store.ANALYSIS))
     change(columns)
     np.savez(tmp_path / store.ANALYSIS, **columns)  # type: ignore[arg-type]
-    with pytest.raises(StoreError, match=r"looks\.npz does not fit candidates\.jsonl\. Run `vip extract VIDEO --overwrite`"):
+    with pytest.raises(StoreError, match=r"analysis\.npz does not fit candidates\.jsonl\. Run `vip extract VIDEO --overwrite`"):
         analyses_of(run)
 
 

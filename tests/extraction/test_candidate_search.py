@@ -147,7 +147,7 @@ def test_no_stand_in_lies_behind_the_next_sync_frame_nor_too_dear_to_decode(
         options={"preset": "veryfast", "crf": "24", "x264-params": "scenecut=0"},
     )
     assert all(analysis.stands_in_for is None for analysis in looked(short.path, [0, FADED + 2], 2))
-    monkeypatch.setattr(candidate_search.further, "FARTHEST_PACKETS", 10)
+    monkeypatch.setattr(candidate_search.substitutes, "FARTHEST_PACKETS", 10)
     assert all(analysis.stands_in_for is None for analysis in looked(cross_fade.path, [0, FADED], 2))
 
 

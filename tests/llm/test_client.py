@@ -620,7 +620,7 @@ def test_what_is_postponed_is_not_asked_and_what_is_known_is_not_postponed(room_
 
     client.defer = defer
     assert isinstance(clock.run(ask(client, 1)), EngineAnswer)
-    assert type(clock.run(ends(ask(client, 2)))[0]).__name__ == "Postponed"
+    assert type(clock.run(ends(ask(client, 2)))[0]).__name__ == "Deferred"
     assert [one.prompt for one in deferred] == ["Question 2."]
     client.defer = lambda question, request: False
     assert isinstance(clock.run(ask(client, 2)), EngineAnswer)

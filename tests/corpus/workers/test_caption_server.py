@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.corpus.making import clip
+from tests.corpus.making import sample as clip
 from tests.llm.clockwork import Clockwork
 from vip.corpus.workers import caption_server
 from vip.corpus.workers.caption_client import (

@@ -58,6 +58,6 @@ def test_one_that_is_killed_is_started_again(children: Children, monkeypatch: py
         children.first = [answers.pop(0)]
         return started(module, arguments)
 
-    monkeypatch.setattr("vip.corpus.workers.embedder_process.Child", start)
+    monkeypatch.setattr("vip.corpus.workers.embedder_process.ChildProcess", start)
     EmbedderProcess(ExtractSettings(embedder="clip")).start()
     assert [child.killed for child in children] == [1, 1, 0]

@@ -55,7 +55,7 @@ def test_workers_of_ray_are_killed_and_so_is_the_driver_and_nothing_is_lost_or_d
     process = started(names, out)
     while process.poll() is None and kills["worker"] < 3:
         time.sleep(0.3)
-        workers = [pid for pid in family(process.pid) if command_of(pid).startswith("ray::Seat")]
+        workers = [pid for pid in family(process.pid) if command_of(pid).startswith("ray::RayWorker")]
         if workers:
             os.kill(workers[0], signal.SIGKILL)
             kills["worker"] += 1

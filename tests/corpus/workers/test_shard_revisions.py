@@ -182,7 +182,7 @@ def test_where_memory_runs_out_for_writing_shards_anew_one_sentence_says_so_and_
     batch([names], out, choices(server, tmp_path))
     server.refused = ()
     with monkeypatch.context() as patch:
-        patch.setattr("vip.corpus.workers.shard_revisions.Child", started)
+        patch.setattr("vip.corpus.workers.shard_revisions.ChildProcess", started)
         with pytest.raises(BackendError, match="The process that writes shards anew was ended by the system 3 times in a row"):
             batch([], out, choices(server, tmp_path), retry="caption")
     assert batch([], out, choices(server, tmp_path)).undescribed == 0
@@ -227,10 +227,10 @@ def test_readers_see_every_keyframe_once_while_shards_are_written_anew(server: C
 
 
 KILLED = COMMAND.replace(
-    'batch([names], out, Choices(settings, ExtractSettings(keyframes=3, embedder="classic"), asked))',
+    'batch([names], out, BatchConfig(settings, ExtractSettings(keyframes=3, embedder="classic"), asked))',
     """
 settings = BatchSettings(workers=2, caption=True, retry_wait=0.3, shard_size=60_000)
-batch([names], out, Choices(settings, ExtractSettings(keyframes=3, embedder="classic"), asked), retry="caption")
+batch([names], out, BatchConfig(settings, ExtractSettings(keyframes=3, embedder="classic"), asked), retry="caption")
 """,
 )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.corpus.making import clip
+from tests.corpus.making import sample as clip
 from tests.corpus.test_state import fill, item
 from tests.corpus.workers.children import Children, Gone, children_of
 from vip.corpus.state import StateDatabase

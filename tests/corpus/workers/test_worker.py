@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.corpus.making import clip
+from tests.corpus.making import sample as clip
 from tests.corpus.workers.test_disk_budget import held
 from vip import cores
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
