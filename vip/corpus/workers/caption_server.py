@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 DESCRIBING = "describing"  # folder in the state for the videos that are being described
 PAID_S = 0.5  # between two tellings of what was spent
+POLL_S = 0.05  # where a pipe cannot be watched
 FIRST_LOOK_S, LONGEST_LOOK_S = 1.0, 60.0  # between looks at batches
 
 
@@ -156,7 +157,12 @@ async def _received(pipe: Connection) -> object:
     """
     loop, readable = asyncio.get_running_loop(), asyncio.Event()
     if not pipe.poll():
-        loop.add_reader(pipe.fileno(), readable.set)
+        try:
+            loop.add_reader(pipe.fileno(), readable.set)
+        except NotImplementedError:  # on Windows
+            while not pipe.poll():
+                await asyncio.sleep(POLL_S)
+            return pipe.recv()
         try:
             await readable.wait()
         finally:

@@ -94,6 +94,8 @@ class RayWorker:
 
 def _clear_up() -> None:
     """Delete what actors on this machine left behind that were killed: it may be gigabytes."""
+    if os.name == "nt":
+        return  # there a signal 0 is Ctrl-C
     for path in Path(tempfile.gettempdir()).glob(f"{HOME}*-*"):
         try:
             os.kill(int(path.name.removeprefix(HOME).partition("-")[0]), 0)
