@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from vip import errors
 from vip.errors import BusyError, GivenUpError, ItemError, OutageError, ReplyError, VipError, did_you_mean
 
-GUIDE = Path(__file__).parents[1] / "docs" / "guide.md"
+PAGE = Path(__file__).parents[1] / "docs" / "failures.md"
 CODES = {
     "UsageError": 2,
     "InputError": 3,
@@ -40,8 +40,8 @@ def test_the_tree_in_the_docstring_is_the_tree() -> None:
     assert {name: int(code) for name, code in drawn} == CODES
 
 
-def test_the_guide_lists_every_exit_code() -> None:
-    listed = [int(code) for code in re.findall(r"^\| (\d+) \|", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)]
+def test_the_page_on_failures_lists_every_exit_code() -> None:
+    listed = [int(code) for code in re.findall(r"^\| (\d+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)]
     assert listed == [0, 1, *CODES.values(), 130, 143]
 
 

@@ -154,7 +154,7 @@ def test_every_extra_is_told_with_what_it_brings_or_lacks(tmp_path: Path) -> Non
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     (report,) = doctor(tmp_path, "--json").rows
     extras = {row["name"]: row for row in report["rows"] if row["group"] == "extra"}
-    assert set(extras) == set(project["optional-dependencies"]) - {"bench", "dev", "mutants", "test"}
+    assert set(extras) == set(project["optional-dependencies"]) - {"bench", "dev", "docs", "mutants", "test"}
     assert "yt-dlp " in extras["batch"]["detail"]
     for name, row in extras.items():
         assert row["works"] or f"missing: pip install 'vip-keyframes[{name}]'" in row["detail"]

@@ -22,7 +22,7 @@ vip doctor --json | jq '.rows[] | select(.works == false)'
 
 PACKAGE = "vip-keyframes"
 SAMPLES = Path(__file__).with_name("doctor_samples")  # see examples/make_doctor_samples.py
-NOT_FOR_USERS = frozenset({"bench", "dev", "mutants", "test"})
+NOT_FOR_USERS = frozenset({"bench", "dev", "docs", "mutants", "test"})
 ALWAYS_THERE = ("classic", "opencv", "sync", "uniform", "every", "katna", "algorithm1", "k-center", "threshold", "aks", "none", "offline")
 WITH_FILES = ("clip", "transformers", "file")  # told by their models, or there is nothing to tell
 

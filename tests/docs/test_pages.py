@@ -1,4 +1,4 @@
-"""The code in the guide works as it stands there."""
+"""The code in the pages of docs/ works as it stands there."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from vip import registry
 from vip.errors import BackendError, UsageError
 from vip.video import Video
 
-GUIDE = Path(__file__).parents[1] / "docs" / "guide.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The guide's package, installed; its code."""
-    text = GUIDE.read_text(encoding="utf-8")
+    """Install the package that docs/plugins.md shows, and return its code."""
+    text = (DOCS / "plugins.md").read_text(encoding="utf-8")
     code = re.search(r"<!-- test: sampler -->\n```python\n(.*?)```", text, re.DOTALL)
     entry = re.search(r'^\[project\.entry-points\."(vip\.samplers)"\]\n(\w+) = "(.*?)"', text, re.MULTILINE)
     assert code
@@ -35,7 +35,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return code[1]
 
 
-def test_the_guides_sampler_can_be_named_and_takes_the_heaviest_sync_frames(package: str) -> None:
+def test_the_sampler_of_the_plug_ins_page_can_be_named_and_takes_the_heaviest_sync_frames(package: str) -> None:
     assert len([line for line in package.splitlines() if line.strip()]) <= 20
     with Video(SAMPLE) as video:
         index = video.index
@@ -49,10 +49,10 @@ def test_the_guides_sampler_can_be_named_and_takes_the_heaviest_sync_frames(pack
         registry.sampler("heavy:many")
 
 
-def test_the_guide_shows_how_vip_is_used_in_python(
+def test_the_python_page_shows_how_vip_is_used_in_python(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = re.search(r"<!-- test: python -->\n```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    code = re.search(r"<!-- test: python -->\n```python\n(.*?)```", (DOCS / "python.md").read_text(encoding="utf-8"), re.DOTALL)
     assert code
     shutil.copyfile(SAMPLE, tmp_path / "talk.mp4")
     monkeypatch.chdir(tmp_path)
@@ -69,8 +69,8 @@ def test_a_keyword_of_run_that_nobody_knows_is_refused(tmp_path: Path) -> None:
 
 
 def test_each_promise_of_the_security_page_names_a_test_that_exists() -> None:
-    root = GUIDE.parents[1]
-    page = (root / "docs" / "security.md").read_text(encoding="utf-8")
+    root = DOCS.parent
+    page = (DOCS / "security.md").read_text(encoding="utf-8")
     promises = re.findall(r"^\| (?!promise|---)(.+) \|$", page, re.MULTILINE)
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)` \|$", page, re.MULTILINE)
     assert len(named) == len(promises) >= 30
