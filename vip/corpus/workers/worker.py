@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from vip import cores
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
@@ -152,7 +152,7 @@ def _result(config: WorkerConfig, pipe: Connection, task: FetchTask | ExtractTas
     except ItemError as exc:
         return TaskFailed(exc.kind, str(exc), exc.retry_after_s)
     except (InputError, ReplyError) as exc:
-        kind = kind_of(exc)
+        kind = cast(FailureKind, kind_of(exc))
         return TaskFailed(kind, timeout_message(config) if kind == "timeout" else str(exc))
     except (StoreError, OSError) as exc:
         return TaskFailed("disk", str(exc))
