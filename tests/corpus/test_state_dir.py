@@ -26,7 +26,7 @@ def test_who_works_on_it_is_known_while_it_does(tmp_path: Path) -> None:
     assert running_pid(home) is None
     with locked(home, "corpus"):
         assert running_pid(home) == os.getpid()
-        assert (home / LOCK).read_text() == str(os.getpid())
+        assert (home / LOCK).read_text() == f" {os.getpid()}"
     assert running_pid(home) is None
 
 

@@ -17,6 +17,7 @@ from vip.corpus.inputs.rows import shown
 from vip.corpus.state import NAME, StateDatabase
 from vip.dataset.storage import local_path
 from vip.errors import InputError, StoreError, UsageError
+from vip.locks import lock_file
 
 FOLDER = "state"
 PARTS = "parts"  # of videos that are done and in no shard yet; made before any work
@@ -71,35 +72,28 @@ def locked(home: Path, out: str) -> Iterator[None]:
     Raises:
         UsageError: another process works on it.
     """
-    import fcntl
-
     store.make_folder(home.parent)
     store.make_folder(home, inside=home.parent)
     with _lock(home) as file:
         for wait_s in (*LOCK_WAITS_S, None):
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if lock_file(file):
                 break
-            except OSError as exc:
-                if wait_s is None:
-                    who = f"vip batch (process {running_pid(home) or 'unknown'})"
-                    raise UsageError(f"Another {who} works on {shown(out)}. Wait for it, or end it, or choose another -o.") from exc
+            if wait_s is None:
+                who = f"vip batch (process {running_pid(home) or 'unknown'})"
+                raise UsageError(f"Another {who} works on {shown(out)}. Wait for it, or end it, or choose another -o.")
             time.sleep(wait_s)
         file.truncate(0)
-        file.write(str(os.getpid()).encode())
+        file.write(f" {os.getpid()}".encode())  # behind the byte that is locked on Windows
         file.flush()
         yield
 
 
 def running_pid(home: Path) -> int | None:
     """Return the process that works on the batch now; None if none does."""
-    import fcntl
-
     try:
         with files.opened(home / LOCK, inside=home.parent) as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:
+            if not lock_file(file, shared=True):
+                file.seek(1)
                 return int(file.read(LONGEST_NUMBER) or 0)
     except (OSError, ValueError):
         pass

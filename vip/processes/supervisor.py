@@ -15,10 +15,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from vip.errors import BackendError, VipError
 
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has the latter alone, and ends a process at once
+KILLED = KILL if sys.platform == "win32" else -KILL  # the exit code
 MOST_DEATHS = 3  # in a row, before the run ends
 RequestT = TypeVar("RequestT")
 
@@ -35,18 +37,12 @@ class ChildProcess:
     def __post_init__(self) -> None:
         self.pipe, there = Pipe()
         with there:
+            code = f"import sys; from {self.module} import main; main(*sys.argv[1:])"
             self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-c",
-                    f"import sys; from {self.module} import main; main(*sys.argv[1:])",
-                    str(there.fileno()),
-                    *self.arguments,
-                ],
+                [sys.executable, "-P", "-c", code, str(there.fileno()), *self.arguments],
                 stdin=subprocess.DEVNULL,
-                pass_fds=[there.fileno()],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                **_inherited(there.fileno()),
             )
         self.send(os.getpid())
 
@@ -65,6 +61,22 @@ class ChildProcess:
         code = self._process.wait()
         self.pipe.close()
         return code
+
+
+def _inherited(pipe: int) -> dict[str, Any]:
+    """Return the options with which `subprocess.Popen` leaves this file open in the child."""
+    if sys.platform == "win32":
+        os.set_handle_inheritable(pipe, True)
+        return {"startupinfo": subprocess.STARTUPINFO(lpAttributeList={"handle_list": [pipe]})}
+    return {"pass_fds": [pipe]}
+
+
+def _opened(pipe: str) -> Connection:
+    if sys.platform == "win32":
+        from multiprocessing.connection import PipeConnection
+
+        return PipeConnection(int(pipe))
+    return Connection(int(pipe))
 
 
 class ChildDiedError(Exception):
@@ -207,7 +219,7 @@ def too_many_deaths(does: str, code: int) -> BackendError | RuntimeError:
     Args:
         code: the exit code of the last child, minus the number of the signal.
     """
-    if code != -signal.SIGKILL:
+    if code != KILLED:
         return RuntimeError(f"the process that {does} ended {MOST_DEATHS} times without a word (exit code {code})")
     return BackendError(
         f"The process that {does} was ended by the system {MOST_DEATHS} times in a row, most likely because memory ran out. "
@@ -222,9 +234,9 @@ def child_pipe(fd: str) -> Iterator[Connection]:
 
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with Connection(int(fd)) as pipe, suppress(EOFError, ConnectionError):
+    with _opened(fd) as pipe, suppress(EOFError, ConnectionError):
         end_with_parent(pipe.recv())
         try:
             yield pipe
         except MemoryError:
-            os.kill(os.getpid(), signal.SIGKILL)  # as the system does it, and for the same reason
+            os.kill(os.getpid(), KILL)  # as the system does it, and for the same reason

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 DESCRIBING = "describing"  # folder in the state for the videos that are being described
 COST_INTERVAL_S = 0.5  # between two messages about the cost
+PIPE_POLL_S = 0.05  # where a pipe cannot be watched
 FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0  # between two polls of the batches at the model server
 
 
@@ -159,7 +160,12 @@ async def _receive(pipe: Connection) -> object:
     """
     loop, readable = asyncio.get_running_loop(), asyncio.Event()
     if not pipe.poll():
-        loop.add_reader(pipe.fileno(), readable.set)
+        try:
+            loop.add_reader(pipe.fileno(), readable.set)
+        except NotImplementedError:  # on Windows
+            while not pipe.poll():
+                await asyncio.sleep(PIPE_POLL_S)
+            return pipe.recv()
         try:
             await readable.wait()
         finally:

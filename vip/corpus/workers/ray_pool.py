@@ -94,6 +94,8 @@ class RayWorker:
 
 def _delete_leftovers() -> None:
     """Delete the folders of killed actors on this machine: they may hold gigabytes."""
+    if os.name == "nt":
+        return  # there a signal 0 is Ctrl-C
     for path in Path(tempfile.gettempdir()).glob(f"{HOME}*-*"):
         try:
             os.kill(int(path.name.removeprefix(HOME).partition("-")[0]), 0)

@@ -6,9 +6,9 @@ each `Question` with an `Answer`. Each of them is followed by the bytes of its a
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
+import sys
 from collections.abc import Iterable
 from multiprocessing.connection import Connection
 from typing import Annotated, Any, TypeVar
@@ -93,5 +93,6 @@ def connection_of(plug: socket.socket) -> Connection:
 
 def wait_at_most(connection: Connection, seconds: float) -> None:
     """From now on reading gives up (OSError) where nothing comes for so long; 0: never."""
-    with socket.socket(fileno=os.dup(connection.fileno())) as plug:
-        plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(seconds), 0))
+    limit = struct.pack("l", int(seconds * 1000)) if sys.platform == "win32" else struct.pack("ll", int(seconds), 0)
+    with socket.socket(fileno=socket.dup(connection.fileno())) as plug:
+        plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
