@@ -52,7 +52,7 @@ def waiting(state: StateDatabase) -> int:
 def test_a_list_is_read_and_all_of_it_waits(state: StateDatabase, tmp_path: Path) -> None:
     names = listed(tmp_path, [*addresses(3), "http://"])
     assert begun(state, [names]) == ["3 of 3 videos are chosen."]
-    assert (waiting(state), state.failures()) == (3, {"bad_row": 1})
+    assert (waiting(state), state.failure_counts()) == (3, {"bad_row": 1})
     assert state.get("began") is not None
 
 
@@ -119,7 +119,7 @@ def test_shards_of_the_output_are_taken_over_once_and_what_a_killed_writer_left_
         (3, "aaaaaaaaaaa", 9.0),
         (0, None, 9.0),
     ]
-    state.undo(1)
+    state.requeue(1)
     begun(state, [])
     assert waiting(state) == 2, "what is known is not taken over again"
 
@@ -130,7 +130,7 @@ def test_shards_of_the_output_are_taken_over_once_and_what_a_killed_writer_left_
 def failed(state: StateDatabase, tmp_path: Path) -> None:
     begun(state, [listed(tmp_path, addresses(3))])
     for id_, kind in ((1, "network"), (2, "network"), (3, "deleted")):
-        state.failed(id_, kind, "gone")  # type: ignore[arg-type]
+        state.record_failure(id_, kind, "gone")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -159,14 +159,14 @@ def test_keyframes_in_shards_are_asked_about_again_where_captions_are_wanted(
     retry: str, caption: bool, wanted: int, notes: list[str], state: StateDatabase
 ) -> None:
     left = [UndescribedKeyframe("z", f"z:000{number}", "refusal", "no") for number in (1, 2)]
-    state.take_over(0, [("z", 3, None, 1.0)], size_bytes=10, rows=3, undescribed=left)
+    state.adopt_shard(0, [("z", 3, None, 1.0)], size_bytes=10, rows=3, undescribed=left)
     assert begun(state, [], retry=retry, caption=caption) == notes
-    assert state.undescribed_wanted() == wanted
+    assert state.keyframes_to_describe() == wanted
 
 
 def test_videos_and_keyframes_are_both_told_of(state: StateDatabase, tmp_path: Path) -> None:
     failed(state, tmp_path)
-    state.take_over(0, [("z", 3, None, 1.0)], size_bytes=10, rows=3, undescribed=[UndescribedKeyframe("z", "z:0001", "refusal", "no")])
+    state.adopt_shard(0, [("z", 3, None, 1.0)], size_bytes=10, rows=3, undescribed=[UndescribedKeyframe("z", "z:0001", "refusal", "no")])
     assert begun(state, [], retry="all", caption=True) == [
         "1 keyframe that could not be described is asked about again.",
         "3 videos that failed are tried again.",
