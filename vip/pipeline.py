@@ -26,7 +26,7 @@ from vip.extraction.analysis_store import NO_CACHED_VECTORS, CachedVectors, anal
 from vip.extraction.analyze import FrameAnalyzer
 from vip.extraction.backends import Backends, load
 from vip.extraction.candidate_search import CandidateSearch, analyze_candidates, undecodable
-from vip.extraction.keyframe_count import expected_keyframes, redundant_cosine
+from vip.extraction.keyframe_count import expected_keyframes
 from vip.extraction.picture_cache import PictureCache
 from vip.extraction.pruners.aks import relevance_of
 from vip.extraction.write_selection import SELECTED, VideoAnalysis, write_selection
@@ -207,13 +207,13 @@ def _choose(video: Reader, folder: Path, settings: ExtractSettings, keeper: Pict
         observer.note(note)
     sampler = backends.sampler
     analyzer = FrameAnalyzer(backends.view, backends.embedder, backends.detector, known.frames)
-    as_is, wanted = getattr(backends.pruner, "as_is", False), settings.candidates
+    as_is, wanted = backends.pruner.capabilities.as_is, settings.candidates
     search = CandidateSearch(
         video=video,
         analyzer=analyzer,
         keyframes=expected_keyframes(settings.keyframes, video),
         min_sharpness=settings.min_sharpness,
-        exact=as_is or getattr(sampler, "exact", True),
+        exact=as_is or sampler.capabilities.exact,
         insistent=sampler.name == "sync" and settings.keyframes != "auto" and wanted is None,  # others chose what they mean
         as_is=as_is,
         keeper=keeper,
@@ -238,7 +238,7 @@ def _choose(video: Reader, folder: Path, settings: ExtractSettings, keeper: Pict
         video=info,
         backends=backends.names,
         device=backends.device,
-        redundant=redundant_cosine(analyzer.embedder),
+        redundant=analyzer.embedder.capabilities.redundant_cosine,
         losses=tuple(losses),
     )
     relevance = relevance_of(video_analysis.embeddings, settings.query, analyzer.embedder)

@@ -51,7 +51,7 @@ def embed(analyses: Sequence[FrameAnalysis], embedder: Embedder, known: Mapping[
 
 def identity_of(embedder: Embedder) -> str:
     """What tells the vectors of this embedder from those of others, also of other weights under its name."""
-    return str(getattr(embedder, "identity", embedder.name))
+    return embedder.capabilities.identity or embedder.name
 
 
 def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -> dict[int, Decision]:
@@ -201,7 +201,7 @@ def select(
         InputError: nothing is left to keep.
     """
     decisions: dict[int, Decision] = {}
-    poor, as_is = None, getattr(pruner, "as_is", False)
+    poor, as_is = None, pruner.capabilities.as_is
     if not as_is:
         decisions = bad_frames(analyses, min_sharpness)
         poor = _take_back(analyses, decisions, min_sharpness)
