@@ -14,7 +14,7 @@ from vip.compare import compare, default_folder
 from vip.config import ExtractSettings
 from vip.errors import BackendError, InputError, UsageError
 from vip.pipeline import extract
-from vip.protocols import VideoSource
+from vip.protocols import SamplerCapabilities, VideoSource
 from vip.report.combinations import Combination
 from vip.store import load_run
 
@@ -26,6 +26,7 @@ class All:
     """Every frame."""
 
     name = "all"
+    capabilities = SamplerCapabilities()
 
     def __init__(self, detail: str | None) -> None:
         pass

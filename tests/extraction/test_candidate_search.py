@@ -18,12 +18,14 @@ from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
 from vip.extraction.bad_frames import bad_frames
 from vip.extraction.candidate_search import CandidateSearch, analyze_candidates, undecodable
 from vip.models.classic import ClassicEmbedder
+from vip.protocols import DetectorCapabilities
 from vip.records import Detection, Frame, Image
 from vip.video import Video
 
 
 class NoDetector:
     name = "none"
+    capabilities = DetectorCapabilities()
 
     def detect(self, images: Sequence[Image], where: object = ()) -> list[list[Detection] | None]:
         return [[] for _ in images]

@@ -25,6 +25,7 @@ from vip.extraction.pruners.none import NoPruning
 from vip.extraction.select import select_from
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
+from vip.protocols import EmbedderCapabilities
 from vip.records import Decision, Detection, Embeddings, Frame, Image, Vectors
 
 EMBEDDER = ClassicEmbedder(None)
@@ -363,7 +364,7 @@ def test_a_pruner_that_takes_frames_as_they_are_gets_bad_ones_too_and_says_why_t
 
 def test_only_texts_that_are_not_known_are_embedded_each_once() -> None:
     class Texts:
-        name, identity = "texts", "texts of these weights"
+        name, capabilities = "texts", EmbedderCapabilities(identity="texts of these weights")
         asked: tuple[str, ...] = ()
 
         def embed_texts(self, texts: Sequence[str]) -> Vectors:

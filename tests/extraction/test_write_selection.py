@@ -21,7 +21,7 @@ from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.select import select
 from vip.extraction.video_analysis import VideoAnalysis
 from vip.extraction.write_selection import write_selection
-from vip.protocols import Prunable, PrunedFrame, PruningResult, SilentObserver
+from vip.protocols import Prunable, PrunedFrame, PrunerCapabilities, PruningResult, SilentObserver
 from vip.records import Detection, Embeddings, Manifest, Origin, VideoInfo
 from vip.store import Run
 
@@ -33,6 +33,7 @@ class Drops:
     """A pruner that drops these rows, and remembers what it was given."""
 
     name = "drops"
+    capabilities = PrunerCapabilities()
 
     def __init__(self, *drops: PrunedFrame, curve: Sequence[tuple[int, float]] = ()) -> None:
         self.thinned = PruningResult(drops, "kept: told so", 0.75, curve=curve)

@@ -31,4 +31,4 @@ def embeddings_of(analyses: Sequence[FrameAnalysis], embedder: Embedder, known: 
 
 def identity_of(embedder: Embedder) -> str:
     """What tells the vectors of this embedder from those of others, also of other weights under its name."""
-    return str(getattr(embedder, "identity", embedder.name))
+    return embedder.capabilities.identity or embedder.name

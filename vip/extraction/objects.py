@@ -29,7 +29,7 @@ def seek(
     todo = [index for index in sorted(wanted) if analyses[index].detections is None]
     for _ in range(len(wanted) - len(todo)):
         advance()
-    size = getattr(detector, "batch", 1)
+    size = detector.capabilities.batch
 
     def searched(batch: Sequence[int]) -> list[tuple[Detection, ...] | None]:
         where = [PictureOrigin(time_s=analyses[index].time_s) for index in batch]
@@ -39,7 +39,7 @@ def seek(
         return [None if rows is None else tuple(rows) for rows in found]
 
     batches = [todo[start : start + size] for start in range(0, len(todo), size)]
-    threads = 1 if hasattr(detector, "device") else cores()  # a model has threads of its own
+    threads = 1 if detector.capabilities.device else cores()  # a model has threads of its own
     with ThreadPoolExecutor(threads) as pool:
         found = [rows for batch in pool.map(searched, batches) for rows in batch]
     rows_of = dict(zip(todo, found, strict=True))

@@ -70,7 +70,7 @@ def select_from(
     """
     dropped: dict[int, Decision] = {}
     notes: list[str] = []
-    as_is = getattr(pruner, "as_is", False)
+    as_is = pruner.capabilities.as_is
     if not as_is:
         dropped = bad_frames(frames, min_sharpness)
         if least_bad := keep_best_of_bad(frames, dropped, min_sharpness):

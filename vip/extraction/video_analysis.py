@@ -19,7 +19,7 @@ from vip.extraction.backends import Backends, check_joint
 from vip.extraction.candidate_search import CandidateSearch, analyze_candidates, undecodable
 from vip.extraction.embeddings import embeddings_of, identity_of
 from vip.extraction.existing_run import is_same_file
-from vip.extraction.keyframe_count import expected_keyframes, redundant_cosine
+from vip.extraction.keyframe_count import expected_keyframes
 from vip.extraction.pruners.aks import relevance_of
 from vip.protocols import Observer, PictureKeeper
 from vip.records import Embeddings, Manifest, Pruning, VideoInfo
@@ -88,7 +88,7 @@ def analyze_video(
         video=info,
         backends=backends.names,
         device=backends.device,
-        redundant=redundant_cosine(backends.embedder),
+        redundant=backends.embedder.capabilities.redundant_cosine,
         losses=tuple(losses),
         relevance=relevance_of(embeddings, settings.query, backends.embedder),
     )
@@ -129,13 +129,13 @@ def read_analysis(
 def _search(
     video: Reader, settings: ExtractSettings, backends: Backends, analyzer: FrameAnalyzer, keeper: PictureKeeper, observer: Observer
 ) -> CandidateSearch:
-    sampler, as_is = backends.sampler, getattr(backends.pruner, "as_is", False)
+    sampler, as_is = backends.sampler, backends.pruner.capabilities.as_is
     return CandidateSearch(
         video=video,
         analyzer=analyzer,
         keyframes=expected_keyframes(settings.keyframes, video),
         min_sharpness=settings.min_sharpness,
-        exact=as_is or getattr(sampler, "exact", True),
+        exact=as_is or sampler.capabilities.exact,
         insistent=sampler.name == "sync" and settings.keyframes != "auto" and settings.candidates is None,  # others sample what they mean
         as_is=as_is,
         keeper=keeper,

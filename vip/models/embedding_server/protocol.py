@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, NonNegativeInt, PositiveInt
 
+from vip.protocols import EmbedderCapabilities
 from vip.records import RecordPart
 
 GREETING_S = 30.0  # for the first words; who does not know the key cannot keep anybody longer
@@ -38,16 +39,14 @@ class ResizeSteps(RecordPart):
 
 
 class EmbedderInfo(RecordPart):
-    """What the embedder states, see `vip.protocols.Embedder`; what it does not state is left out."""
+    """The embedder that is served."""
 
     name: str
     dim: PositiveInt
-    batch: PositiveInt = 1
-    joint_space: bool = False
-    redundant_cosine: float = 0.0
-    device: str = ""
-    identity: str = ""
-    shrinking: ResizeSteps | None = None
+    capabilities: EmbedderCapabilities
+    """Without `prepare`, which is code."""
+    resize_steps: ResizeSteps | None = None
+    """Those of `prepare`, where it is a `Preprocessing`."""
 
 
 class EmbeddingRequest(RecordPart):
