@@ -619,7 +619,7 @@ def looks_until_it_ends(made: Describer, server: Memory, home: Path, before: Cal
 
 
 @pytest.mark.parametrize(("kind", "looks"), [("connection", 4), ("server", 4), ("rate_limit", None)])
-def test_a_server_that_never_answered_ends_it_after_some_looks(kind: Any, reader: int | None, tmp_path: Path) -> None:
+def test_a_server_that_never_answered_ends_it_after_some_looks(kind: Any, looks: int | None, tmp_path: Path) -> None:
     server = Memory()
     made = batched(server)
 
@@ -627,7 +627,7 @@ def test_a_server_that_never_answered_ends_it_after_some_looks(kind: Any, reader
         made.describing_client.circuit_breaker.answered = False
         server.busy = BusyError("The server is gone.", kind=kind)
 
-    assert looks_until_it_ends(made, server, tmp_path, gone) == reader
+    assert looks_until_it_ends(made, server, tmp_path, gone) == looks
 
 
 def test_a_server_that_answered_is_waited_for(tmp_path: Path) -> None:
