@@ -142,16 +142,24 @@ class ReplyError(VipError):
         kind: refused, cut off by the token limit, filtered, outside the schema, empty, not whole, far too long, or a picture or a request
             that the server does not take; that of a BusyError where the server failed for this item and not for others; None
             where several items failed for several reasons.
+        problem: for `schema`, what does not fit and where, as the next question tells the model.
         tokens_in, tokens_out: what the answer cost all the same, where the server says.
     """
 
     exit_code = 6
 
     def __init__(
-        self, message: str, *, kind: ReplyKind | BusyKind | None = None, tokens_in: int | None = None, tokens_out: int | None = None
+        self,
+        message: str,
+        *,
+        kind: ReplyKind | BusyKind | None = None,
+        problem: str | None = None,
+        tokens_in: int | None = None,
+        tokens_out: int | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
+        self.problem = problem
         self.tokens_in = tokens_in
         self.tokens_out = tokens_out
 
