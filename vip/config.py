@@ -208,9 +208,9 @@ class ExtractSettings(ModelSettings):
     """What the choice of keyframes depends on."""
 
     keyframes: CountOrAuto = setting(12, "How many keyframes are wanted, or auto.", short="-n")
-    query: Query | None = setting(None, "Keep what fits this sentence, spread over the video. Needs --embedder clip.", KEYFRAMES)
+    query: Query | None = setting(None, "Prefer frames that fit this sentence, spread over the video. Needs --embedder clip.", KEYFRAMES)
     sampler: str = setting("sync", "How candidates are chosen: sync, uniform, every:2s, shots, katna.", KEYFRAMES, backend="sampler")
-    candidates: Count | None = setting(None, "How many candidate frames are looked at.", KEYFRAMES, shown="as the sampler finds useful")
+    candidates: Count | None = setting(None, "How many candidate frames to measure.", KEYFRAMES, shown="as the sampler finds useful")
     pruner: str = setting(
         "algorithm1",
         "How candidates are thinned out: algorithm1, k-center, threshold:0.93, aks (by --query).",
@@ -221,14 +221,16 @@ class ExtractSettings(ModelSettings):
     min_sharpness: Amount | None = setting(None, "Drop frames whose variance of the Laplacian is lower.", KEYFRAMES)
     min_objects: NotNegative = setting(0, "Drop frames in which fewer objects are found.", KEYFRAMES)
     text_weight: Share = setting(
-        0.5, "Share of the objects' text in the likeness of two frames, 0 to 1; the picture has the rest.", KEYFRAMES
+        0.5, "Weight of the objects' names when two frames are compared, 0 to 1; the picture has the rest.", KEYFRAMES
     )
     format: Literal["jpg", "png", "webp"] = setting("jpg", "File format of the keyframes: jpg, png or webp.", KEYFRAMES)
     start: Time | None = setting(None, "Use the video from this time on: 75, 1:15 or 1m15s.", READING)
     end: Time | None = setting(None, "Use the video up to this time.", READING)
     stream: NotNegative = setting(0, "Which video stream of the file, counted from 0.", READING)
 
-    timeout: Duration | None = setting(None, "Give a video up when its keyframes take longer.", READING, shown="no limit", is_kept=False)
+    timeout: Duration | None = setting(
+        None, "Give up a video whose keyframes take longer than this.", READING, shown="no limit", is_kept=False
+    )
     cookies: Path | None = setting(None, "Cookies for video sites: a file in Netscape's format.", READING, is_kept=False)
     proxy: str | None = setting(None, "Proxy for video sites: http://… or socks5://….", READING, metavar="URL", is_kept=False)
 
@@ -248,31 +250,31 @@ class ExtractSettings(ModelSettings):
 class CaptionSettings(ModelSettings):
     """What the descriptions depend on, and how a model is asked for them."""
 
-    engine: str = setting("auto", "Who describes: offline, openai:MODEL, transformers:MODEL, auto.", backend="engine")
+    engine: str = setting("auto", "What describes the keyframes: offline, openai:MODEL, transformers:MODEL, auto.", backend="engine")
     describe_engine: str | None = setting(
-        None, "Who looks at the pictures, where it is another one.", DESCRIBING, shown="--engine", backend="engine"
+        None, "Engine that looks at the pictures, if it is another one.", DESCRIBING, shown="--engine", backend="engine"
     )
     structure_engine: str | None = setting(
-        None, "Who makes FAMOuS of a caption (recipe paper) and reads --topic.", DESCRIBING, shown="--engine", backend="engine"
+        None, "Engine that turns captions into FAMOuS (recipe paper) and reads --topic.", DESCRIBING, shown="--engine", backend="engine"
     )
     base_url: str | None = setting(None, "Address of an OpenAI-compatible server: http://localhost:8000/v1.", DESCRIBING, metavar="URL")
-    key_file: Path | None = setting(None, "File with the API key; owner-only.", DESCRIBING, shown="OPENAI_API_KEY")
+    key_file: Path | None = setting(None, "File with the API key; only its owner may read it.", DESCRIBING, shown="OPENAI_API_KEY")
     recipe: Literal["direct", "paper"] = setting(
-        "direct", "direct: one question a keyframe; paper: caption, dense caption, FAMOuS.", DESCRIBING
+        "direct", "direct: one request a keyframe; paper: three (caption, dense caption, FAMOuS).", DESCRIBING
     )
-    topic: Topic | None = setting(None, "What the video is about: lets the model expect objects.", DESCRIBING)
+    topic: Topic | None = setting(None, "What the video is about: tells the model which objects to expect.", DESCRIBING)
     language: Language = setting("English", "Language of the descriptions: German, de, …", DESCRIBING)
-    context: Annotated[int, Field(ge=0, le=100)] = setting(0, "Tell each question the captions of the N keyframes before.", DESCRIBING)
-    verify: bool = setting(False, "Hold each claim against its frame; mark and look again at what finds no support.", DESCRIBING)
+    context: Annotated[int, Field(ge=0, le=100)] = setting(0, "Add the captions of the N keyframes before to each request.", DESCRIBING)
+    verify: bool = setting(False, "Check each claim against its frame; mark what has no support and ask about it again.", DESCRIBING)
     prompts: Path | None = setting(None, "Folder with prompts of your own.", DESCRIBING, metavar="DIR")
     picture_side: Pixels = setting(1024, "Longest side of the pictures that are sent.", DESCRIBING)
     picture_detail: Literal["low", "high", "auto"] = setting("high", "How closely the model looks: low, high, auto.", DESCRIBING)
 
-    max_usd: Amount | None = setting(None, "Stop before more dollars are spent.", MONEY, metavar="USD", shown="5", is_kept=False)
+    max_usd: Amount | None = setting(None, "Stop before more dollars than this are spent.", MONEY, metavar="USD", shown="5", is_kept=False)
     prices: Path | None = setting(None, "TOML file with prices of your own.", MONEY, is_kept=False)
     cache: Path | None = setting(
         None,
-        "SQLite file with the answers of all runs: nothing is asked twice.",
+        "SQLite file that keeps the answers of all runs: nothing is asked twice.",
         MONEY,
         shown="~/.cache/vip/answers.sqlite",
         is_kept=False,
@@ -282,7 +284,7 @@ class CaptionSettings(ModelSettings):
     )
     rpm: Positive | None = setting(None, "Requests a minute at most.", MONEY, is_kept=False)
     tpm: Positive | None = setting(None, "Tokens a minute at most.", MONEY, is_kept=False)
-    request_timeout: Duration = setting(120.0, "Give a request up after this time.", MONEY, is_kept=False)
+    request_timeout: Duration = setting(120.0, "Give up a request after this time.", MONEY, is_kept=False)
 
 
 class BatchSettings(Settings):
@@ -290,40 +292,42 @@ class BatchSettings(Settings):
 
     caption: bool = setting(False, "Describe the keyframes too.")
     batch: bool = setting(False, "Ask for captions through the server's Batch API: half the price, within a day.", MONEY, is_kept=False)
-    sample: Positive | None = setting(None, "Take so many of the videos, by weight.", VIDEO_CHOICE, shown="all")
-    seed: int = setting(0, "Of the choice by weight.", VIDEO_CHOICE)
+    sample: Positive | None = setting(None, "Take N of the videos, drawn by weight.", VIDEO_CHOICE, shown="all")
+    seed: int = setting(0, "Seed of this draw.", VIDEO_CHOICE)
     weights: Path | None = setting(None, "TOML file with a weight for each vertical and topic.", VIDEO_CHOICE, shown="vip's own")
     vocabulary: Path | None = setting(None, "vocabulary.csv of YouTube-8M: names, verticals, descriptions.", VIDEO_CHOICE)
-    min_length: Duration | None = setting(None, "Leave shorter videos out: seconds or hh:mm:ss.", VIDEO_CHOICE)
-    max_length: Duration | None = setting(None, "Leave longer videos out: seconds or hh:mm:ss.", VIDEO_CHOICE)
+    min_length: Duration | None = setting(None, "Leave out videos shorter than this: seconds or hh:mm:ss.", VIDEO_CHOICE)
+    max_length: Duration | None = setting(None, "Leave out videos longer than this: seconds or hh:mm:ss.", VIDEO_CHOICE)
     shards: Literal["parquet", "webdataset"] = setting("parquet", "Format of the shards: parquet, webdataset.", DATA_SET)
-    shard_size: Bytes = setting(256_000_000, "Size of a shard, about.", DATA_SET, is_kept=False)
+    shard_size: Bytes = setting(256_000_000, "Approximate size of a shard.", DATA_SET, is_kept=False)
 
-    runner: Literal["local", "ray"] = setting("local", "local or ray.", RUNNING, is_kept=False)
+    runner: Literal["local", "ray"] = setting("local", "Where videos are worked on: local (processes here) or ray.", RUNNING, is_kept=False)
     ray_address: str | None = setting(
         None, "A Ray cluster: auto, ray://…, host:port.", RUNNING, metavar="ADDRESS", shown="one is started here", is_kept=False
     )
     workers: Annotated[int, Field(ge=1, le=10_000)] | None = setting(
-        None, "Videos worked on at once.", RUNNING, shown="one a core", is_kept=False
+        None, "How many videos are worked on at once.", RUNNING, shown="one a core", is_kept=False
     )
-    retry_wait: Duration = setting(30.0, "Before the second try; longer each time.", RUNNING, is_kept=False)
-    per_host: Positive = setting(2, "Downloads at once from one host.", DOWNLOADS, is_kept=False)
+    retry_wait: Duration = setting(30.0, "Pause before the second try; longer each time.", RUNNING, is_kept=False)
+    per_host: Positive = setting(2, "How many downloads at once from one host.", DOWNLOADS, is_kept=False)
     sleep: Annotated[Time, Field(ge=0)] = setting(1.0, "Pause between two requests to a host.", DOWNLOADS, is_kept=False)
-    rate_limit: Bytes | None = setting(None, "Bytes a second of a download: 4M.", DOWNLOADS, is_kept=False)
-    download_timeout: Duration = setting(1800.0, "Give a download up after this time.", DOWNLOADS, is_kept=False)
+    rate_limit: Bytes | None = setting(None, "Most bytes a second for one download, such as 4M.", DOWNLOADS, is_kept=False)
+    download_timeout: Duration = setting(1800.0, "Give up a download after this time.", DOWNLOADS, is_kept=False)
     cookies: Path | None = setting(None, "File with cookies, in Netscape's format.", DOWNLOADS, is_kept=False)
     proxy: str | None = setting(None, "Proxy for downloads.", DOWNLOADS, metavar="URL", is_kept=False)
     ytdlp_opts: Arguments = setting((), "More options for yt-dlp, in quotes.", DOWNLOADS, is_kept=False)
-    audio: bool = setting(False, "Fetch the sound too.", DOWNLOADS)
-    public_only: bool = setting(False, "Refuse local paths and the private network, for lists of others.", DOWNLOADS)
+    audio: bool = setting(False, "Download the sound too.", DOWNLOADS)
+    public_only: bool = setting(False, "Refuse local paths and the private network: for lists from others.", DOWNLOADS)
     keep_videos: Path | None = setting(
-        None, "Keep what was downloaded in DIR; else it is deleted after use.", DOWNLOADS, metavar="DIR", is_kept=False
+        None, "Keep downloaded videos in DIR; without it they are deleted after use.", DOWNLOADS, metavar="DIR", is_kept=False
     )
-    disk_budget: Bytes = setting(20_000_000_000, "Downloads that may lie around on a machine.", DOWNLOADS, is_kept=False)
+    disk_budget: Bytes = setting(20_000_000_000, "Most space for downloaded videos on one machine.", DOWNLOADS, is_kept=False)
     youtube8m_base_url: str = setting(
         "http://data.yt8m.org/2/j/i", "Where YouTube-8M's ids are looked up.", metavar="URL", is_hidden=True, is_kept=False
     )
-    video_base_url: str = setting("https://www.youtube.com", "Where YouTube ids are watched.", metavar="URL", is_hidden=True, is_kept=False)
+    video_base_url: str = setting(
+        "https://www.youtube.com", "Where the pages of YouTube ids are.", metavar="URL", is_hidden=True, is_kept=False
+    )
 
     @model_validator(mode="after")
     def _goes_together(self) -> BatchSettings:

@@ -22,7 +22,7 @@ vip batch train*.tfrecord -o s3://bucket/corpus --sample 10000
 vip batch ids.txt -o corpus/ --runner ray --ray-address auto --workers 64
 vip batch --status corpus/                     counts, failures, dollars
 vip batch ids.txt -o corpus/ --caption --batch --max-usd 50
-vip batch -o corpus/                           go on, as it was begun
+vip batch -o corpus/                           continue with the same settings
 vip batch -o corpus/ --retry-failed=caption    describe again what failed
 vip export corpus/ --to hf -o hub/             see vip export --help
 """
@@ -35,8 +35,10 @@ WITHOUT = (  # settings that hold for one video, or that few need for many: vip.
 LISTS_HELP = "Text, CSV, JSONL, Parquet or TFRecord files with YouTube ids, YouTube-8M ids, addresses, paths; - for stdin; videos."
 Lists = Annotated[list[str] | None, typer.Argument(help=LISTS_HELP, show_default=False)]
 Out = Annotated[str | None, options.option("--out", "-o", help="Folder or address (s3://…) of the data set.", metavar="DIR")]
-StatusOf = Annotated[str | None, options.option("--status", help="Tell how far the batch in DIR is, and end.", metavar="DIR")]
-Retry = Annotated[str | None, options.option("--retry-failed", help="Try again what failed; =TYPE: of one type.", metavar="[=TYPE]")]
+StatusOf = Annotated[str | None, options.option("--status", help="Show the progress of the batch in DIR and exit.", metavar="DIR")]
+Retry = Annotated[
+    str | None, options.option("--retry-failed", help="Try again what failed; =TYPE: only failures of this type.", metavar="[=TYPE]")
+]
 
 
 def batch_command(
@@ -49,9 +51,9 @@ def batch_command(
     verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
-    """Turn a list of videos into a data set. Started again, it goes on where it was.
+    """Turn a list of videos into a data set. Run it again to continue where it stopped.
 
-    What is not named here is taken from the tables extract, caption and batch of vip.toml; without a list, from the batch itself.
+    Options that are left out are taken from the tables extract, caption and batch of vip.toml; without a list, from the batch in -o.
     """
     from vip.corpus.status import status as status_of
 

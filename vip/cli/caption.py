@@ -45,7 +45,7 @@ Batch = Annotated[
     bool,
     options.switch("--batch", help="Ask through the server's Batch API: half the price, within a day.", panel=options.MONEY),
 ]
-Status = Annotated[bool, options.switch("--status", help="With --batch: show how far the batches are.", panel=options.MONEY)]
+Status = Annotated[bool, options.switch("--status", help="With --batch: show the progress of the batches.", panel=options.MONEY)]
 
 
 def caption_command(
@@ -107,7 +107,7 @@ def show_status(runs: Sequence[Path], batch: bool, settings: CaptionSettings, co
     from vip.errors import UsageError
 
     if not batch:
-        raise UsageError("--status tells how far batches are. Add --batch.")
+        raise UsageError("--status shows the progress of batches. Add --batch.")
     jobs = caption_job.batches_of(runs, settings, console)
     for job in jobs:
         if console.as_json:

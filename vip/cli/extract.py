@@ -39,11 +39,11 @@ vip extract video.mp4 --json | jq .keyframes
 
 From = Annotated[
     Path | None,
-    options.option("--from", help="Choose again from this run instead of a video; -o is NAME-nN.vip then.", metavar="RUN"),
+    options.option("--from", help="Choose again from this run instead of a video; -o is then NAME-nN.vip.", metavar="RUN"),
 ]
 Video = Annotated[
     str | None,
-    options.option("--video", help="With --from: where its video lies now, for pictures the run lacks.", metavar="VIDEO"),
+    options.option("--video", help="With --from: where its video is now, for pictures the run lacks.", metavar="VIDEO"),
 ]
 
 

@@ -65,7 +65,9 @@ Out = Annotated[
     option("--out", "-o", help="The run folder; with several videos, the folder for their run folders.", metavar="DIR", default="NAME.vip"),
 ]
 Overwrite = Annotated[bool, switch("--overwrite", help="Replace a run of another video or of other settings.")]
-DryRun = Annotated[bool, switch("--dry-run", help="Say what would be asked and spent, and ask nothing. Needs no key.", panel=MONEY)]
+DryRun = Annotated[
+    bool, switch("--dry-run", help="Show how many requests would be sent and their cost; send none. Needs no key.", panel=MONEY)
+]
 
 # ---------------------------------------------------------------- options of settings
 
