@@ -31,7 +31,7 @@ QUESTIONS: dict[str, tuple[frozenset[str], str | None]] = {
     "describe": (_FRAME | {"caption"}, None),
     "structure": (frozenset({"caption", "language"}), "Famous"),
     "direct": (_FRAME, "Direct"),
-    "verify": (frozenset({"claims", "time", "language"}), "SecondLook"),
+    "verify": (frozenset({"claims", "time", "language"}), "Review"),
 }
 """Name of a prompt -> the inputs that it may use, and the record that the answer must fit (None: free text)."""
 
