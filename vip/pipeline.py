@@ -19,7 +19,7 @@ from typing import Any
 
 from vip import store
 from vip.config import ExtractSettings, chosen
-from vip.download.typed_address import downloaded, resolved
+from vip.download.sources import download_source, resolve_source
 from vip.errors import InputError, NotInPartsError, StoreError, UsageError
 from vip.extraction import analyze, select
 from vip.extraction.analysis_store import NO_CACHED_VECTORS, CachedVectors, analyses_of, cached_vectors_of
@@ -75,7 +75,7 @@ def extract(
         BackendError: a backend is unknown or not installed.
         StoreError: the folder cannot be written or is damaged.
     """
-    named = resolved(source_of(video))
+    named = resolve_source(source_of(video))
     folder = Path(out) if out is not None else default_folder(named)
     settings, observer = chosen(ExtractSettings, settings, options), observer or SilentObserver()
 
@@ -86,11 +86,11 @@ def extract(
             manifest = earlier(folder, named, settings, overwrite)
             if manifest and WRITTEN in manifest.seconds:
                 return Run(folder)
-            named = downloaded(named, settings, observer)
+            named = download_source(named, settings, observer)
         try:
             _work(named, folder, overwrite, settings, observer, isolated)
         except NotInPartsError as exc:
-            _work(downloaded(named, settings, observer, exc), folder, overwrite, settings, observer, isolated)
+            _work(download_source(named, settings, observer, exc), folder, overwrite, settings, observer, isolated)
     return Run(folder)
 
 

@@ -10,7 +10,7 @@ from vip import store
 from vip.captioning import caption_job
 from vip.captioning.caption_job import RunOrPath
 from vip.config import CaptionSettings, ExtractSettings, chosen
-from vip.download.typed_address import resolved
+from vip.download.sources import resolve_source
 from vip.errors import EngineError, ReplyError, SomeFailedError, UsageError, did_you_mean
 from vip.llm.budget import Budget
 from vip.pipeline import default_folder, extract
@@ -91,7 +91,7 @@ def run(
     """
     extraction, captioning = _settings(extraction, captioning, options)
     caption_job.check(captioning)
-    named = resolved(source_of(video))
+    named = resolve_source(source_of(video))
     folder = Path(out) if out is not None else default_folder(named)
     with store.making_folder(folder):
         extracted = extract(named, out=folder, overwrite=overwrite, settings=extraction, observer=observer, isolated=isolated)

@@ -89,7 +89,7 @@ class CaptionServer:
         group.create_task(self._one(wanted, folder, count, usage))
 
     async def _one(self, wanted: CaptionTask, folder: Path, count: int, usage: Usage | None) -> None:
-        from vip.dataset.parts import with_descriptions
+        from vip.dataset.parts import add_descriptions
         from vip.llm.budget import Usage
         from vip.store import Run
 
@@ -102,7 +102,7 @@ class CaptionServer:
             run = Run(folder)
             failed = undescribed(run)
             failure = failed[0][2] if len(failed) >= count > 0 else None
-            await asyncio.to_thread(with_descriptions, wanted.part, run)
+            await asyncio.to_thread(add_descriptions, wanted.part, run)
             self.pipe.send(_paid(self.budget))
             self.pipe.send(Described(wanted.key, failed, wanted.part.stat().st_size, failure))
         finally:

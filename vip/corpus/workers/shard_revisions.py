@@ -267,7 +267,7 @@ def main(fd: str) -> None:
 
 def _unpacked(out: str, job: UnpackShard) -> UnpackedShard | RevisedShard | UnreadableShard:
     from vip.dataset.parts import pack
-    from vip.dataset.shards import clips_in, delete_generations_before, read_sidecar
+    from vip.dataset.shards import delete_generations_before, read_sidecar, samples_in
 
     shutil.rmtree(job.folder, ignore_errors=True)
     job.folder.mkdir(parents=True)
@@ -278,7 +278,7 @@ def _unpacked(out: str, job: UnpackShard) -> UnpackedShard | RevisedShard | Unre
             delete_generations_before(out, info)
             return _revised(info)
         keys = {keyframe.video for keyframe in _undescribed(info)}
-        for sample in clips_in(out, info):
+        for sample in samples_in(out, info):
             if sample.video.key in keys:
                 path = job.folder / f"{sample.video.key}.tar"
                 pack(path, sample)
@@ -305,9 +305,9 @@ def _written(out: str, job: RewriteShard) -> RevisedShard | IncompleteParts | Vi
 def _clips(out: str, info: ShardInfo, parts: Mapping[str, Path]) -> Iterator[VideoSample]:
     """Of the generation that is in force, but those that were described again from their parts."""
     from vip.dataset.parts import read_part
-    from vip.dataset.shards import clips_in
+    from vip.dataset.shards import samples_in
 
-    for sample in clips_in(out, info):
+    for sample in samples_in(out, info):
         yield read_part(parts[sample.video.key]) if sample.video.key in parts else sample
 
 

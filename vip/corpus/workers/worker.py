@@ -130,7 +130,7 @@ def extracted(plan: WorkerConfig, job: WorkItem, video: DownloadedVideo | None, 
         count: the cores to use.
     """
     from vip.dataset.parts import pack
-    from vip.dataset.rows import clip_of
+    from vip.dataset.rows import sample_of
     from vip.pipeline import extract
     from vip.video.source import FileSource
 
@@ -143,7 +143,7 @@ def extracted(plan: WorkerConfig, job: WorkItem, video: DownloadedVideo | None, 
         run = extract(FileSource(here.path, job.item.key), out=folder, settings=plan.extraction, isolated=True)
         if plan.captioning:
             _describe(run.folder, plan.captioning, job.item.topic)
-        sample = clip_of(run, item=job.item, fetched=here)
+        sample = sample_of(run, item=job.item, fetched=here)
         path = part_path(plan.home, job.item.key)
         pack(path, sample)
         return PartInfo(len(sample.frames), path.stat().st_size, sample.video.duration_s, here.youtube_id, undescribed(run))
