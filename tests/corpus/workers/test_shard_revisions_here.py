@@ -27,7 +27,7 @@ from vip.corpus.workers.shard_revisions import (
 )
 from vip.dataset.parts import pack, read_part
 from vip.dataset.rows import VideoSample
-from vip.dataset.shards import FOLDER, UndescribedKeyframe, read_clips, read_sidecar, write_shard
+from vip.dataset.shards import FOLDER, UndescribedKeyframe, read_samples, read_sidecar, write_shard
 from vip.errors import BackendError, StoreError
 from vip.records import Failure
 
@@ -269,7 +269,7 @@ def test_the_next_generation_has_the_new_descriptions_and_all_else_as_it_was(out
     assert isinstance(done, RevisedShard)
     assert (done.number, done.generation, done.rows, done.undescribed) == (0, 1, 9, (UndescribedKeyframe("a", "a:0002", "refusal", "no"),))
     assert files(out) == ["00000.g1.tar", "00000.json"]
-    assert [(one.video.key, [frame.description is None for frame in one.frames]) for one in read_clips(out)] == [
+    assert [(one.video.key, [frame.description is None for frame in one.frames]) for one in read_samples(out)] == [
         ("a", [False, True, False]),
         ("b", [False] * 3),
         ("c", [False] * 3),

@@ -128,7 +128,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     monkeypatch.setattr("vip.pipeline.extract", extract)
     monkeypatch.setattr("vip.video.source.FileSource", lambda path, key: SimpleNamespace(path=path, key=key))
-    monkeypatch.setattr("vip.dataset.rows.clip_of", lambda run, *, item, fetched: clip(item.key))
+    monkeypatch.setattr("vip.dataset.rows.sample_of", lambda run, *, item, fetched: clip(item.key))
     monkeypatch.setattr("vip.cores._most", None)
     return asked
 
