@@ -60,7 +60,7 @@ def test_one_is_one_and_not_many(state: StateDatabase, tmp_path: Path) -> None:
 
 
 def test_a_long_list_is_told_of_while_it_is_read(state: StateDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vip.corpus.prepare.TOLD_EACH", 4)
+    monkeypatch.setattr("vip.corpus.prepare.NOTE_INTERVAL", 4)
     monkeypatch.setattr("vip.corpus.state.ROWS_AT_ONCE", 2)
     notes = begun(state, [listed(tmp_path, addresses(9))])
     assert notes[:-1] == ["4 rows are read.", "8 rows are read."]
