@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.corpus.test_batch import choices, samples_in, listed, videos
+from tests.corpus.test_batch import choices, listed, samples_in, videos
 from tests.corpus.workers.killed import kill_children
 from vip.config import CaptionSettings, ExtractSettings
 from vip.corpus.batch import batch
