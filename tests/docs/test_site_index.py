@@ -24,7 +24,9 @@ def test_the_index_lists_every_page_once() -> None:
 
 
 def test_the_navigation_has_the_sections_of_the_index(tmp_path: Path) -> None:
-    (tmp_path / "index.md").write_text("# vip\n\n## Use\n\n- [First steps](start.md): Install it.\n- no page\n\n## More\n\n- [A](b/c.md): D.\n")
+    (tmp_path / "index.md").write_text(
+        "# vip\n\n## Use\n\n- [First steps](start.md): Install it.\n- no page\n\n## More\n\n- [A](b/c.md): D.\n"
+    )
     config = site_index.on_config(SimpleNamespace(docs_dir=str(tmp_path)))
     assert config.nav == [{"Home": "index.md"}, {"Use": [{"First steps": "start.md"}]}, {"More": [{"A": "b/c.md"}]}]
 
