@@ -199,7 +199,7 @@ def _kill_worker(driver: int, chance: random.Random) -> bool:
 
 def _kill_seat(driver: int, chance: random.Random) -> bool:
     pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
-    return _kill([pid for pid in pids if _command_of(pid).startswith("ray::Seat")], chance)
+    return _kill([pid for pid in pids if _command_of(pid).startswith("ray::RayWorker")], chance)
 
 
 def _done_or_0(out: Path) -> int:

@@ -43,7 +43,7 @@ def lengths(key: str, pace: float) -> tuple[float, float]:
 class SleepingSeat(RayWorker):
     """An actor whose crew sleeps."""
 
-    def pool(self, choices: BatchConfig, fetch: bool) -> Executor:
+    def make_executor(self, choices: BatchConfig, fetch: bool) -> Executor:
         return SleepingCrew(choices.batch.sleep)
 
 

@@ -23,6 +23,8 @@ from tests.clips import clip, picture, result, stamps
 from vip import pipeline, store
 from vip.config import CaptionSettings, ExtractSettings
 from vip.errors import BackendError, EngineError, InputError, ReplyError, SomeFailedError, UsageError, VipError
+from vip.extraction.existing_run import is_same_file
+from vip.extraction.write_keyframes import write_keyframes
 from vip.protocols import SilentObserver
 
 
@@ -203,7 +205,7 @@ class Named:
 def test_a_video_is_known_by_its_size_and_its_date_or_content(known_sha256: str | None, named: Any, same: bool) -> None:
     """One that is not there by its name alone."""
     known = manifest().video.model_copy(update={"sha256": known_sha256})
-    assert pipeline.same_file(known, named) is same
+    assert is_same_file(known, named) is same
 
 
 def test_pictures_that_cannot_be_written_any_more_are_counted(folder: Path) -> None:
@@ -212,13 +214,13 @@ def test_pictures_that_cannot_be_written_any_more_are_counted(folder: Path) -> N
     for keyframe in run.keyframes[:2]:
         keyframe.path.unlink()
     with pytest.raises(InputError, match=r"2 keyframes could be decoded before and cannot now"):
-        pipeline.write_keyframes(folder, run.manifest, SilentObserver(), None)
+        write_keyframes(folder, run.manifest, SilentObserver(), None)
 
 
 def test_rows_of_keyframes_have_the_size_of_their_picture(folder: Path, made: Path) -> None:
     run = vip.load_run(folder)
     assert run.manifest is not None
-    pipeline.write_keyframes(folder, run.manifest, SilentObserver(), None)
+    write_keyframes(folder, run.manifest, SilentObserver(), None)
     for one in (folder, made / "video.vip"):
         assert [(row.record.width_px, row.record.height_px) for row in vip.load_run(one).keyframes] == [(160, 90)] * 4
 

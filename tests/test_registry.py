@@ -13,14 +13,19 @@ from vip.errors import BackendError
 from vip.registry import BUILT_IN, Kind
 
 BACKEND = """
-class Mine:
+from vip.registry import CAPABILITIES
+
+class Bare:
     name = "mine"
     dim = 1
     def __init__(self, detail, **settings):
         self.detail, self.settings = detail, settings
 
-Other = Mine
-unset = None
+class OfOlder(Bare):
+    capabilities = {"exact": False}
+
+for kind, record in CAPABILITIES.items():
+    globals()[kind] = type(kind, (Bare,), {"capabilities": record()})
 """
 
 
@@ -35,15 +40,17 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: vip-extra\nVersion: 1.0\n")
     lines = [
-        "mine = vip_extra_backends:Mine",
+        "mine = vip_extra_backends:KIND",
         "broken = vip_extra_broken:Mine",
         "syntax = vip_extra_syntax:Mine",
         "raises = vip_extra_raises:Mine",
         "absent = vip_extra_backends:Absent",
-        "extras = vip_extra_backends:Other [gpu]",
-        *(f"{name} = vip_extra_backends:Mine" for name in ("sync", "classic", "opencv", "offline")),
+        "bare = vip_extra_backends:Bare",
+        "older = vip_extra_backends:OfOlder",
+        "extras = vip_extra_backends:KIND [gpu]",
+        *(f"{name} = vip_extra_backends:KIND" for name in ("sync", "classic", "opencv", "offline")),
     ]
-    groups = [f"[vip.{kind}s]\n" + "\n".join(lines) for kind in get_args(Kind)]
+    groups = [f"[vip.{kind}s]\n" + "\n".join(lines).replace("KIND", kind) for kind in get_args(Kind)]
     (info / "entry_points.txt").write_text("\n".join(groups))
     monkeypatch.syspath_prepend(str(tmp_path))
     return tmp_path
@@ -94,6 +101,17 @@ def test_a_broken_backend_is_one_sentence_with_its_name(make, name: str, words: 
     assert "\n" not in str(caught.value)
     assert "vip doctor" in str(caught.value)
     assert caught.value.__cause__ is not None
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+@pytest.mark.parametrize("name", ["bare", "older:x"])
+@pytest.mark.usefixtures("package")
+def test_a_backend_that_does_not_state_what_it_can_do_is_refused(kind: Kind, name: str) -> None:
+    with pytest.raises(BackendError) as caught:
+        getattr(registry, kind)(name)
+    record = f"vip.protocols.{kind.capitalize()}Capabilities"
+    lacks = f'The {kind} "{name.partition(":")[0]}" has no `capabilities` of the type {record}.'
+    assert str(caught.value) == f"{lacks} Update the package that it comes with."
 
 
 @pytest.mark.usefixtures("package")

@@ -14,28 +14,28 @@ __version__ = "0.1.0"
 __all__ = ["Run", "__version__", "caption", "extract", "load_run", "rechoose", "run"]
 
 if TYPE_CHECKING:
-    from vip.pipeline import extract
-    from vip.rechoosing import rechoose
-    from vip.report import caption, run
+    from vip.pipeline import caption, extract, run
+    from vip.pipeline import reselect as rechoose
     from vip.store import Run, load_run
 
 _HOMES = {
-    "Run": "vip.store",
-    "caption": "vip.report",
-    "extract": "vip.pipeline",
-    "load_run": "vip.store",
-    "rechoose": "vip.rechoosing",
-    "run": "vip.report",
+    "Run": "vip.store:Run",
+    "caption": "vip.pipeline:caption",
+    "extract": "vip.pipeline:extract",
+    "load_run": "vip.store:load_run",
+    "rechoose": "vip.pipeline:reselect",
+    "run": "vip.pipeline:run",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Load on first use: `import vip` pulls in neither OpenCV nor FFmpeg."""
+    """Load on first use: `import vip` loads neither OpenCV nor FFmpeg."""
     if name not in _HOMES:
         raise AttributeError(f"module 'vip' has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def __dir__() -> list[str]:

@@ -330,6 +330,24 @@ def chosen(kind: type[SettingsT], settings: SettingsT | None, options: Mapping[s
     return settings if settings and not options else from_keywords(kind, {**dict(settings or ()), **options})
 
 
+def settings_of_both(
+    extraction: ExtractSettings | None, captioning: CaptionSettings | None, options: Mapping[str, Any]
+) -> tuple[ExtractSettings, CaptionSettings]:
+    """Return the settings of `vip run`; a keyword that both know is for both.
+
+    Raises:
+        UsageError: a keyword that neither knows, or a wrong value.
+    """
+    known = {**ExtractSettings.model_fields, **CaptionSettings.model_fields}
+    for name in options:
+        if name not in known:
+            raise UsageError(f'There is no setting "{name}".{did_you_mean(name, known)}')
+    of_extraction, of_captioning = (
+        {name: value for name, value in options.items() if name in kind.model_fields} for kind in (ExtractSettings, CaptionSettings)
+    )
+    return chosen(ExtractSettings, extraction, of_extraction), chosen(CaptionSettings, captioning, of_captioning)
+
+
 def _checked(kind: type[SettingsT], values: Mapping[str, Any], origin: Mapping[str, str]) -> SettingsT:
     try:
         return kind(**values)

@@ -139,7 +139,11 @@ def make_folder(path: Path, *, inside: Path | None = None) -> None:
     with _place(path, inside) as (folder, name):
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=folder)
-        os.close(_open(name, os.O_RDONLY | _FOLDER, folder))
+        if folder is None:
+            if not _checked(path.parent, [path.name]).is_dir():  # Windows opens no folder
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        else:
+            os.close(_open(name, os.O_RDONLY | _FOLDER, folder))
 
 
 def names_in(path: Path, *, inside: Path | None = None) -> list[str]:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from errno import EACCES, EPERM, EROFS
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from vip import files
 from vip.errors import StoreError
@@ -54,8 +54,27 @@ def in_use(folder: Path) -> Iterator[bool]:
         with _guard:
             _held[key] -= 1
             if lock is not None:
-                (folder / NAME).unlink(missing_ok=True)  # first, so that whoever waits for it makes a new one
+                with suppress(PermissionError):  # Windows keeps what is open, and filelock deletes it there
+                    (folder / NAME).unlink(missing_ok=True)  # before the release: a process that waits makes a new one
                 lock.release()
+
+
+def lock_file(file: IO[Any], *, shared: bool = False, wait: bool = False) -> bool:
+    """Lock an open file until it is closed; return False where another process has locked it.
+
+    On Windows the first byte of a locked file can be read by nobody else, and `shared` means nothing.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        from filelock import lock_descriptor
+
+        return lock_descriptor(file.fileno(), blocking=wait)
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
 
 
 def _acquired(folder: Path) -> FileLock | None:

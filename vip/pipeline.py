@@ -1,44 +1,47 @@
-"""READ FIRST: the stages in order, from a video to a run folder.
+"""READ FIRST: the five calls of vip, each a list of stages from a video to a page (section 3 of the paper).
 
-    open, index ▸ sample ▸ scan (decode once, measure, embed, detect) ▸ look further ▸ choose (quality, copies, pruning)
-    ▸ write keyframes                                                                                   `extract`
-    read what an earlier run saw ▸ choose ▸ write keyframes                                             `rechoose`
-    grounding ▸ dense caption ▸ FAMOuS ▸ verify                                         `caption` in vip/captioning/caption_job.py
+    extract    open, index ▸ analyze (sample, decode once, measure, embed, detect) ▸ select (quality ▸ copies ▸ objects ▸ pruning)
+               ▸ write the selection ▸ write the keyframes
+    reselect   read the analysis of a run ▸ select ▸ write the selection ▸ copy the keyframes, decode the new ones
+    caption    ground ▸ dense caption ▸ FAMOuS ▸ verify ▸ write the descriptions ▸ report
+    report     one page a run
+    run        extract ▸ caption ▸ report
 
-`extract` writes the folder in an order that survives being killed: a manifest without finished stages, then the
-decisions, then the pictures; each finished stage is noted in the manifest. Started again, it goes on behind the last one.
+Each stage is written so that it survives being killed: a manifest without finished stages, then the decisions, then the pictures,
+then the descriptions one by one. Started again, a call goes on behind the last finished stage.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, overload
 
 from vip import store
-from vip.config import ExtractSettings, chosen
+from vip.captioning import caption_job
+from vip.captioning.caption_job import RunOrPath
+from vip.config import CaptionSettings, ExtractSettings, chosen, settings_of_both
 from vip.download.typed_address import downloaded, resolved
-from vip.errors import InputError, NotInPartsError, StoreError, UsageError
-from vip.extraction import analyze, select
-from vip.extraction.analysis_store import NO_CACHED_VECTORS, CachedVectors, analyses_of, cached_vectors_of
-from vip.extraction.analyze import FrameAnalyzer
-from vip.extraction.backends import Backends, load
-from vip.extraction.candidate_search import CandidateSearch, analyze_candidates, undecodable
-from vip.extraction.keyframe_count import expected_keyframes, redundant_cosine
+from vip.errors import EngineError, InputError, NotInPartsError, ReplyError, SomeFailedError, UsageError
+from vip.extraction.backends import load, pruner_for
+from vip.extraction.existing_run import existing_run, is_finished, is_selected
 from vip.extraction.picture_cache import PictureCache
-from vip.extraction.pruners.aks import relevance_of
-from vip.extraction.write_selection import SELECTED, VideoAnalysis, write_selection
+from vip.extraction.reselection import default_reselect_folder, reselect_settings, video_of
+from vip.extraction.select import select
+from vip.extraction.video_analysis import analyze_video, read_analysis
+from vip.extraction.write_keyframes import copy_keyframes, write_keyframes
+from vip.extraction.write_selection import write_selection
+from vip.llm.budget import Budget
 from vip.processes.isolated import run_isolated
-from vip.protocols import Observer, PictureKeeper, SilentObserver
-from vip.records import Candidate, Keyframe, Manifest, Origin, VideoInfo
+from vip.protocols import Observer, SilentObserver
+from vip.records import Origin
+from vip.report.current_pages import current_pages
+from vip.report.page import write_report
 from vip.store import Run
-from vip.video import AddressSource, DownloadedSource, FileSource, PicturesSource, Reader, Source, open_video, source_of
-from vip.wording import counted, option
-
-WRITTEN = "write"  # the stage behind CHOSEN in Manifest.seconds
-MORE_FOR_A_QUERY = 3  # times the candidates: what is asked for may be seen for a moment only
+from vip.video import DownloadedSource, FileSource, PicturesSource, Source, open_video, source_of
+from vip.wording import call, option
 
 
 def extract(
@@ -75,250 +78,200 @@ def extract(
         BackendError: a backend is unknown or not installed.
         StoreError: the folder cannot be written or is damaged.
     """
-    named = resolved(source_of(video))
-    folder = Path(out) if out is not None else default_folder(named)
+    source = resolved(source_of(video))
+    folder = Path(out) if out is not None else default_folder(source)
     settings, observer = chosen(ExtractSettings, settings, options), observer or SilentObserver()
-
-    if isinstance(named, FileSource | PicturesSource) and not isinstance(named, DownloadedSource) and not _is_there(named, folder):
-        open_video(named).close()  # says what is wrong with it
+    is_file = isinstance(source, FileSource | PicturesSource) and not isinstance(source, DownloadedSource)
+    if is_file and source.state() is None and not store.exists(folder):
+        open_video(source).close()  # says what is wrong with it
     with store.making_folder(folder):
-        if isinstance(named, DownloadedSource) and named.state() is None:
-            manifest = earlier(folder, named, settings, overwrite)
-            if manifest and WRITTEN in manifest.seconds:
+        if isinstance(source, DownloadedSource) and source.state() is None:
+            if is_finished(existing_run(folder, source, settings, overwrite)):
                 return Run(folder)
-            named = downloaded(named, settings, observer)
+            source = downloaded(source, settings, observer)
         try:
-            _work(named, folder, overwrite, settings, observer, isolated)
+            _extract(source, folder, overwrite, settings, observer, isolated)
         except NotInPartsError as exc:
-            _work(downloaded(named, settings, observer, exc), folder, overwrite, settings, observer, isolated)
+            _extract(downloaded(source, settings, observer, exc), folder, overwrite, settings, observer, isolated)
     return Run(folder)
 
 
-def _is_there(named: Source, folder: Path) -> bool:
-    """Whether the video is there, or a run of it that may be finished."""
-    return named.state() is not None or store.exists(folder)
-
-
-def _work(source: Source, folder: Path, overwrite: bool, settings: ExtractSettings, observer: Observer, isolated: bool) -> None:
-    """Extract, in a process of its own where that is asked for."""
-    work = partial(_extract, source, folder, overwrite, settings)
+def _extract(source: Source, folder: Path, overwrite: bool, settings: ExtractSettings, observer: Observer, isolated: bool) -> None:
+    """Run the stages, in a process of their own where that is asked for."""
+    stages = partial(_extract_stages, source, folder, overwrite, settings)
     if isolated or settings.timeout is not None:
-        run_isolated(work, source, observer, timeout_s=settings.timeout, fork=isolated)
+        run_isolated(stages, source, observer, timeout_s=settings.timeout, fork=isolated)
     else:
-        work(observer)
+        stages(observer)
 
 
-def _extract(named: Source, folder: Path, overwrite: bool, settings: ExtractSettings, observer: Observer) -> None:
-    manifest = earlier(folder, named, settings, overwrite)
-    if manifest and WRITTEN in manifest.seconds:
+def _extract_stages(source: Source, folder: Path, overwrite: bool, settings: ExtractSettings, observer: Observer) -> None:
+    manifest = existing_run(folder, source, settings, overwrite)
+    if is_finished(manifest):
         return
     store.make_folder(folder)
-    with open_video(named, stream=settings.stream, start_s=settings.start, end_s=settings.end) as source:
-        if manifest is None or SELECTED not in manifest.seconds:
-            with PictureCache(folder, settings.format, source.effort).while_choosing() as keeper:
-                manifest = _choose(source, folder, settings, keeper, observer)
-        write_keyframes(folder, manifest, observer, source)
+    with open_video(source, stream=settings.stream, start_s=settings.start, end_s=settings.end) as video:
+        if manifest is None or not is_selected(manifest):
+            start, backends = perf_counter(), load(settings)
+            with PictureCache(folder, settings.format, video.effort).while_selecting() as keeper:
+                analysis = analyze_video(video, folder, settings, backends, keeper, observer)
+                selection = select(analysis, settings, backends.pruner)
+                manifest = write_selection(folder, analysis, selection, settings, observer, video_id=source.stem, start=start)
+        write_keyframes(folder, manifest, observer, video)
+
+
+def reselect(
+    run: Run | str | Path,
+    *,
+    out: str | Path | None = None,
+    video: str | Path | None = None,
+    overwrite: bool = False,
+    observer: Observer | None = None,
+    **changes: Any,
+) -> Run:
+    """Select again from the candidates of a run, without analyzing the video again.
+
+    Args:
+        run: a run or its folder. It stays as it is.
+        out: the new run folder; by default `NAME-n6.vip` or `NAME-auto.vip` in the current folder.
+        video: where the video lies now. A run of another machine needs it for pictures that it does not hold: what its manifest says
+            is not opened.
+        overwrite: replace a run of other settings.
+        changes: `keyframes=`, `pruner=`, `text_weight=`, `query=`, `min_objects=`, `min_sharpness=`, `format=`; all else is as in
+            the run.
+
+    Returns:
+        The new run. Pictures that the old one has are copied; the others are decoded.
+
+    Raises:
+        InputError: the run is unfinished or of an older vip; or a new picture is needed and its video is gone, changed or not named.
+        UsageError: a setting is wrong or needs the video to be analyzed again, or the folder holds something else.
+        BackendError: the pruner is unknown, or the run's embedder cannot compare pictures and a query.
+        StoreError: the run is damaged, or the folder cannot be written.
+    """
+    start, observer = perf_counter(), observer or SilentObserver()
+    old = store.load_run(run.folder if isinstance(run, Run) else run)
+    before = old.manifest
+    if before is None or before.pruning is None:
+        raise InputError(f"{old.folder} holds no candidates to choose from. Run {call('extract', 'VIDEO')} to make a run that does.")
+    settings = reselect_settings(before, changes)
+    folder = Path(out) if out is not None else default_reselect_folder(before.video_id, settings)
+    if folder.absolute().resolve() == old.folder.absolute().resolve():
+        raise UsageError(f"{folder} is the run itself, and its captions would be lost. Choose another folder with {option('out')}.")
+    origin = Origin(run=str(old.folder.absolute()), created_utc=before.created_utc)
+    source = video_of(before, video)
+    info = before.video.model_copy(update={"path": source.location}) if source and video is not None else before.video
+    manifest = existing_run(folder, source, settings, overwrite, origin=origin)
+    if is_finished(manifest):
+        return Run(folder)
+    pruner = pruner_for(settings)
+    with store.making_folder(folder):
+        if manifest is None or not is_selected(manifest):
+            analysis = read_analysis(old, before, info, before.pruning, settings, pruner.name)
+            selection = select(analysis, settings, pruner)
+            is_own = source is not None
+            manifest = write_selection(
+                folder, analysis, selection, settings, observer, video_id=before.video_id, start=start, origin=origin, is_own=is_own
+            )
+        copy_keyframes(old, folder, manifest, source, observer)
+    return Run(folder)
+
+
+@overload
+def caption(runs: RunOrPath, **options: Any) -> Run: ...
+@overload
+def caption(runs: Sequence[RunOrPath], **options: Any) -> list[Run]: ...
+def caption(
+    runs: RunOrPath | Sequence[RunOrPath],
+    *,
+    overwrite: bool = False,
+    in_batches: bool = False,
+    settings: CaptionSettings | None = None,
+    observer: Observer | None = None,
+    budget: Budget | None = None,
+    **options: Any,
+) -> Run | list[Run]:
+    """Describe the keyframes, a dense caption each and FAMOuS from it (section 3.2), and write the page of each folder.
+
+    Args:
+        runs: a run, its folder, its keyframes/ folder, or any folder of pictures; or a list of these.
+        overwrite: describe again what was described by another engine, by another recipe or in another language.
+        in_batches: ask through the server's Batch API, at half the price and within a day. It may be ended and called again.
+        settings: or its fields as keywords: `engine=`, `recipe=`, `topic=`, `verify=`, `max_usd=`, see `vip.config.CaptionSettings`.
+        budget: the money of several calls together; without it each has a ceiling of its own.
+
+    Returns:
+        The run with its descriptions, or a list of runs for a list. Those that were made in the same way before are kept, not
+        asked for again.
+
+    Raises:
+        EngineError: the engine cannot be asked, or the money is spent; what is described stays, and the pages show it.
+        ReplyError: not one keyframe could be described.
+        SomeFailedError: some keyframes could not be described; failures.jsonl says which and why.
+        UsageError, InputError, BackendError, StoreError: as for `extract`.
+    """
+    given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
+    with current_pages(caption_job.home_of(run) for run in given):
+        done = caption_job.caption(
+            given,
+            overwrite=overwrite,
+            in_batches=in_batches,
+            settings=chosen(CaptionSettings, settings, options),
+            observer=observer,
+            budget=budget,
+        )
+    return done[0] if isinstance(runs, Run | str | Path) else done
+
+
+def report(run: RunOrPath) -> Path:
+    """Write report.html of a run: the keyframes on a timeline, their captions, and why the others were dropped.
+
+    Returns:
+        Where it lies.
+
+    Raises:
+        InputError, StoreError: there is no run, or it is damaged.
+    """
+    return write_report(run if isinstance(run, Run) else store.load_run(run))
+
+
+def run(
+    video: str | Path | Sequence[str | Path] | Source,
+    *,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    extraction: ExtractSettings | None = None,
+    captioning: CaptionSettings | None = None,
+    observer: Observer | None = None,
+    isolated: bool = False,
+    budget: Budget | None = None,
+    **options: Any,
+) -> Run:
+    """Extract, caption and report in one go; `isolated` as for `extract`, `budget` as for `caption`.
+
+    Args:
+        extraction, captioning: settings of the two, or their fields as keywords: `keyframes=6`, `engine="offline"`.
+
+    Returns:
+        The run, with keyframes, descriptions and report.html in its folder.
+
+    Raises:
+        VipError: as `extract` and `caption` do; where keyframes could not be described, the page is written first.
+    """
+    extraction, captioning = settings_of_both(extraction, captioning, options)
+    caption_job.check(captioning)
+    source = resolved(source_of(video))
+    folder = Path(out) if out is not None else default_folder(source)
+    with store.making_folder(folder):
+        extracted = extract(source, out=folder, overwrite=overwrite, settings=extraction, observer=observer, isolated=isolated)
+        try:
+            return caption(extracted, overwrite=overwrite, settings=captioning, observer=observer, budget=budget)
+        except (EngineError, ReplyError, SomeFailedError):
+            if not (folder / store.REPORT).exists():
+                report(Run(folder))
+            raise
 
 
 def default_folder(video: Source) -> Path:
-    """`NAME.vip` in the current folder."""
+    """Return `NAME.vip` in the current folder."""
     return Path(f"{video.stem}.vip")
-
-
-def earlier(
-    folder: Path, named: Source | None, settings: ExtractSettings, overwrite: bool, *, origin: Origin | None = None
-) -> Manifest | None:
-    """The manifest of an earlier run of the same video and settings; None where there is nothing to go on from.
-
-    Args:
-        named: None where the video is not looked at, and `origin` tells enough.
-        origin: the run whose candidates are chosen from; None where the video is to be looked at.
-
-    Raises:
-        UsageError: the folder holds something else, and it is not to be overwritten.
-        StoreError: its manifest is damaged.
-    """
-    if not store.exists(folder / store.MANIFEST):
-        if not overwrite and not store.is_empty(folder):
-            raise UsageError(
-                f"{folder} is not empty and no run of vip. Choose another folder with {option('out')}, or add {option('overwrite')}."
-            )
-        return None
-    try:
-        manifest = store.read_json(folder / store.MANIFEST, Manifest)
-    except StoreError:
-        if overwrite:
-            return None
-        raise
-    had, wanted = _with_defaults(manifest.settings), settings.model_dump(mode="json")
-    other = [f"{key} {had.get(key)}, now {value}" for key, value in wanted.items() if had.get(key) != value]
-    if manifest.chosen_from != origin:
-        other.append(_candidates_of(manifest.chosen_from))
-    if named and not same_file(manifest.video, named):
-        before, now = PurePath(manifest.video.path), PurePath(named.location)
-        other.insert(0, f"video {before}, now {now}" if before.name == now.name else f"video {before.name}, now {now.name}")
-    if not other:
-        return None if overwrite and WRITTEN in manifest.seconds and _damaged(Run(folder)) else manifest
-    if not overwrite:
-        raise UsageError(
-            f"{folder} holds another run ({'; '.join(other)}). Choose another folder with {option('out')}, or add {option('overwrite')}."
-        )
-    return None
-
-
-def _with_defaults(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a manifest, with the defaults of those that vip did not have yet."""
-    return {**ExtractSettings().model_dump(mode="json"), **settings}
-
-
-def _damaged(run: Run) -> bool:
-    """True if a finished run cannot be read back whole."""
-    try:
-        whole = analyses_of(run) and run.descriptions is not None
-        return not whole or any(not keyframe.path.exists() for keyframe in run.keyframes)
-    except (InputError, StoreError):
-        return True
-
-
-def _candidates_of(origin: Origin | None) -> str:
-    return f"candidates of {origin.run} as of {origin.created_utc}" if origin else "candidates of its own"
-
-
-def same_file(known: VideoInfo, named: Source) -> bool:
-    state = named.state()
-    if state is None:
-        return known.path in {named.location, named.exact_location if isinstance(named, AddressSource) else ""}  # it may be done already
-    if state.size_bytes != known.size_bytes:
-        return False
-    if known.sha256 is None:
-        return known.path == named.location and state.modified_ns == known.modified_ns
-    return state.modified_ns == known.modified_ns or named.sha256() == known.sha256
-
-
-# ---------------------------------------------------------------- choosing
-
-
-def _choose(video: Reader, folder: Path, settings: ExtractSettings, keeper: PictureKeeper, observer: Observer) -> Manifest:
-    """Look at the candidates, decide, and write everything but the pictures."""
-    start = perf_counter()
-    backends = load(settings)
-    known = _known(video.source, folder, settings, backends)
-    for note in backends.notes:
-        observer.note(note)
-    sampler = backends.sampler
-    analyzer = FrameAnalyzer(backends.view, backends.embedder, backends.detector, known.frames)
-    as_is, wanted = getattr(backends.pruner, "as_is", False), settings.candidates
-    search = CandidateSearch(
-        video=video,
-        analyzer=analyzer,
-        keyframes=expected_keyframes(settings.keyframes, video),
-        min_sharpness=settings.min_sharpness,
-        exact=as_is or getattr(sampler, "exact", True),
-        insistent=sampler.name == "sync" and settings.keyframes != "auto" and wanted is None,  # others chose what they mean
-        as_is=as_is,
-        keeper=keeper,
-        observer=observer,
-    )
-    more = MORE_FOR_A_QUERY if settings.query is not None else 1
-    if as_is and wanted is None and sampler.name == "uniform":
-        wanted = search.keyframes  # what is not thinned out has to be the right number from the start
-    planned = sampler.sample(video, keyframes=more * search.keyframes, candidates=wanted)
-    analyses = analyze_candidates(search, planned)
-    info, losses, missing = video.info(), video.losses, undecodable(search, planned, analyses)
-    if missing:
-        losses.append(f"{len(missing)} of {counted(len(planned), 'candidate')} could not be decoded; the others are used.")
-    if not analyses:
-        raise InputError(f"{video.source}: none of its {len(planned)} candidate frames can be decoded; the file is damaged.")
-    video_analysis = VideoAnalysis(
-        analyses=analyses,
-        embeddings=select.embed(analyses, analyzer.embedder, known.texts),
-        lost=missing,
-        sync=frozenset(video.index.sync_pts.tolist()),
-        time_base=video.time_base,
-        video=info,
-        backends=backends.names,
-        device=backends.device,
-        redundant=redundant_cosine(analyzer.embedder),
-        losses=tuple(losses),
-    )
-    relevance = relevance_of(video_analysis.embeddings, settings.query, analyzer.embedder)
-    return write_selection(
-        video_analysis, folder, settings, backends.pruner, observer, video_id=video.source.stem, start=start, relevance=relevance
-    )
-
-
-def _known(video: Source, folder: Path, settings: ExtractSettings, backends: Backends) -> CachedVectors:
-    """What the embedder has seen of this video in the run that is being replaced."""
-    run = Run(folder)
-    try:
-        manifest = run.manifest
-        if manifest is None or not same_file(manifest.video, video) or manifest.settings.get("stream") != settings.stream:
-            return NO_CACHED_VECTORS
-        embeddings = run.embeddings
-        same_model = embeddings and embeddings.model == select.identity_of(backends.embedder) and manifest.device == backends.device
-        return cached_vectors_of(run) if same_model else NO_CACHED_VECTORS
-    except StoreError:
-        return NO_CACHED_VECTORS
-
-
-# ---------------------------------------------------------------- writing
-
-
-def picture_names(folder: Path, manifest: Manifest) -> dict[int, str]:
-    """PTS of the chosen frames -> name of the picture, in time order."""
-    kept = [row for row in store.read_rows(folder / store.CANDIDATES, Candidate) if row.decision.kept]
-    suffix = manifest.settings["format"]
-    return {row.pts: store.picture_name(number, row.time_s, suffix, of=len(kept)) for number, row in enumerate(kept, 1)}
-
-
-def write_keyframes(folder: Path, manifest: Manifest, observer: Observer, video: Reader | None) -> None:
-    """Decode the keyframes at full size and write them; those that an earlier, killed run wrote are kept.
-
-    Args:
-        video: None where every picture is there already.
-    """
-    start = perf_counter()
-    kept = [row for row in store.read_rows(folder / store.CANDIDATES, Candidate) if row.decision.kept]
-    names = picture_names(folder, manifest)
-    store.make_folder(folder / store.PICTURES, inside=folder)
-    with observer.track("Writing keyframes", len(kept)) as advance:
-
-        def work(reader: Reader, batch: Sequence[int]) -> Iterator[tuple[int, tuple[int, ...]]]:
-            for frame in reader.frames(batch):
-                store.write_picture(folder / store.PICTURES / names[frame.pts], frame.image, inside=folder)
-                advance()
-                yield frame.pts, frame.image.shape
-
-        missing = [pts for pts, name in names.items() if not (folder / store.PICTURES / name).exists()]
-        decoded = PictureCache(folder, manifest.settings["format"])
-        for pts in filter(decoded.has, missing):
-            decoded.move(pts, folder / store.PICTURES / names[pts])
-            advance()
-        missing = [pts for pts in missing if not (folder / store.PICTURES / names[pts]).exists()]
-        shapes = dict(analyze.in_parallel(video, missing, work)) if video else {}
-    if failed := set(missing) - set(shapes):
-        raise InputError(
-            f"{manifest.video.path}: {counted(len(failed), 'keyframe')} could be decoded before and cannot now. Did the file change?"
-        )
-    for pts in names.keys() - set(missing):  # written before; pictures in a row have each a size of its own
-        shapes[pts] = store.read_picture(folder / store.PICTURES / names[pts], inside=folder).shape
-    rows = [
-        Keyframe(
-            id=f"{manifest.video_id}:{number:04d}",
-            video_id=manifest.video_id,
-            time_s=row.time_s,
-            pts=row.pts,
-            image_path=f"{store.PICTURES}/{names[row.pts]}",
-            width_px=shapes[row.pts][1],
-            height_px=shapes[row.pts][0],
-            quality=row.quality,
-            detections=row.detections,
-            candidate=row.index,
-        )
-        for number, row in enumerate(kept, 1)
-        if row.quality is not None
-    ]
-    store.write_rows(folder / store.KEYFRAMES, rows)
-    decoded.clear()
-    seconds = {**manifest.seconds, WRITTEN: round(perf_counter() - start, 3)}
-    store.write_json(folder / store.MANIFEST, manifest.model_copy(update={"seconds": seconds}))

@@ -1,4 +1,8 @@
-"""What can be swapped. A new adapter first joins the conformance suite in tests/models/test_conformance.py."""
+"""The protocols of backends, and the records in which each states what it can do.
+
+A backend has the methods of its protocol and a `capabilities` record: `EngineCapabilities()` where the defaults fit. A new adapter
+first joins the conformance suite in tests/models/test_conformance.py.
+"""
 
 from __future__ import annotations
 
@@ -58,14 +62,19 @@ class PictureKeeper(Protocol):
     def keep(self, frame: Frame) -> None: ...
 
 
-class Sampler(Protocol):
-    """Chooses candidate frames.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplerCapabilities:
+    """What a sampler states of itself."""
 
-    A sampler that has the attribute `exact = False` lets the reader take a frame that is soon after one of its PTS and
-    cheaper to decode.
-    """
+    exact: bool = True
+    """False: a frame soon after one of its PTS will do where it is cheaper to decode."""
+
+
+class Sampler(Protocol):
+    """Chooses candidate frames."""
 
     name: str
+    capabilities: SamplerCapabilities
 
     def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
         """PTS of the candidates, at least one, in time order, without repeats, each among `video.index.shown_pts`.
@@ -137,13 +146,19 @@ class PruningResult:
     """Number of keyframes, and the likeness of the next one to go: what a user needs to decide on another number."""
 
 
-class Pruner(Protocol):
-    """Thins candidates out to keyframes.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrunerCapabilities:
+    """What a pruner states of itself."""
 
-    A pruner that has the attribute `as_is = True` gets all candidates, bad ones and copies among them, and no others are sought.
-    """
+    as_is: bool = False
+    """It gets all candidates, bad ones and copies among them, and no others are sought."""
+
+
+class Pruner(Protocol):
+    """Thins candidates out to keyframes."""
 
     name: str
+    capabilities: PrunerCapabilities
 
     def prune(self, frames: Prunable, *, keep: int | None, redundant: float) -> PruningResult:
         """Drop all but at most `keep` frames; at least one of N > 0 stays.
@@ -154,21 +169,37 @@ class Pruner(Protocol):
         """
 
 
-class Embedder(Protocol):
-    """Turns pictures and texts into vectors whose cosines say how alike they are.
+REDUNDANT_COSINE = 0.93  # from which on ShareGPT4Video drops a frame
 
-    An embedder may state
-    - `redundant_cosine`: the mean of image and text cosine from which on two frames show the same
-      (`vip.extraction.keyframe_count.REDUNDANT_COSINE` where it does not);
-    - `joint_space = True`: the cosine of a picture and a text says how well they fit, as with CLIP;
-    - `batch`: how many pictures it takes at once with profit (1 where it does not say);
-    - `prepare(image) -> Image`: the picture as small as it takes it; it then gets that instead of one with a longest side of 640;
-    - `device`: where it runs (`cpu` where it does not say);
-    - `identity`: what tells its vectors from those of other weights (its name where it does not say).
-    """
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedderCapabilities:
+    """What an embedder states of itself."""
+
+    joint_space: bool = False
+    """The cosine of a picture and a text says how well they fit, as with CLIP."""
+    redundant_cosine: float = REDUNDANT_COSINE
+    """The mean of image and text cosine from which on two frames show the same."""
+    batch: int = 1
+    """How many pictures at once are the fastest."""
+    device: str | None = None
+    """Where the model runs, as `cuda in fp16`; None: the CPU, whatever device is asked for."""
+    identity: str | None = None
+    """Names the weights: vectors are comparable only where it is the same. None: the embedder's name says it."""
+    prepare: Callable[[Image], Image] | None = None
+    """Shrinks a picture to what the model takes; None: it takes pictures with a longest side of 640 px."""
+
+    def __post_init__(self) -> None:
+        if self.batch < 1:
+            raise ValueError(f"batch is {self.batch}, but has to be at least 1")
+
+
+class Embedder(Protocol):
+    """Turns pictures and texts into vectors whose cosines say how alike they are."""
 
     name: str
     dim: int
+    capabilities: EmbedderCapabilities
 
     def embed_images(self, images: Sequence[Image]) -> Vectors:
         """float32 (N, dim), rows of length 1."""
@@ -187,14 +218,23 @@ class PictureOrigin:
     """Of a picture file, without its folder."""
 
 
-class Detector(Protocol):
-    """Finds objects in pictures.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectorCapabilities:
+    """What a detector states of itself."""
 
-    A detector may state `side_px`: the least that the longest side of candidates has to have for it; they come at up to 640 anyway.
-    And `batch`: how many pictures it takes at once with profit (1 where it does not say); and `device`, where it runs (`cpu` else).
-    """
+    side_px: int | None = None
+    """The longest side at which it looks at pictures; None: the more the better. Candidates have at most 640 px."""
+    batch: int = 1
+    """How many pictures at once are the fastest."""
+    device: str | None = None
+    """Where the model runs, as `cuda in fp16`; None: the CPU, whatever device is asked for, and several threads may call it at once."""
+
+
+class Detector(Protocol):
+    """Finds objects in pictures."""
 
     name: str
+    capabilities: DetectorCapabilities
 
     def detect(self, images: Sequence[Image], where: Sequence[PictureOrigin] = ()) -> list[list[Detection] | None]:
         """The detections of each picture, the highest score first; None where the detector knows nothing about a picture.
@@ -257,7 +297,7 @@ class Request:
     stage: Stage
     prompt: str
     facts: KeyframeFacts | None = None
-    """What was measured; only for engines that state `measures = True`."""
+    """What was measured; only for engines whose capabilities say `measures`."""
     pictures: tuple[Picture, ...] = ()
     schema: dict[str, Any] | None = None
     """JSON schema that the reply's text must fit; None for free text."""
@@ -295,27 +335,47 @@ class Reply:
     limits: RateLimits | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineCapabilities:
+    """What an engine states of itself."""
+
+    sees: bool = True
+    """It takes pictures; False: only text."""
+    measures: bool = False
+    """It describes what was measured (`Request.facts`) instead of what it sees."""
+    captions_only: bool = False
+    """It describes a picture, whatever is asked."""
+    caches: bool = True
+    """Its answers are kept for later runs; False: they cost nothing."""
+    languages: tuple[str, ...] | None = None
+    """Those it can answer in; None: any."""
+    max_in_flight: int | None = None
+    """How many requests at once are the fastest; None: found out while it is asked."""
+    thinking_tokens: int = 0
+    """The most it uses beyond `Request.max_tokens` before its answer begins."""
+    picture_detail: Literal["low", "high", "auto"] = "high"
+    """For servers that price pictures by it."""
+    address: str | None = None
+    """The server behind it, without login and query; None: it runs here, or its name alone tells it from others."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """What else its answers depend on: recorded with each, and part of the question that the cache knows."""
+    traits: dict[str, str] | None = None
+    """What it found out about its server, changed by the engine and by the caller, who keeps it for later runs."""
+    check: Callable[[], None] | None = None
+    """Raises an EngineError where the engine cannot be asked now, because its key is missing."""
+    batches: Callable[[], BatchApi] | None = None
+    """Opens the batch jobs of its server, which answers many requests at once, later and for less; None: it has none."""
+
+
 class Engine(Protocol):
     """A language or vision-language model behind an API or in the process.
 
-    It answers several callers at once and tries once: who asks it tries again, see `vip.llm`. An engine may state
-    - `measures = True`: it describes what was measured (`Request.facts`) instead of what it sees;
-    - `sees = False`: it takes no pictures, only text;
-    - `captions_only = True`: it describes a picture, whatever is asked;
-    - `keeps = False`: its answers cost nothing and need not be kept for later runs;
-    - `address`: the server behind it, without login and query (the name alone tells engines apart where it does not say);
-    - `parameters`: what else its answers depend on, for the record and for knowing an answer again;
-    - `in_flight`: how many requests it takes at once with profit (found out where it does not say);
-    - `thinking_tokens`: what it may use beyond `Request.max_tokens` before its answer begins;
-    - `picture_detail`: `low`, `high` or `auto`, for servers that price pictures by it;
-    - `traits`: a dict of what it found out about its server; whoever asks keeps it for later runs;
-    - `languages`: those it can answer in (any where it does not say);
-    - `batches() -> BatchApi`: its server answers many requests at once, later and for less;
-    - `check() -> None`: raises an EngineError where it cannot be asked now, because its key is missing.
+    It answers several callers at once and tries once: its caller tries again, see `vip.llm`.
     """
 
     name: str
     """As a user would name it: `offline`, `openai:gpt-5-mini-2025-08-07`."""
+    capabilities: EngineCapabilities
 
     async def generate(self, request: Request) -> Reply:
         """Answer one request.

@@ -455,7 +455,7 @@ class Manifest(Record):
     """Of the notes, what could not be read of the video."""
     counts: CandidateCounts | None = None
     pruning: Pruning | None = None
-    chosen_from: Origin | None = None
+    selected_from: Origin | None = None
     """None where the video was looked at for this run."""
     captioning: dict[str, Any] | None = None
     """Settings of the descriptions, resolved; None before `vip caption`."""

@@ -19,7 +19,18 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from vip.errors import BackendError, did_you_mean
-from vip.protocols import Detector, Embedder, Engine, Pruner, Sampler
+from vip.protocols import (
+    Detector,
+    DetectorCapabilities,
+    Embedder,
+    EmbedderCapabilities,
+    Engine,
+    EngineCapabilities,
+    Pruner,
+    PrunerCapabilities,
+    Sampler,
+    SamplerCapabilities,
+)
 from vip.wording import SaidOnce
 
 Kind = Literal["sampler", "pruner", "embedder", "detector", "engine"]
@@ -53,6 +64,13 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
     },
 }
 
+CAPABILITIES: dict[Kind, type] = {
+    "sampler": SamplerCapabilities,
+    "pruner": PrunerCapabilities,
+    "embedder": EmbedderCapabilities,
+    "detector": DetectorCapabilities,
+    "engine": EngineCapabilities,
+}
 
 AUTO_EMBEDDER = "vip.models.clip.weight_files:why_not_auto"
 MODELS = "vip.models.status"
@@ -107,11 +125,24 @@ def _create(kind: Kind, name: str, **settings: Any) -> Any:
     except TypeError as exc:
         raise BackendError(f'The {kind} "{head}" was made for another vip ({exc}). Update the package that it comes with.') from exc
     if not getattr(factory, "stays_loaded", False):
-        return factory(detail or None, **settings)
+        return _with_record(kind, head, factory(detail or None, **settings))
     key = (kind, name, *settings.items())
     if key not in _loaded:
-        _loaded[key] = factory(detail or None, **settings)
+        _loaded[key] = _with_record(kind, head, factory(detail or None, **settings))
     return _loaded[key]
+
+
+def _with_record(kind: Kind, head: str, backend: Any) -> Any:
+    """Return the backend.
+
+    Raises:
+        BackendError: it does not state what it can do.
+    """
+    record = CAPABILITIES[kind]
+    if not isinstance(getattr(backend, "capabilities", None), record):
+        lacks = f'The {kind} "{head}" has no `capabilities` of the type vip.protocols.{record.__name__}'
+        raise BackendError(f"{lacks}. Update the package that it comes with.")
+    return backend
 
 
 def models() -> list[tuple[str, str, bool, str]]:

@@ -94,7 +94,7 @@ def _make(path: Path) -> None:
     """Write new random bytes under the name, unless another process was quicker."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     part = path.with_name(f".{secrets.token_hex(16)}{files.PARTIAL_SUFFIX}")
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600), "wb") as file:
         file.write(secrets.token_bytes(SECRET_BYTES))
     try:
         with suppress(FileExistsError):

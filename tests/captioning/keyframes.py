@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -22,7 +22,7 @@ from vip.llm.client import EngineClient
 from vip.llm.limiter import AdaptiveLimiter
 from vip.models.fake import FakeEngine
 from vip.prompts import load_prompts
-from vip.protocols import Engine, Reply, Request
+from vip.protocols import Engine, EngineCapabilities, Reply, Request
 from vip.records import Description, Detection, Failure, Image, Keyframe, Manifest, Quality, VideoInfo
 from vip.store import KeyframePicture
 
@@ -105,8 +105,10 @@ class Scripted(FakeEngine):
     def __init__(self, answer: Callable[[Request, int], Any] = lambda request, number: DIRECT, **about: Any) -> None:
         super().__init__(None)
         self.answer = answer
-        for name, value in about.items():
-            setattr(self, name, value)
+        can = {one.name for one in fields(EngineCapabilities)}
+        self.capabilities = replace(self.capabilities, **{name: value for name, value in about.items() if name in can})
+        for name in about.keys() - can:
+            setattr(self, name, about[name])
 
     async def generate(self, request: Request) -> Reply:
         await super().generate(request)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tests.captioning.keyframes import Scripted
 from vip import store
-from vip.protocols import Request
+from vip.protocols import EmbedderCapabilities, Request
 from vip.records import Image, Vectors
 
 
@@ -23,7 +23,8 @@ def unit(vectors: Any) -> Vectors:
 class Numbers:
     """A joint space in which picture n and every text about `thing n` point the same way. Pictures are noise of a seed."""
 
-    name, dim, joint_space = "numbers", 256, True
+    name, dim = "numbers", 256
+    capabilities = EmbedderCapabilities(joint_space=True)
 
     def __init__(self, folder: Path) -> None:
         items = store.load_run(folder).keyframes

@@ -36,7 +36,7 @@ from vip.errors import BackendError, EngineError, InputError, ReplyError, SomeFa
 from vip.llm.batch_files import BatchJob
 from vip.llm.budget import Budget, Usage
 from vip.llm.cache import AnswerCache
-from vip.protocols import Picture, Reply, Request, SilentObserver
+from vip.protocols import EmbedderCapabilities, Picture, Reply, Request, SilentObserver
 from vip.records import Keyframe
 from vip.store import KeyframePicture, Run, load_run
 
@@ -496,7 +496,7 @@ def test_a_run_that_is_described_can_be_checked_later_and_the_second_look_is_pai
 def test_without_a_joint_space_the_user_is_told_that_only_the_detector_has_a_say(numbers: Path, tmp_path: Path) -> None:
     notes = Notes()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Numbers, "joint_space", False)
+        patch.setattr(Numbers, "capabilities", EmbedderCapabilities())
         caption(numbers, engine="talking", verify=True, cache=tmp_path / "answers.sqlite", observer=notes)
     assert "only the detector has a say, since the embedder is numbers" in "".join(notes.told)
 
@@ -511,7 +511,7 @@ class Watching(Scripted):
     most: ClassVar[Counter[str]] = Counter()
 
     def __init__(self, detail: str | None, **settings: Any) -> None:
-        super().__init__(in_flight=16)
+        super().__init__(max_in_flight=16)
         self.count = 0
 
     async def generate(self, request: Request) -> Reply:
@@ -585,10 +585,11 @@ class Mine(Scripted):
     made: ClassVar[list[Mine]] = []
 
     def __init__(self, detail: str | None, **settings: Any) -> None:
-        super().__init__(**{"name": "mine:tiny-vlm", "address": "http://127.0.0.1:9/v1", "in_flight": 1, **self.about})
+        mine = {"name": "mine:tiny-vlm", "address": "http://127.0.0.1:9/v1", "max_in_flight": 1, "check": self._check}
+        super().__init__(**{**mine, **self.about})
         self.made.append(self)
 
-    def check(self) -> None:
+    def _check(self) -> None:
         if self.about.get("has_no_key"):
             raise EngineError("No key is set.")
 

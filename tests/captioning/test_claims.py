@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.models.clip_models import folder
 from vip.captioning.claims import MOST_OTHERS, checked, corrected, unsupported
 from vip.models.clip.embedder import OpenClipEmbedder
+from vip.protocols import EmbedderCapabilities
 from vip.records import Check, Description, Detection, Famous, Image, Vectors, Verification
 
 THINGS = ("dog", "cat", "boat", "train", "piano", "mountain", "kitchen", "bicycle", "crowd", "horse", "desk", "tower")
@@ -43,7 +44,8 @@ def unit(vectors: Vectors) -> Vectors:
 class WordSpace:
     """A joint space: each word of the vocabulary is a direction, a text the sum of its words, a picture that of what it shows."""
 
-    name, dim, joint_space = "words", 400, True
+    name, dim = "words", 400
+    capabilities = EmbedderCapabilities(joint_space=True)
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -199,7 +201,7 @@ def test_there_may_be_no_descriptions() -> None:
 
 def test_without_a_joint_space_the_embedder_has_no_say() -> None:
     space = WordSpace()
-    space.joint_space = False
+    space.capabilities = EmbedderCapabilities()
     said = [described(one) for one in SCENES]
     images = np.stack([space.shows(one) for one in reversed(SCENES)])
     for found in (checked(said, images, space, nothing(12), None), checked(said, None, None, nothing(12), None)):
@@ -298,7 +300,7 @@ def test_absence_counts_only_with_a_detector_that_finds_such_things(detector: st
 class Axes:
     """A joint space in which each text is an axis of its own, in the order that the test says."""
 
-    name, joint_space = "axes", True
+    name, capabilities = "axes", EmbedderCapabilities(joint_space=True)
 
     def __init__(self, *texts: str, dim: int = 32) -> None:
         self.texts, self.dim = texts, dim

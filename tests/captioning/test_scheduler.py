@@ -19,7 +19,7 @@ from vip.captioning.scheduler import AHEAD, APART_S, failure_of
 from vip.errors import EngineError, InputError, ReplyError, StoreError
 from vip.models.fake import FakeEngine
 from vip.models.offline import OfflineEngine
-from vip.protocols import Picture, Reply, Request
+from vip.protocols import EngineCapabilities, Picture, Reply, Request
 from vip.records import Description, Image
 from vip.store import KeyframePicture
 
@@ -27,7 +27,7 @@ from vip.store import KeyframePicture
 class Measuring(Scripted):
     """Gets what is measured, as the engine `offline` does."""
 
-    measures = True
+    capabilities = EngineCapabilities(measures=True, caches=False)
 
 
 def at(request: Request, time_s: float) -> bool:

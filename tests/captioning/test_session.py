@@ -132,9 +132,9 @@ def test_engines_at_one_server_share_its_limits(made: Maker) -> None:
     [
         ({}, None, None),
         ({}, 5, 5),
-        ({"in_flight": 4}, None, 4),
-        ({"in_flight": 4}, 2, 2),
-        ({"in_flight": 4}, 9, 4),
+        ({"max_in_flight": 4}, None, 4),
+        ({"max_in_flight": 4}, 2, 2),
+        ({"max_in_flight": 4}, 9, 4),
         ({"measures": True}, 9, 1),
     ],
 )
@@ -176,8 +176,8 @@ def test_several_calls_share_a_ledger(tmp_path: Path) -> None:
 
 def test_room_to_think_is_left_only_to_a_model_that_thinks(made: Maker) -> None:
     thinks, does_not = (made(environment=KEY, engine=f"openai:{model}").describer.describing_client for model in ("gpt-5-mini", "gpt-4.1"))
-    assert thinks.engine.thinking_tokens > 0  # type: ignore[attr-defined]
-    assert does_not.engine.thinking_tokens == 0  # type: ignore[attr-defined]
+    assert thinks.engine.capabilities.thinking_tokens > 0
+    assert does_not.engine.capabilities.thinking_tokens == 0
 
 
 def test_what_was_found_out_about_a_server_is_known_the_next_time(made: Maker) -> None:

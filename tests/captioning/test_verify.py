@@ -214,7 +214,7 @@ def test_the_second_look_is_at_a_picture_of_the_size_and_in_the_language_that_ar
 
 
 def test_a_second_look_that_waits_for_a_batch_leaves_its_description_unchecked(path: Path, tmp_path: Path) -> None:
-    made = describer(Talking(keeps=True))
+    made = describer(Talking(caches=True))
     folder = described(path, made)
     client = made.describing_client
     client.answers, client.defer = AnswerCache(tmp_path / "answers.sqlite"), lambda question, request: request.stage == "verify"

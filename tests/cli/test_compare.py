@@ -17,9 +17,11 @@ from vip.cli.compare import WIDE, table
 
 SAMPLERS = """
 from vip.errors import BackendError
+from vip.protocols import SamplerCapabilities
 
 class All:
     name = "all"
+    capabilities = SamplerCapabilities()
     def __init__(self, detail):
         pass
     def sample(self, video, *, keyframes, candidates=None):

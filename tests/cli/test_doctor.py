@@ -123,8 +123,9 @@ def test_backends_of_other_packages_are_listed_and_a_broken_one_breaks_nothing(t
     info = tmp_path / "package" / "vip_extra-1.dist-info"
     info.mkdir(parents=True)
     (tmp_path / "package" / "vip_extra.py").write_text(
-        "class Mine:\n    def __init__(self, detail, **settings): pass\n    def detect(self, images, where=()): return [[]]\n"
-        "class Deaf:\n    def __init__(self, detail, **settings): pass\n"
+        "from vip.protocols import DetectorCapabilities\n"
+        "class Deaf:\n    capabilities = DetectorCapabilities()\n    def __init__(self, detail, **settings): pass\n"
+        "class Mine(Deaf):\n    def detect(self, images, where=()): return [[]]\n"
     )
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: vip-extra\nVersion: 1\n")
     (info / "entry_points.txt").write_text("[vip.detectors]\nmine = vip_extra:Mine\ndeaf = vip_extra:Deaf\nbroken = not_installed:Mine\n")

@@ -244,7 +244,7 @@ def test_the_manifest_tells_how_the_captions_were_made(tmp_path: Path) -> None:
     assert (manifest["captioning"]["recipe"], manifest["captioning"]["language"]) == ("direct", "English")
     assert set(manifest["captioning"]["prompts"]) == {"direct"}
     assert (manifest["captioning"]["spent"]["requests"], manifest["captioning"]["spent"]["tokens_in"]) == (4, 44)
-    assert set(manifest["seconds"]) == {"choose", "write", "caption"}
+    assert set(manifest["seconds"]) == {"select", "write", "caption"}
     (row, *_) = (json.loads(line) for line in (tmp_path / "sample.vip" / "descriptions.jsonl").read_text().splitlines())
     assert [(call["prompt"], call["model"], call["tokens_in"]) for call in row["calls"]] == [
         ("direct", "big-vlm-0001", 11),

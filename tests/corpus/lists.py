@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from vip.corpus.inputs.reading import read_items
+from vip.corpus.inputs.rows import BadRow
 from vip.corpus.inputs.vocabulary import Vocabulary, load_vocabulary
-from vip.corpus.items import BadRow
 from vip.dataset.items import ListItem
 
 HEADER = ["Index", "TrainVideoCount", "KnowledgeGraphId", "Name", "WikiUrl", "Vertical1", "Vertical2", "Vertical3", "WikiDescription"]

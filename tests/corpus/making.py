@@ -46,7 +46,7 @@ def sample(key: str = "abc", count: int = 3, *, size: int | None = None, describ
         "file": manifest().video,
         "backends": {"embedder": "classic"},
     }
-    made = {"backends": {"embedder": "classic"}, "device": "cpu", "created_utc": "2026-01-01T00:00:00+00:00", "seconds": {"choose": 1.0}}
+    made = {"backends": {"embedder": "classic"}, "device": "cpu", "created_utc": "2026-01-01T00:00:00+00:00", "seconds": {"select": 1.0}}
     return VideoSample(VideoRow(key=key, **{**about, **made, **video}), tuple(frames))
 
 

@@ -106,15 +106,15 @@ class Captions:
     made: list[Captions]
     error: Exception | None = None
 
-    def __init__(self, orders: CaptionServerConfig, note: Callable[[str], None]) -> None:
-        self.orders, self.closed = orders, 0
-        self.paid, self.rest = orders.paid, None
+    def __init__(self, config: CaptionServerConfig, note: Callable[[str], None]) -> None:
+        self.config, self.closed = config, 0
+        self.paid, self.pause = config.paid, None
         self.made.append(self)
 
     def check(self) -> CaptionServerReady:
         if self.error is not None:
             raise self.error
-        found = "offline" if self.orders.settings.engine == "offline" else "openai:found"
+        found = "offline" if self.config.settings.engine == "offline" else "openai:found"
         return CaptionServerReady(found, found)
 
     def expect(self, keyframes: int) -> None: ...
@@ -122,7 +122,7 @@ class Captions:
     def events(self) -> list[Any]:
         return []
 
-    def hand_in(self) -> None: ...
+    def submit_batches(self) -> None: ...
 
     def close(self) -> None:
         self.closed += 1
@@ -131,27 +131,27 @@ class Captions:
 @pytest.fixture
 def captions(monkeypatch: pytest.MonkeyPatch) -> list[Captions]:
     monkeypatch.setattr(Captions, "made", [], raising=False)
-    monkeypatch.setattr(module, "Captions", Captions)
+    monkeypatch.setattr(module, "CaptionClient", Captions)
     return Captions.made
 
 
 def test_the_model_that_was_found_is_the_one_that_is_asked_and_kept(captions: list[Captions], tmp_path: Path) -> None:
     run(tmp_path, [listed(tmp_path, 1)], caption=True)
-    assert captions[0].orders.settings.engine == "openai:found"
+    assert captions[0].config.settings.engine == "openai:found"
     with closing(state_of(tmp_path)) as state:
         assert state.get("begun")["caption"]["engine"] == "openai:found"
 
 
 def test_what_was_spent_and_that_the_server_answered_is_told_to_the_next_run(captions: list[Captions], tmp_path: Path) -> None:
     run(tmp_path, [listed(tmp_path, 1)], caption=True, retry_wait=7.0)
-    assert captions[0].orders.paid == CostSoFar(0.0, 0)
-    assert (captions[0].orders.answered, captions[0].orders.in_batches, captions[0].orders.retry_wait_s) == (False, False, 7.0)
+    assert captions[0].config.paid == CostSoFar(0.0, 0)
+    assert (captions[0].config.answered, captions[0].config.in_batches, captions[0].config.retry_wait_s) == (False, False, 7.0)
     with closing(state_of(tmp_path)) as state:
         state.put("spent", [1.5, 99])
         state.put("captions_answered", True)
     run(tmp_path, [], caption=True, batch=True)
-    assert captions[1].orders.paid == CostSoFar(1.5, 99)
-    assert (captions[1].orders.answered, captions[1].orders.in_batches) == (True, True)
+    assert captions[1].config.paid == CostSoFar(1.5, 99)
+    assert (captions[1].config.answered, captions[1].config.in_batches) == (True, True)
 
 
 def test_an_engine_that_cannot_be_asked_ends_the_batch_before_its_list_is_read(
@@ -206,7 +206,7 @@ def test_batches_that_are_at_the_server_are_not_left_there(
 @pytest.mark.parametrize("fetch", [True, False])
 def test_the_runner_decides_who_does_the_work(fetch: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
-    monkeypatch.setattr(module, "crew_here", lambda choices, home, *, fetch: made.append(("here", home, fetch)))
+    monkeypatch.setattr(module, "local_pool", lambda choices, home, *, fetch: made.append(("here", home, fetch)))
     monkeypatch.setattr("vip.corpus.workers.ray_pool.RayPool", lambda choices, home, *, fetch: made.append(("ray", home, fetch)))
     for runner in ("local", "ray"):
         executor_for(BatchConfig(BatchSettings(runner=runner)), tmp_path, fetch)

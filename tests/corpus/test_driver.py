@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from tests.corpus.lists import vocabulary_file
-from tests.corpus.making import clip
+from tests.corpus.making import sample as clip
 from tests.corpus.test_state import fill, item
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.driver import BatchDriver
-from vip.corpus.items import BadRow
+from vip.corpus.inputs.rows import BadRow
 from vip.corpus.settings import BatchConfig
 from vip.corpus.state import StateDatabase
 from vip.corpus.status import CAPTIONS_REST
@@ -68,7 +68,7 @@ class Captions:
         self.given: list[CaptionTask] = []
         self.expected: list[int] = []
         self.handed_in = 0
-        self.paid, self.rest, self.orders = CostSoFar(0.0, 0), None, SimpleNamespace(answered=False)
+        self.paid, self.pause, self.config = CostSoFar(0.0, 0), None, SimpleNamespace(answered=False)
         self.found: list[Described] = []
         self.error: Exception | None = None
         self.closed = False
@@ -80,7 +80,7 @@ class Captions:
     def submit(self, wanted: CaptionTask) -> None:
         self.given.append(wanted)
 
-    def hand_in(self) -> None:
+    def submit_batches(self) -> None:
         self.handed_in += 1
 
     def events(self) -> list[Described]:
@@ -122,7 +122,7 @@ def state(tmp_path: Path) -> Iterator[StateDatabase]:
 
 
 def driver_of(state: StateDatabase, executor: Told, monkeypatch: pytest.MonkeyPatch) -> BatchDriver:
-    monkeypatch.setattr("vip.corpus.queue.LOOK_S", 0.0)
+    monkeypatch.setattr("vip.corpus.queue.DUE_CHECK_S", 0.0)
     choices = BatchConfig(batch=BatchSettings(retry_wait=1e-6))
     return BatchDriver(state, str(state.home / "out"), choices, SilentObserver(), lambda fetches: executor)
 
@@ -145,11 +145,11 @@ def test_an_item_that_is_done_at_the_third_try_is_handed_out_no_more(
     done = PartInfo(rows=3, size_bytes=len(part), length_s=9.0, youtube_id=None)
     executor = Told(lambda job, number: ItemFailed(job.id, "other", "gone") if number < 3 else ItemDone(job.id, part, done))
     driver = driver_of(state, executor, monkeypatch)
-    monkeypatch.setattr(driver._packer.__class__, "step", lambda self, *about, **how: False)
+    monkeypatch.setattr(driver._shard_writer.__class__, "step", lambda self, *about, **how: False)
     told = driver.run()
     assert (told.done, told.failed, len(executor.given)) == (1, 0, 3)
     assert driver.changed
-    assert driver._packer._loose_bytes == len(part), "the packer knows of it"
+    assert driver._shard_writer._unsharded_bytes == len(part), "the packer knows of it"
     assert driver._queue._out == set()
     assert (tmp_path / "parts" / "a.tar").read_bytes() == part
 
@@ -160,7 +160,7 @@ def test_an_item_whose_machines_are_lost_again_and_again_counts_as_the_cause(sta
     assert driver.run().failed == 1
     assert len(executor.given) == 5
     assert driver.changed
-    assert state.failures() == {"crash": 1}
+    assert state.failure_counts() == {"crash": 1}
 
 
 # ---------------------------------------------------------------- many items
@@ -179,7 +179,7 @@ def working(
     bar: SilentObserver | None = None,
     **batch: Any,
 ) -> BatchDriver:
-    monkeypatch.setattr("vip.corpus.queue.LOOK_S", 0.0)
+    monkeypatch.setattr("vip.corpus.queue.DUE_CHECK_S", 0.0)
     for name in ("TICK_S", "COMMIT_S"):
         monkeypatch.setattr(f"vip.corpus.driver.{name}", 0.0)
     settings = BatchSettings(**{"retry_wait": 1e-6, "caption": captions is not None, **batch})
@@ -308,7 +308,7 @@ def test_all_who_work_are_ended(state: StateDatabase, monkeypatch: pytest.Monkey
     executor, captions, closed = Told(lambda job, number: ItemFailed(job.id, "missing", "gone")), Captions(), list[str]()
     driver = working(state, executor, monkeypatch, captions)
     driver.run()
-    for kind, name in ((driver._packer.__class__, "packer"), (driver._revisions.__class__, "revisions")):
+    for kind, name in ((driver._shard_writer.__class__, "packer"), (driver._revisions.__class__, "revisions")):
         monkeypatch.setattr(kind, "close", lambda self, name=name: closed.append(name))
     driver.close()
     assert (executor.closed, captions.closed, closed) == (True, True, ["packer", "revisions"])
@@ -322,8 +322,8 @@ def test_that_all_waits_for_another_try_is_said_once_a_minute(state: StateDataba
     driver = working(state, Told(lambda job, number: done(job)), monkeypatch, bar=bar)
     driver._tell_what_waits()
     assert bar.notes == [], "nothing failed"
-    state.again(1, "network", "gone", due=90.0)
-    state.again(2, "network", "gone", due=95.0)
+    state.schedule_retry(1, "network", "gone", due=90.0)
+    state.schedule_retry(2, "network", "gone", due=95.0)
     for seconds in (0, 59, 2):
         now[0] += seconds
         driver._tell_what_waits()
@@ -355,7 +355,7 @@ def test_what_is_extracted_is_described_and_only_then_done(state: StateDatabase,
     told = driver.run()
     assert [(one.key, one.part.name, one.topic) for one in captions.given] == [("a", "a.tar", None), ("b", "b.tar", "a race")]
     assert (told.done, told.bytes, told.undescribed, bar.advanced) == (2, 240, 2, 2)
-    assert (captions.expected, driver._undescribed_bytes, driver._packer._loose_bytes) == ([10], 0, 240)
+    assert (captions.expected, driver._undescribed_bytes, driver._shard_writer._unsharded_bytes) == ([10], 0, 240)
 
 
 @pytest.mark.usefixtures("_packs_nothing")
@@ -363,12 +363,12 @@ def test_what_waits_for_its_descriptions_goes_into_no_shard(state: StateDatabase
     captions, seen = Captions(), list[tuple[int, int]]()
 
     def step() -> None:
-        seen.append((len(state.to_describe()), state.loose()[0]))
+        seen.append((len(state.parts_to_describe()), state.unsharded()[0]))
         described(captions)
 
     captions.step = step
     working(state, Told(lambda job, number: done(job)), monkeypatch, captions).run()
-    assert (seen, state.loose()) == ([(1, 0)], (1, 120))
+    assert (seen, state.unsharded()) == ([(1, 0)], (1, 120))
 
 
 @pytest.mark.usefixtures("_packs_nothing")
@@ -381,7 +381,7 @@ def test_a_video_of_which_nothing_was_described_fails_and_its_part_goes(state: S
 
 @pytest.mark.usefixtures("_packs_nothing")
 def test_parts_that_waited_when_an_earlier_run_ended_are_described_first(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    state.extracted(1, rows=3, size_bytes=100, length_s=1.0, youtube_id=None, ready=False)
+    state.record_extracted(1, rows=3, size_bytes=100, length_s=1.0, youtube_id=None, ready=False)
     captions = Captions()
     described(captions)
     executor = Told(lambda job, number: done(job))
@@ -416,7 +416,7 @@ def test_a_batch_is_handed_in_when_no_more_parts_are_to_come(state: StateDatabas
     fill(state, files("b"))
     captions, handed_in = Captions(), list[tuple[int, int]]()
     executor = Told(lambda job, number: done(job))
-    monkeypatch.setattr(captions, "hand_in", lambda: handed_in.append((len(executor.given), len(captions.given))))
+    monkeypatch.setattr(captions, "submit_batches", lambda: handed_in.append((len(executor.given), len(captions.given))))
     looks: list[int] = []
 
     def step() -> None:
@@ -439,12 +439,12 @@ def test_what_captions_cost_and_that_they_rest_is_in_the_state_even_where_the_mo
 
     def step() -> None:
         if not rests:
-            captions.rest = OutagePause(1000.0, 60.0, "It is busy.")  # type: ignore[assignment]
+            captions.pause = OutagePause(1000.0, 60.0, "It is busy.")  # type: ignore[assignment]
             captions.paid = CostSoFar(1.5, 99)
-            captions.orders.answered = True
+            captions.config.answered = True
         else:
             behind.append(bar.behind())
-            captions.rest, captions.error = None, BudgetError("It is spent.")
+            captions.pause, captions.error = None, BudgetError("It is spent.")
         rests.append(state.get(CAPTIONS_REST))
 
     captions.step = step
@@ -463,8 +463,8 @@ def test_what_is_described_again_counts_among_the_keyframes_to_come(
     keyframes: Any, expected: int, state: StateDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = [UndescribedKeyframe("z", f"z:000{number}", "refusal", "no") for number in (1, 2)]
-    state.take_over(0, [("z", 3, None, 1.0)], size_bytes=10, rows=3, undescribed=left)
-    state.describe_again()
+    state.adopt_shard(0, [("z", 3, None, 1.0)], size_bytes=10, rows=3, undescribed=left)
+    state.request_descriptions()
     driver = working(state, Told(lambda job, number: done(job)), monkeypatch, Captions())
     choices = driver.choices
     driver.choices = BatchConfig(choices.batch, ExtractSettings(keyframes=keyframes), choices.captioning)
@@ -489,7 +489,7 @@ def test_the_vocabulary_says_what_a_video_is_about_where_the_list_does_not(
 
 
 def test_a_row_that_names_no_video_is_no_work(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    state.failed(1, "missing", "gone")
+    state.record_failure(1, "missing", "gone")
     list(state.add([BadRow("???", "list.txt, line 7", "no video")]))
     driver = working(state, Told(lambda job, number: done(job)), monkeypatch)
     driver.run()

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.corpus.making import clip
+from tests.corpus.making import sample as clip
 from tests.corpus.test_retries import Notes
 from vip.config import BatchSettings
 from vip.corpus.prepare import prepare
 from vip.corpus.settings import BatchConfig
-from vip.corpus.state import StateDatabase
+from vip.corpus.state import NAME, StateDatabase
 from vip.dataset.shards import FOLDER, UndescribedKeyframe, write_shard
 from vip.records import CandidateCounts
 
@@ -51,7 +52,7 @@ def waiting(state: StateDatabase) -> int:
 def test_a_list_is_read_and_all_of_it_waits(state: StateDatabase, tmp_path: Path) -> None:
     names = listed(tmp_path, [*addresses(3), "http://"])
     assert begun(state, [names]) == ["3 of 3 videos are chosen."]
-    assert (waiting(state), state.failures()) == (3, {"bad_row": 1})
+    assert (waiting(state), state.failure_counts()) == (3, {"bad_row": 1})
     assert state.get("began") is not None
 
 
@@ -64,6 +65,19 @@ def test_a_long_list_is_told_of_while_it_is_read(state: StateDatabase, tmp_path:
     monkeypatch.setattr("vip.corpus.state.TOGETHER", 2)
     notes = begun(state, [listed(tmp_path, addresses(9))])
     assert notes[:-1] == ["4 rows are read.", "8 rows are read."]
+
+
+def test_a_list_that_was_read_is_on_the_disk_before_anything_is_chosen(
+    state: StateDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vip.corpus.prepare._choose", killed)
+    with pytest.raises(KeyboardInterrupt):
+        begun(state, [listed(tmp_path, addresses(3))])
+    with sqlite3.connect(state.home / NAME) as other:
+        assert other.execute("SELECT count(*) FROM items").fetchone() == (3,)
 
 
 def test_another_number_is_chosen_anew_without_the_list(state: StateDatabase, tmp_path: Path) -> None:
@@ -105,7 +119,7 @@ def test_shards_of_the_output_are_taken_over_once_and_what_a_killed_writer_left_
         (3, "aaaaaaaaaaa", 9.0),
         (0, None, 9.0),
     ]
-    state.undo(1)
+    state.requeue(1)
     begun(state, [])
     assert waiting(state) == 2, "what is known is not taken over again"
 
@@ -116,7 +130,7 @@ def test_shards_of_the_output_are_taken_over_once_and_what_a_killed_writer_left_
 def failed(state: StateDatabase, tmp_path: Path) -> None:
     begun(state, [listed(tmp_path, addresses(3))])
     for id_, kind in ((1, "network"), (2, "network"), (3, "deleted")):
-        state.failed(id_, kind, "gone")  # type: ignore[arg-type]
+        state.record_failure(id_, kind, "gone")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -145,14 +159,14 @@ def test_keyframes_in_shards_are_asked_about_again_where_captions_are_wanted(
     retry: str, caption: bool, wanted: int, notes: list[str], state: StateDatabase
 ) -> None:
     left = [UndescribedKeyframe("z", f"z:000{number}", "refusal", "no") for number in (1, 2)]
-    state.take_over(0, [("z", 3, None, 1.0)], size_bytes=10, rows=3, undescribed=left)
+    state.adopt_shard(0, [("z", 3, None, 1.0)], size_bytes=10, rows=3, undescribed=left)
     assert begun(state, [], retry=retry, caption=caption) == notes
-    assert state.undescribed_wanted() == wanted
+    assert state.keyframes_to_describe() == wanted
 
 
 def test_videos_and_keyframes_are_both_told_of(state: StateDatabase, tmp_path: Path) -> None:
     failed(state, tmp_path)
-    state.take_over(0, [("z", 3, None, 1.0)], size_bytes=10, rows=3, undescribed=[UndescribedKeyframe("z", "z:0001", "refusal", "no")])
+    state.adopt_shard(0, [("z", 3, None, 1.0)], size_bytes=10, rows=3, undescribed=[UndescribedKeyframe("z", "z:0001", "refusal", "no")])
     assert begun(state, [], retry="all", caption=True) == [
         "1 keyframe that could not be described is asked about again.",
         "3 videos that failed are tried again.",

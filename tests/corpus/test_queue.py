@@ -74,7 +74,7 @@ def test_a_slot_that_is_free_again_is_given_to_the_next_of_that_host(state: Stat
     fill(state, [item(number) for number in range(5)])
     queue = ItemQueue(state, per_host=2)
     first, _ = taken(queue, 5)
-    queue.fetched(first)
+    queue.free_slot(first)
     assert keys(queue, 5) == ["video2"]
 
 
@@ -89,7 +89,7 @@ def test_a_host_at_rest_is_asked_nothing_until_its_time_is_over(state: StateData
     clock = Clock()
     fill(state, [item(1, "a.org"), item(2, "b.org")])
     queue = ItemQueue(state, per_host=2, clock=clock)
-    queue.rest("a.org", 60)
+    queue.pause("a.org", 60)
     assert keys(queue, 3) == ["video2"]
     clock.now += 61
     assert keys(queue, 3) == ["video1"]
@@ -99,8 +99,8 @@ def test_a_shorter_rest_does_not_end_a_longer_one(state: StateDatabase) -> None:
     clock = Clock()
     fill(state, [item(1)])
     queue = ItemQueue(state, per_host=2, clock=clock)
-    queue.rest("example.org", 60)
-    queue.rest("example.org", 5)
+    queue.pause("example.org", 60)
+    queue.pause("example.org", 5)
     clock.now += 59
     assert keys(queue, 1) == []
     clock.now += 2
@@ -112,9 +112,9 @@ def test_what_is_due_again_is_handed_out_once(state: StateDatabase) -> None:
     fill(state, [item(1)])
     queue = ItemQueue(state, per_host=2, clock=clock)
     (entry,) = taken(queue, 2)
-    queue.fetched(entry)
-    state.again(entry.id, "network", "gone", due=clock.now + 10)
-    queue.over(entry)
+    queue.free_slot(entry)
+    state.schedule_retry(entry.id, "network", "gone", due=clock.now + 10)
+    queue.release(entry)
     assert keys(queue, 2) == []
     clock.now += 10.5
     assert keys(queue, 2) == ["video1"]
@@ -129,10 +129,10 @@ def test_an_item_that_failed_twice_is_handed_out_a_third_time_once_its_end_was_t
     queue = ItemQueue(state, per_host=2, clock=clock)
     (entry,) = taken(queue, 1)
     for _ in range(2):
-        queue.fetched(entry)
-        state.again(entry.id, "network", "gone", due=clock.now)
+        queue.free_slot(entry)
+        state.schedule_retry(entry.id, "network", "gone", due=clock.now)
         if told:
-            queue.over(entry)
+            queue.release(entry)
         clock.now += 0.5
         found = taken(queue, 1)
     assert [again.item.key for again in found] == (["video1"] if told else [])
@@ -143,8 +143,8 @@ def test_what_a_lost_machine_held_comes_back_first(state: StateDatabase) -> None
     queue = ItemQueue(state, per_host=3)
     first, second, _ = taken(queue, 4)
     for entry in (first, second):
-        queue.fetched(entry)
-        queue.back(entry)
+        queue.free_slot(entry)
+        queue.put_back(entry)
     assert keys(queue, 5) == ["video1", "video0"]
 
 

@@ -53,8 +53,8 @@ BACK_OFF: tuple[FailureKind, ...] = ("bot_check", "rate_limit")
 @pytest.mark.parametrize("kind", [kind for kind in get_args(FailureKind) if kind not in LATER + BACK_OFF])
 def test_what_cannot_change_is_tried_once(state: StateDatabase, kind: FailureKind) -> None:
     decided, _, entry = retries(state)
-    assert decided.failed(entry, kind, "gone")
-    assert state.failures() == {kind: 1}
+    assert decided.record_failure(entry, kind, "gone")
+    assert state.failure_counts() == {kind: 1}
     assert state.next_due() is None
 
 
@@ -63,12 +63,12 @@ def test_what_may_pass_is_tried_again_four_times_as_long_after_each(state: State
     decided, _, entry = retries(state)
     waits = []
     for tries in range(4):
-        before, for_good = time.time(), decided.failed(with_tries(entry, tries), kind, "gone")
+        before, for_good = time.time(), decided.record_failure(with_tries(entry, tries), kind, "gone")
         assert for_good == (tries == 3)
         if not for_good:
             waits.append(round((state.next_due() or 0) - before))
     assert waits == [30, 120, 480]
-    assert state.failures() == {kind: 1}
+    assert state.failure_counts() == {kind: 1}
 
 
 @pytest.mark.parametrize("kind", BACK_OFF)
@@ -76,9 +76,9 @@ def test_a_host_that_refuses_all_is_left_alone_twice_as_long_each_time(state: St
     decided, notes, entry = retries(state)
     rests = []
     for tries in range(3):
-        decided.queue.resting.clear()  # the time is over
-        assert not decided.failed(with_tries(entry, tries), kind, "Too many requests.")
-        rests.append(round(decided.queue.resting["example.org"] - time.time()))
+        decided.queue.paused.clear()  # the time is over
+        assert not decided.record_failure(with_tries(entry, tries), kind, "Too many requests.")
+        rests.append(round(decided.queue.paused["example.org"] - time.time()))
     assert rests == [60, 120, 240]
     assert notes.told[0].startswith("example.org: Too many requests. Nothing more is asked of it for 60 s.")
 
@@ -86,59 +86,59 @@ def test_a_host_that_refuses_all_is_left_alone_twice_as_long_each_time(state: St
 def test_what_was_under_way_when_the_host_refused_waits_with_it_and_is_not_told_again(state: StateDatabase) -> None:
     decided, notes, entry = retries(state)
     for _ in range(3):
-        decided.failed(entry, "rate_limit", "Too many requests.")
+        decided.record_failure(entry, "rate_limit", "Too many requests.")
     assert len(notes.told) == 1
     assert round((state.next_due() or 0) - time.time()) == 60
 
 
 def test_the_servers_own_word_counts(state: StateDatabase) -> None:
     decided, _, entry = retries(state)
-    decided.failed(entry, "rate_limit", "Too many requests.", 7.0)
-    assert round(decided.queue.resting["example.org"] - time.time()) == 7
+    decided.record_failure(entry, "rate_limit", "Too many requests.", 7.0)
+    assert round(decided.queue.paused["example.org"] - time.time()) == 7
 
 
 def test_an_answer_ends_the_doubling(state: StateDatabase) -> None:
     decided, _, entry = retries(state)
-    decided.failed(entry, "rate_limit", "Too many requests.")
-    decided.queue.resting.clear()
-    decided.well("example.org")
-    decided.failed(entry, "rate_limit", "Too many requests.")
-    assert round(decided.queue.resting["example.org"] - time.time()) == 60
+    decided.record_failure(entry, "rate_limit", "Too many requests.")
+    decided.queue.paused.clear()
+    decided.record_success("example.org")
+    decided.record_failure(entry, "rate_limit", "Too many requests.")
+    assert round(decided.queue.paused["example.org"] - time.time()) == 60
 
 
 def test_a_sign_in_is_explained(state: StateDatabase) -> None:
     decided, notes, entry = retries(state)
-    decided.failed(entry, "bot_check", "Sign in to confirm you're not a bot.")
+    decided.record_failure(entry, "bot_check", "Sign in to confirm you're not a bot.")
     assert notes.told[0].endswith("Fewer --workers may help, too.")
 
 
 def failed_in_a_row(decided: Retries, entry: ItemEntry, count: int, kind: FailureKind = "network") -> None:
     for _ in range(count):
-        decided.failed(with_tries(entry, 0), kind, "The connection failed.")
+        decided.record_failure(with_tries(entry, 0), kind, "The connection failed.")
 
 
 def test_a_host_that_gave_videos_and_is_cut_off_rests_so_that_the_list_is_not_used_up(state: StateDatabase) -> None:
     decided, notes, entry = retries(state)
     done = decided.queue.next(anything)
     assert done is not None
-    state.extracted(done.id, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
+    state.record_extracted(done.id, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
     failed_in_a_row(decided, entry, 7)
-    assert decided.queue.resting == {}
+    assert decided.queue.paused == {}
     failed_in_a_row(decided, entry, 1)
-    assert round(decided.queue.resting["example.org"] - time.time()) == 60
+    assert round(decided.queue.paused["example.org"] - time.time()) == 60
     assert notes.told[0].startswith("example.org: The connection failed. Nothing more is asked of it for 60 s.")
-    decided.queue.resting.clear()  # the time is over
-    assert not decided.failed(with_tries(entry, 3), "network", "The connection failed.")  # no fault of the item
+    decided.queue.paused.clear()  # the time is over
+    assert not decided.record_failure(with_tries(entry, 3), "network", "The connection failed.")  # no fault of the item
     for _ in range(40):
-        decided.queue.resting.clear()
+        decided.queue.paused.clear()
         failed_in_a_row(decided, entry, 1)
-    assert decided.queue.resting == {}  # it is gone for good
+    assert decided.queue.paused == {}  # it is gone for good
 
 
 def test_a_host_that_never_gave_a_video_does_not_rest(state: StateDatabase) -> None:
     decided, _, entry = retries(state)
     failed_in_a_row(decided, entry, 24)
-    assert decided.queue.resting == {}
+    assert decided.queue.paused == {}
 
 
 @pytest.mark.parametrize("answer", ["a video", "another failure"])
@@ -146,38 +146,38 @@ def test_a_host_that_answers_in_between_does_not_rest(state: StateDatabase, answ
     decided, _, entry = retries(state)
     done = decided.queue.next(anything)
     assert done is not None
-    state.extracted(done.id, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
+    state.record_extracted(done.id, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
     for _ in range(3):
         failed_in_a_row(decided, entry, 7)
         if answer == "a video":
-            decided.well("example.org")
+            decided.record_success("example.org")
         else:
             failed_in_a_row(decided, entry, 1, "missing")
-    assert decided.queue.resting == {}
+    assert decided.queue.paused == {}
 
 
 @pytest.mark.parametrize("kind", BACK_OFF)
 def test_an_item_that_its_host_refuses_ten_times_is_given_up(state: StateDatabase, kind: FailureKind) -> None:
     decided, _, entry = retries(state)
-    assert [decided.failed(with_tries(entry, tries), kind, "Too many requests.") for tries in (8, 9)] == [False, True]
+    assert [decided.record_failure(with_tries(entry, tries), kind, "Too many requests.") for tries in (8, 9)] == [False, True]
 
 
 def test_no_rest_that_the_server_does_not_ask_for_is_longer_than_an_hour(state: StateDatabase) -> None:
     decided, _, entry = retries(state)
-    decided.failed(entry, "rate_limit", "Too many requests.", 7200.0)
-    assert round(decided.queue.resting["example.org"] - time.time()) == 7200
+    decided.record_failure(entry, "rate_limit", "Too many requests.", 7200.0)
+    assert round(decided.queue.paused["example.org"] - time.time()) == 7200
     for _ in range(9):
-        decided.queue.resting.clear()
-        decided.failed(entry, "rate_limit", "Too many requests.")
-    assert round(decided.queue.resting["example.org"] - time.time()) == 3600
+        decided.queue.paused.clear()
+        decided.record_failure(entry, "rate_limit", "Too many requests.")
+    assert round(decided.queue.paused["example.org"] - time.time()) == 3600
 
 
 def test_a_host_that_is_cut_off_rests_twenty_times(state: StateDatabase) -> None:
     decided, notes, entry = retries(state)
-    state.extracted(2, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
+    state.record_extracted(2, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
     failed_in_a_row(decided, entry, 7)
     for _ in range(30):
-        decided.queue.resting.clear()
+        decided.queue.paused.clear()
         failed_in_a_row(decided, entry, 1)
     assert len(notes.told) == 20
 
@@ -185,6 +185,6 @@ def test_a_host_that_is_cut_off_rests_twenty_times(state: StateDatabase) -> None
 def test_files_know_no_outage(state: StateDatabase) -> None:
     fill(state, [ListItem(name, "file", f"/{name}.mp4", "here") for name in "fg"])
     decided, notes, _ = retries(state)
-    state.extracted(4, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
+    state.record_extracted(4, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
     failed_in_a_row(decided, ItemEntry(5, ListItem("g", "file", "/g.mp4", "here"), 0), 16)
-    assert (notes.told, decided.queue.resting) == ([], {})
+    assert (notes.told, decided.queue.paused) == ([], {})

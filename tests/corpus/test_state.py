@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vip.corpus.items import BadRow
+from vip.corpus.inputs.rows import BadRow
 from vip.corpus.state import NAME, SampledItem, StateDatabase
 from vip.dataset.items import ListItem
 from vip.dataset.shards import UndescribedKeyframe
@@ -39,7 +39,7 @@ def fill(state: StateDatabase, items: Sequence[ListItem]) -> None:
 
 def ready(state: StateDatabase, key: str, size: int = 100) -> None:
     entry = next(entry for host in [*state.hosts()] for entry in state.waiting(host, 0, 1000) if entry.item.key == key)
-    state.extracted(entry.id, rows=3, size_bytes=size, length_s=10.0, youtube_id=None, ready=True)
+    state.record_extracted(entry.id, rows=3, size_bytes=size, length_s=10.0, youtube_id=None, ready=True)
 
 
 def test_what_is_committed_survives_a_power_cut(state: StateDatabase) -> None:
@@ -64,7 +64,7 @@ def test_bad_rows_are_kept_once_however_often_the_list_is_read(state: StateDatab
     for _ in range(2):
         list(state.add([BadRow("???", "list.txt, line 7", "no video")]))
     assert list(state.each_failure()) == [("???", "bad_row", "no video", 0, "list.txt, line 7", None)]
-    assert state.failures() == {"bad_row": 1}
+    assert state.failure_counts() == {"bad_row": 1}
 
 
 def test_a_sample_takes_the_highest_draws_and_never_those_of_no_weight(state: StateDatabase) -> None:
@@ -112,7 +112,7 @@ def test_hosts_are_those_of_which_something_waits_files_first(state: StateDataba
 def test_what_is_tried_again_is_due_at_its_time(state: StateDatabase) -> None:
     fill(state, [item(1)])
     entry = state.waiting("example.org", 0, 1)[0]
-    state.again(entry.id, "network", "gone", due=100.0)
+    state.schedule_retry(entry.id, "network", "gone", due=100.0)
     assert state.hosts() == []
     assert state.due(99.0, 10) == []
     assert [(again.item, again.tries) for again in state.due(100.0, 10)] == [(entry.item, 1)]
@@ -122,11 +122,11 @@ def test_what_is_tried_again_is_due_at_its_time(state: StateDatabase) -> None:
 def test_retry_lets_failures_of_one_type_wait_again_with_all_their_tries(state: StateDatabase) -> None:
     fill(state, [item(1), item(2)])
     one, two = state.waiting("example.org", 0, 2)
-    state.failed(one.id, "network", "gone")
-    state.failed(two.id, "deleted", "gone for good")
-    assert state.retry("network") == 1
+    state.record_failure(one.id, "network", "gone")
+    state.record_failure(two.id, "deleted", "gone for good")
+    assert state.retry_failed("network") == 1
     assert [(entry.item.key, entry.tries) for entry in state.waiting("example.org", 0, 10)] == [("video1", 0)]
-    assert state.failures() == {"deleted": 1}
+    assert state.failure_counts() == {"deleted": 1}
 
 
 @given(sizes=st.lists(st.integers(1, 50), min_size=1, max_size=30), most=st.integers(1, 120))
@@ -139,11 +139,11 @@ def test_every_part_is_in_one_shard_and_no_shard_is_larger_than_asked_but_for_a_
         ready(state, f"video{number}", size)
     shards = []
     while (number := state.begin_shard(most)) is not None:
-        keys = [entry.item.key for entry in state.in_shard(number)]
+        keys = [entry.item.key for entry in state.items_in_shard(number)]
         size = sum(sizes[int(key.removeprefix("video"))] for key in keys)
         assert len(keys) == 1 or size <= most
         shards.append(keys)
-        state.wrote(number, size_bytes=size, rows=1)
+        state.record_shard(number, size_bytes=size, rows=1)
     assert sorted(key for keys in shards for key in keys) == sorted(f"video{number}" for number in range(len(sizes)))
     state.close()
 
@@ -165,7 +165,7 @@ def test_a_shard_that_was_begun_is_found_again_with_the_same_items(tmp_path: Pat
 
 def test_a_shard_of_the_output_that_is_not_known_makes_its_items_done(state: StateDatabase) -> None:
     fill(state, [item(1), item(2)])
-    state.take_over(4, [("video1", 3, None, 10.0), ("elsewhere", 3, None, 1.0)], size_bytes=5, rows=6)
+    state.adopt_shard(4, [("video1", 3, None, 10.0), ("elsewhere", 3, None, 1.0)], size_bytes=5, rows=6)
     assert [entry.item.key for entry in state.waiting("example.org", 0, 10)] == ["video2"]
     ready(state, "video2")
     assert state.begin_shard(100) == 5
@@ -178,21 +178,21 @@ def test_a_twin_is_found_whether_it_was_named_by_its_id_or_turned_out_so(state: 
         [ListItem("AAAA", "youtube8m", "AAAA", "1"), ListItem("BBBB", "youtube8m", "BBBB", "2"), ListItem(ids[0], "youtube", ids[0], "3")],
     )
     first, second, third = state.waiting("youtube", 0, 3)
-    assert state.twin(first.id, ids[0]) == ids[0]
-    assert state.twin(first.id, ids[1]) is None
-    state.extracted(second.id, rows=1, size_bytes=1, length_s=None, youtube_id=ids[1], ready=True)
-    assert state.twin(first.id, ids[1]) == "BBBB"
-    state.failed(third.id, "deleted", "gone")
-    assert state.twin(first.id, ids[0]) is None
+    assert state.duplicate_of(first.id, ids[0]) == ids[0]
+    assert state.duplicate_of(first.id, ids[1]) is None
+    state.record_extracted(second.id, rows=1, size_bytes=1, length_s=None, youtube_id=ids[1], ready=True)
+    assert state.duplicate_of(first.id, ids[1]) == "BBBB"
+    state.record_failure(third.id, "deleted", "gone")
+    assert state.duplicate_of(first.id, ids[0]) is None
 
 
 def test_totals_are_of_what_is_done_but_dollars_of_everything(state: StateDatabase) -> None:
     fill(state, [item(1), item(2)])
     one, two = state.waiting("example.org", 0, 2)
-    state.extracted(one.id, rows=12, size_bytes=1000, length_s=60.0, youtube_id=None, ready=False)
-    state.described(one.id, size_bytes=1200)
-    state.undescribed(one.id, [("video1:0003", "refusal", "no")])
-    state.undescribed(two.id, [("video2:0001", "refusal", "no")])
+    state.record_extracted(one.id, rows=12, size_bytes=1000, length_s=60.0, youtube_id=None, ready=False)
+    state.record_described(one.id, size_bytes=1200)
+    state.record_undescribed(one.id, [("video1:0003", "refusal", "no")])
+    state.record_undescribed(two.id, [("video2:0001", "refusal", "no")])
     state.put("spent", [0.75, 107])
     assert state.totals() == {"keyframes": 12, "bytes": 1200, "usd": 0.75, "tokens": 107, "video_s": 60.0, "undescribed": 1}
     assert list(state.each_undescribed()) == [("video1:0003", "refusal", "no", "list.txt, line 2")]
@@ -235,23 +235,23 @@ def test_what_is_interrupted_halfway_through_a_shard_is_not_written_down_halfway
         begin_and_interrupt(state)
     state.close()
     state = StateDatabase(tmp_path)
-    assert state.unwritten() == []
-    assert state.loose() == (1, 100)
+    assert state.unwritten_shards() == []
+    assert state.unsharded() == (1, 100)
     state.close()
 
 
 def test_what_is_taken_over_has_its_size(state: StateDatabase) -> None:
     fill(state, [item(1), item(2)])
-    state.take_over(0, [("video1", 3, None, 10.0), ("video2", 3, None, 10.0)], size_bytes=500, rows=6)
+    state.adopt_shard(0, [("video1", 3, None, 10.0), ("video2", 3, None, 10.0)], size_bytes=500, rows=6)
     assert state.totals()["bytes"] == 500
 
 
 def test_what_failed_counts_as_ended_but_not_as_done(state: StateDatabase) -> None:
     fill(state, [item(1), item(2)])
     one, _ = state.waiting("example.org", 0, 2)
-    state.failed(one.id, "deleted", "gone")
+    state.record_failure(one.id, "deleted", "gone")
     ready(state, "video2")
-    assert state.done_since(0.0) == (1, 2)
+    assert state.finished_since(0.0) == (1, 2)
 
 
 def test_a_new_generation_is_wanted_of_shards_with_keyframes_without_descriptions(state: StateDatabase) -> None:
@@ -260,18 +260,18 @@ def test_a_new_generation_is_wanted_of_shards_with_keyframes_without_description
         ready(state, f"video{number}")
         shard = state.begin_shard(100)
         assert shard == number
-        state.wrote(number, size_bytes=100, rows=3, undescribed=number)
-    (one,) = state.in_shard(1)
-    state.undescribed(one.id, [("video1:0002", "refusal", "no")])
+        state.record_shard(number, size_bytes=100, rows=3, undescribed=number)
+    (one,) = state.items_in_shard(1)
+    state.record_undescribed(one.id, [("video1:0002", "refusal", "no")])
     ready(state, "video2")  # in no shard yet
     two = next(id_ for (id_,) in state._all("SELECT id FROM items WHERE key = 'video2'"))
-    state.undescribed(two, [("video2:0001", "refusal", "no"), ("video2:0002", "refusal", "no")])
-    assert state.describe_again() == 3
-    assert state.to_revise() == [(1, 1)]
-    assert [entry.item.key for entry, _ in state.to_describe()] == ["video2"]
-    assert state.describe_again() == 1, "what is wanted already"
-    state.revised(1, generation=1, size_bytes=90, rows=3, undescribed=())
-    assert (state.to_revise(), state.describe_again()) == ([], 0)
+    state.record_undescribed(two, [("video2:0001", "refusal", "no"), ("video2:0002", "refusal", "no")])
+    assert state.request_descriptions() == 3
+    assert state.shards_to_revise() == [(1, 1)]
+    assert [entry.item.key for entry, _ in state.parts_to_describe()] == ["video2"]
+    assert state.request_descriptions() == 1, "what is wanted already"
+    state.record_revision(1, generation=1, size_bytes=90, rows=3, undescribed=())
+    assert (state.shards_to_revise(), state.request_descriptions()) == ([], 0)
     assert list(state.each_undescribed()) == []
 
 
@@ -281,10 +281,10 @@ def test_what_a_sidecar_says_is_not_described_is_known_to_a_state_that_was_lost(
         UndescribedKeyframe("video1", "video1:0002", "refusal", "no"),
         UndescribedKeyframe("elsewhere", "elsewhere:0001", "refusal", "no"),
     )
-    state.take_over(0, [("video1", 3, None, 10.0)], size_bytes=500, rows=6, undescribed=left, generation=4)
+    state.adopt_shard(0, [("video1", 3, None, 10.0)], size_bytes=500, rows=6, undescribed=left, generation=4)
     assert state.totals()["undescribed"] == 1
-    assert state.describe_again() == 2
-    assert state.to_revise() == [(0, 5)]
+    assert state.request_descriptions() == 2
+    assert state.shards_to_revise() == [(0, 5)]
 
 
 def test_two_processes_may_make_the_state_at_the_same_moment(tmp_path: Path) -> None:
@@ -322,20 +322,20 @@ def test_parts_that_fill_a_shard_to_the_byte_are_in_it_together(state: StateData
     for number in range(3):
         ready(state, f"video{number}", 50)
     assert state.begin_shard(100) == 0
-    assert [entry.item.key for entry in state.in_shard(0)] == ["video0", "video1"]
-    assert state.loose() == (1, 50)
-    assert (state.shards(), state.unwritten()) == (0, [0])
-    state.wrote(0, size_bytes=90, rows=6)
-    assert (state.shards(), state.unwritten()) == (1, [])
+    assert [entry.item.key for entry in state.items_in_shard(0)] == ["video0", "video1"]
+    assert state.unsharded() == (1, 50)
+    assert (state.shard_count(), state.unwritten_shards()) == (0, [0])
+    state.record_shard(0, size_bytes=90, rows=6)
+    assert (state.shard_count(), state.unwritten_shards()) == (1, [])
 
 
 def test_a_retry_gives_back_the_losses_too_and_is_no_end(state: StateDatabase) -> None:
     fill(state, [item(1)])
-    assert [state.lost(1), state.lost(1)] == [1, 2]
-    state.failed(1, "crash", "gone")
-    assert state.retry(None) == 1
-    assert state.done_since(0.0) == (0, 0)
-    assert state.lost(1) == 1
+    assert [state.record_loss(1), state.record_loss(1)] == [1, 2]
+    state.record_failure(1, "crash", "gone")
+    assert state.retry_failed(None) == 1
+    assert state.finished_since(0.0) == (0, 0)
+    assert state.record_loss(1) == 1
 
 
 def test_what_is_undone_waits_again_and_counts_as_no_end(state: StateDatabase) -> None:
@@ -343,27 +343,27 @@ def test_what_is_undone_waits_again_and_counts_as_no_end(state: StateDatabase) -
     ready(state, "video1")
     ready(state, "video2")
     assert state.begin_shard(1000) == 0
-    state.undo(1)
+    state.requeue(1)
     assert [entry.item.key for entry in state.waiting("example.org", 0, 10)] == ["video1"]
-    assert [entry.item.key for entry in state.in_shard(0)] == ["video2"]
-    assert state.done_since(0.0) == (1, 1)
+    assert [entry.item.key for entry in state.items_in_shard(0)] == ["video2"]
+    assert state.finished_since(0.0) == (1, 1)
     ready(state, "video1")
-    assert state.loose() == (1, 100), "it goes into another shard"
+    assert state.unsharded() == (1, 100), "it goes into another shard"
 
 
 def test_a_video_has_ended_when_it_is_described_and_not_before(state: StateDatabase) -> None:
     fill(state, [item(1)])
-    state.extracted(1, rows=3, size_bytes=9, length_s=1.0, youtube_id=None, ready=False)
-    assert state.done_since(0.0) == (0, 0)
-    state.described(1, size_bytes=10)
-    assert state.done_since(0.0) == (1, 1)
+    state.record_extracted(1, rows=3, size_bytes=9, length_s=1.0, youtube_id=None, ready=False)
+    assert state.finished_since(0.0) == (0, 0)
+    state.record_described(1, size_bytes=10)
+    assert state.finished_since(0.0) == (1, 1)
 
 
 def test_a_shard_that_is_in_place_is_not_dropped(state: StateDatabase) -> None:
     fill(state, [item(1), item(2)])
     ready(state, "video1")
     assert state.begin_shard(1000) == 0
-    state.wrote(0, size_bytes=1, rows=1)
+    state.record_shard(0, size_bytes=1, rows=1)
     ready(state, "video2")
     assert state.begin_shard(1000) == 1
     for number in (0, 1):
@@ -373,28 +373,28 @@ def test_a_shard_that_is_in_place_is_not_dropped(state: StateDatabase) -> None:
 
 def test_what_is_tried_again_later_has_to_be_fetched_still(state: StateDatabase) -> None:
     fill(state, [item(1), ListItem("f", "file", "/f.mp4", "here")])
-    assert state.has_hosts()
-    state.again(1, "network", "gone", due=100.0)
-    assert state.has_hosts()
-    state.failed(1, "network", "gone")
-    assert not state.has_hosts()
+    assert state.has_downloads()
+    state.schedule_retry(1, "network", "gone", due=100.0)
+    assert state.has_downloads()
+    state.record_failure(1, "network", "gone")
+    assert not state.has_downloads()
 
 
 def test_what_fails_most_often_is_told_first(state: StateDatabase) -> None:
     fill(state, [item(number) for number in range(6)])
     for id_, kind in ((1, "age"), (2, "network"), (3, "network")):
-        state.again(id_, kind, "gone", due=100.0)  # type: ignore[arg-type]
-    assert list(state.later().items()) == [("network", 2), ("age", 1)]
+        state.schedule_retry(id_, kind, "gone", due=100.0)  # type: ignore[arg-type]
+    assert list(state.retry_counts().items()) == [("network", 2), ("age", 1)]
     for id_, kind in ((1, "age"), (2, "geo"), (3, "geo"), (4, "geo")):
-        state.failed(id_, kind, "gone")  # type: ignore[arg-type]
+        state.record_failure(id_, kind, "gone")  # type: ignore[arg-type]
     list(state.add([BadRow(f"???{number}", "list.txt, line 7", "no video") for number in range(2)]))
-    assert list(state.failures().items()) == [("geo", 3), ("bad_row", 2), ("age", 1)]
+    assert list(state.failure_counts().items()) == [("geo", 3), ("bad_row", 2), ("age", 1)]
 
 
 def test_what_is_due_comes_in_the_order_of_its_times(state: StateDatabase) -> None:
     fill(state, [item(number) for number in range(3)])
     for id_, due in ((1, 30.0), (2, 10.0), (3, 20.0)):
-        state.again(id_, "network", "gone", due=due)
+        state.schedule_retry(id_, "network", "gone", due=due)
     assert [entry.id for entry in state.due(25.0, 10)] == [2, 3]
     assert [entry.id for entry in state.due(40.0, 1)] == [2]
     assert state.next_due() == 10.0
@@ -403,25 +403,25 @@ def test_what_is_due_comes_in_the_order_of_its_times(state: StateDatabase) -> No
 def test_a_shard_that_stays_as_it_is_is_wanted_no_more(state: StateDatabase) -> None:
     fill(state, [item(1)])
     left = (UndescribedKeyframe("video1", "video1:0002", "refusal", "no"),)
-    state.take_over(0, [("video1", 3, None, 10.0)], size_bytes=500, rows=6, undescribed=left)
-    assert state.describe_again() == 1
-    state.keep_shard(0)
-    assert (state.to_revise(), state.undescribed_wanted(), state.totals()["undescribed"]) == ([], 0, 1)
+    state.adopt_shard(0, [("video1", 3, None, 10.0)], size_bytes=500, rows=6, undescribed=left)
+    assert state.request_descriptions() == 1
+    state.cancel_revision(0)
+    assert (state.shards_to_revise(), state.keyframes_to_describe(), state.totals()["undescribed"]) == ([], 0, 1)
 
 
 def test_a_new_generation_has_its_own_size_and_keyframes_that_are_left(state: StateDatabase) -> None:
     fill(state, [item(1)])
     left = [UndescribedKeyframe("video1", f"video1:000{number}", "refusal", "no") for number in (2, 3)]
-    state.take_over(0, [("video1", 3, None, 10.0)], size_bytes=500, rows=6, undescribed=left)
-    state.describe_again()
-    state.revised(0, generation=1, size_bytes=480, rows=5, undescribed=left[1:])
+    state.adopt_shard(0, [("video1", 3, None, 10.0)], size_bytes=500, rows=6, undescribed=left)
+    state.request_descriptions()
+    state.record_revision(0, generation=1, size_bytes=480, rows=5, undescribed=left[1:])
     assert [row[0] for row in state.each_undescribed()] == ["video1:0003"]
     assert state._all("SELECT bytes, rows, undescribed, generation, wanted FROM shards") == [(480, 5, 1, 1, None)]
 
 
 def test_an_item_is_no_twin_of_its_own(state: StateDatabase) -> None:
     fill(state, [ListItem("aaaaaaaaaaa", "youtube", "aaaaaaaaaaa", "1")])
-    assert state.twin(1, "aaaaaaaaaaa") is None
+    assert state.duplicate_of(1, "aaaaaaaaaaa") is None
 
 
 def test_rates_count_what_ended_since_then(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -429,4 +429,4 @@ def test_rates_count_what_ended_since_then(state: StateDatabase, monkeypatch: py
     for number in range(3):
         monkeypatch.setattr("vip.corpus.state.time", SimpleNamespace(time=lambda now=100.0 + number: now))
         ready(state, f"video{number}")
-    assert state.done_since(101.0) == (2, 2)
+    assert state.finished_since(101.0) == (2, 2)

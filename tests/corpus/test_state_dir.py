@@ -14,7 +14,7 @@ from tests.cli.terminal import vip
 from vip import user_state
 from vip.corpus import status
 from vip.corpus.state import NAME, StateDatabase
-from vip.corpus.state_dir import LOCK, PARTS, USED, allow, claim, disallow, home_of, is_own, leaving_none, locked, running_pid
+from vip.corpus.state_dir import LOCK, PARTS, USED, allow, claim, disallow, home_of, is_own, locked, removed_on_failure, running_pid
 from vip.corpus.workers import caption_server, disk_budget, shard_revisions, worker
 from vip.errors import StoreError, UsageError
 
@@ -26,12 +26,12 @@ def test_who_works_on_it_is_known_while_it_does(tmp_path: Path) -> None:
     assert running_pid(home) is None
     with locked(home, "corpus"):
         assert running_pid(home) == os.getpid()
-        assert (home / LOCK).read_text() == str(os.getpid())
+        assert (home / LOCK).read_text() == f" {os.getpid()}"
     assert running_pid(home) is None
 
 
 def test_another_is_refused_and_told_who_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vip.corpus.state_dir.LOOKS_S", (0.01, 0.02))
+    monkeypatch.setattr("vip.corpus.state_dir.LOCK_WAITS_S", (0.01, 0.02))
     waits: list[float] = []
     monkeypatch.setattr("vip.corpus.state_dir.time.sleep", waits.append)
     told = rf"process {os.getpid()}\) works on corpus"
@@ -42,7 +42,7 @@ def test_another_is_refused_and_told_who_works(tmp_path: Path, monkeypatch: pyte
 
 def fails(home: Path, *folders: str) -> None:
     """A batch that makes its state, and these folders in it, and then fails."""
-    with leaving_none(home):
+    with removed_on_failure(home):
         home.mkdir(parents=True, exist_ok=True)
         for name in (LOCK, NAME, f"{NAME}-wal"):
             (home / name).touch()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.corpus.test_state import fill, item, ready
-from vip.corpus.items import BadRow
+from vip.corpus.inputs.rows import BadRow
 from vip.corpus.state import SampledItem, StateDatabase
 from vip.corpus.status import CAPTIONS_REST, BatchStatus, duration, lines, size, status_of
 from vip.llm.outage import OutagePause
@@ -38,14 +38,14 @@ def test_every_item_is_counted_where_it_is(state: StateDatabase) -> None:
     for number in range(3):
         ready(state, f"video{number}", 50)
     assert state.begin_shard(100) == 0
-    state.wrote(0, size_bytes=90, rows=6, undescribed=1)
-    state.failed(4, "deleted", "gone")
-    state.failed(5, "network", "gone")
-    state.again(6, "network", "gone", NOW_S + 12.34)
-    state.extracted(7, rows=1, size_bytes=7, length_s=1.0, youtube_id=None, ready=False)
-    state.undescribed(1, [("video0:0001", "refusal", "no")])
+    state.record_shard(0, size_bytes=90, rows=6, undescribed=1)
+    state.record_failure(4, "deleted", "gone")
+    state.record_failure(5, "network", "gone")
+    state.schedule_retry(6, "network", "gone", NOW_S + 12.34)
+    state.record_extracted(7, rows=1, size_bytes=7, length_s=1.0, youtube_id=None, ready=False)
+    state.record_undescribed(1, [("video0:0001", "refusal", "no")])
     state.put("spent", [1.25, 300])
-    state.describe_again()
+    state.request_descriptions()
     told = status_of(state, "corpus", None)
     assert (told.chosen, told.not_chosen, told.bad_rows) == (10, 1, 1)
     assert (told.done, told.failed, told.waiting) == (3, 2, 5)
@@ -59,7 +59,7 @@ def test_every_item_is_counted_where_it_is(state: StateDatabase) -> None:
 
 def test_what_was_due_already_is_due_now(state: StateDatabase) -> None:
     fill(state, [item(1)])
-    state.again(1, "network", "gone", NOW_S - 5)
+    state.schedule_retry(1, "network", "gone", NOW_S - 5)
     assert status_of(state, "corpus", None).again_in_s == 0.0
 
 
@@ -68,7 +68,7 @@ def test_rates_are_of_the_last_ten_minutes_and_what_failed_is_off_the_list_too(s
     state.put("began", NOW_S - 3600)
     for number in range(3):
         ready(state, f"video{number}")
-    state.failed(4, "deleted", "gone")
+    state.record_failure(4, "deleted", "gone")
     ended(state, 1, NOW_S - 601)
     told = status_of(state, "corpus", 77)
     assert told.per_minute == 0.2

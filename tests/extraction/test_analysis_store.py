@@ -32,7 +32,7 @@ LOOKS = [
 
 
 def written(folder: Path, analyses: Sequence[FrameAnalysis] = LOOKS, lost: Sequence[int] = (80,)) -> Run:
-    decided(folder, seen(analyses, lost=lost))
+    decided(folder, seen(analyses, undecodable=lost))
     return Run(folder)
 
 
@@ -75,7 +75,7 @@ def test_looks_that_do_not_fit_the_candidates_are_refused(tmp_path: Path, change
     columns = dict(store.read_arrays(tmp_path / store.ANALYSIS))
     change(columns)
     np.savez(tmp_path / store.ANALYSIS, **columns)  # type: ignore[arg-type]
-    with pytest.raises(StoreError, match=r"looks\.npz does not fit candidates\.jsonl\. Run `vip extract VIDEO --overwrite`"):
+    with pytest.raises(StoreError, match=r"analysis\.npz does not fit candidates\.jsonl\. Run `vip extract VIDEO --overwrite`"):
         analyses_of(run)
 
 
@@ -113,7 +113,7 @@ def test_a_run_of_an_older_vip_says_what_to_do(tmp_path: Path, name: str) -> Non
 def test_the_vectors_of_a_run_are_known_by_frame_and_by_text(tmp_path: Path) -> None:
     texts = np.array([[1, 0], [0, 1], [0, 1]], np.float32)
     embeddings = Embeddings(np.array([one.vector for one in LOOKS]), texts, "test")
-    decided(tmp_path, seen(LOOKS, lost=[20], embeddings=embeddings))
+    decided(tmp_path, seen(LOOKS, undecodable=[20], embeddings=embeddings))
     known = cached_vectors_of(Run(tmp_path))
     assert list(known.frames) == [0, 40, 120]
     assert all(np.array_equal(known.frames[one.pts], one.vector) for one in LOOKS)

@@ -23,6 +23,7 @@ from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, _batches, _besi
 from vip.extraction.quality import WORKING_SIDE_PX, measure
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
+from vip.protocols import DetectorCapabilities, EmbedderCapabilities
 from vip.records import Detection, Frame, Image, Vectors
 from vip.video import Video
 
@@ -33,6 +34,7 @@ CLIPS = ("h264.mp4", "one_gop.mp4", "h264_open_gop.ts", "h264.h264", "gif.gif", 
 
 class CountingDetector:
     name = "counting"
+    capabilities = DetectorCapabilities()
 
     def __init__(self) -> None:
         self.seen = 0
@@ -225,9 +227,10 @@ def test_a_look_holds_what_later_stages_need() -> None:
 class MeanColour:
     """An embedder that is not the classic one: the mean colour of a picture, of which it takes a part, several at a time."""
 
-    name, dim, batch = "mean-colour", 3, 4
+    name, dim = "mean-colour", 3
 
     def __init__(self) -> None:
+        self.capabilities = EmbedderCapabilities(batch=4, prepare=self.prepare)
         self.seen: list[list[tuple[int, ...]]] = []
         self.threads: set[threading.Thread] = set()
 
@@ -314,7 +317,7 @@ def test_the_embedder_and_progress_are_called_in_the_callers_thread(
 @pytest.mark.parametrize(("asked", "given"), [(200, 213), (256, 320), (320, 320), (321, 640), (4000, 640)])
 def test_a_detector_says_how_large_its_pictures_have_to_be(asked: int, given: int) -> None:
     detector = CountingDetector()
-    detector.side_px = asked  # type: ignore[attr-defined]
+    detector.capabilities = DetectorCapabilities(side_px=asked)
     analysis = FrameAnalyzer(CLASSIC, CLASSIC, detector)(Frame(0, TIME_BASE, picture(1)))
     small = cv2.imdecode(np.frombuffer(analysis.picture, np.uint8), cv2.IMREAD_COLOR)
     assert small is not None

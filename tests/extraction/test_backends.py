@@ -12,6 +12,7 @@ from vip.config import ExtractSettings
 from vip.errors import BackendError, UsageError
 from vip.extraction import backends
 from vip.extraction.backends import Backends, check_joint, detector_for, embedder_for, load, pruner_for
+from vip.protocols import EmbedderCapabilities
 
 
 class Made:
@@ -25,7 +26,7 @@ class Made:
         monkeypatch.setattr(registry, "auto_embedder", lambda name: self.auto if name == "auto" else (name, None))
 
     def make(self, name: str, **settings: Any) -> Any:
-        return SimpleNamespace(name=name, settings=settings, **self.about.get(name, {}))
+        return SimpleNamespace(name=name, settings=settings, capabilities=EmbedderCapabilities(**self.about.get(name, {})))
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_the_manifest_names_all_four(made: Made) -> None:
     ],
 )
 def test_the_device_is_said_once_where_both_share_it(embedder: str | None, detector: str | None, device: str) -> None:
-    first, second = (SimpleNamespace(**({"device": where} if where else {})) for where in (embedder, detector))
+    first, second = (SimpleNamespace(capabilities=EmbedderCapabilities(device=where)) for where in (embedder, detector))
     unused: Any = None
     assert Backends(unused, unused, unused, first, second, ()).device == device  # type: ignore[arg-type]
 
@@ -133,7 +134,7 @@ def test_a_question_needs_pictures_and_texts_in_one_space(made: Made) -> None:
 )
 def test_what_lacks_for_a_question_is_said(monkeypatch: pytest.MonkeyPatch, has_clip: bool, why: str | None, advice: str) -> None:
     monkeypatch.setattr(registry, "has_clip", lambda: has_clip)
-    embedder: Any = SimpleNamespace(name="classic")
+    embedder: Any = SimpleNamespace(name="classic", capabilities=EmbedderCapabilities())
     with pytest.raises(BackendError, match=advice):
         check_joint(embedder, why)
 

@@ -15,15 +15,17 @@ from tests.extraction.films import RATE, Shot, film, show
 from tests.media import Clip, Clips, card, number_in, write
 from vip.extraction import candidate_search
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
+from vip.extraction.bad_frames import bad_frames
 from vip.extraction.candidate_search import CandidateSearch, analyze_candidates, undecodable
-from vip.extraction.select import bad_frames
 from vip.models.classic import ClassicEmbedder
+from vip.protocols import DetectorCapabilities
 from vip.records import Detection, Frame, Image
 from vip.video import Video
 
 
 class NoDetector:
     name = "none"
+    capabilities = DetectorCapabilities()
 
     def detect(self, images: Sequence[Image], where: object = ()) -> list[list[Detection] | None]:
         return [[] for _ in images]
@@ -147,7 +149,7 @@ def test_no_stand_in_lies_behind_the_next_sync_frame_nor_too_dear_to_decode(
         options={"preset": "veryfast", "crf": "24", "x264-params": "scenecut=0"},
     )
     assert all(analysis.stands_in_for is None for analysis in looked(short.path, [0, FADED + 2], 2))
-    monkeypatch.setattr(candidate_search.further, "FARTHEST_PACKETS", 10)
+    monkeypatch.setattr(candidate_search.substitutes, "FARTHEST_PACKETS", 10)
     assert all(analysis.stands_in_for is None for analysis in looked(cross_fade.path, [0, FADED], 2))
 
 

@@ -29,10 +29,10 @@ class Film:
         self.show, self.scanned, self.sought = show, [], []  # type: ignore[var-annotated]
         index = index_of([30_000, *[size] * (frames - 1)])
         self.video: Any = SimpleNamespace(index=index, time_base=index.time_base, effort=lambda pts: 0)
-        monkeypatch.setattr(candidate_search.scan, "scan", self.scan)
+        monkeypatch.setattr(candidate_search.analyze, "analyze", self.scan)
         monkeypatch.setattr(candidate_search.objects, "seek", self.seek)
-        for name in ("look_further", "look_for_calm"):
-            monkeypatch.setattr(candidate_search.further, name, lambda *_, **__: [])
+        for name in ("find_substitutes", "find_outside_transitions"):
+            monkeypatch.setattr(candidate_search.substitutes, name, lambda *_, **__: [])
 
     def scan(self, video: Any, pts: Sequence[int], *_: Any, **__: Any) -> list[FrameAnalysis]:
         self.scanned.append(len(pts))
@@ -107,7 +107,9 @@ def test_between_frames_where_nothing_changes_no_others_are_looked_at(monkeypatc
 def test_a_frame_seen_again_is_taken_once_as_it_was_seen_first(monkeypatch: pytest.MonkeyPatch) -> None:
     film = Film(monkeypatch, 100, lambda number: {})
     monkeypatch.setattr(
-        candidate_search.further, "look_for_calm", lambda *_, **__: [analysis(40, stands_in_for=0), analysis(80, stands_in_for=0)]
+        candidate_search.substitutes,
+        "find_outside_transitions",
+        lambda *_, **__: [analysis(40, stands_in_for=0), analysis(80, stands_in_for=0)],
     )
     assert film.look_at(0, 1) == [0, 1, 2]
 
@@ -116,8 +118,8 @@ def test_calm_frames_are_sought_only_beside_restless_ones_that_would_be_kept(mon
     film = Film(monkeypatch, 100, lambda number: {"in_transition": number > 20})
     sought: list[list[int]] = []
     monkeypatch.setattr(
-        candidate_search.further,
-        "look_for_calm",
+        candidate_search.substitutes,
+        "find_outside_transitions",
         lambda video, in_transition, *_, **__: sought.append([found.pts for found in in_transition]) or [],
     )
     film.look_at(0, 30, 60)

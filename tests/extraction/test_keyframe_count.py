@@ -1,14 +1,11 @@
-"""What `-n auto` samples for, and the bound of an embedder."""
+"""What `-n auto` samples for."""
 
 from __future__ import annotations
-
-from types import SimpleNamespace
 
 import pytest
 
 from tests.extraction.samplers.test_uniform import source
-from vip.extraction.keyframe_count import expected_keyframes, redundant_cosine
-from vip.models.classic import ClassicEmbedder
+from vip.extraction.keyframe_count import expected_keyframes
 
 
 @pytest.mark.parametrize(("seconds", "count"), [(0, 12), (60, 12), (160, 20), (3600, 450), (36_000, 500)])
@@ -22,9 +19,3 @@ def test_hidden_time_counts_for_nothing() -> None:
 
 def test_a_number_is_that_number() -> None:
     assert expected_keyframes(7, source([0, 1_000_000])) == 7
-
-
-def test_an_embedder_may_state_its_bound() -> None:
-    assert redundant_cosine(ClassicEmbedder(None)) == 0.88
-    assert redundant_cosine(SimpleNamespace(redundant_cosine=0.5)) == 0.5  # type: ignore[arg-type]
-    assert redundant_cosine(SimpleNamespace()) == 0.93  # type: ignore[arg-type]

@@ -21,8 +21,8 @@ from vip.extraction.objects import seek
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
 from vip.pipeline import extract
-from vip.protocols import PictureOrigin
-from vip.rechoosing import rechoose
+from vip.pipeline import reselect as rechoose
+from vip.protocols import DetectorCapabilities, PictureOrigin
 from vip.records import Detection, Frame, Image
 
 CLASSIC = ClassicEmbedder(None)
@@ -33,7 +33,7 @@ class CupDetector:
     """Finds a cup in every picture, and remembers the sizes that it saw."""
 
     name = "cups"
-    side_px = 320
+    capabilities = DetectorCapabilities(side_px=320)
 
     def __init__(self, detail: str | None = None, **settings: object) -> None:
         self.shapes: list[tuple[int, ...]] = []
@@ -49,7 +49,7 @@ class TellingDetector:
     name = "telling"
 
     def __init__(self, batch: int) -> None:
-        self.batch = batch
+        self.capabilities = DetectorCapabilities(batch=batch)
         self.sizes: list[int] = []
 
     def detect(self, images: Sequence[Image], where: Sequence[PictureOrigin] = ()) -> list[list[Detection] | None]:
@@ -119,8 +119,7 @@ def test_a_model_is_asked_by_one_thread_and_others_by_all(
             return super().detect(images)
 
     detector = Slow()
-    if device:
-        monkeypatch.setattr(detector, "device", device, raising=False)
+    detector.capabilities = DetectorCapabilities(device=device)
     seek(analyses, range(len(analyses)), detector, advance=lambda: None)
     assert len(asking) == threads
 

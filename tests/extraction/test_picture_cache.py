@@ -51,11 +51,11 @@ def test_only_frames_that_need_many_packets_are_wanted(tmp_path: Path) -> None:
 
 def test_what_an_earlier_run_left_is_not_taken_for_this_one(tmp_path: Path) -> None:
     PictureCache(tmp_path, "jpg").keep(FRAME)
-    with PictureCache(tmp_path, "jpg").while_choosing() as pictures:
+    with PictureCache(tmp_path, "jpg").while_selecting() as pictures:
         assert not pictures.has(700)
         pictures.keep(FRAME)
     assert pictures.has(700), "it waits for the writing"
-    with pytest.raises(KeyboardInterrupt), pictures.while_choosing():
+    with pytest.raises(KeyboardInterrupt), pictures.while_selecting():
         keep_and_fail(pictures, KeyboardInterrupt())
     assert list(tmp_path.iterdir()) == []
 
@@ -137,15 +137,15 @@ def test_the_pictures_of_a_run_are_those_that_decoding_gives(long_gop: Clip, suf
 def test_writing_decodes_nothing_that_was_dear_once_already(
     long_gop: Clip, tmp_path: Path, given_packets: list[int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    choose = pipeline._choose
+    analyze_video = pipeline.analyze_video
 
-    def choose_and_forget(*arguments: object) -> object:
+    def analyze_and_forget(*arguments: object) -> object:
         try:
-            return choose(*arguments)  # type: ignore[arg-type]
+            return analyze_video(*arguments)  # type: ignore[arg-type]
         finally:
             given_packets.clear()
 
-    monkeypatch.setattr(pipeline, "_choose", choose_and_forget)
+    monkeypatch.setattr(pipeline, "analyze_video", analyze_and_forget)
     assert len(vip.extract(long_gop.path, out=tmp_path / "run", keyframes=4).keyframes) == 4
     assert given_packets == []
 

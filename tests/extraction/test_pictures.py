@@ -13,7 +13,7 @@ from tests.extraction.analyses import large_picture, picture, scaled
 from vip.errors import InputError
 from vip.extraction.pictures import keyframes_of, pictures_in
 from vip.extraction.quality import WORKING_SIDE_PX, measure
-from vip.protocols import PictureOrigin
+from vip.protocols import DetectorCapabilities, PictureOrigin
 from vip.records import Detection, Failure, Image, Keyframe
 
 FACE = Detection(label="face", score=0.9, box_xyxy=(0.1, 0.1, 0.2, 0.2), source="test")
@@ -21,6 +21,7 @@ FACE = Detection(label="face", score=0.9, box_xyxy=(0.1, 0.1, 0.2, 0.2), source=
 
 class OneFace:
     name = "one-face"
+    capabilities = DetectorCapabilities()
 
     def __init__(self) -> None:
         self.shapes: list[tuple[int, ...]] = []

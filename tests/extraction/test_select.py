@@ -16,21 +16,16 @@ from hypothesis import strategies as st
 from tests.extraction.analyses import TIME_BASE, analysis, measured, picture
 from vip.errors import InputError
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
+from vip.extraction.bad_frames import bad_frames, shows_nothing_at_all
+from vip.extraction.copies import copies, same_picture
+from vip.extraction.embeddings import embeddings_of
+from vip.extraction.good_frames import by_picture_only, likely_keyframes, prunable
 from vip.extraction.pruners.algorithm1 import Algorithm1
 from vip.extraction.pruners.none import NoPruning
-from vip.extraction.select import (
-    bad_frames,
-    by_picture_only,
-    copies,
-    embed,
-    likely_keyframes,
-    prunable,
-    same_picture,
-    select,
-    shows_nothing_at_all,
-)
+from vip.extraction.select import select_from
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
+from vip.protocols import EmbedderCapabilities
 from vip.records import Decision, Detection, Embeddings, Frame, Image, Vectors
 
 EMBEDDER = ClassicEmbedder(None)
@@ -45,8 +40,8 @@ def looks_of(images: Sequence[Image]) -> list[FrameAnalysis]:
 
 def decide(images: Sequence[Image], *, keyframes: int = 12, min_sharpness: float | None = None) -> list[Decision]:
     analyses = looks_of(images)
-    decisions, _, _ = select(
-        analyses, embed(analyses, EMBEDDER), pruner=PRUNER, keyframes=keyframes, redundant=0.8, min_sharpness=min_sharpness
+    decisions, _, _ = select_from(
+        analyses, embeddings_of(analyses, EMBEDDER), pruner=PRUNER, keyframes=keyframes, redundant=0.8, min_sharpness=min_sharpness
     )
     return decisions
 
@@ -127,7 +122,9 @@ def test_black_frames_go_where_there_is_anything_else() -> None:
 def test_a_dark_video_keeps_its_best_and_says_so() -> None:
     dark = [dimmed(picture(seed), 0.08) for seed in range(4)]
     analyses = looks_of(dark)
-    decisions, told, _ = select(analyses, embed(analyses, EMBEDDER), pruner=PRUNER, keyframes=2, redundant=0.8, min_sharpness=None)
+    decisions, told, _ = select_from(
+        analyses, embeddings_of(analyses, EMBEDDER), pruner=PRUNER, keyframes=2, redundant=0.8, min_sharpness=None
+    )
     assert sum(decision.kept for decision in decisions) == 2
     assert told == ["Every frame that was looked at is nearly black; the best of them are kept."]
 
@@ -177,7 +174,9 @@ def with_objects(*counts: int | None) -> list[FrameAnalysis]:
 
 
 def asking_for(least: int, analyses: Sequence[FrameAnalysis]) -> list[Decision]:
-    return select(analyses, embed(analyses, EMBEDDER), pruner=PRUNER, keyframes=12, redundant=0.8, min_sharpness=None, min_objects=least)[0]
+    return select_from(
+        analyses, embeddings_of(analyses, EMBEDDER), pruner=PRUNER, keyframes=12, redundant=0.8, min_sharpness=None, min_objects=least
+    )[0]
 
 
 def test_frames_with_fewer_objects_than_asked_go_and_unknown_is_not_few() -> None:
@@ -222,8 +221,8 @@ def test_each_look_has_one_decision_that_can_be_followed(
         for place, (which, people) in enumerate(shown)
     ]
     try:
-        decisions, told, _ = select(
-            analyses, embed(analyses, EMBEDDER), pruner=PRUNER, keyframes=keyframes, redundant=0.8, min_sharpness=min_sharpness
+        decisions, told, _ = select_from(
+            analyses, embeddings_of(analyses, EMBEDDER), pruner=PRUNER, keyframes=keyframes, redundant=0.8, min_sharpness=min_sharpness
         )
     except InputError:
         assert min_sharpness or all(which == 0 for which, _ in shown), "only what is all black, or less sharp than asked, is refused"
@@ -260,7 +259,9 @@ def test_a_person_between_empty_frames_is_not_pruned() -> None:
         replace(analysis, detections=(PERSON,) if index == 2 else ())
         for index, analysis in enumerate(looks_of([picture(seed) for seed in range(6)]))
     ]
-    decisions, _, _ = select(analyses, embed(analyses, EMBEDDER), pruner=PRUNER, keyframes=1, redundant=0.8, min_sharpness=None)
+    decisions, _, _ = select_from(
+        analyses, embeddings_of(analyses, EMBEDDER), pruner=PRUNER, keyframes=1, redundant=0.8, min_sharpness=None
+    )
     assert [index for index, decision in enumerate(decisions) if decision.kept] == [2]
 
 
@@ -272,7 +273,9 @@ def test_two_looks_at_the_same_scene_far_apart_are_no_copies() -> None:
 def test_of_nothing_but_bad_frames_the_least_bad_kind_is_kept(worst_first: bool) -> None:
     images = [BLACK, WHITE, FLAT] if worst_first else [FLAT, WHITE, BLACK]
     analyses = looks_of(images)
-    decisions, told, _ = select(analyses, embed(analyses, EMBEDDER), pruner=PRUNER, keyframes=3, redundant=0.8, min_sharpness=None)
+    decisions, told, _ = select_from(
+        analyses, embeddings_of(analyses, EMBEDDER), pruner=PRUNER, keyframes=3, redundant=0.8, min_sharpness=None
+    )
     assert [decision.kept for decision in decisions] == ([False, False, True] if worst_first else [True, False, False])
     assert told == ["Every frame that was looked at is flat: all of it has nearly the same brightness; the best of them are kept."]
 
@@ -326,7 +329,7 @@ def test_a_single_black_frame_is_called_the_only_one() -> None:
 def test_half_of_the_best_sharpness_is_advised_where_that_is_any(best: float, advice: int | None) -> None:
     analyses = [analysis(0, measured=measured(best)), analysis(90, measured=measured(best / 2))]
     with pytest.raises(InputError) as caught:
-        select(analyses, by_picture_only(analyses), pruner=PRUNER, keyframes=1, redundant=0.8, min_sharpness=100.0)
+        select_from(analyses, by_picture_only(analyses), pruner=PRUNER, keyframes=1, redundant=0.8, min_sharpness=100.0)
     sentence = f"0 of 2 candidates are sharp enough (best {best}, asked 100)."
     assert str(caught.value) == (sentence if advice is None else f"{sentence} Try --min-sharpness {advice}.")
 
@@ -352,14 +355,16 @@ def test_a_pruner_sees_the_columns_of_the_chosen_rows_alone() -> None:
 
 def test_a_pruner_that_takes_frames_as_they_are_gets_bad_ones_too_and_says_why_they_stay() -> None:
     analyses = [analysis(0, measured=measured(0.0, contrast=0.0)), analysis(1, signature=analysis(0).signature), analysis(2)]
-    decisions, told, _ = select(analyses, by_picture_only(analyses), pruner=NoPruning(None), keyframes=3, redundant=0.8, min_sharpness=1e9)
+    decisions, told, _ = select_from(
+        analyses, by_picture_only(analyses), pruner=NoPruning(None), keyframes=3, redundant=0.8, min_sharpness=1e9
+    )
     assert [decision.reason for decision in decisions] == ["kept: as the sampler gave it"] * 3
     assert told == []
 
 
 def test_only_texts_that_are_not_known_are_embedded_each_once() -> None:
     class Texts:
-        name, identity = "texts", "texts of these weights"
+        name, capabilities = "texts", EmbedderCapabilities(identity="texts of these weights")
         asked: tuple[str, ...] = ()
 
         def embed_texts(self, texts: Sequence[str]) -> Vectors:
@@ -369,13 +374,13 @@ def test_only_texts_that_are_not_known_are_embedded_each_once() -> None:
     embedder: Any = Texts()
     analyses = [analysis(0), analysis(1, detections=(PERSON,)), analysis(2, detections=None), analysis(3, detections=(PERSON,))]
     known = {"Nothing.": np.array([0, 1], np.float32)}
-    made = embed(analyses, embedder, known)
+    made = embeddings_of(analyses, embedder, known)
     assert embedder.asked == ("person at the left (90%).",)
     assert made.text.tolist() == [[0, 1], [25, 0], [0, 1], [25, 0]]
     assert made.image.tolist() == [one.vector.tolist() for one in analyses]
     assert made.model == "texts of these weights"
     assert list(known) == ["Nothing."], "what is known is the caller's"
-    assert embed(analyses[:1], ClassicEmbedder(None)).model == "classic"
+    assert embeddings_of(analyses[:1], ClassicEmbedder(None)).model == "classic"
 
 
 def test_frames_that_are_not_sharp_enough_would_not_be_kept() -> None:

@@ -17,6 +17,7 @@ from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, analyze
 from vip.extraction.quality import references, verdict
 from vip.extraction.substitutes import FURTHEST_S, find_substitutes
 from vip.models.classic import ClassicEmbedder
+from vip.protocols import DetectorCapabilities
 from vip.records import Detection, Image
 from vip.video import Video
 
@@ -26,6 +27,7 @@ EVERY = 10  # frames between two probes
 
 class NoDetector:
     name = "none"
+    capabilities = DetectorCapabilities()
 
     def detect(self, images: Sequence[Image], where: object = ()) -> list[list[Detection] | None]:
         return [[] for _ in images]

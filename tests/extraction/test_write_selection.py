@@ -18,8 +18,10 @@ from tests.extraction.analyses import TIME_BASE, analysis, measured
 from vip import store
 from vip.config import ExtractSettings
 from vip.extraction.analyze import FrameAnalysis
-from vip.extraction.write_selection import VideoAnalysis, write_selection
-from vip.protocols import Prunable, PrunedFrame, PruningResult, SilentObserver
+from vip.extraction.select import select
+from vip.extraction.video_analysis import VideoAnalysis
+from vip.extraction.write_selection import write_selection
+from vip.protocols import Prunable, PrunedFrame, PrunerCapabilities, PruningResult, SilentObserver
 from vip.records import Detection, Embeddings, Manifest, Origin, VideoInfo
 from vip.store import Run
 
@@ -31,6 +33,7 @@ class Drops:
     """A pruner that drops these rows, and remembers what it was given."""
 
     name = "drops"
+    capabilities = PrunerCapabilities()
 
     def __init__(self, *drops: PrunedFrame, curve: Sequence[tuple[int, float]] = ()) -> None:
         self.thinned = PruningResult(drops, "kept: told so", 0.75, curve=curve)
@@ -57,7 +60,7 @@ def seen(analyses: Sequence[FrameAnalysis], **changed: Any) -> VideoAnalysis:
     plain = VideoAnalysis(
         analyses,
         Embeddings(vectors, np.ones((len(analyses), 1), np.float32), "test"),
-        lost=[],
+        undecodable=[],
         sync=frozenset(),
         time_base=TIME_BASE,
         video=VIDEO,
@@ -72,8 +75,9 @@ def decided(
     folder: Path, found: VideoAnalysis, pruner: Drops | None = None, *, settings: dict[str, Any] | None = None, **more: Any
 ) -> Manifest:
     asked = ExtractSettings(**{"keyframes": 9, **(settings or {})})
+    found = replace(found, relevance=more.pop("relevance", None))
     more = {"observer": SilentObserver(), "video_id": "v", "start": perf_counter(), **more}
-    return write_selection(found, folder, asked, pruner or Drops(), **more)
+    return write_selection(folder, found, select(found, asked, pruner or Drops()), asked, **more)
 
 
 def last_note(folder: Path, found: VideoAnalysis, pruner: Drops | None = None, **settings: Any) -> str:
@@ -86,7 +90,7 @@ def last_note(folder: Path, found: VideoAnalysis, pruner: Drops | None = None, *
 
 def test_each_candidate_has_a_row_in_time_order_also_one_that_could_not_be_decoded(tmp_path: Path) -> None:
     analyses = [analysis(0, detections=(CUP,)), analysis(40), analysis(80, stands_in_for=60), analysis(120, detections=None)]
-    found = seen(analyses, lost=[60], sync=frozenset({0, 60}))
+    found = seen(analyses, undecodable=[60], sync=frozenset({0, 60}))
     decided(tmp_path, found, Drops(drop(2, 1, 3)), relevance=[0.1, 0.2, 0.3, 0.4])
     rows = Run(tmp_path).candidates
     assert [(row.index, row.pts, row.time_s) for row in rows] == [(0, 0, 0.0), (1, 40, 0.04), (2, 60, 0.06), (3, 80, 0.08), (4, 120, 0.12)]
@@ -102,7 +106,7 @@ def test_each_candidate_has_a_row_in_time_order_also_one_that_could_not_be_decod
 
 
 def test_thumbnails_are_named_by_row_and_a_lost_frame_has_none(tmp_path: Path) -> None:
-    decided(tmp_path, seen([analysis(0), analysis(80)], lost=[40]))
+    decided(tmp_path, seen([analysis(0), analysis(80)], undecodable=[40]))
     with zipfile.ZipFile(tmp_path / store.THUMBNAILS) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == {
             "000000.jpg": b"thumbnail of 0",
@@ -165,7 +169,7 @@ def test_the_counts_tell_bad_ones_copies_and_pruned_ones_apart(tmp_path: Path) -
         analysis(160),
         analysis(200),
     ]
-    manifest = decided(tmp_path, seen(analyses, lost=[20]), Drops(drop(0, 1), drop(2, 1)))
+    manifest = decided(tmp_path, seen(analyses, undecodable=[20]), Drops(drop(0, 1), drop(2, 1)))
     assert manifest.counts is not None
     counts = manifest.counts.model_dump()
     assert counts == {"asked": 9, "candidates": 7, "bad": 2, "pruned": 2, "duplicates": 1, "keyframes": 2}
@@ -225,10 +229,10 @@ def test_the_manifest_says_how_the_run_came_about(tmp_path: Path) -> None:
     origin = Origin(run="old.vip", created_utc="2026-01-01T00:00:00+00:00")
     found = seen([analysis(0)], device="cuda in fp16")
     manifest = decided(tmp_path, found, settings={"keyframes": 1, "min_sharpness": 5.0}, origin=origin, start=perf_counter() - 5)
-    assert (manifest.video_id, manifest.device, manifest.chosen_from, manifest.video) == ("v", "cuda in fp16", origin, VIDEO)
+    assert (manifest.video_id, manifest.device, manifest.selected_from, manifest.video) == ("v", "cuda in fp16", origin, VIDEO)
     assert manifest.backends == {"detector": "cups", "pruner": "drops"}
     assert manifest.settings["min_sharpness"] == 5.0
-    assert 5 <= manifest.seconds["choose"] < 60
+    assert 5 <= manifest.seconds["select"] < 60
     assert Run(tmp_path).manifest == manifest
     assert store.is_own(manifest)
 

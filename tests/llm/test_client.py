@@ -21,7 +21,7 @@ from vip.llm.limiter import AdaptiveLimiter
 from vip.llm.prices import Price
 from vip.llm.tokens import OpenAITiles
 from vip.prompts import load_prompts
-from vip.protocols import Picture, RateLimits, Reply, Request
+from vip.protocols import EngineCapabilities, Picture, RateLimits, Reply, Request
 from vip.records import Famous
 
 PROMPTS = load_prompts()
@@ -49,8 +49,12 @@ class Script:
     seconds: float = 0.0
     parameters: dict[str, Any] = field(default_factory=dict)
     traits: dict[str, str] = field(default_factory=dict)
+    capabilities: EngineCapabilities = field(init=False)
     asked: list[Request] = field(default_factory=list)
     asked_s: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.capabilities = EngineCapabilities(address=self.address, parameters=self.parameters, traits=self.traits)
 
     async def generate(self, request: Request) -> Reply:
         self.asked.append(request)
@@ -188,7 +192,7 @@ def test_what_another_model_or_server_answers_is_another_answer(about: dict[str,
 
 def test_an_engine_whose_answers_cost_nothing_is_asked_again(room_of: RoomOf, answers: AnswerCache, clock: Clockwork) -> None:
     client, engine = room_of(GOOD)
-    engine.keeps = False  # type: ignore[attr-defined]
+    engine.capabilities = EngineCapabilities(caches=False)
     clock.run(ask(client))
     clock.run(ask(client))
     assert len(engine.asked) == 2
@@ -278,8 +282,7 @@ def test_thinking_and_the_size_that_pictures_are_sent_in_are_reckoned_with(room_
     question = request(pictures=(Picture(b"a", "image/jpeg"),), max_tokens=50)
     bare, _ = client.most_tokens(request(max_tokens=50))
     assert client.most_tokens(question) == (bare + 37 * 37, 50)  # 1024 px in squares of 28
-    engine.thinking_tokens = 700  # type: ignore[attr-defined]
-    engine.picture_detail = "low"  # type: ignore[attr-defined]
+    engine.capabilities = EngineCapabilities(thinking_tokens=700, picture_detail="low")
     client.price = replace(PRICE, picture=OpenAITiles(rule="tiles", base=85, tile=170))
     assert client.most_tokens(question) == (bare + 85, 750)
 
@@ -620,7 +623,7 @@ def test_what_is_postponed_is_not_asked_and_what_is_known_is_not_postponed(room_
 
     client.defer = defer
     assert isinstance(clock.run(ask(client, 1)), EngineAnswer)
-    assert type(clock.run(ends(ask(client, 2)))[0]).__name__ == "Postponed"
+    assert type(clock.run(ends(ask(client, 2)))[0]).__name__ == "Deferred"
     assert [one.prompt for one in deferred] == ["Question 2."]
     client.defer = lambda question, request: False
     assert isinstance(clock.run(ask(client, 2)), EngineAnswer)

@@ -24,7 +24,7 @@ from vip.llm.limiter import AdaptiveLimiter
 from vip.llm.prices import Price
 from vip.llm.replies import checked
 from vip.models.openai.engine import OpenAIEngine
-from vip.protocols import LONGEST_ANSWER, RateLimits, Reply, Request
+from vip.protocols import LONGEST_ANSWER, EngineCapabilities, RateLimits, Reply, Request
 from vip.records import Famous
 
 PRICE = Price("m", usd_in=1.0, usd_out=10.0, batch=0.5, thinking=0, as_of="2026-01-01", picture=None)
@@ -48,7 +48,7 @@ def is_plain(text: str) -> bool:
 class Gives:
     """An engine of somebody else, which gives one thing whatever it is asked."""
 
-    name = "theirs:m"
+    name, capabilities = "theirs:m", EngineCapabilities()
 
     def __init__(self, reply: Any) -> None:
         self.reply, self.asked = reply, 0

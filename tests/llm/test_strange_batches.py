@@ -67,7 +67,7 @@ def server() -> Iterator[ApiServer]:
 def rows(server: ApiServer, keys: list[str]) -> bytes:
     """A file of the requests 0, 1, … under these keys."""
     engine = OpenAIEngine("tiny-vlm", base_url=server.base_url)
-    return b"".join(engine.batches().row(key, request(number)) for number, key in enumerate(keys))
+    return b"".join(engine.capabilities.batches().row(key, request(number)) for number, key in enumerate(keys))
 
 
 def part(folder: Path, job: BatchJob, data: bytes, keys: list[str]) -> None:

@@ -40,7 +40,7 @@ def work(server: HostileServer, what: Callable[[OpenAIBatches], Awaitable[Any]],
     async def go() -> Any:
         engine = OpenAIEngine("tiny-vlm", base_url=server.base_url, key_file=key_file, timeout_s=TIMEOUT_S)
         try:
-            return await what(engine.batches())
+            return await what(engine.capabilities.batches())
         finally:
             await engine.close()
 

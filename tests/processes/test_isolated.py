@@ -433,3 +433,13 @@ def test_a_message_that_is_cut_off_is_the_end() -> None:
     messages: isolated.SimpleQueue[isolated.Message] = isolated.SimpleQueue()
     isolated._read(os.fdopen(read, "rb"), messages)
     assert [messages.get(), messages.get()] == [("note", "whole"), ("ended",)]
+
+
+def test_signals_are_held_and_let_go_again_also_where_starting_fails() -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with isolated._signals_held():
+        assert {signal.SIGINT, signal.SIGTERM} <= signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+    with pytest.raises(OSError, match="no process"), isolated._signals_held():
+        raise OSError("no process")
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before

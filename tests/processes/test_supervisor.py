@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpus.test_batch import choices, clips_in, listed, videos
-from tests.corpus.workers.killed import started
+from tests.corpus.workers.killed import kill_children
 from vip.config import CaptionSettings, ExtractSettings
 from vip.corpus.batch import batch
 from vip.corpus.settings import BatchConfig
@@ -22,7 +22,7 @@ OFFLINE = CaptionSettings(engine="offline")
 
 @pytest.mark.parametrize(
     ("module", "does"),
-    [("crew", "extracts keyframes"), ("packer", "writes shards"), ("captions", "asks for captions")],
+    [("worker", "extracts keyframes"), ("shard_writer", "writes shards"), ("caption_server", "asks for captions")],
 )
 def test_a_process_killed_for_memory_three_times_in_a_row_ends_the_batch_with_one_sentence(
     module: str, does: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -30,7 +30,7 @@ def test_a_process_killed_for_memory_three_times_in_a_row_ends_the_batch_with_on
     names, out = listed(tmp_path, videos(tmp_path, 2)), tmp_path / "corpus"
     settings = BatchConfig(choices(caption=True).batch, ExtractSettings(keyframes=3, embedder="classic"), OFFLINE)
     with monkeypatch.context() as patch:
-        patch.setattr(f"vip.corpus.workers.{module}.Child", started)
+        kill_children(patch, module)
         with pytest.raises(BackendError) as caught:
             batch([names], str(out), settings)
     assert str(caught.value) == (
@@ -42,7 +42,7 @@ def test_a_process_killed_for_memory_three_times_in_a_row_ends_the_batch_with_on
 
 
 def test_a_model_that_does_not_fit_into_memory_is_said_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vip.corpus.workers.embedder_process.Child", started)
+    kill_children(monkeypatch, "embedder_process")
     embedding = EmbedderProcess(ExtractSettings(embedder="clip"))
     with pytest.raises(BackendError, match=f"embeds pictures was ended by the system {MOST_DEATHS} times in a row"):
         embedding.start()
@@ -58,8 +58,18 @@ def test_a_process_that_ends_otherwise_is_a_bug_and_no_lack_of_memory() -> None:
 
 def test_memory_that_runs_out_in_python_ends_a_process_as_the_system_does() -> None:
     code = (
-        "from multiprocessing import Pipe; import os; from vip.processes.supervisor import at_the_other_end\n"
+        "from multiprocessing import Pipe; import os; from vip.processes.supervisor import child_pipe\n"
         "here, there = Pipe(); here.send(os.getppid())\n"
-        "with at_the_other_end(str(os.dup(there.fileno()))): raise MemoryError"
+        "with child_pipe(str(os.dup(there.fileno()))): raise MemoryError"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
+
+
+def test_what_a_process_prints_is_no_message_and_goes_to_stderr() -> None:
+    code = (
+        "from multiprocessing import Pipe; import os; from vip.processes.supervisor import child_pipe\n"
+        "here, there = Pipe(); here.send(os.getppid())\n"
+        "with child_pipe(str(os.dup(there.fileno()))): print('said by a library', flush=True)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("", "said by a library\n")

@@ -122,7 +122,7 @@ def manifest(rows: list[Candidate], *, text: str = "") -> Manifest:
         ),
         notes=(f"fewer keyframes than asked{text}",),
         counts=CandidateCounts(asked=kept + 1, candidates=len(rows), bad=0, pruned=len(rows) - kept, duplicates=0, keyframes=kept),
-        seconds={f"sample{text}": 0.5, "choose": 0.25},
+        seconds={f"sample{text}": 0.5, "select": 0.25},
         created_utc="2025-03-05T14:03:00+00:00",
     )
 

@@ -84,7 +84,7 @@ def test_a_single_keyframe_is_not_redundant_but_unknown(tmp_path: Path) -> None:
 def test_captions_are_no_part_of_the_seconds_of_choosing(tmp_path: Path) -> None:
     run = run_of(tmp_path, ["kept"], [0])
     assert run.manifest
-    seconds = {"choose": 2.0, "write": 0.5, "caption": 90.0}
+    seconds = {"select": 2.0, "write": 0.5, "caption": 90.0}
     store.write_json(tmp_path / store.MANIFEST, run.manifest.model_copy(update={"seconds": seconds}))
     assert measure_all([load_run(tmp_path)])[0].seconds == 2.5
 

@@ -201,7 +201,7 @@ class CaptionJob:
         Args:
             keyframes: how many there will be; None for those that are here.
         """
-        paid = [client for client in self.session.describer.clients if getattr(client.engine, "address", None)]
+        paid = [client for client in self.session.describer.clients if client.engine.capabilities.address]
         if not self.todo or not paid:
             return
         self.expected, budget = self.cost(keyframes), self.session.budget
@@ -557,7 +557,7 @@ def _changed_ns(path: Path) -> float:
 def _verifier(settings: CaptionSettings, session: CaptionSession, observer: Observer) -> Verifier:
     name, why = registry.auto_embedder(settings.embedder)
     embedder = registry.embedder(name, device=settings.device, precision=settings.precision)
-    if getattr(embedder, "joint_space", False):
+    if embedder.capabilities.joint_space:
         return Verifier(session.describer, embedder)
     reason = why or "it knows no texts"
     observer.note(f"{option('verify')}: only the detector has a say, since the embedder is {name}, {reason}.")

@@ -72,7 +72,7 @@ def checked(
     Args:
         descriptions: all of one video, or of one folder of pictures, in order.
         images: (N, D), the vectors of their frames by `embedder`; None where there are none.
-        embedder: one with `joint_space`; any other has no say.
+        embedder: one with a joint space; any other has no say.
         detections: of each frame; None where the detector knows nothing about it.
         detector: its name; None where nobody looked.
     """
@@ -83,7 +83,7 @@ def checked(
     rows: dict[str, int] = {}
     claims = [[_claim(field, text, rows) for field, text in _said(one.famous)] for one in descriptions]
     findings: list[list[_Finding | None]] = [[None] * len(own) for own in claims]
-    if images is not None and embedder is not None and getattr(embedder, "joint_space", False):
+    if images is not None and embedder is not None and embedder.capabilities.joint_space:
         texts = _embedded(list(rows), embedder)
         by_field = [{field: [one for one in own if one.field == field and one.row >= 0] for field in FIELDS} for own in claims]
         findings = [_findings(frame, own, by_field, images, texts) for frame, own in enumerate(claims)]

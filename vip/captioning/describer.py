@@ -108,7 +108,7 @@ class Describer:
 
     @property
     def measures(self) -> bool:
-        return bool(getattr(self.describing_client.engine, "measures", False))
+        return self.describing_client.engine.capabilities.measures
 
     @property
     def clients(self) -> tuple[EngineClient, ...]:
@@ -186,7 +186,7 @@ class Describer:
         if encoded_keyframe is not None and name in SEES:
             pictures = (encoded_keyframe.picture,)
             parameters |= {"longest_side_px": self.config.longest_side_px, "jpeg_quality": JPEG_QUALITY}
-        facts = encoded_keyframe.facts if encoded_keyframe is not None and getattr(client.engine, "measures", False) else None
+        facts = encoded_keyframe.facts if encoded_keyframe is not None and client.engine.capabilities.measures else None
         text = prompt.render({name: values[name] for name in prompt.inputs})
         return Request(STAGES.get(name, name), text, facts, pictures, prompt.schema, MAX_TOKENS), parameters  # type: ignore[arg-type]
 

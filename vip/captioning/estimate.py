@@ -72,4 +72,4 @@ def _tokens_in(describer: Describer, name: str, item: KeyframePicture, detector:
     rule = client.price.picture if client.price and client.price.picture else UNKNOWN_RULE
     scale = min(1.0, config.longest_side_px / max(item.record.width_px, item.record.height_px))
     width, height = (max(1, round(side * scale)) for side in (item.record.width_px, item.record.height_px))
-    return tokens + picture_tokens(rule, width, height, getattr(client.engine, "picture_detail", "high"))
+    return tokens + picture_tokens(rule, width, height, client.engine.capabilities.picture_detail)

@@ -178,7 +178,7 @@ class _OneEngine:
     """The batches of one engine."""
 
     def __init__(self, client: EngineClient, home: Path, below: Path) -> None:
-        session = getattr(client.engine, "batches", None)
+        session = client.engine.capabilities.batches
         if session is None:
             raise BackendError(
                 f"{client.engine.name} takes no batches. Leave {option('batch')} out, or use {option('engine', 'openai:MODEL')}."

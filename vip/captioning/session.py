@@ -7,7 +7,7 @@ in one sentence that the user reads before the first call; an engine that was na
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -103,8 +103,9 @@ def open_session(settings: CaptionSettings, environment: Mapping[str, str], budg
     for client in clients.values():
         client.answers = answers
         client.recall()
-        if client.price and not client.price.thinking and hasattr(client.engine, "thinking_tokens"):
-            client.engine.thinking_tokens = 0  # a model that does not think needs no room for it, and less money put aside
+        if client.price and not client.price.thinking:
+            # a model that does not think needs no room for it, and less money put aside
+            client.engine.capabilities = replace(client.engine.capabilities, thinking_tokens=0)
     auto = [SaidOnce(f"engine: {engines[choice].name}; {choice.reason}") for choice in engines if choice.is_auto]
     return CaptionSession(describer, answers, budget, (*auto[:1], *_left_aside(describer)), _is_auto_offline(choices[0]))
 
@@ -144,9 +145,8 @@ def check_engine(engine: Engine) -> None:
     Raises:
         EngineError: its key is missing.
     """
-    look = getattr(engine, "check", None)
-    if look is not None:
-        look()
+    if engine.capabilities.check is not None:
+        engine.capabilities.check()
 
 
 def _choices(settings: CaptionSettings, environment: Mapping[str, str]) -> list[EngineChoice]:
@@ -179,7 +179,7 @@ def _engine_settings(choice: EngineChoice, settings: CaptionSettings) -> dict[st
 
 
 def _address(engine: Engine) -> str | None:
-    return getattr(engine, "address", None)
+    return engine.capabilities.address
 
 
 def _ceiling(settings: CaptionSettings, engines: Mapping[EngineChoice, Engine], known: Mapping[EngineChoice, Price | None]) -> float | None:
@@ -197,7 +197,7 @@ def _ceiling(settings: CaptionSettings, engines: Mapping[EngineChoice, Engine], 
 def _pace(engine: Engine, settings: CaptionSettings, limiters: dict[str, AdaptiveLimiter]) -> AdaptiveLimiter:
     """One for each server; what runs here takes as much as it says."""
     address = _address(engine)
-    own = getattr(engine, "in_flight", None) or (1 if getattr(engine, "measures", False) else None)
+    own = engine.capabilities.max_in_flight or (1 if engine.capabilities.measures else None)
     most = min(filter(None, (own, settings.concurrency)), default=None)
     limiter = limiters.get(address or "") or AdaptiveLimiter(most, settings.rpm, settings.tpm)
     if address:
@@ -208,17 +208,17 @@ def _pace(engine: Engine, settings: CaptionSettings, limiters: dict[str, Adaptiv
 def _check(describer: Describer) -> None:
     """Refuse what an engine cannot do, before anything is asked."""
     seeing, config = describer.describing_client.engine, describer.config
-    if not getattr(seeing, "sees", True):
+    if not seeing.capabilities.sees:
         raise BackendError(f"{seeing.name} takes no pictures. Name a model that does with {option('describe_engine')}.")
     for name in RECIPES[config.recipe]:
         engine = describer.client_for(name).engine
-        if name != "caption" and getattr(engine, "captions_only", False):
+        if name != "caption" and engine.capabilities.captions_only:
             raise BackendError(
                 f"{engine.name} writes captions only. Add {option('recipe', 'paper')} {option('structure_engine')},"
                 " with a model that reads text."
             )
     for client in describer.clients:
-        languages = getattr(client.engine, "languages", None)
+        languages = client.engine.capabilities.languages
         if languages and config.language not in languages:
             raise BackendError(
                 f"{client.engine.name} writes {' and '.join(languages)} only. Leave {option('language')} out,"

@@ -102,7 +102,7 @@ class Verifier:
 
 def _vectors(items: Sequence[KeyframePicture], embedder: Embedder) -> Iterator[Vectors]:
     """(N, D) of the pictures, part by part; a picture that cannot be read looks like nothing."""
-    prepare = getattr(embedder, "prepare", lambda image: image)
+    prepare = embedder.capabilities.prepare or (lambda image: image)
     for at in range(0, len(items), BATCH):
         pictures = []
         for item in items[at : at + BATCH]:

@@ -88,7 +88,7 @@ def caption_command(
     from vip import store
     from vip.captioning import caption_job
     from vip.config import CaptionSettings, resolve
-    from vip.report import caption
+    from vip.pipeline import caption
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
     settings = resolve(CaptionSettings, options.given(context, CaptionSettings), note=console.note)

@@ -73,9 +73,9 @@ def compare_command(
 ) -> None:
     """Choose keyframes in several ways, and show on one page what each chose, how long it took and how good it is."""
     from vip import registry, store
+    from vip.compare import compare
     from vip.config import ExtractSettings, resolve
     from vip.report.combinations import combinations, further_samplers
-    from vip.report.compare import compare
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
     settings = resolve(ExtractSettings, options.given(context, ExtractSettings), note=console.note)

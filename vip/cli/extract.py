@@ -110,12 +110,12 @@ def _again(
     console: Console,
 ) -> None:
     """What the command line says counts, and nothing of vip.toml or the environment: all else is as in the run."""
-    from vip.rechoosing import rechoose
+    from vip.pipeline import reselect
 
     if videos:
         raise UsageError(f"--from {run} names the run to choose from, and {videos[0]} a video. Write --video {videos[0]}, or leave it out.")
     changes = {name: value for name, value in given.items() if value is not None}
-    new = rechoose(run, out=out, video=video, overwrite=overwrite, observer=console, **changes)
+    new = reselect(run, out=out, video=video, overwrite=overwrite, observer=console, **changes)
     path = new.manifest.video.path if new.manifest else str(run)
     show(new, PurePath(path).name, path, console)
 

@@ -83,8 +83,7 @@ def run_command(
     from vip.config import CaptionSettings, ExtractSettings, resolve
     from vip.extraction.backends import load
     from vip.llm.budget import Budget
-    from vip.pipeline import extract
-    from vip.report import run
+    from vip.pipeline import extract, run
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
     extraction = resolve(ExtractSettings, options.given(context, ExtractSettings), note=console.note)

@@ -77,7 +77,7 @@ def _data_set(folder: Path, revoke: bool) -> list[str]:
 
     with closing(StateDatabase(home_of(str(folder)))) as state:
         (disallow if revoke else allow)(state)
-        counts, tables = state.counts(), tables_of(state)
+        counts, tables = state.state_counts(), tables_of(state)
     said = ((command, *item) for command, table in tables.items() for item in table.items())
     used = [f"[{command}] {name} = {value!r}" for command, name, value in said if value and _matters(command, name, value)]
     return [f"{counted(sum(counts.values()), 'video')} of its list", *used]

@@ -1,14 +1,15 @@
 """READ FIRST: a batch from its list to its shards.
 
-    read the lists ▸ choose ▸ state                                                          reading, choosing, state
-    state ▸ queue ▸ crew: fetch ▸ extract ▸ part ▸ (captions) ▸ packer: shard ▸ sidecar      queue, crew, captions, packer
-    shard with keyframes that have no description ▸ parts ▸ captions ▸ its next generation   revisions
+    settings: given now, and stored when the batch was begun                     settings, stored_settings
+    read the lists ▸ sample ▸ state                                              inputs/, prepare, state
+    state ▸ queue ▸ worker: fetch ▸ extract ▸ part                               driver, queue, workers/pool, workers/worker, retries
+    part ▸ captions ▸ shard ▸ sidecar                                            workers/caption_client, workers/shard_writer
+    shard with undescribed keyframes ▸ parts ▸ captions ▸ its next generation    workers/shard_revisions
 
-Settings come first: those that are given now, and those that the batch was begun with (remembered).
-
-This process decides and writes the state, and does no work itself: a video's work is done in a crew (here, or many in a Ray cluster),
-questions are asked in one process for all, shards are written in another. Any of them may be killed at any moment. What is in the
-state is on the disk: a part before its item counts as done, a shard and then its sidecar before its items count as in a shard.
+This process decides and writes the state; all work is done in child processes (`vip.processes.supervisor`). Videos are fetched and
+extracted by a pool of workers, here or in a Ray cluster; one process asks models for all; another writes shards. Any of them may be
+killed at any moment. The disk is ahead of the state: a part is on it before its item counts as done, a shard and then its sidecar
+before its items count as in a shard.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from vip.corpus.driver import CAPTIONS_ANSWERED, CARD_IS_DUE, BatchDriver
 from vip.corpus.prepare import prepare
 from vip.corpus.settings import BatchConfig
 from vip.corpus.state import StateDatabase
-from vip.corpus.state_dir import claim, existing_home, home_of, leaving_none, locked
+from vip.corpus.state_dir import claim, existing_home, home_of, locked, removed_on_failure
 from vip.corpus.status import BATCHES, BatchStatus
 from vip.corpus.stored_settings import remember, settled
 from vip.corpus.workers.caption_client import CaptionClient, CaptionServerConfig, CostSoFar
-from vip.corpus.workers.pool import Executor, crew_here
+from vip.corpus.workers.pool import Executor, local_pool
 from vip.errors import UsageError
 from vip.protocols import Observer, SilentObserver
 from vip.wording import counted
@@ -46,31 +47,31 @@ def batch(
     observer: Observer | None = None,
     executor: Callable[[BatchConfig, Path, bool], Executor] | None = None,
 ) -> BatchStatus:
-    """Turn lists of videos into a data set; started again, it goes on where it was.
+    """Turn lists of videos into a data set; called again, continue where it stopped.
 
     Args:
-        lists: see `vip.corpus.inputs.reading`; none to go on with what the batch has.
+        lists: see `vip.corpus.inputs.reading`; none to continue with the items of the batch.
         out: a folder, or an address such as `s3://bucket/corpus`.
         retry: try again what failed: "all", or one type of failure.
-        hands: who does the work; by default as the settings say.
+        executor: starts the workers; by default as the settings say.
 
     Returns:
-        What became of it all.
+        The final status.
 
     Raises:
-        UsageError: settings that do not go together, or other ones than those it was begun with.
+        UsageError: settings contradict each other, or those that the batch was begun with.
         InputError: a list cannot be read.
-        BackendError, EngineError, StoreError: nothing more can be done; what is done stays.
+        BackendError, EngineError, StoreError: nothing more can be done; finished items stay.
     """
     observer, given = observer or SilentObserver(), choices or BatchConfig()
     home = home_of(out) if lists else existing_home(out)
     with ExitStack() as stack:
         stack.enter_context(locked(home, out))
-        stack.enter_context(leaving_none(home))  # only by whoever is alone in it
+        stack.enter_context(removed_on_failure(home))  # inside the lock
         state = stack.enter_context(closing(StateDatabase(home)))
         claim(state, out)
         choices = settled(state, out, given, observer, with_list=bool(lists))
-        choices, captions = _checked(state, choices, observer)
+        choices, captions = _check_engines(state, choices, observer)
         if captions is not None:
             stack.callback(captions.close)
         remember(state, choices)
@@ -79,22 +80,22 @@ def batch(
         make = partial(executor or executor_for, choices, home)
         driver = BatchDriver(state, out, choices, observer, make, captions)
         stack.callback(driver.close)
-        told = driver.run()
+        final = driver.run()
         if driver.changed or state.get(CARD_IS_DUE):
             observer.note("Writing the data card.")
-            write_card(out, told, choices)
+            write_card(out, final, choices)
             state.put(CARD_IS_DUE, False)
-        return told
+        return final
 
 
-def _checked(state: StateDatabase, choices: BatchConfig, observer: Observer) -> tuple[BatchConfig, CaptionClient | None]:
-    """The engines are loaded before anything else is done, so that what is missing is said at once: a key, a price, a package.
+def _check_engines(state: StateDatabase, choices: BatchConfig, observer: Observer) -> tuple[BatchConfig, CaptionClient | None]:
+    """Load the caption engines before any work, to find out at once that a key, a price or a package is missing.
 
     Returns:
-        The settings with the models that were found; and who asks for captions, where somebody wants any.
+        The settings with the models that were found, and the caption client; None without `--caption`.
 
     Raises:
-        VipError: as `vip caption` says it.
+        VipError: as in `vip caption`.
     """
     if not choices.batch.caption:
         return choices, None
@@ -104,28 +105,28 @@ def _checked(state: StateDatabase, choices: BatchConfig, observer: Observer) -> 
         raise UsageError(f"{batches} at the server. Add --batch to collect the answers, or delete {where} to ask anew at the full price.")
     usd, tokens = state.get("spent") or (0.0, 0)
     answered = bool(state.get(CAPTIONS_ANSWERED))
-    orders = CaptionServerConfig(
+    config = CaptionServerConfig(
         choices.captioning, state.home, CostSoFar(usd, tokens), choices.batch.retry_wait, in_batches=choices.batch.batch, answered=answered
     )
-    captions = CaptionClient(orders, observer.note)
+    captions = CaptionClient(config, observer.note)
     try:
         choices = choices.with_engines(*captions.check())
     except BaseException:
         captions.close()
         raise
-    if choices.asked is None:  # workers measure; the process is started again where videos in shards are described anew
+    if choices.asked is None:  # workers describe; the process starts again if videos in shards have to be described
         captions.close()
-    captions.orders = replace(orders, settings=choices.captioning)
+    captions.config = replace(config, settings=choices.captioning)
     return choices, captions
 
 
 def _check_fetching(state: StateDatabase, settings: BatchSettings, observer: Observer) -> None:
-    """Say what is missing to fetch what waits.
+    """Note what is missing to fetch the waiting items.
 
     Raises:
-        UsageError, BackendError, StoreError: it cannot work at all.
+        UsageError, BackendError, StoreError: nothing can be fetched.
     """
-    if state.has_hosts():
+    if state.has_downloads():
         from vip.download.preflight import preflight
 
         if settings.keep_videos:
@@ -135,9 +136,9 @@ def _check_fetching(state: StateDatabase, settings: BatchSettings, observer: Obs
 
 
 def executor_for(choices: BatchConfig, home: Path, fetch: bool) -> Executor:
-    """Who does the work, as the settings say."""
+    """Start the workers of the runner in the settings."""
     if choices.batch.runner == "ray":
         from vip.corpus.workers.ray_pool import RayPool
 
         return RayPool(choices, home, fetch=fetch)
-    return crew_here(choices, home, fetch=fetch)
+    return local_pool(choices, home, fetch=fetch)

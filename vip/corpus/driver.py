@@ -1,6 +1,6 @@
-"""The loop of a batch: hand items out, take up what became of them, and write that down.
+"""The loop of a batch: assign items to workers, have their parts described and packed into shards, and record every result.
 
-In: a state in which items wait. Out: the same with nothing left that waits, and shards in the output.
+In: a state with waiting items. Out: the same state without any, and shards in the output.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from vip.corpus.inputs.vocabulary import Vocabulary
     from vip.llm.outage import OutagePause
 
-TICK_S = 0.1  # between looks at what else has happened
-COMMIT_S = 0.5  # a killed driver forgets so much at most, and does it again
-LOSSES = 5  # of its machine, before an item counts as the cause
-TELL_S = 60.0  # between two notes that all that is left waits
-USUAL_KEYFRAMES = 12  # of a video that has as many as it needs, for what captions will cost
-CAPTIONS_ANSWERED = "captions_answered"  # in the state: the captions server's address is right
-CARD_IS_DUE = "card_is_due"  # in the state: the data set is another one than its card tells of
+TICK_S = 0.1  # the longest wait for an event
+COMMIT_S = 0.5  # a killed driver loses so much at most, and does it again
+MOST_LOSSES = 5  # of machines, before the item counts as the cause
+IDLE_NOTE_S = 60.0  # between two notes that all remaining items wait for another try
+USUAL_KEYFRAMES = 12  # of a video with `--keyframes auto`, for the estimated cost of captions
+CAPTIONS_ANSWERED = "captions_answered"  # in the state: the model server's address is right
+CARD_IS_DUE = "card_is_due"  # in the state: the data set has changed since its card was written
 
 
 @dataclass(slots=True)
@@ -45,8 +45,8 @@ class BatchDriver:
     """One run of a batch.
 
     Args:
-        start: makes those who do the work, when there is some; told whether something is to be fetched.
-        captions: asks for descriptions; None where nobody wants any.
+        start: starts the executor, when there is work; called with whether something is to be fetched.
+        captions: None if no model is asked for captions.
     """
 
     state: StateDatabase
@@ -57,24 +57,24 @@ class BatchDriver:
     captions: CaptionClient | None = None
     _queue: ItemQueue = field(init=False)
     _retries: Retries = field(init=False)
-    _packer: ShardWriter = field(init=False)
+    _shard_writer: ShardWriter = field(init=False)
     _revisions: ShardRevisions = field(init=False)
     _failures: FailuresFile = field(init=False)
-    _hands: Executor | None = field(init=False, default=None)
+    _executor: Executor | None = field(init=False, default=None)
     _topics: Vocabulary | None = field(init=False, default=None)
-    _at_work: dict[int, ItemEntry] = field(init=False, default_factory=dict)
+    _assigned: dict[int, ItemEntry] = field(init=False, default_factory=dict)
     _fetching: set[int] = field(init=False, default_factory=set)
-    """Items whose download takes a slot of their host."""
+    """Items that occupy a download slot of their host."""
     _describing: dict[str, tuple[ItemEntry, int]] = field(init=False, default_factory=dict)
-    """Items whose parts wait for their descriptions, by their keys, and the bytes of each."""
+    """Items whose parts wait for their descriptions, with the bytes of each, by their keys."""
     _undescribed_bytes: int = field(init=False, default=0)
-    _noted_rest: OutagePause | None = field(init=False, default=None)
+    _noted_pause: OutagePause | None = field(init=False, default=None)
     _noted_answer: bool = field(init=False, default=False)
     _noted_change: bool = field(init=False, default=False)
     _committed: float = field(init=False, default=0.0)
     _done: int = field(init=False, default=0)
     _failed: int = field(init=False, default=0)
-    _told_idle: float = field(init=False, default=-math.inf)
+    _noted_idle: float = field(init=False, default=-math.inf)
     _advance: Callable[[], None] = field(init=False, default=lambda: None)
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ class BatchDriver:
         store.make_folder(self.state.home / PARTS)
         self._queue = ItemQueue(self.state, settings.per_host)
         self._retries = Retries(self.state, self._queue, settings.retry_wait, self.observer)
-        self._packer = ShardWriter(self.state, self.out, settings.shards, settings.shard_size)
+        self._shard_writer = ShardWriter(self.state, self.out, settings.shards, settings.shard_size)
         self._revisions = ShardRevisions(self.state, self.out, self.observer.note)
         self._failures = FailuresFile(self.state, self.out)
         if settings.caption and settings.vocabulary:
@@ -93,25 +93,25 @@ class BatchDriver:
     # ------------------------------------------------------------ the loop
 
     def run(self) -> BatchStatus:
-        """Until nothing waits any more.
+        """Do all waiting items. Return the final status.
 
         Raises:
-            VipError: nothing more can be done; the state is whole.
+            VipError: nothing more can be done; the state is intact.
         """
-        self.state.put(CAPTIONS_REST, None)  # of a run that was killed
+        self.state.put(CAPTIONS_REST, None)  # of a killed run
         try:
             waiting = status_of(self.state, self.out, None).waiting
             if waiting:
-                self._hands = self.start(self.state.has_hosts())
+                self._executor = self.start(self.state.has_downloads())
             if self.captions and (expected := self._expected_keyframes(waiting)):
                 self.captions.expect(expected)
-            with self.observer.track("Videos", waiting, self._told) as self._advance:
-                self._take_up()
+            with self.observer.track("Videos", waiting, self._progress_details) as self._advance:
+                self._resume_captions()
                 self._work()
-                while self._packer.lost or self._revisions.refresh():
+                while self._shard_writer.lost or self._revisions.refresh():
                     self._work()
             if self._revisions.written:
-                self.observer.note(self._revisions.told())
+                self.observer.note(self._revisions.summary())
         finally:
             if self.changed:
                 self.state.put(CARD_IS_DUE, True)
@@ -120,178 +120,178 @@ class BatchDriver:
         return status_of(self.state, self.out, None)
 
     def _expected_keyframes(self, videos: int) -> int:
-        """To be asked about, for what that will cost."""
+        """Return how many keyframes a model will be asked about, for the estimated cost."""
         count = self.choices.extraction.keyframes
         each = count if count != "auto" else USUAL_KEYFRAMES
-        return (videos * each if self.choices.asked else 0) + self.state.undescribed_wanted()
+        return (videos * each if self.choices.asked else 0) + self.state.keyframes_to_describe()
 
     def _work(self) -> None:
-        """Until nothing is left but to write the last shards; and write them."""
-        if self._packer.lost:
-            self._do_again()
-        while self._goes_on():
+        """Do all items, then write the last shards."""
+        if self._shard_writer.lost:
+            self._requeue_lost()
+        while self._has_work():
             self._step()
         self.state.commit()
-        while self._packer.step(TICK_S, last=True):
+        while self._shard_writer.step(TICK_S, last=True):
             pass
 
-    def _do_again(self) -> None:
-        """Hand out again what a power cut took."""
-        for entry in self._packer.lost:
-            self._queue.back(entry)
-        self._packer.lost.clear()
-        self._hands = self._hands or self.start(self.state.has_hosts())
+    def _requeue_lost(self) -> None:
+        """Queue the items whose parts were lost in a power cut."""
+        for entry in self._shard_writer.lost:
+            self._queue.put_back(entry)
+        self._shard_writer.lost.clear()
+        self._executor = self._executor or self.start(self.state.has_downloads())
 
     def _step(self) -> None:
-        if self._packer.lost:
-            self._do_again()
-        self._hand_out()
-        if self.captions and (self._is_full or not (self._at_work or self._revisions.has_more)):
-            self.captions.hand_in()
-        self._tell_what_waits()
+        if self._shard_writer.lost:
+            self._requeue_lost()
+        self._assign_items()
+        if self.captions and (self._is_full or not (self._assigned or self._revisions.has_more)):
+            self.captions.submit_batches()
+        self._note_idle()
         for event in self._wait():
-            self._happened(event)
-        self._take_captions()
-        self._revise()
-        self._keep()
-        self._packer.step()
+            self._handle(event)
+        self._collect_captions()
+        self._revise_shards()
+        self._commit_regularly()
+        self._shard_writer.step()
 
-    def _goes_on(self) -> bool:
-        busy = self._at_work or self._describing or self._revisions.is_open
+    def _has_work(self) -> bool:
+        busy = self._assigned or self._describing or self._revisions.is_open
         return bool(busy) or self._queue.has_more() or self.state.next_due() is not None
 
     def _wait(self) -> list[Event]:
-        if self._hands is not None:
-            return self._hands.events(TICK_S)
+        if self._executor is not None:
+            return self._executor.events(TICK_S)
         time.sleep(TICK_S)
         return []
 
-    def _keep(self) -> None:
+    def _commit_regularly(self) -> None:
         if time.monotonic() > self._committed + COMMIT_S:
             if self.changed and not self._noted_change:
                 self.state.put(CARD_IS_DUE, True)
                 self._noted_change = True
             self.state.commit()
             self._committed = time.monotonic()
-            self._failures.keep()
+            self._failures.write_if_due()
 
-    def _told(self) -> str:
-        """What stands behind the progress bar."""
+    def _progress_details(self) -> str:
+        """Return the text behind the progress bar."""
         failed = f"{self._failed:,} failed" if self._failed else ""
         spent = f"${self.captions.paid.usd:.2f}" if self.captions and self.captions.paid.usd else ""
-        rest = "captions rest" if self.captions and self.captions.rest else ""
-        waits = "waiting for another try" if self._is_idle and self.state.next_due() is not None else ""
-        return ", ".join(filter(None, (failed, spent, rest, waits)))
+        paused = "captions rest" if self.captions and self.captions.pause else ""
+        retries = "waiting for another try" if self._is_idle and self.state.next_due() is not None else ""
+        return ", ".join(filter(None, (failed, spent, paused, retries)))
 
     @property
     def _is_idle(self) -> bool:
-        return not (self._at_work or self._describing or self._revisions.is_open)
+        return not (self._assigned or self._describing or self._revisions.is_open)
 
-    def _tell_what_waits(self) -> None:
-        """Why nothing happens, where that is so for a while: everything else has failed and is tried again later."""
+    def _note_idle(self) -> None:
+        """Note why nothing happens: all remaining items have failed and wait for another try."""
         now = time.monotonic()
-        if not self._is_idle or now < self._told_idle + TELL_S or (due := self.state.next_due()) is None:
+        if not self._is_idle or now < self._noted_idle + IDLE_NOTE_S or (due := self.state.next_due()) is None:
             return
-        kinds = self.state.later()
+        kinds = self.state.retry_counts()
         why = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
         left = duration(max(0.0, due - time.time()))
         videos = counted(sum(kinds.values()), "video waits", "videos wait")
         self.observer.note(f"{videos} for another try ({why}), the first for {left}.")
-        self._told_idle = now
+        self._noted_idle = now
 
     @property
     def changed(self) -> bool:
-        """Whether this run did anything."""
+        """Whether this run changed the data set."""
         return bool(self._done or self._failed or self._revisions.written)
 
     def close(self) -> None:
-        """End everything at once; what is not written down is done again."""
-        for each in (self._hands, self.captions, self._packer, self._revisions):
-            if each is not None:
-                each.close()
+        """End all processes at once; the next run does again what is not recorded."""
+        for part in (self._executor, self.captions, self._shard_writer, self._revisions):
+            if part is not None:
+                part.close()
 
-    # ------------------------------------------------------------ handing out
+    # ------------------------------------------------------------ assigning
 
-    def _hand_out(self) -> None:
-        """Give work to whoever has time for it, as long as what is done flows off."""
-        if self._hands is None or self._is_full:
+    def _assign_items(self) -> None:
+        """Assign items to idle workers while the output queues have room."""
+        if self._executor is None or self._is_full:
             return
-        while entry := self._queue.next(self._takes):
-            self._at_work[entry.id] = entry
+        while entry := self._queue.next(self._has_capacity):
+            self._assigned[entry.id] = entry
             if entry.item.host:
                 self._fetching.add(entry.id)
             item = replace(entry.item, topic=self._topic(entry))
-            self._hands.submit(WorkItem(entry.id, item))
+            self._executor.submit(WorkItem(entry.id, item))
 
     @property
     def _is_full(self) -> bool:
-        """So many parts lie here that no more should come."""
-        return self._packer.is_full or self._undescribed_bytes >= self.choices.batch.disk_budget
+        """Whether so many parts wait here that no more should come."""
+        return self._shard_writer.is_full or self._undescribed_bytes >= self.choices.batch.disk_budget
 
-    def _takes(self, fetch: bool) -> bool:
-        return self._hands is not None and self._hands.has_capacity(fetch=fetch)
+    def _has_capacity(self, fetch: bool) -> bool:
+        return self._executor is not None and self._executor.has_capacity(fetch=fetch)
 
     def _topic(self, entry: ItemEntry) -> str | None:
         return entry.item.topic or (self._topics.topic_of(entry.item.labels) if self._topics else None)
 
-    # ------------------------------------------------------------ what has happened
+    # ------------------------------------------------------------ events
 
-    def _happened(self, event: Event) -> None:
-        entry = self._at_work[event.id]
+    def _handle(self, event: Event) -> None:
+        entry = self._assigned[event.id]
         if entry.id in self._fetching:
             self._fetching.remove(entry.id)
-            self._queue.fetched(entry)
+            self._queue.free_slot(entry)
         if isinstance(event, Downloaded):
             return
-        del self._at_work[entry.id]
+        del self._assigned[entry.id]
         if isinstance(event, ItemDone):
-            self._queue.over(entry)
-            self._retries.well(entry.item.host)
-            self._extracted(entry, event)
+            self._queue.release(entry)
+            self._retries.record_success(entry.item.host)
+            self._record_part(entry, event)
         elif isinstance(event, ItemFailed):
-            self._queue.over(entry)
-            self._tried(self._retries.failed(entry, event.kind, event.message, event.retry_after_s))
-        elif self.state.lost(entry.id) < LOSSES:
-            self._queue.back(entry)
+            self._queue.release(entry)
+            if self._retries.record_failure(entry, event.kind, event.message, event.retry_after_s):
+                self._count_failure()
+        elif self.state.record_loss(entry.id) < MOST_LOSSES:
+            self._queue.put_back(entry)
         else:
-            self.state.failed(entry.id, "crash", f"The machines that worked on it were lost {LOSSES} times.")
-            self._tried(True)
+            self.state.record_failure(entry.id, "crash", f"The machines that worked on it were lost {MOST_LOSSES} times.")
+            self._count_failure()
 
-    def _extracted(self, entry: ItemEntry, event: ItemDone) -> None:
-        facts, part = event.facts, part_path(self.state.home, entry.item.key)
+    def _record_part(self, entry: ItemEntry, event: ItemDone) -> None:
+        info, part = event.info, part_path(self.state.home, entry.item.key)
         if isinstance(event.part, bytes):
             with store.replacing(part) as file:
                 file.write(event.part)
-        if facts.youtube_id and (twin := self.state.twin(entry.id, facts.youtube_id)):
+        if info.youtube_id and (twin := self.state.duplicate_of(entry.id, info.youtube_id)):
             part.unlink()
-            self.state.failed(entry.id, "duplicate", f"{facts.youtube_id} is the same video as {twin}.")
-            self._tried(True)
+            self.state.record_failure(entry.id, "duplicate", f"{info.youtube_id} is the same video as {twin}.")
+            self._count_failure()
             return
         asked = self.choices.asked is not None
-        self.state.extracted(
-            entry.id, rows=facts.rows, size_bytes=facts.size_bytes, length_s=facts.length_s, youtube_id=facts.youtube_id, ready=not asked
+        self.state.record_extracted(
+            entry.id, rows=info.rows, size_bytes=info.size_bytes, length_s=info.length_s, youtube_id=info.youtube_id, ready=not asked
         )
-        self.state.undescribed(entry.id, facts.undescribed)
+        self.state.record_undescribed(entry.id, info.undescribed)
         if asked:
-            self._ask_for_captions(entry, facts.size_bytes)
+            self._ask_for_captions(entry, info.size_bytes)
         else:
-            self._finished(facts.size_bytes)
+            self._finish(info.size_bytes)
 
-    def _finished(self, size_bytes: int) -> None:
-        self._packer.ready(size_bytes)
+    def _finish(self, size_bytes: int) -> None:
+        self._shard_writer.add_part(size_bytes)
         self._done += 1
         self._advance()
 
-    def _tried(self, for_good: bool) -> None:
-        if for_good:
-            self._failed += 1
-            self._advance()
+    def _count_failure(self) -> None:
+        self._failed += 1
+        self._advance()
 
     # ------------------------------------------------------------ captions
 
-    def _take_up(self) -> None:
-        """Parts that waited for their captions when an earlier run ended."""
-        for entry, size_bytes in self.state.to_describe():
+    def _resume_captions(self) -> None:
+        """Describe the parts that an earlier run left without captions."""
+        for entry, size_bytes in self.state.parts_to_describe():
             self._ask_for_captions(entry, size_bytes)
 
     def _ask_for_captions(self, entry: ItemEntry, size_bytes: int) -> None:
@@ -300,7 +300,7 @@ class BatchDriver:
         self._undescribed_bytes += size_bytes
         self.captions.submit(CaptionTask(entry.item.key, part_path(self.state.home, entry.item.key), self._topic(entry)))
 
-    def _take_captions(self) -> None:
+    def _collect_captions(self) -> None:
         if self.captions is None:
             return
         try:
@@ -308,38 +308,38 @@ class BatchDriver:
         finally:
             self._note_captions(self.captions)
         for event in found:
-            self._described(event)
+            self._record_descriptions(event)
 
     def _note_captions(self, captions: CaptionClient) -> None:
-        """What the next run has to know, and `--status`."""
+        """Record the cost, and whether the model server answers, for the next run and `--status`."""
         if captions.paid.usd or captions.paid.tokens:
             self.state.put("spent", captions.paid)
-        if captions.orders.answered and not self._noted_answer:
+        if captions.config.answered and not self._noted_answer:
             self.state.put(CAPTIONS_ANSWERED, True)
             self._noted_answer = True
-        if captions.rest != self._noted_rest:
-            self.state.put(CAPTIONS_REST, captions.rest)
-            self._noted_rest = captions.rest
+        if captions.pause != self._noted_pause:
+            self.state.put(CAPTIONS_REST, captions.pause)
+            self._noted_pause = captions.pause
 
-    def _revise(self) -> None:
-        """Describe again what could not be described of videos that are in shards."""
+    def _revise_shards(self) -> None:
+        """Describe again the keyframes in shards that have no description."""
         if self.captions is None:
             return
-        for part in self._revisions.step(unpacks=not self._is_full):
-            self._undescribed_bytes += part.size_bytes
-            self.captions.submit(CaptionTask(part.key, part.path, part.topic))
+        for video in self._revisions.step(unpacks=not self._is_full):
+            self._undescribed_bytes += video.size_bytes
+            self.captions.submit(CaptionTask(video.key, video.path, video.topic))
 
-    def _described(self, event: Described) -> None:
+    def _record_descriptions(self, event: Described) -> None:
         if self._revisions.has(event.key):
-            self._undescribed_bytes -= self._revisions.described(event.key, len(event.undescribed)).size_bytes
+            self._undescribed_bytes -= self._revisions.finish(event.key, len(event.undescribed)).size_bytes
             return
         entry, size_bytes = self._describing.pop(event.key)
         self._undescribed_bytes -= size_bytes
         if event.failure is not None:
-            self.state.failed(entry.id, "caption", event.failure)
+            self.state.record_failure(entry.id, "caption", event.failure)
             part_path(self.state.home, entry.item.key).unlink(missing_ok=True)
-            self._tried(True)
+            self._count_failure()
             return
-        self.state.described(entry.id, size_bytes=event.size_bytes)
-        self.state.undescribed(entry.id, event.undescribed)
-        self._finished(event.size_bytes)
+        self.state.record_described(entry.id, size_bytes=event.size_bytes)
+        self.state.record_undescribed(entry.id, event.undescribed)
+        self._finish(event.size_bytes)

@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterator, Sequence
 
 from vip.corpus.inputs.reading import read_items
+from vip.corpus.inputs.rows import BadRow
 from vip.corpus.inputs.sampling import SamplingTally, load_weights, sampling_key
 from vip.corpus.inputs.vocabulary import load_vocabulary
-from vip.corpus.items import BadRow
 from vip.corpus.settings import BatchConfig
 from vip.corpus.state import SampledItem, StateDatabase
 from vip.dataset.shards import delete_leftovers, read_shards, undescribed_in
@@ -54,8 +54,8 @@ def prepare(
 
 
 def _retry(state: StateDatabase, kind: str, observer: Observer, *, with_captions: bool) -> None:
-    videos = state.retry(None if kind == "all" else kind)
-    keyframes = state.describe_again() if with_captions and kind in {"all", "caption"} else 0
+    videos = state.retry_failed(None if kind == "all" else kind)
+    keyframes = state.request_descriptions() if with_captions and kind in {"all", "caption"} else 0
     of = "" if kind == "all" else f" ({kind})"
     if keyframes:
         observer.note(
@@ -84,7 +84,7 @@ def _read(state: StateDatabase, lists: Sequence[str], choices: BatchConfig, obse
 def _choose(state: StateDatabase, out: str, choices: BatchConfig, observer: Observer) -> None:
     tally = SamplingTally(load_weights(choices.batch.weights))
     state.choose(choices.batch.sample)
-    for item, count, chosen in state.each_choice():
+    for item, count, chosen in state.sample_counts():
         tally.add(item, count, chosen)
     distribution = tally.distribution()
     write_whole((distribution.model_dump_json(indent=2) + "\n").encode(), out, DISTRIBUTION)
@@ -101,7 +101,7 @@ def _take_over(state: StateDatabase, out: str, observer: Observer) -> None:
     for info in read_shards(out, observer.note):
         if info.number not in known:
             rows = [(video.key, video.counts.keyframes if video.counts else 0, video.youtube_id, video.duration_s) for video in info.videos]
-            state.take_over(
+            state.adopt_shard(
                 info.number,
                 rows,
                 size_bytes=info.bytes,

@@ -1,7 +1,7 @@
-"""Which item is handed out next: those that last long, as the list says, and then all others in the order of the list; but so that no host
-takes all downloads, and a host that asks for rest has it.
+"""The queue of waiting items: long videos first, then all others in the order of the list, in turn from each host.
 
-A long video that is begun last would keep a whole cluster waiting: it is one worker's.
+A long video occupies one worker, so a whole cluster would wait for one that is begun last. No host gets all downloads, and a host that
+refuses requests is not asked for a while.
 
 In: the state. Out: entries. Only a few hundred items of each host are in memory.
 """
@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from vip.corpus.state import ItemEntry, StateDatabase
 
 AHEAD = 256  # items of a host in memory
-LOOK_S = 0.5  # between looks for what is due again
+DUE_CHECK_S = 0.5  # between two checks for items due for another try
 
 
 @dataclass(slots=True)
 class ItemQueue:
-    """What waits.
+    """The waiting items, in lines by host.
 
     Args:
         per_host: downloads at once from one host.
@@ -31,33 +31,35 @@ class ItemQueue:
     per_host: int
     clock: Callable[[], float] = time.time
     active: Counter[str] = field(default_factory=Counter)
-    """Downloads that each host is at work on."""
-    resting: dict[str, float] = field(default_factory=dict)
-    """Until when nothing is asked of a host."""
+    """Downloads under way, by host."""
+    paused: dict[str, float] = field(default_factory=dict)
+    """Until when a host is not asked, by host."""
     _lines: dict[str, deque[ItemEntry]] = field(default_factory=dict)
-    _behind: dict[str, int] = field(default_factory=dict)
-    _behind_long: dict[str, ItemEntry | None] = field(default_factory=dict)
+    _last: dict[str, int] = field(default_factory=dict)
+    """The last item taken from the state, by host."""
+    _last_long: dict[str, ItemEntry | None] = field(default_factory=dict)
+    """The last long video taken from the state, by host."""
     _order: deque[str] = field(default_factory=deque)
-    _out: set[int] = field(default_factory=set)
-    """Items that were due again and are handed out."""
-    _looked: float = 0.0
+    _retried: set[int] = field(default_factory=set)
+    """Items that were due for another try and are queued or assigned."""
+    _checked: float = 0.0
 
     def __post_init__(self) -> None:
         self._order.extend(self.state.hosts())
 
-    def next(self, takes: Callable[[bool], bool]) -> ItemEntry | None:
-        """The next item, if one may be handed out now.
+    def next(self, has_capacity: Callable[[bool], bool]) -> ItemEntry | None:
+        """Return the next item, or None if none may be assigned now.
 
         Args:
-            takes: whether there is somebody for another item; True for one that has to be fetched.
+            has_capacity: whether a worker is free; called with True for an item that has to be fetched.
         """
-        self._look()
+        self._add_due()
         for _ in range(len(self._order)):
             host = self._order[0]
             self._order.rotate(-1)
-            if host and (self.active[host] >= self.per_host or self.resting.get(host, 0.0) > self.clock()):
+            if host and (self.active[host] >= self.per_host or self.paused.get(host, 0.0) > self.clock()):
                 continue
-            if not takes(bool(host)):
+            if not has_capacity(bool(host)):
                 continue
             if entry := self._first(host):
                 self.active[host] += bool(host)
@@ -65,52 +67,52 @@ class ItemQueue:
         return None
 
     def has_more(self) -> bool:
-        """Whether something can be handed out, now or when somebody takes it."""
+        """Return whether an item waits, for now or for a free worker or slot."""
         return bool(self._order)
 
     def _first(self, host: str) -> ItemEntry | None:
         line = self._lines.setdefault(host, deque())
         if not line:
-            line.extend(self._further(host))
+            line.extend(self._load(host))
             if not line:
                 self._order.remove(host)
                 return None
         return line.popleft()
 
-    def _further(self, host: str) -> list[ItemEntry]:
-        """The next ones of a host that are in no line yet."""
-        if found := self.state.waiting_long(host, self._behind_long.get(host), AHEAD):
-            self._behind_long[host] = found[-1]
-        elif found := self.state.waiting(host, self._behind.get(host, 0), AHEAD):
-            self._behind[host] = found[-1].id
+    def _load(self, host: str) -> list[ItemEntry]:
+        """Return the next items of a host from the state."""
+        if found := self.state.waiting_long(host, self._last_long.get(host), AHEAD):
+            self._last_long[host] = found[-1]
+        elif found := self.state.waiting(host, self._last.get(host, 0), AHEAD):
+            self._last[host] = found[-1].id
         return found
 
-    def _look(self) -> None:
-        """Take up what is due again."""
-        if (now := self.clock()) < self._looked + LOOK_S:
+    def _add_due(self) -> None:
+        """Queue the items that are due for another try."""
+        if (now := self.clock()) < self._checked + DUE_CHECK_S:
             return
-        self._looked = now
+        self._checked = now
         for entry in self.state.due(now, AHEAD):
-            if entry.id not in self._out:
-                self._out.add(entry.id)
-                self.back(entry)
+            if entry.id not in self._retried:
+                self._retried.add(entry.id)
+                self.put_back(entry)
 
-    def back(self, entry: ItemEntry) -> None:
-        """An item that is to be handed out again, before the others."""
+    def put_back(self, entry: ItemEntry) -> None:
+        """Put an item first in the line of its host."""
         host = entry.item.host
         self._lines.setdefault(host, deque()).appendleft(entry)
         if host not in self._order:
             self._order.append(host)
 
-    def fetched(self, entry: ItemEntry) -> None:
-        """The host's slot is free."""
+    def free_slot(self, entry: ItemEntry) -> None:
+        """Free the download slot of an item's host."""
         if host := entry.item.host:
             self.active[host] -= 1
 
-    def over(self, entry: ItemEntry) -> None:
-        """The item is in the state again, as it is now."""
-        self._out.discard(entry.id)
+    def release(self, entry: ItemEntry) -> None:
+        """Forget an item whose result is in the state."""
+        self._retried.discard(entry.id)
 
-    def rest(self, host: str, seconds: float) -> None:
-        """Ask nothing of a host for a while."""
-        self.resting[host] = max(self.resting.get(host, 0.0), self.clock() + seconds)
+    def pause(self, host: str, seconds: float) -> None:
+        """Do not ask a host for so long."""
+        self.paused[host] = max(self.paused.get(host, 0.0), self.clock() + seconds)

@@ -1,11 +1,11 @@
-"""What has become of every item, in one SQLite file: so that a batch may be killed at any moment and goes on where it was.
+"""The state of every item, in one SQLite file: a batch may be killed at any moment and continues where it stopped.
 
     unchosen ▸ waiting ▸ (described) ▸ ready ▸ sharded            an item is in one state, and in one shard at most
                   ▲  ╲      ╲
-               later   failed                                     later: tried, and due again at a time
+               later   failed                                     later: failed, and due for another try
 
-Only the driver writes. What is being worked on counts as waiting, so whatever dies is simply done again. Changes come together
-in one transaction (`commit`); parts and shards are on the disk before the state says so.
+Only the driver writes. Assigned items count as waiting, so the work of a dead process is done again. Changes are collected in one
+transaction (`commit`). A part or a shard is on the disk before it is in the state.
 """
 
 from __future__ import annotations
@@ -21,16 +21,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vip import files
-from vip.corpus.items import BadRow
+from vip.corpus.inputs.rows import BadRow
 from vip.dataset.items import ListItem
 from vip.dataset.shards import UndescribedKeyframe
 from vip.errors import FailureKind, StoreError
 
 NAME = "state.sqlite"
 VERSION = 2
-LONG_S = 1200  # from so long on a video is one of those that are begun first
-TOGETHER = 10_000  # rows of a list in one statement
+LONG_S = 1200  # videos of this length and longer are begun first
+ROWS_AT_ONCE = 10_000  # inserted in one statement
 UNCHOSEN, WAITING, LATER, EXTRACTED, READY, SHARDED, FAILED = range(7)
+DONE = f"({READY}, {SHARDED})"
+TO_DO = f"({WAITING}, {LATER})"
+WITH_PART = f"({EXTRACTED}, {READY})"
+WITH_KEYFRAMES = f"({EXTRACTED}, {READY}, {SHARDED})"
+INACTIVE = f"({UNCHOSEN}, {FAILED})"
 
 SCHEMA = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -39,12 +44,12 @@ CREATE TABLE items (
     labels TEXT, verticals TEXT, topic TEXT, duration_s REAL, draw REAL NOT NULL, kept INTEGER NOT NULL,
     state INTEGER NOT NULL, tries INTEGER NOT NULL DEFAULT 0, lost INTEGER NOT NULL DEFAULT 0, due REAL,
     failure TEXT, message TEXT, youtube_id TEXT, shard INTEGER, rows INTEGER, bytes INTEGER, length_s REAL, ended REAL);
-CREATE INDEX by_host ON items (host, id) WHERE state = 1;
-CREATE INDEX by_length ON items (host, duration_s, id) WHERE state = 1 AND duration_s >= {LONG_S};
-CREATE INDEX by_due ON items (due) WHERE state = 2;
+CREATE INDEX by_host ON items (host, id) WHERE state = {WAITING};
+CREATE INDEX by_length ON items (host, duration_s, id) WHERE state = {WAITING} AND duration_s >= {LONG_S};
+CREATE INDEX by_due ON items (due) WHERE state = {LATER};
 CREATE INDEX by_end ON items (ended) WHERE ended IS NOT NULL;
-CREATE INDEX on_the_way ON items (state, shard) WHERE state IN (3, 4);
-CREATE INDEX failed ON items (failure) WHERE state = 6;
+CREATE INDEX on_the_way ON items (state, shard) WHERE state IN {WITH_PART};
+CREATE INDEX failed ON items (failure) WHERE state = {FAILED};
 CREATE INDEX by_youtube_id ON items (youtube_id) WHERE youtube_id IS NOT NULL;
 CREATE TABLE bad_rows (place TEXT NOT NULL, text TEXT NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL, PRIMARY KEY (place, text));
 CREATE TABLE keyframes (item INTEGER NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL, PRIMARY KEY (item, key));
@@ -56,7 +61,7 @@ CREATE TABLE shards (
 
 @dataclass(frozen=True, slots=True)
 class ItemEntry:
-    """An item in the state, as it is handed out."""
+    """An item with its number in the state."""
 
     id: int
     item: ListItem
@@ -67,8 +72,8 @@ class SampledItem(NamedTuple):
     """An item of the list.
 
     Args:
-        draw: of a sample those with the highest are taken.
-        kept: whether it is taken where no number is asked for.
+        draw: a sample takes the items with the highest.
+        kept: whether the item is taken without `--sample`.
     """
 
     item: ListItem
@@ -109,7 +114,7 @@ class StateDatabase:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
 
     def _create(self) -> int:
-        """Make the tables, unless another process, such as `--status`, makes them at this moment."""
+        """Create the tables, unless another process such as `--status` is doing so. Return the version."""
         self._db.execute("BEGIN IMMEDIATE")
         if self._version == 0:
             for statement in filter(str.strip, f"{SCHEMA} PRAGMA user_version = {VERSION}".split(";")):
@@ -122,7 +127,7 @@ class StateDatabase:
         self._db.close()
 
     def commit(self) -> None:
-        """Put all changes since the last time onto the disk."""
+        """Write all changes since the last commit to the disk."""
         if self._db.in_transaction:
             with _translated(self.home):
                 self._db.execute("COMMIT")
@@ -135,12 +140,12 @@ class StateDatabase:
 
     @contextmanager
     def _as_one(self) -> Iterator[None]:
-        """All changes in the block or none of them, wherever Ctrl-C hits."""
+        """Make all changes in the block or none, even on Ctrl-C."""
         self._write("SAVEPOINT one")
         try:
             yield
         except BaseException:
-            with suppress(sqlite3.Error):  # where the disk is full, everything is rolled back already
+            with suppress(sqlite3.Error):  # on a full disk everything is rolled back already
                 self._db.execute("ROLLBACK TO one")
                 self._db.execute("RELEASE one")
             raise
@@ -150,16 +155,16 @@ class StateDatabase:
         with _translated(self.home):
             return self._db.execute(sql, values).fetchall()
 
-    # ------------------------------------------------------------ what holds for the whole batch
+    # ------------------------------------------------------------ values of the whole batch
 
     @property
     def is_untouched(self) -> bool:
-        """Whether nothing was ever put into it."""
+        """Whether nothing was ever written to it."""
         tables = ("meta", "items", "bad_rows", "keyframes", "shards")
         return not self._all(" UNION ALL ".join(f"SELECT 1 FROM {name}" for name in tables) + " LIMIT 1", ())
 
     def get(self, name: str) -> Any:
-        """A value by its name; None where there is none."""
+        """Return a value by its name; None if there is none."""
         rows = self._all("SELECT value FROM meta WHERE name = ?", (name,))
         return json.loads(rows[0][0]) if rows else None
 
@@ -169,8 +174,9 @@ class StateDatabase:
     # ------------------------------------------------------------ the list
 
     def add(self, rows: Iterable[SampledItem | BadRow]) -> Iterator[int]:
-        """Take up items and bad rows; items that are known already stay as they are, and of bad rows of a list only those stay that
-        are still in it. Yields how many rows were read so far.
+        """Add items and bad rows; yield how many rows were read so far.
+
+        Known items stay as they are. The earlier bad rows of a list are replaced.
         """
         items: list[tuple[Any, ...]] = []
         count, lists = 0, set()
@@ -184,14 +190,14 @@ class StateDatabase:
                 self._write("INSERT OR IGNORE INTO bad_rows VALUES (?, ?, ?, ?)", (row.where, row.text, row.kind, row.message))
                 continue
             items.append(_values(*row))
-            if len(items) == TOGETHER:
+            if len(items) == ROWS_AT_ONCE:
                 self._insert(items)
                 yield count
         self._insert(items)
         yield count
 
     def _forget_bad_rows(self, name: str) -> None:
-        """Those of a list, and so that no other list's are looked at: `!` is the letter behind the space."""
+        """Delete the bad rows of a list by a range of the index: `!` is the character after the space."""
         self._write("DELETE FROM bad_rows WHERE place = ? OR (place > ? AND place < ?)", (name, f"{name}, ", f"{name},!"))
 
     def _insert(self, items: list[tuple[Any, ...]]) -> None:
@@ -206,7 +212,7 @@ class StateDatabase:
         items.clear()
 
     def choose(self, sample: int | None) -> int:
-        """Choose among the items: those with the highest draw, or all that are kept. Returns how many are chosen now."""
+        """Choose the items with the highest draw, or all that are kept. Return how many are chosen now."""
         if sample is None:
             self._write(f"UPDATE items SET state = {WAITING} WHERE state = {UNCHOSEN} AND kept")
         else:
@@ -221,127 +227,134 @@ class StateDatabase:
     def _chosen(self) -> int:
         return int(self._all(f"SELECT count(*) FROM items WHERE state != {UNCHOSEN}")[0][0])
 
-    def each_choice(self) -> Iterator[tuple[ListItem, int, int]]:
-        """An item for all that have the same verticals and labels, how many these are, and how many of them are chosen."""
+    def sample_counts(self) -> Iterator[tuple[ListItem, int, int]]:
+        """Yield the counts of each combination of verticals and labels: an item that has them, how many do, how many are chosen."""
         sql = f"SELECT verticals, labels, count(*), sum(state != {UNCHOSEN}) FROM items GROUP BY verticals, labels"
         for verticals, labels, count, chosen in self._db.execute(sql):
             yield ListItem("", "file", "", "", _names(labels), _names(verticals)), count, chosen
 
-    # ------------------------------------------------------------ handing out
+    # ------------------------------------------------------------ waiting items
 
     def hosts(self) -> list[str]:
-        """Those of which something waits; "" stands for files."""
+        """Return the hosts of waiting items; "" stands for local files."""
         found, host = [], self._next_host("")
-        if self._all("SELECT 1 FROM items WHERE state = 1 AND host = '' LIMIT 1"):
+        if self._all(f"SELECT 1 FROM items WHERE state = {WAITING} AND host = '' LIMIT 1"):
             found.append("")
-        while host is not None:  # a skip scan: as many steps as there are hosts
+        while host is not None:  # a skip scan: one step a host
             found.append(host)
             host = self._next_host(host)
         return found
 
     def _next_host(self, host: str) -> str | None:
-        value = self._all("SELECT min(host) FROM items WHERE state = 1 AND host > ?", (host,))[0][0]
+        value = self._all(f"SELECT min(host) FROM items WHERE state = {WAITING} AND host > ?", (host,))[0][0]
         return str(value) if value is not None else None
 
-    def has_hosts(self) -> bool:
-        """Whether something is to be fetched."""
-        return bool(self._all("SELECT 1 FROM items WHERE state IN (1, 2) AND host != '' LIMIT 1"))
+    def has_downloads(self) -> bool:
+        """Return whether an item is to be fetched, now or at a later try."""
+        return bool(self._all(f"SELECT 1 FROM items WHERE state IN {TO_DO} AND host != '' LIMIT 1"))
 
     def has_undescribed(self) -> bool:
+        """Return whether a keyframe could not be described."""
         return bool(self._all("SELECT 1 FROM keyframes LIMIT 1"))
 
     def has_done(self, host: str) -> bool:
-        """Whether a host has given a video."""
-        return bool(self._all("SELECT 1 FROM items WHERE state IN (4, 5) AND host = ? LIMIT 1", (host,)))
+        """Return whether a video of this host is done."""
+        return bool(self._all(f"SELECT 1 FROM items WHERE state IN {DONE} AND host = ? LIMIT 1", (host,)))
 
-    def waiting(self, host: str, behind: int, count: int) -> list[ItemEntry]:
-        """Items of a host that wait, behind the one of this number, in the order of the list; those that last long left out."""
+    def waiting(self, host: str, after: int, count: int) -> list[ItemEntry]:
+        """Return the waiting items of a host after this one, in the order of the list; without long videos."""
         short = f"(duration_s IS NULL OR duration_s < {LONG_S})"
-        sql = f"SELECT {COLUMNS} FROM items WHERE state = 1 AND host = ? AND id > ? AND {short} ORDER BY id LIMIT ?"
-        return [_entry(row) for row in self._all(sql, (host, behind, count))]
+        sql = f"SELECT {COLUMNS} FROM items WHERE state = {WAITING} AND host = ? AND id > ? AND {short} ORDER BY id LIMIT ?"
+        return [_entry(row) for row in self._all(sql, (host, after, count))]
 
-    def waiting_long(self, host: str, behind: ItemEntry | None, count: int) -> list[ItemEntry]:
-        """Items of a host that wait and last long, as the list says, behind this one; the longest first."""
-        last = (behind.item.duration_s, behind.id) if behind else (math.inf, 0)
+    def waiting_long(self, host: str, after: ItemEntry | None, count: int) -> list[ItemEntry]:
+        """Return the waiting long videos of a host after this one, the longest first; the list says how long they are."""
+        last = (after.item.duration_s, after.id) if after else (math.inf, 0)
         sql = (
-            f"SELECT {COLUMNS} FROM items WHERE state = 1 AND host = ? AND duration_s >= {LONG_S}"
+            f"SELECT {COLUMNS} FROM items WHERE state = {WAITING} AND host = ? AND duration_s >= {LONG_S}"
             " AND (duration_s < ? OR (duration_s = ? AND id > ?)) ORDER BY duration_s DESC, id LIMIT ?"
         )
         return [_entry(row) for row in self._all(sql, (host, last[0], *last, count))]
 
     def due(self, now: float, count: int) -> list[ItemEntry]:
-        """Items that are to be tried again now."""
-        sql = f"SELECT {COLUMNS} FROM items WHERE state = 2 AND due <= ? ORDER BY due LIMIT ?"
+        """Return the items due for another try, the longest due first."""
+        sql = f"SELECT {COLUMNS} FROM items WHERE state = {LATER} AND due <= ? ORDER BY due LIMIT ?"
         return [_entry(row) for row in self._all(sql, (now, count))]
 
-    def later(self) -> dict[str, int]:
-        """How many wait for another try, by what they failed of; the most frequent first."""
-        return dict(self._all("SELECT failure, count(*) AS of FROM items WHERE state = 2 GROUP BY failure ORDER BY of DESC"))
+    def retry_counts(self) -> dict[str, int]:
+        """Return how many items wait for another try, by the type of their failure; the most frequent first."""
+        return dict(self._all(f"SELECT failure, count(*) AS of FROM items WHERE state = {LATER} GROUP BY failure ORDER BY of DESC"))
 
     def next_due(self) -> float | None:
-        """When the first of those that wait for another try is due; None where there is none."""
-        value = self._all("SELECT min(due) FROM items WHERE state = 2")[0][0]
+        """Return when the next try of a failed item is due, in seconds of the epoch; None if none waits."""
+        value = self._all(f"SELECT min(due) FROM items WHERE state = {LATER}")[0][0]
         return float(value) if value is not None else None
 
-    # ------------------------------------------------------------ what became of an item
+    # ------------------------------------------------------------ results
 
-    def extracted(self, id: int, *, rows: int, size_bytes: int, length_s: float | None, youtube_id: str | None, ready: bool) -> None:  # noqa: A002
-        """Its part lies here; `ready`: nothing more is to be done but to put it into a shard."""
+    def record_extracted(
+        self, item_id: int, *, rows: int, size_bytes: int, length_s: float | None, youtube_id: str | None, ready: bool
+    ) -> None:
+        """Record an item whose part is written.
+
+        Args:
+            ready: the part needs no captions and can go into a shard.
+        """
         self._write(
             "UPDATE items SET state = ?, rows = ?, bytes = ?, length_s = ?, youtube_id = ?, ended = ?, failure = NULL, message = NULL,"
             " due = NULL WHERE id = ?",
-            (READY if ready else EXTRACTED, rows, size_bytes, length_s, youtube_id, time.time() if ready else None, id),
+            (READY if ready else EXTRACTED, rows, size_bytes, length_s, youtube_id, time.time() if ready else None, item_id),
         )
 
-    def described(self, id: int, *, size_bytes: int) -> None:  # noqa: A002
-        """Its part has the descriptions now."""
-        self._write(f"UPDATE items SET state = {READY}, bytes = ?, ended = ? WHERE id = ?", (size_bytes, time.time(), id))
+    def record_described(self, item_id: int, *, size_bytes: int) -> None:
+        """Record an item whose part has its descriptions."""
+        self._write(f"UPDATE items SET state = {READY}, bytes = ?, ended = ? WHERE id = ?", (size_bytes, time.time(), item_id))
 
-    def undescribed(self, id: int, failures: Iterable[tuple[str, str, str]]) -> None:  # noqa: A002
-        """Keyframes of it that have no description: id, type, message."""
-        self._write("DELETE FROM keyframes WHERE item = ?", (id,))
+    def record_undescribed(self, item_id: int, failures: Iterable[tuple[str, str, str]]) -> None:
+        """Record the keyframes of an item that could not be described: id, type, message."""
+        self._write("DELETE FROM keyframes WHERE item = ?", (item_id,))
         for failure in failures:
-            self._write("INSERT OR REPLACE INTO keyframes VALUES (?, ?, ?, ?)", (id, *failure))
+            self._write("INSERT OR REPLACE INTO keyframes VALUES (?, ?, ?, ?)", (item_id, *failure))
 
-    def failed(self, id: int, kind: FailureKind, message: str) -> None:  # noqa: A002
-        """For good, unless the user asks for another try."""
+    def record_failure(self, item_id: int, kind: FailureKind, message: str) -> None:
+        """Record the final failure of an item; only the user can have it tried again."""
         self._write(
             f"UPDATE items SET state = {FAILED}, tries = tries + 1, failure = ?, message = ?, due = NULL, ended = ? WHERE id = ?",
-            (kind, message, time.time(), id),
+            (kind, message, time.time(), item_id),
         )
 
-    def again(self, id: int, kind: FailureKind, message: str, due: float) -> None:  # noqa: A002
-        """It failed, and is tried again at a time."""
+    def schedule_retry(self, item_id: int, kind: FailureKind, message: str, due: float) -> None:
+        """Record a failure of an item that is tried again at `due`, in seconds of the epoch."""
         self._write(
             f"UPDATE items SET state = {LATER}, tries = tries + 1, failure = ?, message = ?, due = ? WHERE id = ?",
-            (kind, message, due, id),
+            (kind, message, due, item_id),
         )
 
-    def lost(self, id: int) -> int:  # noqa: A002
-        """The machine that worked on it is gone, which says nothing about the item. Returns how often that has happened."""
-        self._write("UPDATE items SET lost = lost + 1 WHERE id = ?", (id,))
-        return int(self._all("SELECT lost FROM items WHERE id = ?", (id,))[0][0])
+    def record_loss(self, item_id: int) -> int:
+        """Record that the machine of an item is gone. Return how often that has happened to the item."""
+        self._write("UPDATE items SET lost = lost + 1 WHERE id = ?", (item_id,))
+        return int(self._all("SELECT lost FROM items WHERE id = ?", (item_id,))[0][0])
 
-    def twin(self, id: int, youtube_id: str) -> str | None:  # noqa: A002
-        """The key of another item that turned out to be the same video, or is about to."""
+    def duplicate_of(self, item_id: int, youtube_id: str) -> str | None:
+        """Return the key of another item with the same YouTube video, done or to be done; None if there is none."""
         rows = self._all(
-            "SELECT key FROM items WHERE id != ? AND ((youtube_id = ? AND state IN (3, 4, 5)) OR (key = ? AND state NOT IN (0, 6)))"
-            " LIMIT 1",
-            (id, youtube_id, youtube_id),
+            f"SELECT key FROM items WHERE id != ? AND ((youtube_id = ? AND state IN {WITH_KEYFRAMES})"
+            f" OR (key = ? AND state NOT IN {INACTIVE})) LIMIT 1",
+            (item_id, youtube_id, youtube_id),
         )
         return str(rows[0][0]) if rows else None
 
-    def retry(self, kind: str | None) -> int:
-        """Let items that failed wait again: all, or those of one type. Returns how many."""
+    def retry_failed(self, kind: str | None) -> int:
+        """Queue failed items again: all, or those of one type of failure. Return how many."""
         more, values = (" AND failure = ?", (kind,)) if kind else ("", ())
         changed = self._write(f"UPDATE items SET state = {WAITING}, tries = 0, lost = 0, ended = NULL WHERE state = {FAILED}{more}", values)
         self.commit()
         return changed.rowcount
 
-    def describe_again(self) -> int:
-        """Let keyframes wait for their descriptions that could not be described. Returns how many.
+    def request_descriptions(self) -> int:
+        """Queue keyframes without descriptions to be described again. Return how many.
 
-        Those of parts that are in no shard yet wait with their parts; of shards a new generation is wanted.
+        Parts in no shard wait for captions again; of shards a new generation is wanted.
         """
         of_parts = f"SELECT id FROM items WHERE state = {READY} AND shard IS NULL AND id IN (SELECT item FROM keyframes)"
         in_parts = self._all(f"SELECT count(*) FROM keyframes WHERE item IN ({of_parts})")[0][0]
@@ -353,30 +366,30 @@ class StateDatabase:
                 f" AND (undescribed > 0 OR (written IS NULL AND number IN ({unwritten})))"
             )
         self.commit()
-        return int(in_parts) + self.undescribed_wanted()
+        return int(in_parts) + self.keyframes_to_describe()
 
-    def undescribed_wanted(self) -> int:
-        """Keyframes in shards that are to be described again."""
+    def keyframes_to_describe(self) -> int:
+        """Return how many keyframes in shards are to be described again."""
         return int(self._all("SELECT total(undescribed) FROM shards WHERE wanted IS NOT NULL")[0][0])
 
     # ------------------------------------------------------------ parts and shards
 
-    def to_describe(self) -> list[tuple[ItemEntry, int]]:
-        """Parts that wait for their descriptions, and the bytes of each."""
+    def parts_to_describe(self) -> list[tuple[ItemEntry, int]]:
+        """Return the items whose parts wait for their descriptions, and the bytes of each."""
         rows = self._all(f"SELECT {COLUMNS}, bytes FROM items WHERE state = {EXTRACTED} ORDER BY id")
         return [(_entry(row[:-1]), row[-1]) for row in rows]
 
-    def with_parts(self) -> list[str]:
-        """Keys of the items whose parts are to lie here."""
-        return [row[0] for row in self._all("SELECT key FROM items WHERE state IN (3, 4)")]
+    def keys_with_parts(self) -> list[str]:
+        """Return the keys of the items whose parts are in the state folder."""
+        return [row[0] for row in self._all(f"SELECT key FROM items WHERE state IN {WITH_PART}")]
 
-    def loose(self) -> tuple[int, int]:
-        """How many parts are ready and in no shard, and their bytes."""
+    def unsharded(self) -> tuple[int, int]:
+        """Return how many parts are ready and in no shard, and their bytes."""
         count, size = self._all(f"SELECT count(*), total(bytes) FROM items WHERE state = {READY} AND shard IS NULL")[0]
         return count, int(size)
 
     def begin_shard(self, most_bytes: int) -> int | None:
-        """Assign parts that are ready to a new shard, and note that before anything is written. None where there are none."""
+        """Assign ready parts to a new shard and commit that, before the shard is written. Return its number; None without ready parts."""
         number = int(self._all("SELECT coalesce(max(number) + 1, 0) FROM shards")[0][0])
         ids: list[tuple[int, int]] = []
         size = 0
@@ -393,24 +406,24 @@ class StateDatabase:
         self.commit()
         return number
 
-    def unwritten(self) -> list[int]:
-        """Shards that were begun and are not in place."""
+    def unwritten_shards(self) -> list[int]:
+        """Return the shards that were begun and are not written."""
         return [row[0] for row in self._all("SELECT number FROM shards WHERE written IS NULL ORDER BY number")]
 
-    def in_shard(self, number: int) -> list[ItemEntry]:
-        return [_entry(row) for row in self._all(f"SELECT {COLUMNS} FROM items WHERE shard = ? AND state IN (4, 5) ORDER BY id", (number,))]
+    def items_in_shard(self, number: int) -> list[ItemEntry]:
+        return [_entry(row) for row in self._all(f"SELECT {COLUMNS} FROM items WHERE shard = ? AND state IN {DONE} ORDER BY id", (number,))]
 
-    def undo(self, id: int) -> None:  # noqa: A002
-        """Its part is gone: it waits again."""
-        self._write(f"UPDATE items SET state = {WAITING}, shard = NULL, ended = NULL WHERE id = ?", (id,))
+    def requeue(self, item_id: int) -> None:
+        """Let an item wait again whose part is lost."""
+        self._write(f"UPDATE items SET state = {WAITING}, shard = NULL, ended = NULL WHERE id = ?", (item_id,))
 
     def drop_shard(self, number: int) -> None:
-        """A shard that was begun, and of which nothing is left."""
+        """Forget a shard that was begun and has no items left."""
         self._write("DELETE FROM shards WHERE number = ? AND written IS NULL", (number,))
         self.commit()
 
-    def wrote(self, number: int, *, size_bytes: int, rows: int, undescribed: int = 0) -> None:
-        """The shard is in place: its items are done for good."""
+    def record_shard(self, number: int, *, size_bytes: int, rows: int, undescribed: int = 0) -> None:
+        """Record a written shard: its items are sharded."""
         with self._as_one():
             self._write(
                 "UPDATE shards SET written = ?, bytes = ?, rows = ?, undescribed = ? WHERE number = ?",
@@ -419,12 +432,14 @@ class StateDatabase:
             self._write(f"UPDATE items SET state = {SHARDED} WHERE shard = ? AND state = {READY}", (number,))
         self.commit()
 
-    def to_revise(self) -> list[tuple[int, int]]:
-        """Shards in place of which a new generation is wanted, and which."""
+    def shards_to_revise(self) -> list[tuple[int, int]]:
+        """Return the shards of which a new generation is wanted, and its number."""
         return self._all("SELECT number, wanted FROM shards WHERE wanted IS NOT NULL AND written IS NOT NULL ORDER BY number")
 
-    def revised(self, number: int, *, generation: int, size_bytes: int, rows: int, undescribed: Iterable[UndescribedKeyframe]) -> None:
-        """The generation that was wanted of a shard is in place; or the one before it, where nothing could be described either."""
+    def record_revision(
+        self, number: int, *, generation: int, size_bytes: int, rows: int, undescribed: Iterable[UndescribedKeyframe]
+    ) -> None:
+        """Record the present generation of a shard, and the keyframes in it that still have no description; no other is wanted."""
         left = list(undescribed)
         with self._as_one():
             self._write(
@@ -435,8 +450,8 @@ class StateDatabase:
             self._note_undescribed(left)
         self.commit()
 
-    def keep_shard(self, number: int) -> None:
-        """No new generation of it is wanted any more: nothing could be described this time either."""
+    def cancel_revision(self, number: int) -> None:
+        """Forget that a new generation of a shard was wanted: no more keyframes could be described."""
         self._write("UPDATE shards SET wanted = NULL WHERE number = ?", (number,))
 
     def _note_undescribed(self, keyframes: Iterable[UndescribedKeyframe]) -> None:
@@ -444,7 +459,7 @@ class StateDatabase:
         for one in keyframes:
             self._write(sql, (one.keyframe, one.kind, one.message, one.video))
 
-    def take_over(
+    def adopt_shard(
         self,
         number: int,
         keys: Iterable[tuple[str, int, str | None, float | None]],
@@ -454,7 +469,7 @@ class StateDatabase:
         undescribed: Sequence[UndescribedKeyframe] = (),
         generation: int = 0,
     ) -> None:
-        """A shard that lies in the output and that this state does not know, with its items: key, rows, YouTube id, length."""
+        """Record a shard that was found in the output, with its items: key, rows, YouTube id, length."""
         videos = list(keys)
         with self._as_one():
             self._write(
@@ -469,14 +484,14 @@ class StateDatabase:
                 )
             self._note_undescribed(undescribed)
 
-    # ------------------------------------------------------------ telling
+    # ------------------------------------------------------------ counts
 
-    def counts(self) -> dict[int, int]:
-        """How many items are in each state."""
+    def state_counts(self) -> dict[int, int]:
+        """Return how many items are in each state."""
         return dict(self._all("SELECT state, count(*) FROM items GROUP BY state"))
 
-    def failures(self) -> dict[str, int]:
-        """Items by what they failed of, bad rows among them; the most frequent first."""
+    def failure_counts(self) -> dict[str, int]:
+        """Return how many items and bad rows failed, by type; the most frequent first."""
         rows = self._all(
             f"SELECT kind, sum(n) AS of FROM (SELECT failure AS kind, count(*) AS n FROM items WHERE state = {FAILED} GROUP BY failure"
             " UNION ALL SELECT kind, count(*) FROM bad_rows GROUP BY kind) GROUP BY kind ORDER BY of DESC, kind"
@@ -484,35 +499,35 @@ class StateDatabase:
         return dict(rows)
 
     def each_failure(self) -> Iterator[tuple[str, str, str, int, str, str | None]]:
-        """Row or item, type, message, tries, where it was named, id or path or address; bad rows first."""
+        """Yield each failure: row or key, type, message, tries, its place in a list, id or path or address. Bad rows come first."""
         yield from self._db.execute("SELECT text, kind, message, 0, place, NULL FROM bad_rows ORDER BY rowid")
         yield from self._db.execute(f"SELECT key, failure, message, tries, place, source FROM items WHERE state = {FAILED} ORDER BY id")
 
     def each_undescribed(self) -> Iterator[tuple[str, str, str, str]]:
-        """Keyframes of done items that have no description: id, type, message, where the item was named."""
+        """Yield the keyframes of done items that have no description: id, type, message, the item's place in a list."""
         yield from self._db.execute(
             "SELECT keyframes.key, keyframes.kind, keyframes.message, place FROM keyframes JOIN items ON items.id = item"
-            " WHERE state IN (4, 5) ORDER BY item, keyframes.key"
+            f" WHERE state IN {DONE} ORDER BY item, keyframes.key"
         )
 
     def totals(self) -> dict[str, float]:
-        """Sums over what is done: keyframes, bytes, seconds of video, keyframes without description; and dollars and tokens of all."""
-        sql = "SELECT total(rows), total(bytes), total(length_s) FROM items WHERE state IN (4, 5)"
+        """Return sums over done items: keyframes, bytes, seconds of video, undescribed keyframes; and all dollars and tokens."""
+        sql = f"SELECT total(rows), total(bytes), total(length_s) FROM items WHERE state IN {DONE}"
         found = dict(zip(("keyframes", "bytes", "video_s"), self._all(sql)[0], strict=True))
-        undescribed = self._all("SELECT count(*) FROM keyframes JOIN items ON items.id = item WHERE state IN (4, 5)")[0][0]
+        undescribed = self._all(f"SELECT count(*) FROM keyframes JOIN items ON items.id = item WHERE state IN {DONE}")[0][0]
         usd, tokens = self.get("spent") or (0.0, 0)
         return {**found, "undescribed": undescribed, "usd": usd, "tokens": tokens}
 
     def shard_numbers(self) -> set[int]:
         return {row[0] for row in self._all("SELECT number FROM shards")}
 
-    def shards(self) -> int:
-        """How many are in place."""
+    def shard_count(self) -> int:
+        """Return how many shards are written."""
         return int(self._all("SELECT count(*) FROM shards WHERE written IS NOT NULL")[0][0])
 
-    def done_since(self, moment: float) -> tuple[int, int]:
-        """Items that came to their good end since then (seconds of the epoch), and to any end."""
-        done, ended = self._all("SELECT total(state IN (4, 5)), count(*) FROM items WHERE ended >= ?", (moment,))[0]
+    def finished_since(self, moment: float) -> tuple[int, int]:
+        """Return how many items were completed, and how many finished at all, since `moment` (seconds of the epoch)."""
+        done, ended = self._all(f"SELECT total(state IN {DONE}), count(*) FROM items WHERE ended >= ?", (moment,))[0]
         return int(done), ended
 
 

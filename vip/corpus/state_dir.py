@@ -1,4 +1,4 @@
-"""Where a batch keeps its state, that only one process works on it, and whose it is."""
+"""The folder with the state of a batch: where it lies, the lock for its one process, and which machine began it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from vip.corpus.inputs.rows import shown
 from vip.corpus.state import NAME, StateDatabase
 from vip.dataset.storage import local_path
 from vip.errors import InputError, StoreError, UsageError
+from vip.locks import lock_file
 
 FOLDER = "state"
-PARTS = "parts"  # of videos that are done and in no shard yet; there from the first on
+PARTS = "parts"  # of videos that are done and in no shard yet; made before any work
 LOCK = "lock"
-USED = frozenset({PARTS, "again", "captions", "describing", "disk.sqlite", "videos", "work"})  # names of others in it
+USED = frozenset({PARTS, "again", "captions", "describing", "disk.sqlite", "videos", "work"})  # what other modules keep in it
 LONGEST_NUMBER = 20  # of a process
-MARK = "mark"  # in the state: what this machine knows it by
-LOOKS_S = (0.05, 0.15, 0.3)  # pauses between tries to be alone: `--status` holds the lock for a moment
+MARK = "mark"  # in the state: identifies the batch on this machine
+LOCK_WAITS_S = (0.05, 0.15, 0.3)  # between tries to get the lock: `--status` holds it for a moment
 
 
 def home_of(out: str) -> Path:
-    """`OUT/state`; of an output elsewhere a folder of this machine, always the same for the same address."""
+    """Return `OUT/state`; for an output on object storage, a folder of this machine, always the same for the same address."""
     if path := local_path(out):
         return path.absolute() / FOLDER
     base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
@@ -37,7 +38,7 @@ def home_of(out: str) -> Path:
 
 
 def existing_home(out: str) -> Path:
-    """The state of a batch that was begun on this machine.
+    """Return the state folder of a batch that was begun on this machine.
 
     Raises:
         InputError: there is none.
@@ -49,15 +50,15 @@ def existing_home(out: str) -> Path:
 
 
 @contextmanager
-def leaving_none(home: Path) -> Iterator[None]:
-    """If the block fails before anything was begun, the state that it made goes again, and the output where nothing else is in it."""
+def removed_on_failure(home: Path) -> Iterator[None]:
+    """Remove a new state if the block fails before any work, and the output folder if it is empty then."""
     existed = store.exists(home / NAME)
     try:
         yield
     except BaseException:
         if not existed and not store.is_folder(home / PARTS):
             with suppress(OSError):
-                for path in (*home.glob(f"{NAME}*"), home / LOCK):  # whatever else is there is not ours
+                for path in (*home.glob(f"{NAME}*"), home / LOCK):  # nothing else in it is ours
                     path.unlink()
                 home.rmdir()
                 home.parent.rmdir()
@@ -66,40 +67,33 @@ def leaving_none(home: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(home: Path, out: str) -> Iterator[None]:
-    """Alone in the batch, until the end of the block or of the process.
+    """Hold the lock of the batch until the end of the block or of the process.
 
     Raises:
         UsageError: another process works on it.
     """
-    import fcntl
-
     store.make_folder(home.parent)
     store.make_folder(home, inside=home.parent)
     with _lock(home) as file:
-        for wait_s in (*LOOKS_S, None):
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for wait_s in (*LOCK_WAITS_S, None):
+            if lock_file(file):
                 break
-            except OSError as exc:
-                if wait_s is None:
-                    who = f"vip batch (process {running_pid(home) or 'unknown'})"
-                    raise UsageError(f"Another {who} works on {shown(out)}. Wait for it, or end it, or choose another -o.") from exc
+            if wait_s is None:
+                who = f"vip batch (process {running_pid(home) or 'unknown'})"
+                raise UsageError(f"Another {who} works on {shown(out)}. Wait for it, or end it, or choose another -o.")
             time.sleep(wait_s)
         file.truncate(0)
-        file.write(str(os.getpid()).encode())
+        file.write(f" {os.getpid()}".encode())  # behind the byte that is locked on Windows
         file.flush()
         yield
 
 
 def running_pid(home: Path) -> int | None:
-    """The process that works on the batch now; None where none does."""
-    import fcntl
-
+    """Return the process that works on the batch now; None if none does."""
     try:
         with files.opened(home / LOCK, inside=home.parent) as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:
+            if not lock_file(file, shared=True):
+                file.seek(1)
                 return int(file.read(LONGEST_NUMBER) or 0)
     except (OSError, ValueError):
         pass
@@ -113,17 +107,17 @@ def _lock(home: Path) -> IO[bytes]:
         raise StoreError(f"{home / LOCK} cannot be used: {exc.strerror}. Delete it, or choose another -o.") from exc
 
 
-# ---------------------------------------------------------------- whose batch it is
+# ---------------------------------------------------------------- the machine that began it
 
 
 def claim(state: StateDatabase, out: str) -> None:
-    """Note that a batch was begun on this machine, or refuse to go on with one that was not.
+    """Remember that a new batch was begun on this machine; refuse one that was begun elsewhere.
 
-    A state names files, addresses, servers and settings. One that came from elsewhere would have vip use them with this user's keys.
+    A state names files, addresses, servers and settings. One from elsewhere would make vip use them with this user's keys.
 
     Raises:
-        UsageError: it was begun elsewhere, and nobody has allowed it.
-        StoreError: it cannot be noted, or the folder holds what no batch of this machine left there.
+        UsageError: it was begun elsewhere, and the user has not trusted it.
+        StoreError: that cannot be remembered, or the folder holds files of no batch of this machine.
     """
     if state.is_untouched:
         if strange := sorted(USED.intersection(files.names_in(state.home))):
@@ -137,10 +131,10 @@ def claim(state: StateDatabase, out: str) -> None:
 
 
 def allow(state: StateDatabase) -> None:
-    """Note that this machine goes on with the batch where it lies now.
+    """Trust the batch where it lies now.
 
     Raises:
-        StoreError: it cannot be noted.
+        StoreError: that cannot be remembered.
     """
     mark = state.get(MARK) or secrets.token_hex(16)
     user_state.remember("batches", _name(state, mark))
@@ -149,12 +143,12 @@ def allow(state: StateDatabase) -> None:
 
 
 def disallow(state: StateDatabase) -> None:
-    """Take that back."""
+    """Trust the batch no longer."""
     user_state.forget("batches", _name(state, state.get(MARK)))
 
 
 def is_own(state: StateDatabase) -> bool:
-    """Whether the batch was begun here, or was allowed."""
+    """Return whether the batch was begun here, or is trusted."""
     return user_state.knows("batches", _name(state, state.get(MARK)))
 
 

@@ -95,7 +95,7 @@ def status(out: str) -> BatchStatus:
 
 def status_of(state: StateDatabase, out: str, process: int | None) -> BatchStatus:
     """The same of a state that is open."""
-    counts, totals, failures = state.counts(), state.totals(), state.failures()
+    counts, totals, failures = state.state_counts(), state.totals(), state.failure_counts()
     waiting = sum(counts.get(each, 0) for each in (WAITING, LATER, EXTRACTED))
     done = counts.get(READY, 0) + counts.get(SHARDED, 0)
     now, due = time.time(), state.next_due()
@@ -118,8 +118,8 @@ def status_of(state: StateDatabase, out: str, process: int | None) -> BatchStatu
         batches=tuple(_batches(state.home / BATCHES)),
         keyframes=int(totals["keyframes"]),
         undescribed=int(totals["undescribed"]),
-        shards=state.shards(),
-        shards_again=len(state.to_revise()),
+        shards=state.shard_count(),
+        shards_again=len(state.shards_to_revise()),
         not_in_shards=counts.get(READY, 0),
         bytes=int(totals["bytes"]),
         video_s=round(totals["video_s"], 3),
@@ -143,7 +143,7 @@ def _rates(state: StateDatabase, now: float) -> tuple[float | None, float | None
     began = max(state.get("began") or now, now - RATE_OVER_S)
     if now < began + 1:
         return None, None
-    done, ended = state.done_since(began)
+    done, ended = state.finished_since(began)
     return done / (now - began), ended / (now - began)
 
 

@@ -1,7 +1,7 @@
-"""Looks to files and back, so that a run can choose again without its video.
+"""Write the analyses of frames and read them back, so that a run can select again without its video.
 
-A look is spread over four files: its row of candidates.jsonl (times, quality, detections), its vector in embeddings.npz,
-its thumbnail, and in analysis.npz what only choosing needs.
+The analysis of a frame is spread over four files: its row of candidates.jsonl (times, quality, detections), its vector in
+embeddings.npz, its thumbnail, and in analysis.npz what only selecting needs.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Columns = dict[str, npt.NDArray[Any]]  # name -> (N, …)
 SHARES = tuple(field.name for field in fields(FrameMeasures) if field.name != "quality")
 
 
-def write_looks(folder: Path, analyses: Sequence[FrameAnalysis]) -> None:
-    """Write analysis.npz: `pts` int64 (N,), `signature` uint8 (N, 18, 32, 3), `restless` bool (N,).
+def write_analyses(folder: Path, analyses: Sequence[FrameAnalysis]) -> None:
+    """Write analysis.npz: `pts` int64 (N,), `signature` uint8 (N, 18, 32, 3), `in_transition` bool (N,).
 
     And each number of `FrameMeasures` beside the quality, float64 (N,); and `view` float32 (N, 1544), unless the vectors in
     embeddings.npz are the same.
@@ -62,11 +62,11 @@ def analyses_of(run: Run) -> list[FrameAnalysis]:
         raise StoreError(f"{run.folder / store.ANALYSIS} does not fit {store.CANDIDATES}. {again}")
     if len(embeddings) != len(rows) or not {row.index for row in rows} <= set(thumbnails):
         raise StoreError(f"{run.folder / store.EMBEDDINGS} or {store.THUMBNAILS} does not fit {store.CANDIDATES}. {again}")
-    return [_look(row, columns, place, embeddings.image[place], thumbnails[row.index]) for place, row in enumerate(rows)]
+    return [_analysis(row, columns, place, embeddings.image[place], thumbnails[row.index]) for place, row in enumerate(rows)]
 
 
 def _fit(columns: Columns, rows: int) -> bool:
-    """Whether all are there, of this many rows, with the shapes and types that `write_looks` gives them."""
+    """Whether all are there, of this many rows, with the shapes and types that `write_analyses` gives them."""
     kinds = {"pts": "i", "in_transition": "b", **dict.fromkeys(SHARES, "f")}
     flat = all(name in columns and columns[name].shape == (rows,) and columns[name].dtype.kind == kind for name, kind in kinds.items())
     signature, view = columns.get("signature"), columns.get("view")
@@ -74,7 +74,7 @@ def _fit(columns: Columns, rows: int) -> bool:
     return flat and seen and (view is None or (view.ndim == 2 and len(view) == rows and view.dtype == np.float32))
 
 
-def _look(row: Candidate, columns: Columns, place: int, vector: np.ndarray, thumbnail: bytes) -> FrameAnalysis:
+def _analysis(row: Candidate, columns: Columns, place: int, vector: np.ndarray, thumbnail: bytes) -> FrameAnalysis:
     assert row.quality is not None, "rows without a picture are left out"
     shares = {name: float(columns[name][place]) for name in SHARES}
     return FrameAnalysis(

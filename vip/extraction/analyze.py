@@ -93,7 +93,7 @@ class FrameAnalyzer:
         signature = np.asarray(cv2.resize(small, SIGNATURE_SIZE, interpolation=cv2.INTER_AREA), np.uint8)
         view = self.view.embed_images([frame.image])[0]
         vector = view if self.embedder is self.view else self.known.get(frame.pts, UNKNOWN)
-        unseen = None if len(vector) else getattr(self.embedder, "prepare", _as_it_is)(frame.image)
+        unseen = None if len(vector) else self._prepared(frame.image)
         analysis = FrameAnalysis(
             frame.pts, frame.time_s, measured, signature, _jpeg(small, THUMBNAIL_JPEG_QUALITY), view, vector, unseen=unseen
         )
@@ -104,20 +104,20 @@ class FrameAnalyzer:
     def embed(self, analyses: Iterable[FrameAnalysis]) -> Iterator[FrameAnalysis]:
         """The looks in their order, once the embedder has seen them, as many at a time as it likes."""
         analyses = iter(analyses)
-        while batch := list(islice(analyses, getattr(self.embedder, "batch", 1))):
+        while batch := list(islice(analyses, self.embedder.capabilities.batch)):
             unseen = [analysis.unseen for analysis in batch if analysis.unseen is not None]
             vectors = iter(self.embedder.embed_images(unseen) if unseen else ())
             yield from (analysis if analysis.unseen is None else replace(analysis, vector=next(vectors), unseen=None) for analysis in batch)
 
+    def _prepared(self, image: Image) -> Image:
+        prepare = self.embedder.capabilities.prepare
+        return prepare(image) if prepare else image
+
     @property
     def _searched_side_px(self) -> int:
         """At least what the detector wants, and a whole fraction of the picture at hand, to which it is scaled in a fifth of the time."""
-        wanted = min(getattr(self.detector, "side_px", WORKING_SIDE_PX), WORKING_SIDE_PX)
+        wanted = min(self.detector.capabilities.side_px or WORKING_SIDE_PX, WORKING_SIDE_PX)
         return WORKING_SIDE_PX // (WORKING_SIDE_PX // wanted)
-
-
-def _as_it_is(image: Image) -> Image:
-    return image
 
 
 def _shrunk(image: Image, side_px: int) -> Image:

@@ -102,7 +102,7 @@ def check_joint(embedder: Embedder, why: str | None = None) -> None:
     Raises:
         BackendError: the embedder has no joint space.
     """
-    if not getattr(embedder, "joint_space", False):
+    if not embedder.capabilities.joint_space:
         needs = f"{option('query')} needs an embedder that puts pictures and texts into one space, and {embedder.name} does not"
         if not registry.has_clip():
             raise BackendError(f"{needs}. Write {option('embedder', 'clip')}, after pip install 'vip-keyframes[clip]'.")
@@ -119,12 +119,12 @@ def detector_for(settings: ModelSettings) -> Detector:
 
 def device_of(backend: Embedder | Detector) -> str:
     """Where it runs: `cpu`, `cuda in fp16`."""
-    return str(getattr(backend, "device", "cpu"))
+    return backend.capabilities.device or "cpu"
 
 
 def _check_device(settings: ExtractSettings, embedder: Embedder, detector: Detector) -> None:
     """Refuse a device or a precision that nobody would use: no setting is passed over in silence."""
-    models = [backend for backend in (embedder, detector) if hasattr(backend, "device")]
+    models = [backend for backend in (embedder, detector) if backend.capabilities.device]
     for name, value in (("device", settings.device), ("precision", settings.precision)):
         if value not in ("auto", "cpu") and not models:
             raise UsageError(

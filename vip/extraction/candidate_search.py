@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vip.extraction import analyze, objects, quality, select, substitutes
+from vip.extraction import analyze, objects, quality, substitutes
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
+from vip.extraction.bad_frames import shows_nothing_at_all
+from vip.extraction.good_frames import good_frames, likely_keyframes
 from vip.extraction.samplers.sync import fill
 from vip.extraction.transitions import PacketActivity
 from vip.protocols import Observer, PictureKeeper
@@ -56,7 +58,7 @@ def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[
     with search.observer.track("Looking beside bad frames", len(bad)) as advance:
         instead = substitutes.find_substitutes(search.video, analyses, bad, reference, search.analyzer, advance=advance)
     analyses = _calmed(search, _merged(analyses, instead))
-    return _with_objects(search, analyses, select.good_frames(analyses, None))
+    return _with_objects(search, analyses, good_frames(analyses, None))
 
 
 def _with_objects(search: CandidateSearch, analyses: list[FrameAnalysis], places: Sequence[int]) -> list[FrameAnalysis]:
@@ -90,12 +92,12 @@ def _search_all(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[
     """Where all candidates are plain black, look at every other frame until something shows."""
     known = {analysis.pts for analysis in analyses}
     others = [pts for pts in search.video.index.shown_pts.tolist() if pts not in known]
-    if not analyses or not others or not select.shows_nothing_at_all(analyses):
+    if not analyses or not others or not shows_nothing_at_all(analyses):
         return analyses
     with search.observer.track("All black so far, looking at the rest", len(others)) as advance:
         for start in range(0, len(others), SEARCH_BATCH):
             found = analyze.analyze(search.video, others[start : start + SEARCH_BATCH], search.analyzer, advance=advance)
-            if found and not select.shows_nothing_at_all(found):
+            if found and not shows_nothing_at_all(found):
                 return _merged(analyses, found)
     return analyses
 
@@ -121,12 +123,12 @@ def _until_enough_differ(search: CandidateSearch, analyses: list[FrameAnalysis])
 
 def _different(search: CandidateSearch, analyses: Sequence[FrameAnalysis]) -> int:
     """How many candidates are neither bad nor copies."""
-    return len(select.good_frames(analyses, search.min_sharpness))
+    return len(good_frames(analyses, search.min_sharpness))
 
 
 def _calmed(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
     """The looks, and calm frames beside those that would be kept though they lie in a restless stretch."""
-    likely = select.likely_keyframes(analyses, keyframes=search.keyframes, min_sharpness=search.min_sharpness)
+    likely = likely_keyframes(analyses, keyframes=search.keyframes, min_sharpness=search.min_sharpness)
     in_transition = [analysis for analysis in likely if analysis.in_transition]
     with search.observer.track("Looking for calm frames", len(in_transition)) as advance:
         return _merged(

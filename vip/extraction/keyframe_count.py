@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from vip.protocols import Embedder, VideoSource
+from vip.protocols import VideoSource
 
-REDUNDANT_COSINE = 0.93  # from which on ShareGPT4Video drops a frame; embedders that know better say so
 SECONDS_A_KEYFRAME = 8
 FEWEST, MOST = 12, 500
-
-
-def redundant_cosine(embedder: Embedder) -> float:
-    """The likeness from which on two frames of this embedder show the same."""
-    return float(getattr(embedder, "redundant_cosine", REDUNDANT_COSINE))
 
 
 def expected_keyframes(keyframes: int | Literal["auto"], video: VideoSource) -> int:

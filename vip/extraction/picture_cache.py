@@ -25,7 +25,7 @@ class PictureCache:
         self._has_room = True
 
     @contextmanager
-    def while_choosing(self) -> Iterator[PictureCache]:
+    def while_selecting(self) -> Iterator[PictureCache]:
         """Begin with none, and leave none behind where the work fails: it would begin anew."""
         self.clear()
         try:

@@ -124,7 +124,7 @@ class EngineClient:
 
     @property
     def keeps(self) -> bool:
-        return self.answers is not None and getattr(self.engine, "keeps", True)
+        return self.answers is not None and self.engine.capabilities.caches
 
     async def ask(self, request: Request, prompt: Prompt, parameters: Mapping[str, Any] | None = None) -> EngineAnswer:
         """The answer to one question.
@@ -163,8 +163,8 @@ class EngineClient:
     def most_tokens(self, request: Request) -> tuple[int, int]:
         """Tokens in, as far as they can be reckoned, and the most that may come out."""
         counts = self.price is not None or self.limiter.tpm is not None
-        tokens_in = request_tokens(request, self.price, getattr(self.engine, "picture_detail", "high")) if counts else 0
-        return tokens_in, request.max_tokens + getattr(self.engine, "thinking_tokens", 0)
+        tokens_in = request_tokens(request, self.price, self.engine.capabilities.picture_detail) if counts else 0
+        return tokens_in, request.max_tokens + self.engine.capabilities.thinking_tokens
 
     async def keep(self, question: bytes, reply: Reply) -> None:
         """Put an answer that was taken on the disk."""
@@ -174,8 +174,8 @@ class EngineClient:
     def digest(self, request: Request) -> bytes:
         """What tells one question from another: model, server, parameters, prompt, schema, bytes of the pictures."""
         digest = hashlib.sha256()
-        address, parameters = getattr(self.engine, "address", None), getattr(self.engine, "parameters", {})
-        words = [self.engine.name, address, parameters, request.prompt, request.schema, request.max_tokens]
+        can = self.engine.capabilities
+        words = [self.engine.name, can.address, can.parameters, request.prompt, request.schema, request.max_tokens]
         digest.update(json.dumps(words, sort_keys=True).encode())
         for picture in request.pictures:
             digest.update(hashlib.sha256(picture.data).digest())
@@ -197,19 +197,19 @@ class EngineClient:
 
     async def close(self) -> None:
         """Release the engine, and keep what it found out about its server."""
-        traits = getattr(self.engine, "traits", None)
+        traits = self.engine.capabilities.traits
         if traits and self.answers:
             self.answers.remember(self.server, traits)
         await self.engine.close()
 
     def recall(self) -> None:
         """Tell the engine what it found out about its server in earlier runs."""
-        if self.answers and isinstance(traits := getattr(self.engine, "traits", None), dict):
+        if self.answers and (traits := self.engine.capabilities.traits) is not None:
             traits.update((name, value) for name, value in self.answers.traits(self.server).items() if name in traits)
 
     @property
     def server(self) -> str:
-        return f"{self.engine.name} at {getattr(self.engine, 'address', 'home')}"
+        return f"{self.engine.name} at {self.engine.capabilities.address or 'home'}"
 
 
 @dataclass(slots=True)
@@ -305,7 +305,7 @@ class RequestAttempt:
             prompt=self.prompt.name,
             prompt_version=self.prompt.version,
             prompt_sha256=self.prompt.sha256,
-            parameters={"max_tokens": self.request.max_tokens, **self.parameters, **getattr(self.client.engine, "parameters", {})},
+            parameters={"max_tokens": self.request.max_tokens, **self.parameters, **self.client.engine.capabilities.parameters},
             tokens_in=reply.tokens_in,
             tokens_out=reply.tokens_out,
             usd=usd,

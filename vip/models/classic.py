@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.errors import BackendError
+from vip.protocols import EmbedderCapabilities
 from vip.records import Image, Vectors
 from vip.wording import option
 
@@ -61,7 +62,8 @@ class ClassicEmbedder:
 
     name = "classic"
     dim = sum(DIMS.values())
-    redundant_cosine = 0.88  # of five clips with 1 to 12 shots, auto then keeps 1 to 12 frames; with 0.80 only one of most
+    # of five clips with 1 to 12 shots, auto then keeps 1 to 12 frames; with 0.80 only one of most
+    capabilities = EmbedderCapabilities(redundant_cosine=0.88)
 
     def __init__(self, detail: str | None, **where_models_run: str) -> None:
         if detail is not None:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from vip.errors import BackendError, InputError
 from vip.models.labels import refuse_labels
-from vip.protocols import PictureOrigin
+from vip.protocols import DetectorCapabilities, PictureOrigin
 from vip.records import Detection, Image
 from vip.wording import option
 
@@ -87,6 +87,8 @@ class _PictureRow(_StrictModel):
 
 class DetectionsFile:
     """Detections from a file."""
+
+    capabilities = DetectorCapabilities()
 
     def __init__(self, detail: str | None, labels: tuple[str, ...] | None = None, **where_models_run: str) -> None:
         if detail is None:

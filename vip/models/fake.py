@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from vip.errors import BackendError, EngineError, ReplyError, did_you_mean
-from vip.protocols import Reply, Request
+from vip.protocols import EngineCapabilities, Reply, Request
 from vip.wording import option
 
 WAYS = ("refuse", "badjson", "auth")
@@ -19,7 +19,7 @@ WAYS = ("refuse", "badjson", "auth")
 class FakeEngine:
     """Answers the same to everything, and remembers what it was asked."""
 
-    keeps = False
+    capabilities = EngineCapabilities(caches=False)
 
     def __init__(self, detail: str | None, **settings: object) -> None:
         if detail is not None and detail not in WAYS:

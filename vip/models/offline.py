@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from vip.errors import BackendError, EngineError
-from vip.protocols import KeyframeFacts, Reply, Request, ViewChange
+from vip.protocols import EngineCapabilities, KeyframeFacts, Reply, Request, ViewChange
 from vip.records import NOT_DETERMINED, Detection, Famous, Quality
 from vip.wording import option
 
@@ -47,9 +47,7 @@ class OfflineEngine:
     """Renders facts; the same facts give the same words."""
 
     name = "offline"
-    measures = True
-    keeps = False
-    languages = ("English",)
+    capabilities = EngineCapabilities(measures=True, caches=False, languages=("English",))
 
     def __init__(self, detail: str | None, **settings: object) -> None:
         if detail is not None:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from vip.errors import BackendError
 from vip.models.labels import refuse_labels
-from vip.protocols import PictureOrigin
+from vip.protocols import DetectorCapabilities, PictureOrigin
 from vip.records import Detection, Image
 from vip.wording import option
 
@@ -35,7 +35,7 @@ class OpenCVDetector:
     """People and faces; the labels are `person` and `face`."""
 
     name = "opencv"
-    side_px = SIDE_PX
+    capabilities = DetectorCapabilities(side_px=SIDE_PX)
 
     def __init__(self, detail: str | None, labels: tuple[str, ...] | None = None, **where_models_run: str) -> None:
         if detail is not None:

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from markdown_it import MarkdownIt
 
-from tests.corpus.making import clip
+from tests.corpus.making import sample as clip
 from tests.corpus.s3 import BUCKET, S3, SECRET
 from tests.report.pages import read
 from tests.report.test_page import HOSTILE

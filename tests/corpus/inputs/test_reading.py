@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.corpus.lists import bad, example, items, read, record, vocabulary, vocabulary_file
 from vip.corpus.inputs.lines import RECORD_BYTES, lines_of, objects_of, records_of
 from vip.corpus.inputs.reading import read_items
-from vip.corpus.items import BadRow
+from vip.corpus.inputs.rows import BadRow
 from vip.dataset.items import ListItem
 from vip.errors import InputError
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.corpus.lists import bad, items, vocabulary
 from vip.corpus.inputs.columns import items_of_columns
-from vip.corpus.inputs.rows import ROW_BYTES, KnownColumns, items_of
-from vip.corpus.items import BadRow
+from vip.corpus.inputs.rows import ROW_BYTES, BadRow, KnownColumns, items_of
 from vip.dataset.items import ListItem
 from vip.errors import InputError
 

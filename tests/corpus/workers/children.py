@@ -65,8 +65,8 @@ class Children(list[FakeChild]):
         self[-1].pipe.said.extend(messages)
 
 
-def children_of(module: str, monkeypatch: pytest.MonkeyPatch) -> Children:
-    """Those that a module of `vip.corpus.workers` starts from now on."""
+def children_of(monkeypatch: pytest.MonkeyPatch) -> Children:
+    """Return the list of all children that are started from now on."""
     found = Children()
-    monkeypatch.setattr(f"vip.corpus.workers.{module}.Child", found.start)
+    monkeypatch.setattr("vip.processes.supervisor.ChildProcess", found.start)
     return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 
+import pytest
+
 from vip.processes.supervisor import ChildProcess, child_pipe
 
 
@@ -14,6 +16,10 @@ def main(fd: str, *arguments: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def started(module: str, arguments: tuple[str, ...] = ()) -> ChildProcess:
-    """In the place of `ChildProcess`."""
-    return ChildProcess("tests.corpus.workers.killed", arguments)
+def kill_children(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+    """Let all children of a module of `vip.corpus.workers` be killed from now on."""
+
+    def start(started: str, arguments: tuple[str, ...] = ()) -> ChildProcess:
+        return ChildProcess("tests.corpus.workers.killed" if started == f"vip.corpus.workers.{module}" else started, arguments)
+
+    monkeypatch.setattr("vip.processes.supervisor.ChildProcess", start)

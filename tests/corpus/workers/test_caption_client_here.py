@@ -25,12 +25,12 @@ from vip.corpus.workers.caption_client import (
 from vip.errors import BackendError, BudgetError
 from vip.llm.outage import OutagePause
 
-REST = OutagePause(1000.0, 60.0, "It is busy.")
+PAUSE = OutagePause(1000.0, 60.0, "It is busy.")
 
 
 @pytest.fixture
 def children(monkeypatch: pytest.MonkeyPatch) -> Children:
-    return children_of("captions", monkeypatch)
+    return children_of(monkeypatch)
 
 
 def captions_of(tmp_path: Path, notes: list[str] | None = None) -> CaptionClient:
@@ -55,7 +55,7 @@ def given(children: Children) -> list[str]:
 def test_whoever_has_news_does_not_wait_for_more(tmp_path: Path, children: Children) -> None:
     captions = captions_of(tmp_path)
     for number in (1, 2):
-        captions.give(wanted(number))
+        captions.submit(wanted(number))
     children.say("a note", described(1), described(2))
     assert captions.events(0.25) == [described(1), described(2)]
     assert children[0].pipe.polls == [0.25, 0.25, 0.0, 0.0]
@@ -69,8 +69,8 @@ def test_without_a_process_there_is_no_news(tmp_path: Path, children: Children) 
 def test_so_many_parts_go_to_the_process_and_the_others_follow_in_their_order(tmp_path: Path, children: Children) -> None:
     captions = captions_of(tmp_path)
     for number in range(AHEAD + 3):
-        captions.give(wanted(number))
-    assert children[0].sent[0] == captions.orders
+        captions.submit(wanted(number))
+    assert children[0].sent[0] == captions.config
     assert given(children) == [f"v{number}" for number in range(64)]
     children.say(described(5), KeyframesInBatch("v7"))
     captions.events()
@@ -80,7 +80,7 @@ def test_so_many_parts_go_to_the_process_and_the_others_follow_in_their_order(tm
 def test_what_a_killed_process_had_is_given_to_another_before_all_else(tmp_path: Path, children: Children) -> None:
     captions = captions_of(tmp_path)
     for number in range(AHEAD + 1):
-        captions.give(wanted(number))
+        captions.submit(wanted(number))
     children.say(KeyframesInBatch("v3"), described(0), Gone())
     assert captions.events() == [described(0)]
     assert children[0].killed == 1
@@ -95,7 +95,7 @@ def test_what_a_killed_process_had_is_given_to_another_before_all_else(tmp_path:
 def test_three_deaths_in_a_row_end_the_run_and_a_description_in_between_starts_the_count_anew(tmp_path: Path, children: Children) -> None:
     captions = captions_of(tmp_path)
     for number in range(4):
-        captions.give(wanted(number))
+        captions.submit(wanted(number))
     for number in range(3):
         children.say(Gone())
         captions.events()
@@ -113,29 +113,29 @@ def test_three_deaths_in_a_row_end_the_run_and_a_description_in_between_starts_t
 
 def test_deaths_while_the_server_is_gone_are_no_fault_of_the_process(tmp_path: Path, children: Children) -> None:
     captions = captions_of(tmp_path)
-    captions.give(wanted(0))
+    captions.submit(wanted(0))
     for _ in range(5):
-        children.say(ServerPaused(REST), Gone())
+        children.say(ServerPaused(PAUSE), Gone())
         captions.events()
-        assert captions.rest is None, "another asks anew"
+        assert captions.pause is None, "another asks anew"
     assert len(children) == 6
 
 
 def test_a_rest_and_its_end_are_known(tmp_path: Path, children: Children) -> None:
     captions = captions_of(tmp_path)
-    captions.give(wanted(0))
-    children.say(ServerPaused(REST))
+    captions.submit(wanted(0))
+    children.say(ServerPaused(PAUSE))
     captions.events()
-    assert captions.rest == REST
+    assert captions.pause == PAUSE
     children.say(ServerPaused(None))
     captions.events()
-    assert captions.rest is None
+    assert captions.pause is None
 
 
 def test_what_was_paid_goes_with_the_orders_to_the_next_process(tmp_path: Path, children: Children) -> None:
     notes: list[str] = []
     captions = captions_of(tmp_path, notes)
-    captions.give(wanted(0))
+    captions.submit(wanted(0))
     assert captions.paid == CostSoFar(0.5, 7)
     children.say(CostSoFar(1.5, 99), "a note", ServerAnswered(), Gone())
     captions.events()
@@ -150,23 +150,23 @@ def test_a_description_proves_that_the_address_is_right_and_a_failure_does_not(
     failure: str | None, answered: bool, tmp_path: Path, children: Children
 ) -> None:
     captions = captions_of(tmp_path)
-    captions.give(wanted(0))
+    captions.submit(wanted(0))
     children.say(described(0, failure))
     captions.events()
-    assert captions.orders.answered == answered
+    assert captions.config.answered == answered
 
 
 def test_an_address_that_was_right_stays_so(tmp_path: Path, children: Children) -> None:
     captions = captions_of(tmp_path)
-    captions.give(wanted(0))
+    captions.submit(wanted(0))
     children.say(ServerAnswered(), described(0, "Nothing was described."))
     captions.events()
-    assert captions.orders.answered
+    assert captions.config.answered
 
 
 def test_the_money_that_is_spent_ends_the_run(tmp_path: Path, children: Children) -> None:
     captions = captions_of(tmp_path)
-    captions.give(wanted(0))
+    captions.submit(wanted(0))
     children.say(BudgetError("It is spent."))
     with pytest.raises(BudgetError):
         captions.events()
@@ -178,24 +178,24 @@ def test_the_money_that_is_spent_ends_the_run(tmp_path: Path, children: Children
 def test_a_batch_is_handed_in_once_and_only_when_nothing_more_is_to_be_collected(tmp_path: Path, children: Children) -> None:
     captions = captions_of(tmp_path)
 
-    def handed_in() -> int:
-        captions.hand_in()
+    def submitted() -> int:
+        captions.submit_batches()
         return sum(isinstance(message, SubmitBatches) for message in children[-1].sent)
 
     for number in (0, 1):
-        captions.give(wanted(number))
-    assert handed_in() == 0, "nothing is collected"
+        captions.submit(wanted(number))
+    assert submitted() == 0, "nothing is collected"
     children.say(KeyframesInBatch("v0"))
     captions.events()
-    assert handed_in() == 0, "one is under way"
+    assert submitted() == 0, "one is under way"
     children.say(KeyframesInBatch("v1"))
     captions.events()
-    assert [handed_in(), handed_in()] == [1, 1]
+    assert [submitted(), submitted()] == [1, 1]
 
 
 def test_an_item_that_is_in_the_batch_a_second_time_is_there_once(tmp_path: Path, children: Children) -> None:
     captions = captions_of(tmp_path)
-    captions.give(wanted(0))
+    captions.submit(wanted(0))
     children.say(KeyframesInBatch("v0"), KeyframesInBatch("v0"), described(0))
     assert captions.events() == [described(0)]
     children.say(Gone())
@@ -210,9 +210,9 @@ def test_engines_are_checked_before_anything_else(tmp_path: Path, children: Chil
     assert captions.check() == CaptionServerReady("openai:a", "openai:b")
     assert notes == ["prices as of 2026"]
     captions.expect(36)
-    captions.give(wanted(0))
+    captions.submit(wanted(0))
     assert len(children) == 1
-    assert children[0].sent == [captions.orders, ExpectedKeyframes(36), wanted(0)]
+    assert children[0].sent == [captions.config, ExpectedKeyframes(36), wanted(0)]
 
 
 @pytest.mark.parametrize(("said", "error"), [([BudgetError("No price.")], BudgetError), ([Gone()], BackendError)])

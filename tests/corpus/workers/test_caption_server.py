@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.corpus.making import clip
+from tests.corpus.making import sample as clip
 from tests.llm.clockwork import Clockwork
 from vip.corpus.workers import caption_server
 from vip.corpus.workers.caption_client import (
@@ -25,7 +25,7 @@ from vip.corpus.workers.caption_client import (
     ServerPaused,
     SubmitBatches,
 )
-from vip.corpus.workers.caption_server import CaptionServer, _keep_telling, _paid, _received, _tell_rest
+from vip.corpus.workers.caption_server import CaptionServer, _cost, _receive, _report_cost, _send_pause
 from vip.dataset.parts import pack, read_part
 from vip.llm.budget import Budget, Usage
 from vip.llm.outage import OutagePause
@@ -276,7 +276,7 @@ def test_after_a_message_nothing_listens_to_the_pipe_any_more() -> None:
     async def work() -> None:
         loop = asyncio.get_running_loop()
         loop.call_later(0.01, here.send, "later")
-        assert await _received(there) == "later"
+        assert await _receive(there) == "later"
         assert not loop.remove_reader(there.fileno())
 
     with here, there:
@@ -288,7 +288,7 @@ def test_what_was_spent_is_told_when_it_changes_and_that_a_server_answers_once(m
     ledger, captioner = Budget(), SimpleNamespace(has_answered=False)
 
     async def work() -> None:
-        task = asyncio.create_task(_keep_telling(SimpleNamespace(send=told.append), ledger, captioner))  # type: ignore[arg-type]
+        task = asyncio.create_task(_report_cost(SimpleNamespace(send=told.append), ledger, captioner))  # type: ignore[arg-type]
         await asyncio.sleep(2.0)
         ledger.spent = Usage(usd=1.0, unsure_usd=0.5, tokens_in=3, tokens_out=4)
         captioner.has_answered = True
@@ -297,15 +297,15 @@ def test_what_was_spent_is_told_when_it_changes_and_that_a_server_answers_once(m
 
     in_made_up_time(work())
     assert told == [CostSoFar(0.0, 0), CostSoFar(1.5, 7), ServerAnswered()]
-    assert _paid(ledger) == CostSoFar(1.5, 7), "what may have been spent counts"
+    assert _cost(ledger) == CostSoFar(1.5, 7), "what may have been spent counts"
 
 
 def test_a_rest_is_told_to_the_driver_and_in_words() -> None:
     told: list[object] = []
     pipe: Any = SimpleNamespace(send=told.append)
     rest = OutagePause(1000.0, 90.0, "It is busy.")
-    _tell_rest(pipe, rest)
-    _tell_rest(pipe, None)
+    _send_pause(pipe, rest)
+    _send_pause(pipe, None)
     assert told[:2] == [ServerPaused(rest), "It is busy. Captions rest for 1.5 min; all else goes on."]
     assert told[2:] == [ServerPaused(None), "The captions server answers again, and captions go on."]
 
@@ -313,5 +313,5 @@ def test_a_rest_is_told_to_the_driver_and_in_words() -> None:
 def test_what_an_earlier_process_unpacked_is_unpacked_anew(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "left").touch()
-    assert caption_server._unpacked(part(tmp_path, "a").part, tmp_path / "folder") == 3
+    assert caption_server._unpack(part(tmp_path, "a").part, tmp_path / "folder") == 3
     assert not (tmp_path / "folder" / "left").exists()

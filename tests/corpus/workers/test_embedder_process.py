@@ -16,7 +16,7 @@ from vip.errors import BackendError
 def children(monkeypatch: pytest.MonkeyPatch) -> Children:
     monkeypatch.setenv(VARIABLE, "of somebody else")
     monkeypatch.delenv(VARIABLE)
-    return children_of("embedding", monkeypatch)
+    return children_of(monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,6 @@ def test_one_that_is_killed_is_started_again(children: Children, monkeypatch: py
         children.first = [answers.pop(0)]
         return started(module, arguments)
 
-    monkeypatch.setattr("vip.corpus.workers.embedder_process.Child", start)
+    monkeypatch.setattr("vip.processes.supervisor.ChildProcess", start)
     EmbedderProcess(ExtractSettings(embedder="clip")).start()
     assert [child.killed for child in children] == [1, 1, 0]

@@ -16,8 +16,18 @@ from tests.corpus.workers.test_disk_budget import held
 from vip.config import BatchSettings, ExtractSettings
 from vip.corpus.settings import BatchConfig
 from vip.corpus.workers.disk_budget import DiskAllowance
-from vip.corpus.workers.pool import Downloaded, ItemDone, ItemFailed, ProcessPool, crew_here, fetchers_for, plan_of
-from vip.corpus.workers.worker import PartInfo, WorkItem
+from vip.corpus.workers.pool import Downloaded, ItemDone, ItemFailed, ProcessPool, fetchers_for, local_pool, worker_config
+from vip.corpus.workers.worker import (
+    DiskWait,
+    ExtractTask,
+    FetchTask,
+    PartInfo,
+    PartWritten,
+    TaskFailed,
+    VideoFetched,
+    WorkerReady,
+    WorkItem,
+)
 from vip.dataset.items import DownloadedVideo, ListItem
 from vip.errors import BackendError
 
@@ -37,14 +47,14 @@ def taken(pool: ProcessPool, kind: str) -> int:
 
 @pytest.mark.parametrize(("workers", "files"), [(1, 2), (3, 6)])
 def test_each_worker_has_a_video_and_another_that_waits(workers: int, files: int, tmp_path: Path) -> None:
-    pool = ProcessPool(plan_of(BatchConfig(), tmp_path, ledger=tmp_path), workers, 0)
+    pool = ProcessPool(worker_config(BatchConfig(), tmp_path, ledger=tmp_path), workers, 0)
     assert taken(pool, "file") == files
     assert not pool.has_capacity(fetch=True), "nobody fetches"
 
 
 @pytest.mark.parametrize(("waiting", "downloads"), [(0, 4), (2, 4), (3, 0)])
 def test_as_many_are_fetched_as_there_are_fetchers_unless_too_many_wait_already(waiting: int, downloads: int, tmp_path: Path) -> None:
-    pool = ProcessPool(plan_of(BatchConfig(), tmp_path, ledger=tmp_path), 1, 4)
+    pool = ProcessPool(worker_config(BatchConfig(), tmp_path, ledger=tmp_path), 1, 4)
     for number in range(waiting):
         pool.submit(job(1000 + number, "file"))
     assert taken(pool, "address") == downloads
@@ -53,7 +63,7 @@ def test_as_many_are_fetched_as_there_are_fetchers_unless_too_many_wait_already(
 
 # ---------------------------------------------------------------- what becomes of jobs
 
-FACTS = PartInfo(rows=3, size_bytes=9, length_s=1.0, youtube_id=None)
+INFO = PartInfo(rows=3, size_bytes=9, length_s=1.0, youtube_id=None)
 VIDEO = DownloadedVideo(Path("/videos/v1/a.mp4"))
 
 
@@ -86,7 +96,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
 
 @pytest.fixture
 def children(clock: Clock, looks: Looks, monkeypatch: pytest.MonkeyPatch) -> Children:
-    return children_of("crew", monkeypatch)
+    return children_of(monkeypatch)
 
 
 @pytest.fixture
@@ -95,7 +105,7 @@ def pools(tmp_path: Path, children: Children) -> Iterator[Any]:
 
     def make(workers: int = 1, fetchers: int = 0, cores: int = 8, **batch: Any) -> ProcessPool:
         settings = BatchConfig(BatchSettings(download_timeout=60, **batch), ExtractSettings(timeout=100))
-        made.append(ProcessPool(plan_of(settings, tmp_path, ledger=tmp_path), workers, fetchers, cores))
+        made.append(ProcessPool(worker_config(settings, tmp_path, ledger=tmp_path), workers, fetchers, cores))
         return made[-1]
 
     yield make
@@ -107,7 +117,7 @@ def here(pool: ProcessPool, children: Children, role: str) -> FakeChild:
     """The process of a role, ready for jobs."""
     pool.events(0.0)
     child = next(child for child in children if child.arguments == (role,) and not child.killed)
-    child.pipe.said.append(("here",))
+    child.pipe.said.append(WorkerReady())
     assert pool.events(0.0) == []
     return child
 
@@ -117,14 +127,14 @@ def test_a_file_goes_to_an_extractor_as_soon_as_that_is_here(pools: Any, childre
     pool.submit(job(1, "file"))
     pool.events(0.0)
     assert [child.arguments for child in children] == [("extract",)]
-    assert children[0].sent == [pool.plan], "it is not here yet"
+    assert children[0].sent == [pool.config], "it is not here yet"
     child = here(pool, children, "extract")
-    assert child.sent[1:] == [(job(1, "file"), None, 8)]
-    child.pipe.said.append(("done", FACTS))
-    assert pool.events(0.0) == [ItemDone(1, tmp_path / "parts" / "v1.tar", FACTS)]
+    assert child.sent[1:] == [ExtractTask(job(1, "file"), None, 8)]
+    child.pipe.said.append(PartWritten(INFO))
+    assert pool.events(0.0) == [ItemDone(1, tmp_path / "parts" / "v1.tar", INFO)]
     pool.submit(job(2, "file"))
     pool.events(0.0)
-    assert child.sent[2:] == [(job(2, "file"), None, 8)], "the same process"
+    assert child.sent[2:] == [ExtractTask(job(2, "file"), None, 8)], "the same process"
     assert len(children) == 1
 
 
@@ -132,14 +142,14 @@ def test_a_download_is_fetched_and_then_extracted_and_then_its_room_is_free(pool
     pool = pools(fetchers=1)
     pool.submit(job(1, "address"))
     fetcher = here(pool, children, "fetch")
-    assert fetcher.sent[1:] == [(job(1, "address"),)]
-    DiskAllowance(pool.plan.disk, "v1").settle(500)
-    fetcher.pipe.said.append(("fetched", VIDEO))
+    assert fetcher.sent[1:] == [FetchTask(job(1, "address"))]
+    DiskAllowance(pool.config.disk, "v1").settle(500)
+    fetcher.pipe.said.append(VideoFetched(VIDEO))
     assert pool.events(0.0) == [Downloaded(1)]
     extractor = here(pool, children, "extract")
-    assert extractor.sent[1:] == [(job(1, "address"), VIDEO, 8)]
+    assert extractor.sent[1:] == [ExtractTask(job(1, "address"), VIDEO, 8)]
     assert held(tmp_path) == 500
-    extractor.pipe.said.append(("done", FACTS))
+    extractor.pipe.said.append(PartWritten(INFO))
     pool.events(0.0)
     assert held(tmp_path) == 0
 
@@ -148,8 +158,8 @@ def test_what_failed_is_told_with_the_servers_word_and_holds_nothing(pools: Any,
     pool = pools(fetchers=1)
     pool.submit(job(1, "address"))
     fetcher = here(pool, children, "fetch")
-    DiskAllowance(pool.plan.disk, "v1").settle(500)
-    fetcher.pipe.said.append(("failed", "rate_limit", "Too many requests.", 7.0))
+    DiskAllowance(pool.config.disk, "v1").settle(500)
+    fetcher.pipe.said.append(TaskFailed("rate_limit", "Too many requests.", 7.0))
     assert pool.events(0.0) == [ItemFailed(1, "rate_limit", "Too many requests.", 7.0)]
     assert held(tmp_path) == 0
 
@@ -157,9 +167,9 @@ def test_what_failed_is_told_with_the_servers_word_and_holds_nothing(pools: Any,
 def test_whoever_has_nothing_to_do_is_never_late(pools: Any, children: Children, clock: Clock) -> None:
     pool = pools(fetchers=1)
     pool.submit(job(1, "address"))
-    here(pool, children, "fetch").pipe.said.append(("fetched", VIDEO))
+    here(pool, children, "fetch").pipe.said.append(VideoFetched(VIDEO))
     pool.events(0.0)
-    here(pool, children, "extract").pipe.said.append(("done", FACTS))
+    here(pool, children, "extract").pipe.said.append(PartWritten(INFO))
     pool.events(0.0)
     clock.now_s += 10_000
     assert pool.events(0.0) == []
@@ -172,7 +182,7 @@ def test_a_download_that_takes_too_long_is_ended_and_what_lies_of_it_goes(
     pool = pools(fetchers=1)
     pool.submit(job(1, "address"))
     fetcher = here(pool, children, "fetch")
-    DiskAllowance(pool.plan.disk, "v1").settle(500)
+    DiskAllowance(pool.config.disk, "v1").settle(500)
     (tmp_path / "videos" / "v1").mkdir(parents=True)
     clock.now_s += 59.9
     assert pool.events(0.0) == []
@@ -186,10 +196,10 @@ def test_a_download_that_waits_for_room_has_all_its_time_afterwards(pools: Any, 
     pool = pools(fetchers=1)
     pool.submit(job(1, "address"))
     fetcher = here(pool, children, "fetch")
-    fetcher.pipe.said.append(("waits", True))
+    fetcher.pipe.said.append(DiskWait(True))
     pool.events(0.0)
     clock.now_s += 1000
-    fetcher.pipe.said.append(("waits", False))
+    fetcher.pipe.said.append(DiskWait(False))
     assert pool.events(0.0) == []
     clock.now_s += 59
     assert pool.events(0.0) == []
@@ -224,7 +234,7 @@ def test_a_process_that_ends_costs_its_video_and_another_takes_its_place(code: i
     child.code = code
     child.pipe.said.append(Gone())
     assert pool.events(0.0) == [ItemFailed(1, "crash", f"The process that worked on it ended {why}.")]
-    assert here(pool, children, "extract").sent[1:] == [(job(2, "file"), None, 8)]
+    assert here(pool, children, "extract").sent[1:] == [ExtractTask(job(2, "file"), None, 8)]
 
 
 def test_three_processes_in_a_row_that_end_at_once_end_the_batch(pools: Any, children: Children) -> None:
@@ -251,7 +261,7 @@ def test_a_backend_that_is_missing_ends_the_batch(pools: Any, children: Children
     pool = pools()
     pool.submit(job(1, "file"))
     pool.events(0.0)
-    children.say(("stop", BackendError("It is not installed.")))
+    children.say(BackendError("It is not installed."))
     with pytest.raises(BackendError, match=r"It is not installed\."):
         pool.events(0.0)
 
@@ -265,7 +275,7 @@ def test_the_cores_are_shared_among_the_videos_that_are_there(
         pool.submit(job(number, "file"))
     pool.events(0.0)
     for child in children:
-        child.pipe.said.append(("here",))
+        child.pipe.said.append(WorkerReady())
     pool.events(0.0)
     assert [message[2] for child in children for message in child.sent[1:]] == each  # type: ignore[index]
 
@@ -284,12 +294,12 @@ def test_a_crew_leaves_nothing_behind(children: Children, tmp_path: Path) -> Non
     for name in ("videos", "work"):
         (tmp_path / name / "killed").mkdir(parents=True)
     embedding = SimpleNamespace(closed=False, close=lambda: setattr(embedding, "closed", True))
-    pool = ProcessPool(plan_of(BatchConfig(), tmp_path, ledger=tmp_path), 1, 1, embedding=embedding)  # type: ignore[arg-type]
+    pool = ProcessPool(worker_config(BatchConfig(), tmp_path, ledger=tmp_path), 1, 1, embedding=embedding)  # type: ignore[arg-type]
     assert sorted(path.suffix or path.name for path in tmp_path.iterdir()) == [".lock", ".sqlite", "parts"]
     pool.submit(job(1, "address"))
     here(pool, children, "fetch")
     (tmp_path / "videos" / "v1").mkdir(parents=True)
-    DiskAllowance(pool.plan.disk, "v1").settle(500)
+    DiskAllowance(pool.config.disk, "v1").settle(500)
     pool.close()
     assert [child.killed for child in children] == [1, 1]
     assert embedding.closed
@@ -314,6 +324,6 @@ def test_the_crew_of_this_machine_has_one_model_for_all_where_there_is_a_gpu(
     monkeypatch.setattr("vip.corpus.workers.pool.has_gpu", lambda: gpu)
     monkeypatch.setattr("vip.corpus.workers.embedder_process.EmbedderProcess.start", lambda self: started.append(self.settings))
     choices = BatchConfig(BatchSettings(workers=3), ExtractSettings(embedder="clip"))
-    pool = crew_here(choices, tmp_path, fetch=fetch)
+    pool = local_pool(choices, tmp_path, fetch=fetch)
     assert (pool.workers, pool.fetchers, len(started)) == (3, 3 if fetch else 0, int(gpu))
     pool.close()

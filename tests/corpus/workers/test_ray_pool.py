@@ -24,7 +24,7 @@ from vip.config import BatchSettings, ExtractSettings
 from vip.corpus.batch import batch
 from vip.corpus.settings import BatchConfig
 from vip.corpus.status import status
-from vip.corpus.workers.ray_pool import RayPool, _clear_up
+from vip.corpus.workers.ray_pool import RayPool, _delete_leftovers
 from vip.errors import BackendError
 
 pytest.importorskip("ray")
@@ -55,7 +55,7 @@ def test_workers_of_ray_are_killed_and_so_is_the_driver_and_nothing_is_lost_or_d
     process = started(names, out)
     while process.poll() is None and kills["worker"] < 3:
         time.sleep(0.3)
-        workers = [pid for pid in family(process.pid) if command_of(pid).startswith("ray::Seat")]
+        workers = [pid for pid in family(process.pid) if command_of(pid).startswith("ray::RayWorker")]
         if workers:
             os.kill(workers[0], signal.SIGKILL)
             kills["worker"] += 1
@@ -102,8 +102,8 @@ def test_with_gpus_the_model_runs_on_them_alone_and_the_keyframes_are_the_same(t
     made: list[str | None] = []
 
     class Noted(RayPool):
-        def _actor(self) -> Any:
-            actor = super()._actor()
+        def _start_actor(self) -> Any:
+            actor = super()._start_actor()
             made.append(actor.server)
             return actor
 
@@ -127,5 +127,5 @@ def test_what_killed_actors_left_on_a_machine_goes_with_the_next_one(tmp_path: P
     ended.wait()
     for name in (f"vip-ray-{ended.pid}-a", f"vip-ray-{os.getpid()}-b", "vip-ray-x-c", "vip-other"):
         (tmp_path / name).mkdir()
-    _clear_up()
+    _delete_leftovers()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["vip-other", f"vip-ray-{os.getpid()}-b", "vip-ray-x-c"]

@@ -1,4 +1,4 @@
-"""The two sides of Ray without Ray: a seat that works beside whoever asks it, and a driver whose seats are told what to answer."""
+"""The two sides of Ray without Ray: an actor that works beside whoever asks it, and a driver whose actors are told what to answer."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import pytest
 from vip.config import BatchSettings, ExtractSettings
 from vip.corpus.settings import BatchConfig
 from vip.corpus.workers.pool import Downloaded, Event, ItemDone, ItemFailed, ItemLost
-from vip.corpus.workers.ray_pool import RayEmbeddingServers, RayPool, RayWorker, _clear_up, _knock, _short
+from vip.corpus.workers.ray_pool import RayEmbeddingServers, RayPool, RayWorker, _check_address, _delete_leftovers, _last_sentence
 from vip.corpus.workers.worker import PartInfo, WorkItem
 from vip.dataset.items import ListItem
 from vip.errors import BackendError, UsageError
 from vip.wording import VARIABLE
 
-FACTS = PartInfo(rows=1, size_bytes=3, length_s=1.0, youtube_id=None)
+INFO = PartInfo(rows=1, size_bytes=3, length_s=1.0, youtube_id=None)
 
 
 def job(number: int) -> WorkItem:
@@ -39,7 +39,7 @@ class Crew:
             raise BackendError("The model is missing.")
         part = self.folder / f"{job.id}.tar"
         part.write_bytes(b"abc")
-        self._found += [] if job.id == 13 else [ItemDone(job.id, part, FACTS)]
+        self._found += [] if job.id == 13 else [ItemDone(job.id, part, INFO)]
 
     def events(self, timeout_s: float) -> list[Event]:
         time.sleep(0.001)
@@ -56,28 +56,28 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RayWorke
     monkeypatch.setenv(VARIABLE, "1")
 
     class Told(RayWorker):
-        def pool(self, choices: BatchConfig, fetch: bool) -> Any:
+        def make_executor(self, choices: BatchConfig, fetch: bool) -> Any:
             return Crew(self._home)
 
     worker = Told(BatchConfig(), False, None, "batch")
     yield worker
-    worker._over.set()
+    worker._closing.set()
 
 
-def test_a_seat_tells_what_came_of_its_jobs_with_the_bytes_of_the_parts(worker: RayWorker) -> None:
-    assert worker.turn([job(1)], 30.0) == [ItemDone(1, b"abc", FACTS)]
+def test_a_actor_tells_what_came_of_its_jobs_with_the_bytes_of_the_parts(worker: RayWorker) -> None:
+    assert worker.poll([job(1)], 30.0) == [ItemDone(1, b"abc", INFO)]
     assert list(worker._home.iterdir()) == []
-    assert worker.turn([job(13)], 0.05) == []
+    assert worker.poll([job(13)], 0.05) == []
 
 
-def test_what_goes_wrong_in_a_seat_is_raised_where_it_is_asked(worker: RayWorker) -> None:
+def test_what_goes_wrong_in_a_actor_is_raised_where_it_is_asked(worker: RayWorker) -> None:
     with pytest.raises(BackendError, match=r"The model is missing\."):
-        worker.turn([job(99)], 30.0)
+        worker.poll([job(99)], 30.0)
 
 
-def test_a_seat_that_leaves_ends_its_crew_and_deletes_its_folder(worker: RayWorker) -> None:
-    worker.leave()
-    assert worker._crew.closed  # type: ignore[attr-defined]
+def test_a_actor_that_leaves_ends_its_pool_and_deletes_its_folder(worker: RayWorker) -> None:
+    worker.close()
+    assert worker._executor.closed  # type: ignore[attr-defined]
     assert not worker._home.exists()
 
 
@@ -90,13 +90,13 @@ class Handle:
     def __init__(self) -> None:
         self.killed = self.left = False
         self.given: list[WorkItem] = []
-        self.turn, self.leave = SimpleNamespace(remote=self._turn), SimpleNamespace(remote=self._leave)
+        self.poll, self.close = SimpleNamespace(remote=self._poll), SimpleNamespace(remote=self._close)
 
-    def _turn(self, jobs: list[WorkItem], timeout_s: float) -> list[Event]:
+    def _poll(self, jobs: list[WorkItem], timeout_s: float) -> list[Event]:
         self.given += jobs
         return [ItemFailed(job.id, "other", "no") for job in jobs if job.id < 100]
 
-    def _leave(self) -> None:
+    def _close(self) -> None:
         self.left = True
 
 
@@ -118,7 +118,7 @@ class FakeRay:
     def _made(self, *about: Any) -> Handle:
         self.handles.append(Handle())
         handle = self.handles[-1]
-        handle.turn = SimpleNamespace(remote=lambda jobs, timeout_s: Turn(handle._turn(jobs, timeout_s)))
+        handle.poll = SimpleNamespace(remote=lambda jobs, timeout_s: Turn(handle._poll(jobs, timeout_s)))
         return handle
 
     def init(self, **how: Any) -> None: ...
@@ -149,7 +149,7 @@ def pools(ray: FakeRay, tmp_path: Path, workers: int = 2) -> RayPool:
     return RayPool(BatchConfig(BatchConfig().batch.model_copy(update={"workers": workers})), tmp_path, fetch=False)
 
 
-def test_jobs_wait_until_a_seat_is_here_and_then_go_to_the_one_that_holds_least(ray: FakeRay, tmp_path: Path) -> None:
+def test_jobs_wait_until_a_actor_is_here_and_then_go_to_the_one_that_holds_least(ray: FakeRay, tmp_path: Path) -> None:
     driver = pools(ray, tmp_path)
     assert not driver.has_capacity(fetch=False)
     assert driver.events(0.0) == []
@@ -161,7 +161,7 @@ def test_jobs_wait_until_a_seat_is_here_and_then_go_to_the_one_that_holds_least(
     assert [[one.id for one in handle.given] for handle in ray.handles] == [[101, 103], [102, 104]]
 
 
-def test_what_is_given_before_any_seat_is_here_is_done_by_the_first(ray: FakeRay, tmp_path: Path) -> None:
+def test_what_is_given_before_any_actor_is_here_is_done_by_the_first(ray: FakeRay, tmp_path: Path) -> None:
     driver = pools(ray, tmp_path, 1)
     driver.submit(job(101))
     for _ in range(2):
@@ -178,7 +178,7 @@ def test_what_is_told_is_held_no_more(ray: FakeRay, tmp_path: Path) -> None:
     assert driver.has_capacity(fetch=False)
 
 
-def test_the_jobs_of_a_seat_that_is_gone_are_told_as_lost_and_another_takes_its_place(ray: FakeRay, tmp_path: Path) -> None:
+def test_the_jobs_of_a_actor_that_is_gone_are_told_as_lost_and_another_takes_its_place(ray: FakeRay, tmp_path: Path) -> None:
     driver = pools(ray, tmp_path, 1)
     driver.events(0.0)
     driver.submit(job(101))
@@ -193,7 +193,7 @@ def test_the_jobs_of_a_seat_that_is_gone_are_told_as_lost_and_another_takes_its_
         assert [driver.events(0.0) for _ in range(20)] == []
 
 
-def test_only_seats_that_are_here_are_asked_to_leave(ray: FakeRay, tmp_path: Path) -> None:
+def test_only_actors_that_are_here_are_asked_to_leave(ray: FakeRay, tmp_path: Path) -> None:
     driver = pools(ray, tmp_path)
     driver.close()
     assert [handle.left for handle in ray.handles] == [False, False]
@@ -202,13 +202,13 @@ def test_only_seats_that_are_here_are_asked_to_leave(ray: FakeRay, tmp_path: Pat
     assert [handle.left for handle in ray.handles] == [True, True]
 
 
-def test_an_extractor_of_a_seat_has_one_core_and_its_downloads_two_fetchers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_extractor_of_a_actor_has_one_core_and_its_downloads_two_fetchers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     worker = SimpleNamespace(_home=tmp_path / "home", _batch="batch")
     for fetch, fetchers in ((True, 2), (False, 0)):
-        pool: Any = RayWorker.pool(worker, BatchConfig(BatchSettings(workers=9)), fetch)  # type: ignore[arg-type]
+        pool: Any = RayWorker.make_executor(worker, BatchConfig(BatchSettings(workers=9)), fetch)  # type: ignore[arg-type]
         assert (pool.workers, pool.fetchers, pool.cores) == (1, fetchers, 1)
-        assert pool.plan.disk.folder.parent == tmp_path, "of the machine, and not of the seat"
+        assert pool.config.disk.folder.parent == tmp_path, "of the machine, and not of the actor"
         pool.close()
 
 
@@ -220,7 +220,7 @@ def test_folders_of_other_users_stay(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise PermissionError
 
     monkeypatch.setattr("os.kill", kill)
-    _clear_up()
+    _delete_leftovers()
     assert (tmp_path / "vip-ray-1-a").exists()
 
 
@@ -237,7 +237,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def silent(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """No seat answers any more; how each wait was asked for."""
+    """No actor answers any more; how each wait was asked for."""
     waits: list[dict[str, Any]] = []
 
     def wait(turns: list[Turn], **how: Any) -> tuple[list[Turn], list[Turn]]:
@@ -248,12 +248,14 @@ def silent(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]
     return waits
 
 
-def test_whoever_looks_for_news_waits_for_the_first_seat_that_has_some(ray: FakeRay, silent: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_whoever_looks_for_events_waits_for_the_first_actor_that_has_some(
+    ray: FakeRay, silent: list[dict[str, Any]], tmp_path: Path
+) -> None:
     pools(ray, tmp_path, 3).events(0.25)
     assert silent == [{"num_returns": 3, "timeout": 0}, {"num_returns": 1, "timeout": 0.25}]
 
 
-def test_a_seat_that_was_here_and_says_nothing_for_two_minutes_is_given_up(ray: FakeRay, clock: Clock, tmp_path: Path) -> None:
+def test_a_actor_that_was_here_and_says_nothing_for_two_minutes_is_given_up(ray: FakeRay, clock: Clock, tmp_path: Path) -> None:
     driver = pools(ray, tmp_path)
     driver.events(0.0)
     driver.submit(job(101))
@@ -266,7 +268,7 @@ def test_a_seat_that_was_here_and_says_nothing_for_two_minutes_is_given_up(ray: 
     assert [handle.killed for handle in ray.handles] == [True, True, False, False]
 
 
-def test_a_cluster_without_any_seat_is_waited_for_five_minutes(
+def test_a_cluster_without_any_actor_is_waited_for_five_minutes(
     ray: FakeRay, silent: list[dict[str, Any]], clock: Clock, tmp_path: Path
 ) -> None:
     driver = pools(ray, tmp_path)
@@ -277,7 +279,7 @@ def test_a_cluster_without_any_seat_is_waited_for_five_minutes(
         driver.events(0.0)
 
 
-def test_as_long_as_one_seat_is_here_the_cluster_is_there(ray: FakeRay, clock: Clock, tmp_path: Path) -> None:
+def test_as_long_as_one_actor_is_here_the_cluster_is_there(ray: FakeRay, clock: Clock, tmp_path: Path) -> None:
     driver = pools(ray, tmp_path, 1)
     for _ in range(5):
         clock.now_s += 250
@@ -289,12 +291,12 @@ def test_as_long_as_one_seat_is_here_the_cluster_is_there(ray: FakeRay, clock: C
     driver.events(0.0)
 
 
-def test_a_seat_with_all_it_takes_is_asked_less_often_and_one_that_might_be_given_more_soon(
+def test_a_actor_with_all_it_takes_is_asked_less_often_and_one_that_might_be_given_more_soon(
     ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     driver, asked = pools(ray, tmp_path, 1), list[float]()
     handle = ray.handles[0]
-    handle.turn = SimpleNamespace(remote=lambda jobs, timeout_s: asked.append(timeout_s) or Turn())
+    handle.poll = SimpleNamespace(remote=lambda jobs, timeout_s: asked.append(timeout_s) or Turn())
     driver.events(0.0)
     for number in (101, 102):
         driver.submit(job(number))
@@ -303,7 +305,7 @@ def test_a_seat_with_all_it_takes_is_asked_less_often_and_one_that_might_be_give
 
 
 @pytest.mark.parametrize(("fetch", "room"), [(False, 2), (True, 4)])
-def test_a_seat_takes_one_video_ahead_and_what_its_fetchers_have(fetch: bool, room: int, ray: FakeRay, tmp_path: Path) -> None:
+def test_a_actor_takes_one_video_ahead_and_what_its_fetchers_have(fetch: bool, room: int, ray: FakeRay, tmp_path: Path) -> None:
     driver = RayPool(BatchConfig(BatchSettings(workers=1)), tmp_path, fetch=fetch)
     driver.events(0.0)
     count = 0
@@ -316,7 +318,7 @@ def test_a_seat_takes_one_video_ahead_and_what_its_fetchers_have(fetch: bool, ro
 def test_a_video_that_came_is_held_still(ray: FakeRay, tmp_path: Path) -> None:
     driver = pools(ray, tmp_path, 1)
     driver.events(0.0)
-    ray.handles[0].turn = SimpleNamespace(remote=lambda jobs, timeout_s: Turn(Downloaded(one.id) for one in jobs))
+    ray.handles[0].poll = SimpleNamespace(remote=lambda jobs, timeout_s: Turn(Downloaded(one.id) for one in jobs))
     for number in (1, 2):
         driver.submit(job(number))
     driver.events(0.0)
@@ -331,7 +333,7 @@ class TaskError(KeyError):
         self.cause = cause
 
 
-def test_what_no_seat_can_do_ends_the_batch(ray: FakeRay, tmp_path: Path) -> None:
+def test_what_no_actor_can_do_ends_the_batch(ray: FakeRay, tmp_path: Path) -> None:
     def fails(turn: Turn, **how: Any) -> Turn:
         raise TaskError(UsageError("It does not go together."))
 
@@ -341,7 +343,7 @@ def test_what_no_seat_can_do_ends_the_batch(ray: FakeRay, tmp_path: Path) -> Non
         driver.events(0.0)
 
 
-def test_seats_that_fail_now_and_then_do_not_end_the_batch(ray: FakeRay, tmp_path: Path) -> None:
+def test_actors_that_fail_now_and_then_do_not_end_the_batch(ray: FakeRay, tmp_path: Path) -> None:
     driver = pools(ray, tmp_path, 1)
     real, count = ray.get, [0]
 
@@ -376,7 +378,7 @@ def test_a_cluster_is_knocked_at_where_it_says(address: str, asked: tuple[str, i
         return nullcontext()
 
     monkeypatch.setattr("socket.create_connection", connection)
-    _knock(address)
+    _check_address(address)
     assert told == [(asked, 5.0)]
 
 
@@ -385,7 +387,7 @@ def test_a_cluster_is_knocked_at_where_it_says(address: str, asked: tuple[str, i
     [("first\nlast line", "last line."), ("It is gone.", "It is gone."), ("", "they do not answer."), ("x" * 400, "x" * 300 + ".")],
 )
 def test_of_a_librarys_message_the_last_line_is_told(said: str, short: str) -> None:
-    assert _short(Exception(said) if said else None) == short
+    assert _last_sentence(Exception(said) if said else None) == short
 
 
 class Gpus(FakeRay):
@@ -410,27 +412,27 @@ class Gpus(FakeRay):
         return f"host:{turn}"
 
 
-def test_seats_share_the_servers_of_all_gpus_and_one_that_is_gone_is_replaced() -> None:
+def test_actors_share_the_servers_of_all_gpus_and_one_that_is_gone_is_replaced() -> None:
     ray = Gpus()
     servers = RayEmbeddingServers(ray, ExtractSettings(embedder="clip"))
-    assert [servers.next() for _ in range(3)] == ["host:1", "host:2", "host:1"]
-    assert not servers.gone("host:1")
+    assert [servers.next_address() for _ in range(3)] == ["host:1", "host:2", "host:1"]
+    assert not servers.replace_if_dead("host:1")
     ray.gone.add(1)
-    assert servers.gone("host:1")
+    assert servers.replace_if_dead("host:1")
     assert [handle.killed for handle in ray.handles] == [True, False, False]
-    assert servers.gone("host:1"), "seats that have its address are gone with it"
-    assert [servers.next() for _ in range(2)] == ["host:2", "host:3"]
-    assert not servers.gone(None), "a seat without a server needs none"
+    assert servers.replace_if_dead("host:1"), "actors that have its address are gone with it"
+    assert [servers.next_address() for _ in range(2)] == ["host:2", "host:3"]
+    assert not servers.replace_if_dead(None), "an actor without a server needs none"
 
 
 def test_without_a_model_there_is_no_server_on_a_gpu() -> None:
     ray = Gpus()
     servers = RayEmbeddingServers(ray, ExtractSettings(embedder="classic"))
-    assert (servers.next(), ray.handles) == (None, [])
+    assert (servers.next_address(), ray.handles) == (None, [])
 
 
 def test_a_model_that_no_gpu_loads_ends_the_batch() -> None:
     ray = Gpus()
     ray.gone.add(1)
     with pytest.raises(BackendError, match=r"The model cannot be loaded on a GPU of the cluster: The actor died\."):
-        RayEmbeddingServers(ray, ExtractSettings(embedder="clip")).next()
+        RayEmbeddingServers(ray, ExtractSettings(embedder="clip")).next_address()

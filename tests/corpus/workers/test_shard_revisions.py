@@ -21,7 +21,7 @@ import pytest
 from tests.api_server import ApiServer, Asked
 from tests.corpus.s3 import S3
 from tests.corpus.test_batch import Bars, clips_in, failures, family, listed, videos
-from tests.corpus.workers.killed import started
+from tests.corpus.workers.killed import kill_children
 from tests.corpus.workers.test_caption_client import COMMAND, choices, until
 from vip.captioning.in_batches import jobs_in
 from vip.config import CaptionSettings
@@ -182,7 +182,7 @@ def test_where_memory_runs_out_for_writing_shards_anew_one_sentence_says_so_and_
     batch([names], out, choices(server, tmp_path))
     server.refused = ()
     with monkeypatch.context() as patch:
-        patch.setattr("vip.corpus.workers.shard_revisions.Child", started)
+        kill_children(patch, "shard_revisions")
         with pytest.raises(BackendError, match="The process that writes shards anew was ended by the system 3 times in a row"):
             batch([], out, choices(server, tmp_path), retry="caption")
     assert batch([], out, choices(server, tmp_path)).undescribed == 0
@@ -227,10 +227,10 @@ def test_readers_see_every_keyframe_once_while_shards_are_written_anew(server: C
 
 
 KILLED = COMMAND.replace(
-    'batch([names], out, Choices(settings, ExtractSettings(keyframes=3, embedder="classic"), asked))',
+    'batch([names], out, BatchConfig(settings, ExtractSettings(keyframes=3, embedder="classic"), asked))',
     """
 settings = BatchSettings(workers=2, caption=True, retry_wait=0.3, shard_size=60_000)
-batch([names], out, Choices(settings, ExtractSettings(keyframes=3, embedder="classic"), asked), retry="caption")
+batch([names], out, BatchConfig(settings, ExtractSettings(keyframes=3, embedder="classic"), asked), retry="caption")
 """,
 )
 
@@ -277,7 +277,7 @@ def test_measured_descriptions_that_failed_are_made_again(tmp_path: Path, server
     assert batch([names], str(out), settings, retry="caption").undescribed == 0
     assert undescribed(out) == []
     state = StateDatabase(out / "state")
-    assert state.to_revise() == []
+    assert state.shards_to_revise() == []
     state.close()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.corpus.making import clip
+from tests.corpus.making import sample as clip
 from tests.corpus.test_state import fill, item
 from tests.corpus.workers.children import Children, Gone, children_of
 from vip.corpus.state import StateDatabase
@@ -22,8 +22,8 @@ from vip.corpus.workers.shard_revisions import (
     UnpackedVideo,
     UnpackShard,
     UnreadableShard,
-    _unpacked,
-    _written,
+    _rewrite,
+    _unpack,
 )
 from vip.dataset.parts import pack, read_part
 from vip.dataset.rows import VideoSample
@@ -39,15 +39,15 @@ def state(tmp_path: Path) -> Iterator[StateDatabase]:
     fill(state, [item(number) for number in range(4)])
     for number in (0, 1):
         keys = [(f"video{key}", 3, None, 10.0) for key in (2 * number, 2 * number + 1)]
-        state.take_over(number, keys, size_bytes=500, rows=6, undescribed=[lacking(2 * number)])
-    state.describe_again()
+        state.adopt_shard(number, keys, size_bytes=500, rows=6, undescribed=[lacking(2 * number)])
+    state.request_descriptions()
     yield state
     state.close()
 
 
 @pytest.fixture
 def children(monkeypatch: pytest.MonkeyPatch) -> Children:
-    return children_of("revisions", monkeypatch)
+    return children_of(monkeypatch)
 
 
 def lacking(number: int) -> UndescribedKeyframe:
@@ -67,7 +67,7 @@ def revisions_of(state: StateDatabase) -> tuple[ShardRevisions, list[str]]:
     return ShardRevisions(state, "corpus", notes.append), notes
 
 
-def test_one_shard_after_the_other_is_unpacked_described_and_written(state: StateDatabase, children: Children) -> None:
+def test_one_shard_after_the_other_is_unpacked_described_and_rewrite(state: StateDatabase, children: Children) -> None:
     revisions, _ = revisions_of(state)
     assert revisions.has_more
     assert revisions.step(unpacks=True) == ()
@@ -77,29 +77,29 @@ def test_one_shard_after_the_other_is_unpacked_described_and_written(state: Stat
     assert revisions.step(unpacks=True) == (video(0),)
     assert children[0].sent[-1] == UnpackShard(1, 1, folder / "1"), "the next one meanwhile"
     assert (revisions.has("video0"), revisions.has("video1")) == (True, False)
-    assert revisions.described("video0", 0) == video(0)
+    assert revisions.finish("video0", 0) == video(0)
     assert not revisions.has("video0")
     children.say(UnpackedShard(1, (video(2),)))
     assert revisions.step(unpacks=True) == (video(2),)
     assert not revisions.has_more
     assert children[0].sent[-1] == RewriteShard(0, 1, {"video0": Path("/again/video0.tar")})
     children.say(revised(0))
-    revisions.described("video2", 0)
+    revisions.finish("video2", 0)
     assert revisions.step(unpacks=True) == ()
     children.say(revised(1))
     revisions.step(unpacks=True)
-    assert (revisions.is_open, revisions.written, revisions.gained, state.to_revise()) == (False, 2, 2, [])
-    assert revisions.told() == "2 shards are written anew, with 2 more keyframes described."
+    assert (revisions.is_open, revisions.written, revisions.gained, state.shards_to_revise()) == (False, 2, 2, [])
+    assert revisions.summary() == "2 shards are written anew, with 2 more keyframes described."
 
 
-def test_nothing_is_unpacked_where_there_is_no_room_but_what_is_described_is_written(state: StateDatabase, children: Children) -> None:
+def test_nothing_is_unpacked_where_there_is_no_room_but_what_is_described_is_rewrite(state: StateDatabase, children: Children) -> None:
     revisions, _ = revisions_of(state)
     assert revisions.step(unpacks=False) == ()
     assert children == []
     revisions.step(unpacks=True)
     children.say(UnpackedShard(0, (video(0),)))
     revisions.step(unpacks=False)
-    revisions.described("video0", 0)
+    revisions.finish("video0", 0)
     revisions.step(unpacks=False)
     assert isinstance(children[0].sent[-1], RewriteShard)
 
@@ -109,10 +109,10 @@ def test_a_shard_is_written_when_all_of_its_videos_are_described(state: StateDat
     revisions.step(unpacks=True)
     children.say(UnpackedShard(0, (video(0), video(1, 2))))
     revisions.step(unpacks=False)
-    revisions.described("video1", 1)
+    revisions.finish("video1", 1)
     revisions.step(unpacks=False)
     assert len(children[0].sent) == 2
-    revisions.described("video0", 1)
+    revisions.finish("video0", 1)
     revisions.step(unpacks=False)
     children.say(revised(0, lacking(0), lacking(1)))
     revisions.step(unpacks=False)
@@ -126,10 +126,10 @@ def test_a_shard_that_gained_nothing_stays_as_it_is(state: StateDatabase, childr
     revisions.step(unpacks=True)
     children.say(UnpackedShard(0, (video(0),)))
     revisions.step(unpacks=False)
-    revisions.described("video0", 1)
+    revisions.finish("video0", 1)
     revisions.step(unpacks=False)
     assert len(children[0].sent) == 2
-    assert state.to_revise() == [(1, 1)]
+    assert state.shards_to_revise() == [(1, 1)]
     assert (revisions.written, (state.home / "again" / "0").exists()) == (0, False)
 
 
@@ -138,7 +138,7 @@ def test_what_a_killed_run_had_written_counts(state: StateDatabase, children: Ch
     revisions.step(unpacks=True)
     children.say(revised(0))
     revisions.step(unpacks=False)
-    assert (revisions.written, revisions.gained, state.to_revise()) == (1, 0, [(1, 1)])
+    assert (revisions.written, revisions.gained, state.shards_to_revise()) == (1, 0, [(1, 1)])
 
 
 def test_a_shard_that_cannot_be_read_is_told_once_and_left_for_another_run(state: StateDatabase, children: Children) -> None:
@@ -150,7 +150,7 @@ def test_a_shard_that_cannot_be_read_is_told_once_and_left_for_another_run(state
     revisions.step(unpacks=True)
     assert not revisions.refresh()
     assert notes == ["It is damaged. What is not described in it stays so.", "It is gone. What is not described in it stays so."]
-    assert state.to_revise() == [(0, 1), (1, 1)]
+    assert state.shards_to_revise() == [(0, 1), (1, 1)]
 
 
 def test_parts_that_a_power_cut_tore_are_unpacked_again_first(state: StateDatabase, children: Children) -> None:
@@ -158,7 +158,7 @@ def test_parts_that_a_power_cut_tore_are_unpacked_again_first(state: StateDataba
     revisions.step(unpacks=True)
     children.say(UnpackedShard(0, (video(0),)))
     revisions.step(unpacks=False)
-    revisions.described("video0", 0)
+    revisions.finish("video0", 0)
     revisions.step(unpacks=False)
     children.say(IncompleteParts(0))
     revisions.step(unpacks=True)
@@ -248,24 +248,24 @@ def files(out: str) -> list[str]:
     return sorted(path.name for path in (Path(out) / FOLDER).iterdir())
 
 
-def test_only_videos_that_lack_descriptions_are_unpacked(out: str, tmp_path: Path) -> None:
+def test_only_videos_that_lack_descriptions_are_unpack(out: str, tmp_path: Path) -> None:
     (tmp_path / "again").mkdir()
     (tmp_path / "again" / "left.tar").touch()
-    found = _unpacked(out, UnpackShard(0, 1, tmp_path / "again"))
+    found = _unpack(out, UnpackShard(0, 1, tmp_path / "again"))
     assert isinstance(found, UnpackedShard)
-    assert [(part.key, part.topic, part.undescribed) for part in found.parts] == [("a", None, 1), ("c", "a race", 2)]
+    assert [(part.key, part.topic, part.undescribed) for part in found.videos] == [("a", None, 1), ("c", "a race", 2)]
     assert {path.name: path.stat().st_size for path in (tmp_path / "again").iterdir()} == {
-        f"{part.key}.tar": part.size_bytes for part in found.parts
+        f"{part.key}.tar": part.size_bytes for part in found.videos
     }
 
 
 def test_the_next_generation_has_the_new_descriptions_and_all_else_as_it_was(out: str, tmp_path: Path) -> None:
-    found = _unpacked(out, UnpackShard(0, 1, tmp_path / "again"))
+    found = _unpack(out, UnpackShard(0, 1, tmp_path / "again"))
     assert isinstance(found, UnpackedShard)
-    one = found.parts[1]
+    one = found.videos[1]
     whole = replace(clip("c"), video=read_part(one.path).video)
     pack(one.path, whole)
-    done = _written(out, RewriteShard(0, 1, {"c": one.path}))
+    done = _rewrite(out, RewriteShard(0, 1, {"c": one.path}))
     assert isinstance(done, RevisedShard)
     assert (done.number, done.generation, done.rows, done.undescribed) == (0, 1, 9, (UndescribedKeyframe("a", "a:0002", "refusal", "no"),))
     assert files(out) == ["00000.g1.tar", "00000.json"]
@@ -286,21 +286,21 @@ def test_a_generation_that_a_killed_run_has_written_is_not_written_again(out: st
 
     monkeypatch.setattr("vip.dataset.shards.write_shard", written)
     done = RevisedShard(0, 1, info.bytes, 9, (UndescribedKeyframe("a", "a:0002", "refusal", "no"),))
-    assert _unpacked(out, UnpackShard(0, 1, tmp_path / "again")) == done
+    assert _unpack(out, UnpackShard(0, 1, tmp_path / "again")) == done
     assert files(out) == ["00000.g1.tar", "00000.json"]
-    assert _written(out, RewriteShard(0, 1, {})) == done
-    assert isinstance(_unpacked(out, UnpackShard(0, 2, tmp_path / "again")), UnpackedShard)
+    assert _rewrite(out, RewriteShard(0, 1, {})) == done
+    assert isinstance(_unpack(out, UnpackShard(0, 2, tmp_path / "again")), UnpackedShard)
 
 
-def test_where_all_is_described_by_now_nothing_is_unpacked(out: str, tmp_path: Path) -> None:
+def test_where_all_is_described_by_now_nothing_is_unpack(out: str, tmp_path: Path) -> None:
     write_shard(out, 0, [clip("a")], "webdataset")
-    assert isinstance(_unpacked(out, UnpackShard(0, 1, tmp_path / "again")), RevisedShard)
+    assert isinstance(_unpack(out, UnpackShard(0, 1, tmp_path / "again")), RevisedShard)
 
 
 def test_a_shard_that_is_gone_is_unreadable_and_a_part_that_is_gone_is_torn(out: str, tmp_path: Path) -> None:
-    found = _unpacked(out, UnpackShard(7, 1, tmp_path / "again"))
+    found = _unpack(out, UnpackShard(7, 1, tmp_path / "again"))
     assert isinstance(found, UnreadableShard)
     assert found.number == 7
-    assert _written(out, RewriteShard(0, 1, {"c": tmp_path / "c.tar"})) == IncompleteParts(0)
+    assert _rewrite(out, RewriteShard(0, 1, {"c": tmp_path / "c.tar"})) == IncompleteParts(0)
     (Path(out) / FOLDER / "00000.tar").unlink()
-    assert isinstance(_written(out, RewriteShard(0, 1, {})), StoreError)
+    assert isinstance(_rewrite(out, RewriteShard(0, 1, {})), StoreError)

@@ -11,13 +11,24 @@ from typing import Any
 
 import pytest
 
-from tests.corpus.making import clip
+from tests.corpus.making import sample as clip
 from tests.corpus.workers.test_disk_budget import held
 from vip import cores
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.workers import worker
 from vip.corpus.workers.disk_budget import DiskBudget, DiskHolder
-from vip.corpus.workers.worker import PartInfo, WorkerConfig, WorkItem, _done, _refuse_length, extracted
+from vip.corpus.workers.worker import (
+    ExtractTask,
+    FetchTask,
+    PartInfo,
+    TaskFailed,
+    VideoFetched,
+    WorkerConfig,
+    WorkItem,
+    _require_length,
+    _result,
+    extract_video,
+)
 from vip.dataset.items import DownloadedVideo, ListItem
 from vip.dataset.parts import read_part
 from vip.errors import BackendError, GivenUpError, InputError, ItemError, ReplyError, SomeFailedError, StoreError
@@ -27,7 +38,7 @@ from vip.records import Failure
 JOB = WorkItem(1, ListItem("v1", "address", "http://example.org/v1.mp4", "list.txt, line 1", topic="a race"))
 
 
-def plan_of(home: Path, captioning: CaptionSettings | None = None, **batch: Any) -> WorkerConfig:
+def config_of(home: Path, captioning: CaptionSettings | None = None, **batch: Any) -> WorkerConfig:
     (home / "parts").mkdir(exist_ok=True)
     return WorkerConfig(home, ExtractSettings(timeout=100), BatchSettings(**batch), DiskBudget(home, "crew", 1000), captioning)
 
@@ -38,16 +49,15 @@ def plan_of(home: Path, captioning: CaptionSettings | None = None, **batch: Any)
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (ItemError("Too many requests.", "rate_limit", 7.0), ("failed", "rate_limit", "Too many requests.", 7.0)),
-        (InputError("It shows nothing."), ("failed", "unreadable", "It shows nothing.", None)),
-        (ReplyError("Not one answer."), ("failed", "caption", "Not one answer.", None)),
-        (StoreError("The disk is full."), ("failed", "disk", "The disk is full.", None)),
-        (OSError("No space left."), ("failed", "disk", "No space left.", None)),
-        (GivenUpError("It crashed.", kind="crash"), ("failed", "crash", "It crashed.", None)),
+        (ItemError("Too many requests.", "rate_limit", 7.0), TaskFailed("rate_limit", "Too many requests.", 7.0)),
+        (InputError("It shows nothing."), TaskFailed("unreadable", "It shows nothing.", None)),
+        (ReplyError("Not one answer."), TaskFailed("caption", "Not one answer.", None)),
+        (StoreError("The disk is full."), TaskFailed("disk", "The disk is full.", None)),
+        (OSError("No space left."), TaskFailed("disk", "No space left.", None)),
+        (GivenUpError("It crashed.", kind="crash"), TaskFailed("crash", "It crashed.", None)),
         (
             GivenUpError("It took too long.", kind="timeout"),
-            (
-                "failed",
+            TaskFailed(
                 "timeout",
                 "Not extracted within 100 s. Try it again with --retry-failed=timeout and a longer --timeout.",
                 None,
@@ -60,26 +70,26 @@ def test_a_failure_has_its_type(role: Any, error: Exception, message: Any, tmp_p
     def fails(*about: Any) -> None:
         raise error
 
-    monkeypatch.setattr(worker, "fetched" if role == "fetch" else "extracted", fails)
-    more = () if role == "fetch" else (None, 1)
-    assert _done(plan_of(tmp_path), role, SimpleNamespace(), JOB, *more) == message  # type: ignore[arg-type]
+    monkeypatch.setattr(worker, "fetch_video" if role == "fetch" else "extract_video", fails)
+    task = FetchTask(JOB) if role == "fetch" else ExtractTask(JOB, None, 1)
+    assert _result(config_of(tmp_path), SimpleNamespace(), task) == message  # type: ignore[arg-type]
 
 
 def test_what_no_other_video_survives_either_is_no_failure_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*about: Any) -> None:
         raise BackendError("It is not installed.")
 
-    monkeypatch.setattr(worker, "extracted", fails)
+    monkeypatch.setattr(worker, "extract_video", fails)
     with pytest.raises(BackendError):
-        _done(plan_of(tmp_path), "extract", SimpleNamespace(), JOB, None, 1)  # type: ignore[arg-type]
+        _result(config_of(tmp_path), SimpleNamespace(), ExtractTask(JOB, None, 1))  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- fetched
 
 
 def test_a_download_has_a_folder_of_its_own_and_holds_what_lies_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan, waits = plan_of(tmp_path), list[object]()
-    crew = DiskHolder(plan.disk, tmp_path / "videos")
+    config, waits = config_of(tmp_path), list[object]()
+    crew = DiskHolder(config.disk, tmp_path / "videos")
     (tmp_path / "videos" / "v1").mkdir(parents=True)
     (tmp_path / "videos" / "v1" / "half.mp4").write_bytes(b"of a try that was killed")
 
@@ -92,7 +102,7 @@ def test_a_download_has_a_folder_of_its_own_and_holds_what_lies_in_it(tmp_path: 
 
     monkeypatch.setattr("vip.download.fetch.fetch", fetch)
     pipe = SimpleNamespace(send=waits.append)
-    assert _done(plan, "fetch", pipe, JOB) == ("fetched", DownloadedVideo(tmp_path / "videos" / "v1" / "a.mp4"))  # type: ignore[arg-type]
+    assert _result(config, pipe, FetchTask(JOB)) == VideoFetched(DownloadedVideo(tmp_path / "videos" / "v1" / "a.mp4"))  # type: ignore[arg-type]
     assert (held(tmp_path), waits) == (320, [])
     crew.close()
 
@@ -132,10 +142,10 @@ def downloaded(home: Path) -> DownloadedVideo:
 
 def test_a_video_becomes_a_part_and_nothing_else_stays(done: list[Any], tmp_path: Path) -> None:
     video = downloaded(tmp_path)
-    facts = extracted(plan_of(tmp_path), JOB, video, 3)
+    info = extract_video(config_of(tmp_path), JOB, video, 3)
     path = tmp_path / "parts" / "v1.tar"
     failed = (("v1:0002", "picture", "It is not there."),)
-    assert facts == PartInfo(rows=3, size_bytes=path.stat().st_size, length_s=9.0, youtube_id="aaaaaaaaaaa", undescribed=failed)
+    assert info == PartInfo(rows=3, size_bytes=path.stat().st_size, length_s=9.0, youtube_id="aaaaaaaaaaa", undescribed=failed)
     assert read_part(path).video.key == "v1"
     assert done == [(video.path, tmp_path / "work" / "v1", 100.0, True, 3)]
     assert (list((tmp_path / "work").iterdir()), list((tmp_path / "videos").iterdir())) == ([], [])
@@ -145,7 +155,7 @@ def test_a_file_of_the_user_stays_where_it_is(done: list[Any], tmp_path: Path) -
     (tmp_path / "films").mkdir()
     (tmp_path / "films" / "a.mp4").write_bytes(b"a video")
     job = WorkItem(1, replace(JOB.item, kind="file", source=str(tmp_path / "films" / "a.mp4")))
-    extracted(plan_of(tmp_path, keep_videos=tmp_path / "kept"), job, None, 1)
+    extract_video(config_of(tmp_path, keep_videos=tmp_path / "kept"), job, None, 1)
     assert (tmp_path / "films" / "a.mp4").exists()
     assert not (tmp_path / "kept").exists()
 
@@ -157,12 +167,12 @@ def test_a_download_that_shows_nothing_goes_all_the_same(done: list[Any], tmp_pa
 
     monkeypatch.setattr("vip.pipeline.extract", fails)
     with pytest.raises(InputError):
-        extracted(plan_of(tmp_path), JOB, downloaded(tmp_path), 1)
+        extract_video(config_of(tmp_path), JOB, downloaded(tmp_path), 1)
     assert (list((tmp_path / "work").iterdir()), list((tmp_path / "videos").iterdir())) == ([], [])
 
 
 def test_a_download_is_kept_where_the_user_wants_it(done: list[Any], tmp_path: Path) -> None:
-    extracted(plan_of(tmp_path, keep_videos=tmp_path / "my" / "films"), JOB, downloaded(tmp_path), 1)
+    extract_video(config_of(tmp_path, keep_videos=tmp_path / "my" / "films"), JOB, downloaded(tmp_path), 1)
     assert [(path.name, path.read_bytes()) for path in (tmp_path / "my" / "films").iterdir()] == [("a.mp4", b"a video")]
     assert list((tmp_path / "videos").iterdir()) == []
 
@@ -179,7 +189,7 @@ def test_measured_descriptions_are_about_the_topic_of_the_video_or_else_of_all(
 
     monkeypatch.setattr("vip.captioning.caption_job.caption", caption)
     job = WorkItem(1, replace(JOB.item, topic=topic))
-    extracted(plan_of(tmp_path, CaptionSettings(engine="offline", topic="animals")), job, downloaded(tmp_path), 1)
+    extract_video(config_of(tmp_path, CaptionSettings(engine="offline", topic="animals")), job, downloaded(tmp_path), 1)
     assert topics == [told]
 
 
@@ -209,7 +219,7 @@ def test_a_video_outside_of_the_limits_is_refused(
     monkeypatch.setattr("vip.video.open_video", lambda source: lasting(header_s, 2.0, 7.0))
     monkeypatch.setattr("vip.video.source_of", lambda path: path)
     try:
-        _refuse_length(Path("a.mp4"), low, high, SilentObserver())
+        _require_length(Path("a.mp4"), low, high, SilentObserver())
         found = None
     except ItemError as exc:
         found = exc.kind

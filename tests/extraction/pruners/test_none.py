@@ -38,6 +38,6 @@ def test_each_drop_names_the_nearest_that_is_kept_and_how_alike_they_are() -> No
 
 
 def test_it_asks_for_frames_as_they_are_and_takes_no_detail() -> None:
-    assert NoPruning(None).as_is
+    assert NoPruning(None).capabilities.as_is
     with pytest.raises(BackendError, match='takes no detail, but got "x"'):
         NoPruning("x")

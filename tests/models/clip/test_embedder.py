@@ -80,7 +80,7 @@ def test_the_numbers_are_those_of_open_clip(
 @pytest.mark.parametrize("kind", ["clip", "siglip", "longest"])
 def test_a_prepared_picture_has_the_vector_of_the_whole(kind: str, folders: dict[str, Path], frames: list[np.ndarray]) -> None:
     embedder = OpenClipEmbedder(str(folders[kind]), device="cpu", precision="fp32")
-    small = [embedder.prepare(frame) for frame in frames]
+    small = [embedder.capabilities.prepare(frame) for frame in frames]
     assert {image.shape for image in small} == {(64, 64, 3)}
     np.testing.assert_allclose(embedder.embed_images(small), embedder.embed_images(frames), atol=1e-5)
 
@@ -89,7 +89,7 @@ def test_pictures_and_texts_share_a_space_and_keep_their_order(folders: dict[str
     embedder = OpenClipEmbedder(str(folders["clip"]), device="cpu", precision="fp32")
     together, alone = embedder.embed_images(frames), [embedder.embed_images([frame])[0] for frame in frames]
     np.testing.assert_allclose(together, alone, atol=1e-5)
-    assert embedder.joint_space
+    assert embedder.capabilities.joint_space
     assert embedder.embed_texts(TEXTS).shape == (3, embedder.dim) == (3, together.shape[1])
     assert embedder.embed_images([]).shape == embedder.embed_texts([]).shape == (0, embedder.dim)
 

@@ -50,5 +50,5 @@ def test_pictures_of_one_shape_and_of_several_give_the_same() -> None:
 def test_a_picture_is_left_as_it_is() -> None:
     image = picture(1)
     before = image.copy()
-    Preprocessing(asdict(PreprocessCfg(size=56))).prepare(image)
+    Preprocessing(asdict(PreprocessCfg(size=56)))(image)
     assert np.array_equal(image, before)

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from multiprocessing.connection import answer_challenge, deliver_challenge
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from vip.models.classic import ClassicEmbedder
 from vip.models.clip.embedder import OpenClipEmbedder
 from vip.models.embedding_server import batcher, protocol
 from vip.models.embedding_server.client import ServedEmbedder, ServerAddress
-from vip.models.embedding_server.server import pictures, serve, told_of
+from vip.models.embedding_server.server import info_of, pictures, serve
 from vip.records import Image, Vectors
 
 SAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sample.mp4"
@@ -39,10 +40,11 @@ TEXTS = ["a dog jumps", "frisbee at the top left", "nothing"]
 class Watched:
     """An embedder that notes how many pictures it gets at once, and does something before each time."""
 
-    def __init__(self, embedder: Any, before: Callable[[Sequence[Image]], object] = len, **changed: object) -> None:
+    def __init__(self, embedder: Any, before: Callable[[Sequence[Image]], object] = len, **changed: Any) -> None:
         self._embedder, self._before = embedder, before
         self.calls: list[int] = []
-        vars(self).update(changed)
+        self.name = changed.pop("name", embedder.name)
+        self.capabilities = replace(embedder.capabilities, **changed)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._embedder, name)
@@ -90,18 +92,19 @@ def test_a_served_embedder_gives_the_numbers_of_the_one_that_is_served(kind: str
         assert np.array_equal(there.embed_images(frames), local.embed_images(frames))
         assert np.array_equal(there.embed_texts(TEXTS), local.embed_texts(TEXTS))
         assert there.embed_images([]).shape == there.embed_texts([]).shape == (0, local.dim)
-        small = [there.prepare(frame) for frame in frames]
-        assert all(map(np.array_equal, small, map(local.prepare, frames)))
+        small = [there.capabilities.prepare(frame) for frame in frames]
+        assert all(map(np.array_equal, small, map(local.capabilities.prepare, frames)))
         assert {image.shape for image in small} == {(64, 64, 3)}
         np.testing.assert_allclose(there.embed_images(small), local.embed_images(frames), atol=1e-5)
 
 
 def test_a_served_embedder_states_what_the_one_that_is_served_states(local: OpenClipEmbedder) -> None:
-    names = ("name", "dim", "batch", "joint_space", "device", "identity", "redundant_cosine")
     for embedder in (local, ClassicEmbedder(None)):
         with served(embedder) as address:
             there = ServedEmbedder(address)
-            assert [getattr(there, name, None) for name in names] == [getattr(embedder, name, None) for name in names]
+            assert (there.name, there.dim) == (embedder.name, embedder.dim)
+            assert replace(there.capabilities, prepare=None) == replace(embedder.capabilities, prepare=None)
+            assert (there.capabilities.prepare is None) == (embedder.capabilities.prepare is None)
 
 
 def test_more_than_fits_into_one_question_comes_back_in_order(local: OpenClipEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +125,7 @@ def test_without_torch_pictures_are_sent_as_they_are(local: OpenClipEmbedder, fr
     with served(local) as address:
         monkeypatch.setitem(sys.modules, "torch", None)
         there = ServedEmbedder(address)
-        assert there.prepare(frames[0]) is frames[0]
+        assert there.capabilities.prepare is None
 
 
 def test_a_run_is_the_same_with_a_server_and_without(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +163,7 @@ def test_only_the_embedder_that_is_served_comes_from_the_server(folders: dict[st
     assert isinstance(registry.embedder(f"clip:{folders['siglip']}"), OpenClipEmbedder)
     other = registry.embedder(name, precision="bf16")
     assert isinstance(other, OpenClipEmbedder)
-    assert other.device == "cpu in bf16"
+    assert other.capabilities.device == "cpu in bf16"
     with pytest.raises(BackendError, match='There is no embedder "clap"'):
         registry.embedder("clap")
     stop()
@@ -248,7 +251,7 @@ from vip.protocols import Silent
 embedder = registry.embedder(f"clip:{sys.argv[1]}")
 assert type(embedder).__name__ == "ServedEmbedder"
 assert parent._can_fork()
-pictures = [embedder.prepare(picture) for picture in np.load(sys.argv[2])]
+pictures = [embedder.capabilities.prepare(picture) for picture in np.load(sys.argv[2])]
 parent.apart(lambda observer: np.save(sys.argv[3], embedder.embed_images(pictures)), "test", Silent(), timeout_s=60, fork=True)
 wanted = embedder.embed_images(pictures)
 child = os.fork()
@@ -542,4 +545,16 @@ def test_a_host_that_is_not_this_machine_is_one_sentence() -> None:
 
 
 def test_what_is_told_fits_into_the_words_of_every_embedder() -> None:
-    assert told_of(ClassicEmbedder(None)).model_dump(exclude_unset=True) == {"name": "classic", "dim": 1544, "redundant_cosine": 0.88}
+    info = info_of(ClassicEmbedder(None))
+    assert (info.name, info.dim, info.capabilities, info.resize_steps) == ("classic", 1544, ClassicEmbedder.capabilities, None)
+
+
+@pytest.mark.parametrize(
+    ("told", "instead"), [('"batch":1', '"batch":0'), ("0.88", "NaN"), ('"prepare":null', '"prepare":"f"'), ('"device"', '"more"')]
+)
+def test_a_record_that_makes_no_sense_is_not_taken(told: str, instead: str) -> None:
+    text = info_of(ClassicEmbedder(None)).model_dump_json()
+    assert told in text
+    assert protocol.EmbedderInfo.model_validate_json(text) == info_of(ClassicEmbedder(None))
+    with pytest.raises(ValueError, match="capabilities"):
+        protocol.EmbedderInfo.model_validate_json(text.replace(told, instead))

@@ -153,7 +153,7 @@ def test_without_key_and_address_the_way_out_is_named(monkeypatch: pytest.Monkey
     monkeypatch.setenv("OPENAI_API_KEY", "  ")
     engine = OpenAIEngine("gpt-5-mini")
     with pytest.raises(EngineError, match=r"No key is set.*Set OPENAI_API_KEY.*--key-file FILE.*--engine offline"):
-        engine.check()
+        engine.capabilities.check()
 
 
 def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +180,7 @@ def test_a_model_can_bring_its_server_with_it(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     with ApiServer() as server:
         engine = OpenAIEngine(f"org/tiny-vlm@{server.base_url}", base_url="http://127.0.0.1:9/v1")
-        assert (engine.name, engine.address) == ("openai:org/tiny-vlm", server.base_url)
+        assert (engine.name, engine.capabilities.address) == ("openai:org/tiny-vlm", server.base_url)
         ask(engine, PLAIN)
     assert server.chats[0].body["model"] == "org/tiny-vlm"
 
@@ -192,7 +192,7 @@ def test_a_server_of_its_own_without_a_model_is_asked_for_its_first() -> None:
 
 def test_a_model_with_an_at_in_its_name_has_no_server_of_its_own() -> None:
     engine = OpenAIEngine("vlm@main", base_url="http://127.0.0.1:9/v1")
-    assert (engine.model, engine.address) == ("vlm@main", "http://127.0.0.1:9/v1")
+    assert (engine.model, engine.capabilities.address) == ("vlm@main", "http://127.0.0.1:9/v1")
 
 
 # ---------------------------------------------------------------- a key in a file

@@ -367,12 +367,12 @@ def test_bf16_where_it_is_asked_for_finds_about_the_same(kind: str, model: Model
 def test_the_cpu_computes_in_fp32_unless_asked(model: Model) -> None:
     detector = made("rt_detr", model)
     assert next(detector._model.parameters()).dtype == torch.float32
-    assert detector.device == "cpu in fp32"
+    assert detector.capabilities.device == "cpu in fp32"
 
 
 @pytest.mark.parametrize(("kind", "side"), [("detr", 96), ("rt_detr", 64), ("owlv2", 64), ("grounding-dino", 64), ("florence2", 32)])
 def test_pictures_are_wanted_as_large_as_the_processor_makes_them(kind: str, side: int, model: Model) -> None:
-    assert made(kind, model).side_px == side
+    assert made(kind, model).capabilities.side_px == side
 
 
 def test_a_model_stays_loaded(model: Model) -> None:

@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("llguidance")
 
-from tests.models import tiny_models, tiny_chat_models  # noqa: E402
+from tests.models import tiny_chat_models, tiny_models  # noqa: E402
 from tests.models.hub_server import put_into_cache  # noqa: E402
 from tests.models.tiny_models import picture  # noqa: E402
 from vip import registry  # noqa: E402
@@ -93,7 +93,7 @@ def shown(seed: int, height: int = 60, width: int = 90) -> Picture:
 
 def describe(seed: int, engine: TransformersEngine, **settings: Any) -> Request:
     """Of another length, with other pictures and of another shape than its neighbours."""
-    pictures = tuple(shown(seed + more, height=60 + 20 * (seed % 2)) for more in range(1 + seed % 2)) if engine.sees else ()
+    pictures = tuple(shown(seed + more, height=60 + 20 * (seed % 2)) for more in range(1 + seed % 2)) if engine.capabilities.sees else ()
     return Request("describe", f"Describe this{' very' * (3 * seed)} dog.", pictures=pictures, **{"max_tokens": 40, **settings})
 
 
@@ -205,7 +205,7 @@ def test_questions_share_batches_of_no_more_than_the_engine_says(model: Model) -
     engine._talker.model.get_input_embeddings().register_forward_hook(lambda _, given, __: sizes.append(tuple(given[0].shape)))
     answers = together(engine, [describe(seed, engine) for seed in range(9)])
     assert len(answers) == 9
-    assert [rows for rows, length in sizes if length > 1] == [4, 4, 1] == [engine.in_flight] * 2 + [1]
+    assert [rows for rows, length in sizes if length > 1] == [4, 4, 1] == [engine.capabilities.max_in_flight] * 2 + [1]
 
 
 def test_tokens_are_counted_without_padding(model: Model) -> None:
@@ -279,7 +279,7 @@ def test_json_that_is_not_whole_after_the_last_token_is_cut_off(model: Model) ->
 
 def test_a_model_in_half_precision_fits_a_schema(model: Model) -> None:
     engine = made(model("llava"), precision="bf16")
-    assert engine.parameters["precision"] == "bf16"
+    assert engine.capabilities.parameters["precision"] == "bf16"
     assert "bf16" in engine.device
     Famous.model_validate_json(ask(engine, describe(1, engine, schema=SHORT, max_tokens=3500)).text)
 
@@ -503,13 +503,13 @@ def test_it_says_what_its_answers_depend_on(tmp_path: Path, model: Model) -> Non
     assert engine is registry.engine(f"transformers:{model('llama')}", device="cpu", precision="fp32"), "loaded once a process"
     assert isinstance(engine, TransformersEngine)
     assert engine.name == f"transformers:{model('llama')}"
-    assert (engine.sees, made(model("llava")).sees) == (False, True)
-    assert engine.in_flight == 4
-    first = made(saved(tiny_chat_models.save_llama, tmp_path)).parameters
-    assert first == made(tmp_path).parameters
+    assert (engine.capabilities.sees, made(model("llava")).capabilities.sees) == (False, True)
+    assert engine.capabilities.max_in_flight == 4
+    first = made(saved(tiny_chat_models.save_llama, tmp_path)).capabilities.parameters
+    assert first == made(tmp_path).capabilities.parameters
     assert first == {"decoding": "greedy", "precision": "fp32", "weights": first["weights"]}
     saved(tiny_chat_models.save_llama, tmp_path)
-    assert made(tmp_path).parameters != first, "the weights were written anew"
+    assert made(tmp_path).capabilities.parameters != first, "the weights were written anew"
 
 
 # ---------------------------------------------------------------- what is refused

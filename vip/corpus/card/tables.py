@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from vip.corpus.card.counts import DataSetCounts
 from vip.corpus.inputs.sampling import Distribution
-from vip.corpus.items import RULES
+from vip.corpus.retries import RULES
 from vip.corpus.settings import BatchConfig
 from vip.corpus.status import BatchStatus, duration, size
 from vip.dataset.items import UNKNOWN_VERTICAL

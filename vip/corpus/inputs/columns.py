@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from vip.corpus.inputs.rows import KnownColumns, bad_row, items_of
+from vip.corpus.inputs.rows import BadRow, KnownColumns, bad_row, items_of
 from vip.corpus.inputs.vocabulary import Vocabulary
-from vip.corpus.items import BadRow
 from vip.dataset.items import ListItem
 from vip.timecode import seconds_of
 from vip.untrusted import parse_json

@@ -11,8 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from vip.corpus.inputs.rows import bad_row
-from vip.corpus.items import BadRow
+from vip.corpus.inputs.rows import BadRow, bad_row
 from vip.untrusted import parse_json
 
 BLOCK_BYTES = 2**18

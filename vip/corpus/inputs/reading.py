@@ -23,10 +23,9 @@ from typing import Any, BinaryIO, cast
 from vip.corpus.inputs.columns import COLUMNS, SOURCES, column_name, items_of_columns
 from vip.corpus.inputs.lines import CutOffError, Lines, decoded, lines_of, objects_of, records_of
 from vip.corpus.inputs.lists import GZIP, PARQUET, Given, NamedList, given_lists, opened
-from vip.corpus.inputs.rows import ROW_BYTES, YOUTUBE8M_ID, bad_row, items_of
+from vip.corpus.inputs.rows import ROW_BYTES, YOUTUBE8M_ID, BadRow, bad_row, items_of
 from vip.corpus.inputs.tfrecord import DamagedRecord, read_records, starts_like_tfrecord
 from vip.corpus.inputs.vocabulary import Vocabulary
-from vip.corpus.items import BadRow
 from vip.dataset.items import ListItem
 from vip.download.addresses import YOUTUBE_ID
 from vip.errors import BackendError, InputError

@@ -23,7 +23,6 @@ from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote
 
-from vip.corpus.items import BadRow
 from vip.dataset.items import ListItem
 from vip.download.addresses import YOUTUBE_ID, is_public_host, split_address, youtube_id
 from vip.errors import FailureKind, InputError
@@ -51,6 +50,17 @@ class KnownColumns:
 
 
 NOTHING = KnownColumns()
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that names no video, or one that may not be fetched."""
+
+    text: str
+    """Its beginning, printable, at most 120 characters."""
+    where: str
+    message: str
+    kind: FailureKind = "bad_row"
 
 
 def items_of(

@@ -1,4 +1,4 @@
-"""Those who do the work, each a process of its own: crews here and in a Ray cluster, captions, shards.
+"""The processes of a batch: workers that fetch and extract, here and in a Ray cluster, the caption server, and the shard writer.
 
-Read `hand` first, then `crew`.
+Read `worker` first, then `pool`.
 """

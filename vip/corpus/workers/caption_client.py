@@ -1,8 +1,8 @@
-"""The one process that asks for captions: for a whole cluster there is one rate limit, one ceiling, and one file of answers.
+"""The driver's side of the caption server, the one process that asks models: a cluster has one rate limit, one budget and one cache.
 
-In: parts that wait for their descriptions. Out: the same parts with them, and what that cost. Many videos are described at once,
-as many keyframes as the servers answer well. A server that is gone is left alone for a while, and the parts wait here. With `--batch`
-the questions of many parts go to the server's Batch API together.
+In: parts without descriptions. Out: the same parts with them, and their cost. Many videos are described at once, as many keyframes as
+the model server answers well. If it is gone, the parts wait here and it is asked again later. With `--batch` the questions of many parts
+go to its Batch API together.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from vip.config import CaptionSettings
-from vip.errors import VipError
-from vip.processes.supervisor import MOST_DEATHS, ChildProcess, too_many_deaths
+from vip.processes.supervisor import ChildDiedError, Supervisor
 
 if TYPE_CHECKING:
     from vip.llm.outage import OutagePause
 
-AHEAD = 64  # videos that wait here, so that no request waits for a video
+AHEAD = 64  # videos at the caption server, so that no request waits for a video
 
 
 class CaptionTask(NamedTuple):
@@ -32,65 +31,66 @@ class CaptionTask(NamedTuple):
 
 
 class CostSoFar(NamedTuple):
-    """What was spent so far, earlier runs of the batch included."""
+    """What was spent in all runs of the batch."""
 
     usd: float
     tokens: int
 
 
 class Described(NamedTuple):
-    """Its descriptions are in the part; `failure`: not one keyframe could be described."""
+    """The part has its descriptions."""
 
     key: str
     undescribed: tuple[tuple[str, str, str], ...]
     """Keyframes that could not be described: id, type, message."""
     size_bytes: int
     failure: str | None
+    """Why not one keyframe could be described; None if any could."""
 
 
 class KeyframesInBatch(NamedTuple):
-    """Its questions are in a batch, and nothing more can be done until that comes back."""
+    """The questions about a part are in a batch; its answers are awaited."""
 
     key: str
 
 
 class CaptionServerReady(NamedTuple):
-    """The engines can be asked, as far as that can be told without asking: who looks, and who writes FAMOuS."""
+    """The engines are loaded: for dense captions, and for FAMOuS. No question has been asked."""
 
     describe_engine: str
     structure_engine: str
 
 
 class ExpectedKeyframes(NamedTuple):
-    """So many keyframes are to come in all, for the estimate of what they cost."""
+    """How many keyframes are to come in all, for the estimate of the cost."""
 
     keyframes: int
 
 
 class SubmitBatches(NamedTuple):
-    """No more parts come for now: what is collected for a batch should go."""
+    """Submit the collected questions: no more parts come for now."""
 
 
 class ServerAnswered(NamedTuple):
-    """A server has answered, so its address is right."""
+    """The model server has answered, so its address is right."""
 
 
 class ServerPaused(NamedTuple):
-    """A server is left alone; None: it answers again."""
+    """The model server is not asked for a while; None: it answers again."""
 
-    rest: OutagePause | None
+    pause: OutagePause | None
 
 
 @dataclass(frozen=True, slots=True)
 class CaptionServerConfig:
-    """What the process is told at its start.
+    """The first message to the caption server.
 
     Args:
         home: the folder of the batch's state.
-        paid: by earlier runs of the batch, which counts towards the ceiling.
-        retry_wait_s: the first rest of a server that is gone.
-        in_batches: ask through the server's Batch API.
-        answered: the server has answered in this batch before, so its address is right.
+        paid: in earlier runs of the batch; it counts towards the budget.
+        retry_wait_s: the first pause of a model server that is gone.
+        in_batches: ask through the Batch API.
+        answered: the model server has answered in this batch before, so its address is right.
     """
 
     settings: CaptionSettings
@@ -106,25 +106,26 @@ class CaptionClient:
     """The driver's side. The process starts with `check`, or with the first part.
 
     Args:
-        note: told what the process says.
+        note: called with each note of the process.
     """
 
-    orders: CaptionServerConfig
+    config: CaptionServerConfig
     note: Callable[[str], None]
-    rest: OutagePause | None = None
-    """While a server is left alone."""
+    pause: OutagePause | None = None
+    """While the model server is not asked."""
+    _process: Supervisor = field(init=False)
     _waiting: deque[CaptionTask] = field(default_factory=deque)
     _under_way: dict[str, CaptionTask] = field(default_factory=dict)
     _in_batch: dict[str, CaptionTask] = field(default_factory=dict)
-    _to_hand_in: bool = False
-    """Something was collected for a batch since the last one was to go."""
-    _child: ChildProcess | None = None
-    _deaths: int = 0
+    _has_unsubmitted: bool = False
+    """Questions were collected for a batch since the last one was submitted."""
+
+    def __post_init__(self) -> None:
+        self._process = Supervisor("vip.corpus.workers.caption_server", "asks for captions", lambda: self.config)
 
     @property
     def paid(self) -> CostSoFar:
-        """So far, kept up to date."""
-        return self.orders.paid
+        return self.config.paid
 
     def check(self) -> CaptionServerReady:
         """Load the engines.
@@ -133,100 +134,85 @@ class CaptionClient:
             VipError: they cannot be asked: a key, a price, a package or a model is missing.
         """
         while True:
-            child = self._start()
             try:
-                found = child.pipe.recv()
-            except (EOFError, OSError):
-                self._died()
+                message = self._process.receive()
+            except ChildDiedError:
                 continue
-            if isinstance(found, VipError):
-                raise found
-            if isinstance(found, CaptionServerReady):
-                return found
-            self.note(found)
+            if isinstance(message, CaptionServerReady):
+                return message
+            self._handle(message)
 
     def expect(self, keyframes: int) -> None:
-        """Let the process say what so many will cost."""
-        self._start().send(ExpectedKeyframes(keyframes))
+        """Let the process note what so many keyframes will cost."""
+        self._process.send(ExpectedKeyframes(keyframes))
 
-    def submit(self, wanted: CaptionTask) -> None:
-        self._waiting.append(wanted)
-        self._pass_on()
+    def submit(self, task: CaptionTask) -> None:
+        self._waiting.append(task)
+        self._send_waiting()
 
-    def hand_in(self) -> None:
-        """What is collected for a batch should go: no more parts come for now."""
-        if self._to_hand_in and self._child is not None and not (self._waiting or self._under_way):
-            self._child.send(SubmitBatches())
-            self._to_hand_in = False
+    def submit_batches(self) -> None:
+        """Submit the collected questions, unless more are about to be collected."""
+        if self._has_unsubmitted and self._process.is_running and not (self._waiting or self._under_way):
+            self._process.send(SubmitBatches())
+            self._has_unsubmitted = False
 
-    def _start(self) -> ChildProcess:
-        if self._child is None:
-            self._child = ChildProcess("vip.corpus.workers.caption_server")
-            self._child.send(self.orders)
-        return self._child
-
-    def _pass_on(self) -> None:
+    def _send_waiting(self) -> None:
         while self._waiting and len(self._under_way) < AHEAD:
-            wanted = self._waiting.popleft()
-            self._under_way[wanted.key] = wanted
-            self._start().send(wanted)
+            task = self._waiting.popleft()
+            self._under_way[task.key] = task
+            self._process.send(task)
 
     def events(self, timeout_s: float = 0.0) -> list[Described]:
-        """What has been described.
+        """Return the parts described since the last call; wait at most so long for one.
 
         Raises:
-            VipError: the engine cannot be asked, or the money is spent.
+            VipError: the engine cannot be asked, or the budget is spent.
         """
         found: list[Described] = []
-        while self._child is not None and self._child.pipe.poll(0.0 if found else timeout_s):
+        while self._process.has_message(0.0 if found else timeout_s):
             try:
-                message = self._child.pipe.recv()
-            except (EOFError, OSError):
-                self._died()
+                # while the model server is gone nothing can be described, however often the process is killed
+                message = self._process.receive(excused=self.pause is not None)
+            except ChildDiedError:
+                self._requeue()
                 break
             if isinstance(message, Described):
-                self._deaths = 0
-                self._under_way.pop(message.key, None)
-                self._in_batch.pop(message.key, None)
-                self.orders = replace(self.orders, answered=self.orders.answered or message.failure is None)
+                self._finish(message)
                 found.append(message)
             else:
-                self._heard(message)
-        self._pass_on()
+                self._handle(message)
+        self._send_waiting()
         return found
 
-    def _heard(self, message: object) -> None:
+    def _finish(self, described: Described) -> None:
+        self._process.deaths.reset()
+        self._under_way.pop(described.key, None)
+        self._in_batch.pop(described.key, None)
+        self.config = replace(self.config, answered=self.config.answered or described.failure is None)
+
+    def _handle(self, message: object) -> None:
         match message:
             case KeyframesInBatch(key):
-                self._deaths = 0
+                self._process.deaths.reset()
                 if key in self._under_way:
                     self._in_batch[key] = self._under_way.pop(key)
-                self._to_hand_in = True
+                self._has_unsubmitted = True
             case CostSoFar():
-                self.orders = replace(self.orders, paid=message)
-            case ServerPaused(rest):
-                self.rest = rest
+                self.config = replace(self.config, paid=message)
+            case ServerPaused(pause):
+                self.pause = pause
             case ServerAnswered():
-                self.orders = replace(self.orders, answered=True)
-            case VipError():
-                raise message
+                self.config = replace(self.config, answered=True)
             case str():
                 self.note(message)
 
-    def _died(self) -> None:
-        """Another takes its place, unless that happens again and again; answers that it had are not asked for again."""
-        code = self._child.kill() if self._child else 0
-        self._child = None
-        self._deaths += self.rest is None  # while a server is gone nothing can be described, however often it is killed
-        if self._deaths >= MOST_DEATHS:
-            raise too_many_deaths("asks for captions", code)
+    def _requeue(self) -> None:
+        """Put the parts of a dead process first; its answers are cached, and not asked for again."""
         self._waiting.extendleft(reversed([*self._in_batch.values(), *self._under_way.values()]))
         self._under_way.clear()
         self._in_batch.clear()
-        self.rest = None
+        self.pause = None
 
     def close(self) -> None:
-        """End it. What was answered is kept, and not asked for again."""
-        if self._child is not None:
-            self._child.kill()
-            self._child = None
+        """End the process. Its answers are cached, and not asked for again."""
+        self._process.close()

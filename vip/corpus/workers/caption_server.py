@@ -1,6 +1,6 @@
-"""The process that asks for captions, see `vip.corpus.workers.caption_client`.
+"""The process that asks models for captions; `caption_client` is the driver's side.
 
-In: orders, and then parts, over a pipe. Out: the same parts with their descriptions, and messages.
+In: its configuration and then parts, over a pipe. Out: the same parts with their descriptions, and messages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from vip.corpus.workers.caption_client import (
     ServerPaused,
     SubmitBatches,
 )
-from vip.corpus.workers.worker import undescribed
+from vip.corpus.workers.worker import undescribed_keyframes
 from vip.errors import VipError
 from vip.processes.supervisor import child_pipe
 from vip.protocols import SilentObserver
@@ -37,13 +37,14 @@ if TYPE_CHECKING:
     from vip.llm.outage import OutagePause
 
 DESCRIBING = "describing"  # folder in the state for the videos that are being described
-PAID_S = 0.5  # between two tellings of what was spent
-FIRST_LOOK_S, LONGEST_LOOK_S = 1.0, 60.0  # between looks at batches
+COST_INTERVAL_S = 0.5  # between two messages about the cost
+PIPE_POLL_S = 0.05  # where a pipe cannot be watched
+FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0  # between two polls of the batches at the model server
 
 
 @dataclass(slots=True)
 class CaptionServer:
-    """Describes the parts that come over the pipe, as many at once as the servers answer well."""
+    """Describes the parts that come over the pipe, as many at once as the model server answers well."""
 
     pipe: Connection
     home: Path
@@ -52,59 +53,61 @@ class CaptionServer:
     _under_way: int = 0
     """Keyframes."""
     _parts: int = 0
-    """Parts of which some keyframe is under way."""
+    """Parts with a keyframe under way."""
     _change: asyncio.Event = field(default_factory=asyncio.Event)
-    _keyframes: int = 0
-    """To be expected, until that was said."""
+    _expected_keyframes: int = 0
+    """0 once their cost was noted."""
     _in_batch: dict[str, tuple[CaptionTask, frozenset[bytes], Usage]] = field(default_factory=dict)
-    """Parts whose answers are to come from a batch: their questions, and what was used for them so far."""
-    _hands_in: bool = False
+    """Parts whose answers come from a batch: their questions, and their usage so far."""
+    _submits: bool = False
+    """Submit the collected questions as soon as no keyframe is under way."""
 
     async def serve(self) -> None:
-        """Until the first error that is not one keyframe's own, or until the driver is gone."""
+        """Do the tasks until the driver is gone, or until an error that is not that of one keyframe."""
         async with asyncio.TaskGroup() as group:
             if self.captioner.batches is not None:
-                group.create_task(self._look_at_batches(group))
+                group.create_task(self._poll_batches(group))
             while True:
-                message = await _received(self.pipe)
+                message = await _receive(self.pipe)
                 if isinstance(message, ExpectedKeyframes):
-                    self._keyframes = message.keyframes
+                    self._expected_keyframes = message.keyframes
                 elif isinstance(message, SubmitBatches):
-                    self._hands_in = True
+                    self._submits = True
                     self._change.set()
                 elif isinstance(message, CaptionTask):
                     await self._begin(group, message, None)
 
-    async def _begin(self, group: asyncio.TaskGroup, wanted: CaptionTask, usage: Usage | None) -> None:
-        folder = self.home / DESCRIBING / wanted.key
-        count = await asyncio.to_thread(_unpacked, wanted.part, folder)
-        if self._keyframes and (cost := self.captioner.cost(folder, self._keyframes)):
+    async def _begin(self, group: asyncio.TaskGroup, task: CaptionTask, usage: Usage | None) -> None:
+        """Unpack a part, and describe it as soon as the model server can take it."""
+        folder = self.home / DESCRIBING / task.key
+        count = await asyncio.to_thread(_unpack, task.part, folder)
+        if self._expected_keyframes and (cost := self.captioner.cost(folder, self._expected_keyframes)):
             self.pipe.send(cost)
-        self._keyframes = 0
+        self._expected_keyframes = 0
         while self._under_way and self._under_way >= self.captioner.width:
             self._change.clear()
             await self._change.wait()
         self._under_way += count
         self._parts += 1
-        group.create_task(self._one(wanted, folder, count, usage))
+        group.create_task(self._describe(task, folder, count, usage))
 
-    async def _one(self, wanted: CaptionTask, folder: Path, count: int, usage: Usage | None) -> None:
+    async def _describe(self, task: CaptionTask, folder: Path, count: int, usage: Usage | None) -> None:
         from vip.dataset.parts import with_descriptions
         from vip.llm.budget import Usage
         from vip.store import Run
 
         try:
-            used = usage or Usage()
-            if questions := await self.captioner.caption(folder, wanted.topic, used):
-                self._in_batch[wanted.key] = wanted, questions, used
-                self.pipe.send(KeyframesInBatch(wanted.key))
+            usage = usage or Usage()
+            if questions := await self.captioner.caption(folder, task.topic, usage):
+                self._in_batch[task.key] = task, questions, usage
+                self.pipe.send(KeyframesInBatch(task.key))
                 return
             run = Run(folder)
-            failed = undescribed(run)
+            failed = undescribed_keyframes(run)
             failure = failed[0][2] if len(failed) >= count > 0 else None
-            await asyncio.to_thread(with_descriptions, wanted.part, run)
-            self.pipe.send(_paid(self.budget))
-            self.pipe.send(Described(wanted.key, failed, wanted.part.stat().st_size, failure))
+            await asyncio.to_thread(with_descriptions, task.part, run)
+            self.pipe.send(_cost(self.budget))
+            self.pipe.send(Described(task.key, failed, task.part.stat().st_size, failure))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             self._under_way -= count
@@ -113,50 +116,56 @@ class CaptionServer:
 
     # ------------------------------------------------------------ batches
 
-    async def _look_at_batches(self, group: asyncio.TaskGroup) -> None:
-        """Hand them in, and go on with the parts whose answers have come."""
+    async def _poll_batches(self, group: asyncio.TaskGroup) -> None:
+        """Submit batches, and go on with the parts whose answers have come."""
         assert self.captioner.batches is not None
-        wait_s = FIRST_LOOK_S
+        wait_s = FIRST_POLL_S
         with self.captioner.batches as batches:
             while True:
-                if self._hands_in and not self._parts:
-                    self._hands_in, wait_s = False, FIRST_LOOK_S
+                if self._submits and not self._parts:
+                    self._submits, wait_s = False, FIRST_POLL_S
                     batches.hand_in()
                 if await batches.look():
-                    wait_s = FIRST_LOOK_S
-                for key, (wanted, questions, usage) in list(self._in_batch.items()):
+                    wait_s = FIRST_POLL_S
+                for key, (task, questions, usage) in list(self._in_batch.items()):
                     if not batches.waits_for(questions):
                         del self._in_batch[key]
-                        await self._begin(group, wanted, usage)
-                await self._waited(wait_s)
-                wait_s = min(LONGEST_LOOK_S, 2 * wait_s)
+                        await self._begin(group, task, usage)
+                await self._wait(wait_s)
+                wait_s = min(LONGEST_POLL_S, 2 * wait_s)
 
-    async def _waited(self, seconds: float) -> None:
-        """So long, or until a batch is to be handed in."""
+    async def _wait(self, seconds: float) -> None:
+        """Wait so long, or until a batch is to be submitted."""
         end_s = asyncio.get_running_loop().time() + seconds
-        while (left_s := end_s - asyncio.get_running_loop().time()) > 0 and not (self._hands_in and not self._parts):
+        while (left_s := end_s - asyncio.get_running_loop().time()) > 0 and not (self._submits and not self._parts):
             self._change.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(left_s):
                     await self._change.wait()
 
 
-def _unpacked(part: Path, folder: Path) -> int:
+def _unpack(part: Path, folder: Path) -> int:
+    """Unpack a part into a run folder. Return the number of its keyframes."""
     from vip.dataset.parts import unpack
 
     shutil.rmtree(folder, ignore_errors=True)
     return len(unpack(part, folder).keyframes)
 
 
-async def _received(pipe: Connection) -> object:
-    """The next message. No thread waits for it: one could not be ended.
+async def _receive(pipe: Connection) -> object:
+    """Return the next message. No thread waits for it: a waiting thread could not be ended.
 
     Raises:
         EOFError: the driver is gone.
     """
     loop, readable = asyncio.get_running_loop(), asyncio.Event()
     if not pipe.poll():
-        loop.add_reader(pipe.fileno(), readable.set)
+        try:
+            loop.add_reader(pipe.fileno(), readable.set)
+        except NotImplementedError:  # on Windows
+            while not pipe.poll():
+                await asyncio.sleep(PIPE_POLL_S)
+            return pipe.recv()
         try:
             await readable.wait()
         finally:
@@ -165,15 +174,15 @@ async def _received(pipe: Connection) -> object:
 
 
 def main(fd: str) -> None:
-    """In a new interpreter: orders and then parts come over this pipe."""
+    """Describe the parts that come over this pipe, after the configuration; in a new interpreter."""
     from vip.llm.budget import Budget, Usage
 
     with child_pipe(fd) as pipe:
-        orders = pipe.recv()
-        shutil.rmtree(orders.home / DESCRIBING, ignore_errors=True)  # of a process that was killed
-        budget = Budget(usage=Usage(usd=orders.paid.usd, tokens_in=orders.paid.tokens))
+        config = pipe.recv()
+        shutil.rmtree(config.home / DESCRIBING, ignore_errors=True)  # of a killed process
+        budget = Budget(usage=Usage(usd=config.paid.usd, tokens_in=config.paid.tokens))
         try:
-            asyncio.run(_serve(pipe, orders, budget))
+            asyncio.run(_serve(pipe, config, budget))
         except VipError as exc:
             pipe.send(exc)
         except ExceptionGroup as several:
@@ -184,51 +193,51 @@ def main(fd: str) -> None:
                 raise
 
 
-async def _serve(pipe: Connection, orders: CaptionServerConfig, budget: Budget) -> None:
+async def _serve(pipe: Connection, config: CaptionServerConfig, budget: Budget) -> None:
     from vip.captioning.caption_job import OutagePolicy, RunCaptioner
 
-    outages = OutagePolicy(orders.retry_wait_s, lambda rest: _tell_rest(pipe, rest), orders.answered)
-    batches = orders.home / BATCHES if orders.in_batches else None
-    captioner = RunCaptioner(orders.settings, _NoteSender(pipe), budget, outages=outages, batches=batches)
-    telling = asyncio.create_task(_keep_telling(pipe, budget, captioner))
+    outages = OutagePolicy(config.retry_wait_s, lambda pause: _send_pause(pipe, pause), config.answered)
+    batches = config.home / BATCHES if config.in_batches else None
+    captioner = RunCaptioner(config.settings, _NoteSender(pipe), budget, outages=outages, batches=batches)
+    reporting = asyncio.create_task(_report_cost(pipe, budget, captioner))
     try:
         pipe.send(CaptionServerReady(*captioner.engines))
-        await CaptionServer(pipe, orders.home, captioner, budget).serve()
+        await CaptionServer(pipe, config.home, captioner, budget).serve()
     finally:
-        telling.cancel()
+        reporting.cancel()
         await captioner.close()
         with suppress(OSError):
-            pipe.send(_paid(budget))
+            pipe.send(_cost(budget))
 
 
-def _tell_rest(pipe: Connection, rest: OutagePause | None) -> None:
-    """To the driver, for the status and in words."""
-    pipe.send(ServerPaused(rest))
-    if rest is None:
+def _send_pause(pipe: Connection, pause: OutagePause | None) -> None:
+    """Send a pause, or its end, to the driver: for the status, and as a note."""
+    pipe.send(ServerPaused(pause))
+    if pause is None:
         pipe.send("The captions server answers again, and captions go on.")
     else:
-        pipe.send(f"{rest.why} Captions rest for {duration(rest.seconds)}; all else goes on.")
+        pipe.send(f"{pause.why} Captions rest for {duration(pause.seconds)}; all else goes on.")
 
 
-def _paid(budget: Budget) -> CostSoFar:
+def _cost(budget: Budget) -> CostSoFar:
     usage = budget.usage
     return CostSoFar(usage.usd + usage.unsure_usd, usage.tokens_in + usage.tokens_out)
 
 
-async def _keep_telling(pipe: Connection, budget: Budget, captioner: RunCaptioner) -> None:
-    """What was spent, and that the server answers: so that also a run that is killed has it written down."""
-    told, answered = None, False
+async def _report_cost(pipe: Connection, budget: Budget, captioner: RunCaptioner) -> None:
+    """Send the cost, and that the model server answers, as soon as they change: a killed run must have recorded them."""
+    sent, has_answered = None, False
     while True:
-        if (now := _paid(budget)) != told:
-            pipe.send(told := now)
-        if captioner.has_answered and not answered:
+        if (now := _cost(budget)) != sent:
+            pipe.send(sent := now)
+        if captioner.has_answered and not has_answered:
             pipe.send(ServerAnswered())
-            answered = True
-        await asyncio.sleep(PAID_S)
+            has_answered = True
+        await asyncio.sleep(COST_INTERVAL_S)
 
 
 class _NoteSender(SilentObserver):
-    """Notes go to the driver."""
+    """Sends notes to the driver."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe

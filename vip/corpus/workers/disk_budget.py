@@ -7,7 +7,6 @@ each has a lock that the system releases with it.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -22,6 +21,7 @@ from typing import IO
 
 from vip import store
 from vip.errors import StoreError
+from vip.locks import lock_file
 
 LEDGER = "disk.sqlite"
 LOOK_S = 0.5  # between looks for room
@@ -54,9 +54,10 @@ def shared_folder(batch: str) -> Path:
         StoreError: somebody else has made it.
     """
     name = hashlib.sha256(batch.encode()).hexdigest()[:16]
-    folder = Path(tempfile.gettempdir()) / f"vip-disk-{os.getuid()}-{name}"
+    user = os.getuid() if hasattr(os, "getuid") else 0  # on Windows the folder for temporary files is the user's own
+    folder = Path(tempfile.gettempdir()) / f"vip-disk-{user}-{name}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+    if folder.is_symlink() or folder.stat().st_uid != user:
         raise StoreError(f"{folder} belongs to somebody else. Delete it, or set TMPDIR to a folder of your own.")
     return folder
 
@@ -74,7 +75,7 @@ class DiskHolder:
         store.make_folder(self.budget.folder)
         with _changing(self.budget.folder) as ledger:
             self._lock = _lock_path(self.budget.folder, self.budget.holder).open("w")
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            lock_file(self._lock, wait=True)
             _forget(ledger, self.budget.holder)  # of a crew of this name that was killed
             ledger.execute("INSERT INTO holders VALUES (?, ?)", (self.budget.holder, str(self.downloads.absolute())))
             _bury(ledger, self.budget.folder)
@@ -90,6 +91,7 @@ class DiskHolder:
         folder = self.budget.folder
         with suppress(StoreError), _changing(folder) as ledger:
             _forget(ledger, self.budget.holder)
+            self._lock.close()  # first: Windows deletes nothing that is open
             _lock_path(folder, self.budget.holder).unlink(missing_ok=True)
         self._lock.close()
 
@@ -193,12 +195,11 @@ def _bury(ledger: sqlite3.Connection, folder: Path) -> None:
 def _is_alive(folder: Path, holder: str) -> bool:
     try:
         with _lock_path(folder, holder).open() as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return not lock_file(file)
     except FileNotFoundError:
         return False
     except OSError:
         return True
-    return False
 
 
 def _forget(ledger: sqlite3.Connection, holder: str) -> None:

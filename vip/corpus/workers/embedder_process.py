@@ -1,4 +1,4 @@
-"""The model on a GPU, in one process for all extractors of a machine: their forks cannot use it, and each would hold one of its own.
+"""The process that holds the embedder on a GPU, for all extractors of a machine: forks cannot use a GPU, and each would load the model.
 
 Without a GPU, each extractor loads the model once, and its forks have it.
 """
@@ -6,12 +6,13 @@ Without a GPU, each extractor loads the model once, and its forks have it.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 from vip import registry
 from vip.config import ExtractSettings
 from vip.errors import VipError
-from vip.processes.supervisor import MOST_DEATHS, ChildProcess, child_pipe, too_many_deaths
+from vip.processes.supervisor import ChildDiedError, Supervisor, child_pipe
 
 VARIABLE = "VIP_EMBEDDING_SERVER"
 ON_CPU = frozenset({"classic"})
@@ -19,7 +20,7 @@ GPU_FILES = ("/dev/nvidia0", "/dev/kfd")
 
 
 def wants_gpu(settings: ExtractSettings) -> bool:
-    """Whether the embedder is a model that may run on a GPU, as far as the settings go."""
+    """Return whether the embedder is a model that may run on a GPU, by the settings."""
     return settings.embedder.partition(":")[0] not in ON_CPU and settings.device != "cpu"
 
 
@@ -29,41 +30,33 @@ def has_gpu() -> bool:
 
 @dataclass(slots=True)
 class EmbedderProcess:
-    """The driver's side: the process serves as soon as the model is loaded.
-
-    Raises:
-        VipError: it cannot be loaded.
-    """
+    """The driver's side of the process that embeds for all extractors."""
 
     settings: ExtractSettings
-    _child: ChildProcess | None = None
+    _process: Supervisor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._process = Supervisor("vip.corpus.workers.embedder_process", "embeds pictures", lambda: self.settings)
 
     def start(self) -> None:
-        """Serve this process and those that it starts from now on."""
-        code = 0
-        for _ in range(MOST_DEATHS):
-            self._child = ChildProcess("vip.corpus.workers.embedder_process")
-            self._child.send(self.settings)
-            try:
-                address = self._child.pipe.recv()
-            except (EOFError, OSError):
-                code = self._child.kill()
-                continue
-            if isinstance(address, VipError):
-                raise address
-            os.environ[VARIABLE] = address
-            return
-        raise too_many_deaths("embeds pictures", code)
+        """Load the model, and put its address into the environment of this process and of those that it starts from now on.
+
+        Raises:
+            VipError: the model cannot be loaded.
+        """
+        while True:
+            with suppress(ChildDiedError):
+                os.environ[VARIABLE] = str(self._process.receive())
+                return
 
     def close(self) -> None:
-        if self._child is not None:
+        if self._process.is_running:
             os.environ.pop(VARIABLE, None)
-            self._child.kill()
-            self._child = None
+            self._process.close()
 
 
 def main(fd: str) -> None:
-    """In a new interpreter."""
+    """Serve the embedder until the driver is gone; in a new interpreter."""
     with child_pipe(fd) as pipe:
         settings = pipe.recv()
         try:
@@ -73,6 +66,6 @@ def main(fd: str) -> None:
             return
         pipe.send(address)
         try:
-            pipe.recv()  # until the driver is gone
+            pipe.recv()  # returns when the driver is gone
         finally:
             stop()

@@ -1,8 +1,8 @@
-"""A crew: the processes of one machine, or of one place in a cluster, that fetch and extract.
+"""A pool of worker processes on one machine: fetchers and extractors.
 
-In: jobs. Out: events. Fetchers and extractors are processes of their own, so that the network and the cores are busy at the same
-time, whatever hangs can be ended, and what crashes costs one video. Nothing is fetched when enough lies here already: so many videos, or
-as many bytes as the disk's budget has for all crews of the machine.
+In: work items. Out: events. Fetchers and extractors are separate processes, so the network and the cores are busy at the same time. A
+process that hangs is ended, and a crash costs one video. Nothing more is fetched while enough videos lie here, or while the disk budget
+of all pools of the machine is used up.
 """
 
 from __future__ import annotations
@@ -21,30 +21,48 @@ from vip.corpus.settings import BatchConfig
 from vip.corpus.state_dir import PARTS
 from vip.corpus.workers.disk_budget import DiskBudget, DiskHolder
 from vip.corpus.workers.embedder_process import EmbedderProcess, has_gpu, wants_gpu
-from vip.corpus.workers.worker import VIDEOS, WORK, PartInfo, WorkerConfig, WorkerRole, WorkItem, part_path, too_slow
+from vip.corpus.workers.worker import (
+    VIDEOS,
+    WORK,
+    DiskWait,
+    ExtractTask,
+    FetchTask,
+    PartInfo,
+    PartWritten,
+    TaskFailed,
+    VideoFetched,
+    WorkerConfig,
+    WorkerReady,
+    WorkerRole,
+    WorkItem,
+    part_path,
+    timeout_message,
+)
 from vip.dataset.items import DownloadedVideo
-from vip.errors import FailureKind, VipError
-from vip.processes.supervisor import MOST_DEATHS, ChildProcess, too_many_deaths
+from vip.errors import FailureKind
+from vip.processes.supervisor import ChildDiedError, DeathsInARow, Supervisor
 
-GRACE_S = 60.0  # that an extractor may take longer than its time limit, which it keeps itself
+GRACE_S = 60.0  # an extractor keeps its time limit itself, and may take this much longer
 DOES: dict[WorkerRole, str] = {"fetch": "fetches videos", "extract": "extracts keyframes"}
 
 
 class Downloaded(NamedTuple):
-    """The video lies here: its host has a free slot."""
+    """The video is on this machine: its host has a free slot."""
 
     id: int
 
 
 class ItemDone(NamedTuple):
-    """A part is made: the file, or its bytes where it was made elsewhere."""
+    """The part is written: its file, or its bytes if it was written on another machine."""
 
     id: int
     part: Path | bytes
-    facts: PartInfo
+    info: PartInfo
 
 
 class ItemFailed(NamedTuple):
+    """The item could not be done."""
+
     id: int
     kind: FailureKind
     message: str
@@ -52,7 +70,7 @@ class ItemFailed(NamedTuple):
 
 
 class ItemLost(NamedTuple):
-    """The crew is gone; nothing is known about the item."""
+    """The machine is gone; nothing is known about the item."""
 
     id: int
 
@@ -61,22 +79,26 @@ Event = Downloaded | ItemDone | ItemFailed | ItemLost
 
 
 class Executor(Protocol):
-    """Who does the work: a crew here, or many elsewhere."""
+    """Does the work items: a pool on this machine, or many on others."""
 
     def has_capacity(self, *, fetch: bool) -> bool:
-        """Whether another job finds something to do, soon."""
+        """Return whether another item can be begun soon.
 
-    def submit(self, job: WorkItem) -> None: ...
+        Args:
+            fetch: the item has to be fetched.
+        """
+
+    def submit(self, work: WorkItem) -> None: ...
 
     def events(self, timeout_s: float) -> list[Event]:
-        """What has happened; waits for something at most so long.
+        """Return what has happened since the last call; wait at most so long for something.
 
         Raises:
-            VipError: no job can be done: a backend is missing.
+            VipError: no item can be done: a backend is missing.
         """
 
     def close(self) -> None:
-        """End all work, at once."""
+        """End all work at once."""
 
 
 @dataclass(slots=True)
@@ -84,40 +106,40 @@ class _Worker:
     """A fetcher or an extractor."""
 
     role: WorkerRole
-    child: ChildProcess
-    is_here: bool = False
-    job: WorkItem | None = None
+    process: Supervisor
+    is_ready: bool = False
+    work: WorkItem | None = None
     deadline: float | None = None
 
 
 @dataclass(slots=True)
 class ProcessPool:
-    """Processes of this machine.
+    """Worker processes of this machine.
 
     Args:
-        plan: its `home` is the crew's own folder.
-        workers: extractors.
-        fetchers: 0 where nothing is to be fetched.
-        cores: that the extractors share.
-        embedding: the process that embeds for all of them, which ends with the crew; None where each does that itself.
+        config: its `home` is the pool's own folder.
+        workers: how many extractors.
+        fetchers: 0 if nothing is to be fetched.
+        cores: shared by the extractors.
+        embedding: the process that embeds for all extractors, and ends with the pool; None if each embeds itself.
     """
 
-    plan: WorkerConfig
+    config: WorkerConfig
     workers: int
     fetchers: int
     cores: int = field(default_factory=lambda: os.cpu_count() or 1)
     embedding: EmbedderProcess | None = None
-    _processes: list[_Worker] = field(default_factory=list)
+    _workers: list[_Worker] = field(default_factory=list)
     _to_fetch: deque[WorkItem] = field(default_factory=deque)
     _to_extract: deque[tuple[WorkItem, DownloadedVideo | None]] = field(default_factory=deque)
-    _failed_starts: int = 0
+    _failed_starts: DeathsInARow = field(default_factory=DeathsInARow)
     _disk: DiskHolder | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self._disk = DiskHolder(self.plan.disk, self.plan.home / VIDEOS) if self.fetchers else None
-        for name in (VIDEOS, WORK):  # what a killed run left
-            shutil.rmtree(self.plan.home / name, ignore_errors=True)
-        (self.plan.home / PARTS).mkdir(parents=True, exist_ok=True)
+        self._disk = DiskHolder(self.config.disk, self.config.home / VIDEOS) if self.fetchers else None
+        for name in (VIDEOS, WORK):  # of a killed run
+            shutil.rmtree(self.config.home / name, ignore_errors=True)
+        (self.config.home / PARTS).mkdir(parents=True, exist_ok=True)
 
     def has_capacity(self, *, fetch: bool) -> bool:
         fetching = len(self._to_fetch) + self._busy("fetch")
@@ -127,156 +149,149 @@ class ProcessPool:
         return ready < 2 * self.workers
 
     def _busy(self, role: WorkerRole) -> int:
-        return sum(process.role == role and process.job is not None for process in self._processes)
+        return sum(worker.role == role and worker.work is not None for worker in self._workers)
 
-    def submit(self, job: WorkItem) -> None:
-        if job.item.kind == "file":
-            self._to_extract.append((job, None))
+    def submit(self, work: WorkItem) -> None:
+        if work.item.kind == "file":
+            self._to_extract.append((work, None))
         else:
-            self._to_fetch.append(job)
+            self._to_fetch.append(work)
 
-    # ------------------------------------------------------------ the loop
+    # ------------------------------------------------------------ events
 
     def events(self, timeout_s: float) -> list[Event]:
         self._assign()
-        found: list[Event] = []
-        ready = wait([process.child.pipe for process in self._processes], self._patience(timeout_s)) if self._processes else []
-        if not self._processes:
+        events: list[Event] = []
+        ready = wait([worker.process.pipe for worker in self._workers], self._wait_s(timeout_s)) if self._workers else []
+        if not self._workers:
             time.sleep(timeout_s)
-        for process in [process for process in self._processes if process.child.pipe in ready]:
+        for worker in [worker for worker in self._workers if worker.process.pipe in ready]:
             try:
-                found += self._heard(process, process.child.pipe.recv())
-            except (EOFError, OSError):
-                found += self._ended(process)
+                events += self._handle(worker, worker.process.receive(excused=worker.is_ready))
+            except ChildDiedError as exc:
+                events += self._handle_death(worker, exc.code)
         now = time.monotonic()
-        for process in [process for process in self._processes if process.deadline is not None and process.deadline < now]:
-            found += self._late(process)
+        for worker in [worker for worker in self._workers if worker.deadline is not None and worker.deadline < now]:
+            events.append(self._end_late(worker))
         self._assign()
-        return found
+        return events
 
-    def _patience(self, timeout_s: float) -> float:
-        deadlines = [process.deadline for process in self._processes if process.deadline is not None]
+    def _wait_s(self, timeout_s: float) -> float:
+        """Return how long to wait: to the first deadline at most."""
+        deadlines = [worker.deadline for worker in self._workers if worker.deadline is not None]
         return max(0.0, min([timeout_s, *(deadline - time.monotonic() + 0.01 for deadline in deadlines)]))
 
-    def _heard(self, process: _Worker, message: tuple[object, ...]) -> list[Event]:
-        how, *values = message
-        if how == "stop":
-            assert isinstance(values[0], VipError)
-            raise values[0]
-        if how == "here":
-            process.is_here, self._failed_starts = True, 0
-            return []
-        if how == "waits":
-            process.deadline = None if values[0] else time.monotonic() + self.plan.batch.download_timeout
-            return []
-        job, process.job, process.deadline = process.job, None, None
-        assert job is not None
-        if how == "fetched":
-            assert isinstance(values[0], DownloadedVideo)
-            self._to_extract.append((job, values[0]))
-            return [Downloaded(job.id)]
-        self._free(job)
-        if how == "done":
-            assert isinstance(values[0], PartInfo)
-            return [ItemDone(job.id, part_path(self.plan.home, job.item.key), values[0])]
-        return [ItemFailed(job.id, *values)]  # type: ignore[arg-type]
+    def _handle(self, worker: _Worker, message: object) -> list[Event]:
+        match message:
+            case WorkerReady():
+                worker.is_ready = True
+                self._failed_starts.reset()
+            case DiskWait(is_waiting):
+                worker.deadline = None if is_waiting else time.monotonic() + self.config.batch.download_timeout
+            case VideoFetched() | PartWritten() | TaskFailed():
+                return [self._handle_result(worker, message)]
+        return []
 
-    def _ended(self, process: _Worker) -> list[Event]:
-        """A process is gone, and with it what it worked on; another takes its place when it is needed."""
-        code = self._end(process)
-        if not process.is_here:
-            self._failed_starts += 1
-            if self._failed_starts >= MOST_DEATHS:
-                raise too_many_deaths(DOES[process.role], code)
-        if process.job is None:
+    def _handle_result(self, worker: _Worker, result: VideoFetched | PartWritten | TaskFailed) -> Event:
+        work, worker.work, worker.deadline = worker.work, None, None
+        assert work is not None
+        if isinstance(result, VideoFetched):
+            self._to_extract.append((work, result.video))
+            return Downloaded(work.id)
+        self._free_disk(work)
+        if isinstance(result, PartWritten):
+            return ItemDone(work.id, part_path(self.config.home, work.item.key), result.info)
+        return ItemFailed(work.id, *result)
+
+    def _handle_death(self, worker: _Worker, code: int) -> list[Event]:
+        """Give up the item of a dead worker; another worker is started when it is needed."""
+        self._workers.remove(worker)
+        if worker.work is None:
             return []
         why = "by the system, most likely because memory ran out" if code == -9 else f"(exit code {code})"
-        return [self._given_up(process, "crash", f"The process that worked on it ended {why}.")]
+        return [self._give_up(worker.work, "crash", f"The process that worked on it ended {why}.")]
 
-    def _late(self, process: _Worker) -> list[Event]:
-        self._end(process)
-        if process.role == "fetch":
-            limit = self.plan.batch.download_timeout
-            return [self._given_up(process, "download_timeout", f"Not downloaded within {limit:g} s. Set --download-timeout higher.")]
-        return [self._given_up(process, "timeout", too_slow(self.plan))]
+    def _end_late(self, worker: _Worker) -> Event:
+        """End a worker that is past its deadline, and give up its item."""
+        assert worker.work is not None
+        self._workers.remove(worker)
+        worker.process.close()
+        if worker.role == "fetch":
+            limit = self.config.batch.download_timeout
+            return self._give_up(worker.work, "download_timeout", f"Not downloaded within {limit:g} s. Set --download-timeout higher.")
+        return self._give_up(worker.work, "timeout", timeout_message(self.config))
 
-    def _given_up(self, process: _Worker, kind: FailureKind, message: str) -> Event:
-        assert process.job is not None
+    def _give_up(self, work: WorkItem, kind: FailureKind, message: str) -> Event:
         for name in (VIDEOS, WORK):
-            shutil.rmtree(self.plan.home / name / process.job.item.key, ignore_errors=True)
-        self._free(process.job)
-        return ItemFailed(process.job.id, kind, message)
+            shutil.rmtree(self.config.home / name / work.item.key, ignore_errors=True)
+        self._free_disk(work)
+        return ItemFailed(work.id, kind, message)
 
-    def _free(self, job: WorkItem) -> None:
-        """Nothing of it lies here any more."""
-        if self._disk is not None and job.item.kind != "file":
-            self._disk.free(job.item.key)
+    def _free_disk(self, work: WorkItem) -> None:
+        if self._disk is not None and work.item.kind != "file":
+            self._disk.free(work.item.key)
 
-    # ------------------------------------------------------------ processes
+    # ------------------------------------------------------------ workers
 
     def _assign(self) -> None:
-        """Give waiting jobs to idle processes; start those that are missing."""
+        """Assign waiting items to idle workers; start missing workers."""
         if self._to_fetch:
-            self._fill("fetch", self.fetchers)
+            self._start_missing("fetch", self.fetchers)
         if self._to_extract or self._to_fetch:
-            self._fill("extract", self.workers)
-        for process in [process for process in self._processes if process.is_here and process.job is None]:
-            if process.role == "fetch" and self._to_fetch:
-                self._begin(process, self._to_fetch.popleft(), None, self.plan.batch.download_timeout)
-            elif process.role == "extract" and self._to_extract:
+            self._start_missing("extract", self.workers)
+        for worker in [worker for worker in self._workers if worker.is_ready and worker.work is None]:
+            if worker.role == "fetch" and self._to_fetch:
+                work = self._to_fetch.popleft()
+                self._begin(worker, FetchTask(work), self.config.batch.download_timeout)
+            elif worker.role == "extract" and self._to_extract:
                 at_once = min(self.workers, len(self._to_extract) + self._busy("extract"))
-                job, video = self._to_extract.popleft()
-                limit = self.plan.extraction.timeout
-                self._begin(process, job, video, None if limit is None else limit + GRACE_S, max(1, self.cores // at_once))
+                work, video = self._to_extract.popleft()
+                limit = self.config.extraction.timeout
+                task = ExtractTask(work, video, max(1, self.cores // at_once))
+                self._begin(worker, task, None if limit is None else limit + GRACE_S)
 
-    def _begin(self, process: _Worker, job: WorkItem, video: DownloadedVideo | None, limit_s: float | None, cores: int = 1) -> None:
-        process.job = job
-        process.deadline = None if limit_s is None else time.monotonic() + limit_s
-        process.child.send((job,) if process.role == "fetch" else (job, video, cores))
+    def _begin(self, worker: _Worker, task: FetchTask | ExtractTask, limit_s: float | None) -> None:
+        worker.work = task.work
+        worker.deadline = None if limit_s is None else time.monotonic() + limit_s
+        worker.process.send(task)
 
-    def _fill(self, role: WorkerRole, count: int) -> None:
-        for _ in range(count - sum(process.role == role for process in self._processes)):
-            self._processes.append(self._start(role))
-
-    def _start(self, role: WorkerRole) -> _Worker:
-        child = ChildProcess("vip.corpus.workers.worker", (role,))
-        child.send(self.plan)
-        return _Worker(role, child)
-
-    def _end(self, process: _Worker) -> int:
-        self._processes.remove(process)
-        return process.child.kill()
+    def _start_missing(self, role: WorkerRole, count: int) -> None:
+        for _ in range(count - sum(worker.role == role for worker in self._workers)):
+            process = Supervisor("vip.corpus.workers.worker", DOES[role], lambda: self.config, (role,), self._failed_starts)
+            process.start()
+            self._workers.append(_Worker(role, process))
 
     def close(self) -> None:
-        for process in list(self._processes):
-            self._end(process)
+        for worker in self._workers:
+            worker.process.close()
+        self._workers.clear()
         if self.embedding is not None:
             self.embedding.close()
         for name in (VIDEOS, WORK):
-            shutil.rmtree(self.plan.home / name, ignore_errors=True)
+            shutil.rmtree(self.config.home / name, ignore_errors=True)
         if self._disk is not None:
             self._disk.close()
 
 
-def crew_here(choices: BatchConfig, home: Path, *, fetch: bool) -> ProcessPool:
-    """The crew of this machine."""
+def local_pool(choices: BatchConfig, home: Path, *, fetch: bool) -> ProcessPool:
+    """Start the pool of this machine."""
     embedding = EmbedderProcess(choices.extraction) if wants_gpu(choices.extraction) and has_gpu() else None
     if embedding is not None:
         embedding.start()
     workers, fetchers = choices.workers, fetchers_for(choices.workers) if fetch else 0
-    return ProcessPool(plan_of(choices, home, ledger=home), workers, fetchers, embedding=embedding)
+    return ProcessPool(worker_config(choices, home, ledger=home), workers, fetchers, embedding=embedding)
 
 
-def plan_of(choices: BatchConfig, home: Path, *, ledger: Path) -> WorkerConfig:
-    """The plan of a crew.
+def worker_config(choices: BatchConfig, home: Path, *, ledger: Path) -> WorkerConfig:
+    """Return the configuration of a pool.
 
     Args:
-        ledger: the folder in which all crews of this machine note what they have of the disk's budget.
+        ledger: the folder in which all pools of this machine note their share of the disk budget.
     """
     disk = DiskBudget(ledger, f"crew-{os.getpid()}-{secrets.token_hex(4)}", choices.batch.disk_budget)
     return WorkerConfig(home, choices.limited, choices.batch, disk, choices.measured)
 
 
 def fetchers_for(workers: int) -> int:
-    """For each worker one download goes on beside the one that is worked on."""
+    """Return the number of fetchers: one for each worker, so the next video is fetched while one is extracted; two at least."""
     return max(2, workers)

@@ -1,9 +1,9 @@
-"""Shards in which keyframes could not be described: their videos are described again, and the shards are written anew.
+"""Shards with keyframes that could not be described: describe their videos again, and write the shards anew.
 
-    unpack the videos concerned ▸ describe them (captions) ▸ write the next generation of the shard
+    unpack the videos ▸ describe them (caption client) ▸ write the next generation of the shard
 
-The pictures are in the shard, so no video is fetched or decoded again. What was being done when a process was killed is simply done
-again: the state knows which generation is wanted, the sidecar which one is there, and answers are kept.
+The pictures are in the shard, so no video is fetched or decoded again. A killed process loses nothing: the state has the wanted
+generation, the sidecar the present one, and the answers are cached.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from vip.corpus.state import StateDatabase
 from vip.dataset.shards import UndescribedKeyframe
 from vip.errors import StoreError, VipError
-from vip.processes.supervisor import MOST_DEATHS, ChildProcess, child_pipe, too_many_deaths
+from vip.processes.supervisor import Requests, Supervisor, child_pipe
 from vip.wording import counted
 
 if TYPE_CHECKING:
@@ -29,16 +29,16 @@ UNPACKED = "again"  # folder in the state for the videos of shards that are desc
 
 
 class UnpackShard(NamedTuple):
-    """Write the videos of a shard that are not described throughout as parts."""
+    """Write the videos of a shard that lack descriptions as parts."""
 
     number: int
     wanted: int
-    """The generation that is to be written."""
+    """The generation to write."""
     folder: Path
 
 
 class RewriteShard(NamedTuple):
-    """Write the next generation of a shard, with these parts in the place of its videos."""
+    """Write the next generation of a shard, with these parts instead of the videos of these keys."""
 
     number: int
     wanted: int
@@ -57,12 +57,14 @@ class UnpackedVideo(NamedTuple):
 
 
 class UnpackedShard(NamedTuple):
+    """The videos of a shard that lack descriptions."""
+
     number: int
-    parts: tuple[UnpackedVideo, ...]
+    videos: tuple[UnpackedVideo, ...]
 
 
 class RevisedShard(NamedTuple):
-    """The generation that was wanted is in force."""
+    """The wanted generation is in its place."""
 
     number: int
     generation: int
@@ -79,7 +81,7 @@ class UnreadableShard(NamedTuple):
 
 
 class IncompleteParts(NamedTuple):
-    """Parts are gone or not whole, after a power cut."""
+    """Parts are gone or torn, after a power cut."""
 
     number: int
 
@@ -89,11 +91,11 @@ class _Revision:
     """A shard whose videos are being described."""
 
     wanted: int
-    parts: dict[str, UnpackedVideo]
+    videos: dict[str, UnpackedVideo]
     left: set[str]
-    """Keys of those that are not described yet."""
+    """Keys of the videos that are not described yet."""
     gained: int = 0
-    """Keyframes that are described now."""
+    """Keyframes that are described now and were not before."""
 
 
 @dataclass(slots=True)
@@ -106,18 +108,18 @@ class ShardRevisions:
     written: int = 0
     """Shards."""
     gained: int = 0
-    """Keyframes that are described now."""
+    """Keyframes that are described now and were not before."""
     _waiting: deque[tuple[int, int]] = field(default_factory=deque)
+    """Shards, and the generations wanted of them."""
     _open: dict[int, _Revision] = field(default_factory=dict)
-    _of_key: dict[str, int] = field(default_factory=dict)
+    _shard_of: dict[str, int] = field(default_factory=dict)
     _to_write: deque[int] = field(default_factory=deque)
-    _at_work: UnpackShard | RewriteShard | None = None
+    _requests: Requests[UnpackShard | RewriteShard] = field(init=False)
     _skipped: set[int] = field(default_factory=set)
-    """Shards that cannot be read: another run may."""
-    _child: ChildProcess | None = None
-    _deaths: int = 0
+    """Shards that cannot be read in this run."""
 
     def __post_init__(self) -> None:
+        self._requests = Requests(Supervisor("vip.corpus.workers.shard_revisions", "writes shards anew", lambda: self.out))
         shutil.rmtree(self._folder, ignore_errors=True)
         self.refresh()
 
@@ -127,183 +129,160 @@ class ShardRevisions:
 
     @property
     def is_open(self) -> bool:
-        """Whether something is to be done still."""
-        return bool(self._waiting or self._open or self._at_work)
+        """Whether a shard is still to be revised."""
+        return bool(self._waiting or self._open or self._requests.current)
 
-    def told(self) -> str:
-        """What was done, as a sentence."""
+    def summary(self) -> str:
+        """Return what was done, as a sentence."""
         shards = counted(self.written, "shard is", "shards are")
         return f"{shards} written anew, with {counted(self.gained, 'more keyframe', 'more keyframes')} described."
 
     @property
     def has_more(self) -> bool:
-        """Whether more parts are to be described, beside those that were named."""
-        return bool(self._waiting) or isinstance(self._at_work, UnpackShard)
+        """Whether a later `step` may return more videos to be described."""
+        return bool(self._waiting) or isinstance(self._requests.current, UnpackShard)
 
     def refresh(self) -> bool:
-        """Take up what is wanted by now. Returns whether something is to be done."""
+        """Queue the shards of which a new generation is wanted. Return whether there are any."""
         known = {number for number, _ in self._waiting} | self._open.keys() | self._skipped
-        if self._at_work is not None:
-            known.add(self._at_work.number)
-        self._waiting.extend(one for one in self.state.to_revise() if one[0] not in known)
+        if self._requests.current is not None:
+            known.add(self._requests.current.number)
+        self._waiting.extend(wanted for wanted in self.state.shards_to_revise() if wanted[0] not in known)
         return self.is_open
 
     def step(self, *, unpacks: bool) -> tuple[UnpackedVideo, ...]:
-        """Take up what has been done, and begin the next thing.
+        """Take up a reply of the process, and send the next request.
 
         Args:
             unpacks: there is room for more videos that wait for their descriptions.
 
         Returns:
-            Parts that are to be described.
+            The videos to be described.
 
         Raises:
             StoreError: a shard cannot be written.
         """
-        found: tuple[UnpackedVideo, ...] = ()
-        if self._at_work is not None and self._child is not None and self._child.pipe.poll():
-            found = self._heard(self._child)
-        if self._at_work is None:
+        request = self._requests.current
+        reply = self._requests.reply()
+        videos = () if request is None or reply is None else self._handle(reply, request.wanted)
+        if self._requests.current is None:
             if self._to_write:
                 number = self._to_write.popleft()
-                one = self._open[number]
-                self._begin(RewriteShard(number, one.wanted, {key: part.path for key, part in one.parts.items()}))
+                shard = self._open[number]
+                self._requests.send(RewriteShard(number, shard.wanted, {key: video.path for key, video in shard.videos.items()}))
             elif self._waiting and unpacks:
                 number, wanted = self._waiting.popleft()
-                self._begin(UnpackShard(number, wanted, self._folder / str(number)))
-        return found
+                self._requests.send(UnpackShard(number, wanted, self._folder / str(number)))
+        return videos
 
     def has(self, key: str) -> bool:
-        """Whether a video is one of those that are described again."""
-        return key in self._of_key
+        """Return whether this video of a shard is being described again."""
+        return key in self._shard_of
 
-    def described(self, key: str, undescribed: int) -> UnpackedVideo:
-        """Take up a part that has its descriptions, but for so many keyframes."""
-        number = self._of_key.pop(key)
-        one = self._open[number]
-        one.left.remove(key)
-        one.gained += one.parts[key].undescribed - undescribed
-        part = one.parts[key]
-        if not one.left:
-            if one.gained > 0:
+    def finish(self, key: str, undescribed: int) -> UnpackedVideo:
+        """Note that the part of a video has its descriptions, but for so many keyframes. Return the video as it was unpacked."""
+        number = self._shard_of.pop(key)
+        shard = self._open[number]
+        video = shard.videos[key]
+        shard.left.remove(key)
+        shard.gained += video.undescribed - undescribed
+        if not shard.left:
+            if shard.gained > 0:
                 self._to_write.append(number)
             else:
-                self.state.keep_shard(number)
-                self._over(number)
-        return part
+                self.state.cancel_revision(number)
+                self._end(number)
+        return video
 
-    def _begin(self, job: UnpackShard | RewriteShard) -> None:
-        self._at_work = job
-        if self._child is None:
-            self._child = ChildProcess("vip.corpus.workers.shard_revisions")
-            self._child.send(self.out)
-        self._child.send(job)
+    def _handle(self, reply: object, wanted: int) -> tuple[UnpackedVideo, ...]:
+        """Take up a reply; return the videos to be described.
 
-    def _heard(self, child: ChildProcess) -> tuple[UnpackedVideo, ...]:
-        try:
-            message = child.pipe.recv()
-        except (EOFError, OSError):
-            self._died(child)
-            return ()
-        self._deaths = 0
-        job, self._at_work = self._at_work, None
-        assert job is not None
-        match message:
-            case UnpackedShard(number, parts):
-                self._open[number] = _Revision(job.wanted, {part.key: part for part in parts}, {part.key for part in parts})
-                self._of_key |= dict.fromkeys(self._open[number].parts, number)
-                return parts
+        Args:
+            wanted: the generation of the request.
+        """
+        match reply:
+            case UnpackedShard(number, videos):
+                self._open[number] = _Revision(wanted, {video.key: video for video in videos}, {video.key for video in videos})
+                self._shard_of |= dict.fromkeys(self._open[number].videos, number)
+                return videos
             case RevisedShard():
-                self._revised(message)
+                self._record(reply)
             case IncompleteParts(number):
-                self._over(number)
-                self._waiting.appendleft((number, job.wanted))
+                self._end(number)
+                self._waiting.appendleft((number, wanted))
             case UnreadableShard(number, text):
                 self._skipped.add(number)
                 self.note(f"{text} What is not described in it stays so.")
-            case VipError():
-                raise message
         return ()
 
-    def _revised(self, done: RevisedShard) -> None:
-        self.state.revised(
+    def _record(self, done: RevisedShard) -> None:
+        self.state.record_revision(
             done.number, generation=done.generation, size_bytes=done.size_bytes, rows=done.rows, undescribed=done.undescribed
         )
         self.written += 1
-        if one := self._open.get(done.number):
-            self.gained += one.gained
-        self._over(done.number)
+        if revision := self._open.get(done.number):
+            self.gained += revision.gained
+        self._end(done.number)
 
-    def _over(self, number: int) -> None:
+    def _end(self, number: int) -> None:
         self._open.pop(number, None)
         shutil.rmtree(self._folder / str(number), ignore_errors=True)
 
-    def _died(self, child: ChildProcess) -> None:
-        """Another does the same, unless that happens again and again."""
-        code, job = child.kill(), self._at_work
-        self._child, self._at_work, self._deaths = None, None, self._deaths + 1
-        if self._deaths >= MOST_DEATHS:
-            raise too_many_deaths("writes shards anew", code)
-        if job is not None:
-            self._begin(job)
-
     def close(self) -> None:
-        if self._child is not None:
-            self._child.kill()
-            self._child = None
+        self._requests.child.close()
 
 
 # ---------------------------------------------------------------- in the process
 
 
 def main(fd: str) -> None:
-    """In a new interpreter: the output, and then what is to be done, come over this pipe."""
+    """Do the requests that come over this pipe, after the output; in a new interpreter."""
     with child_pipe(fd) as pipe:
         out = pipe.recv()
         while True:
-            job = pipe.recv()
-            pipe.send(_unpacked(out, job) if isinstance(job, UnpackShard) else _written(out, job))
+            request = pipe.recv()
+            pipe.send(_unpack(out, request) if isinstance(request, UnpackShard) else _rewrite(out, request))
 
 
-def _unpacked(out: str, job: UnpackShard) -> UnpackedShard | RevisedShard | UnreadableShard:
+def _unpack(out: str, request: UnpackShard) -> UnpackedShard | RevisedShard | UnreadableShard:
     from vip.dataset.parts import pack
     from vip.dataset.shards import clips_in, delete_generations_before, read_sidecar
 
-    shutil.rmtree(job.folder, ignore_errors=True)
-    job.folder.mkdir(parents=True)
-    parts = []
+    shutil.rmtree(request.folder, ignore_errors=True)
+    request.folder.mkdir(parents=True)
+    videos = []
     try:
-        info = read_sidecar(out, job.number)
-        if info.generation >= job.wanted or not info.undescribed:  # a run that was killed has written it
+        info = read_sidecar(out, request.number)
+        if info.generation >= request.wanted or not info.undescribed:  # a killed run has written it
             delete_generations_before(out, info)
             return _revised(info)
         keys = {keyframe.video for keyframe in _undescribed(info)}
         for sample in clips_in(out, info):
             if sample.video.key in keys:
-                path = job.folder / f"{sample.video.key}.tar"
+                path = request.folder / f"{sample.video.key}.tar"
                 pack(path, sample)
                 failed = sum(frame.failure is not None for frame in sample.frames)
-                parts.append(UnpackedVideo(sample.video.key, path, sample.video.topic, path.stat().st_size, failed))
+                videos.append(UnpackedVideo(sample.video.key, path, sample.video.topic, path.stat().st_size, failed))
     except StoreError as exc:
-        return UnreadableShard(job.number, str(exc))
-    return UnpackedShard(job.number, tuple(parts))
+        return UnreadableShard(request.number, str(exc))
+    return UnpackedShard(request.number, tuple(videos))
 
 
-def _written(out: str, job: RewriteShard) -> RevisedShard | IncompleteParts | VipError:
+def _rewrite(out: str, request: RewriteShard) -> RevisedShard | IncompleteParts | VipError:
     from vip.dataset.parts import is_whole
     from vip.dataset.shards import read_sidecar, write_shard
 
     try:
-        info = read_sidecar(out, job.number)
-        if info.generation < job.wanted:
-            info = write_shard(out, job.number, _clips(out, info, job.parts), info.format, generation=job.wanted)
+        info = read_sidecar(out, request.number)
+        if info.generation < request.wanted:
+            info = write_shard(out, request.number, _revised_clips(out, info, request.parts), info.format, generation=request.wanted)
         return _revised(info)
     except VipError as exc:
-        return exc if all(map(is_whole, job.parts.values())) else IncompleteParts(job.number)
+        return exc if all(map(is_whole, request.parts.values())) else IncompleteParts(request.number)
 
 
-def _clips(out: str, info: ShardInfo, parts: Mapping[str, Path]) -> Iterator[VideoSample]:
-    """Of the generation that is in force, but those that were described again from their parts."""
+def _revised_clips(out: str, info: ShardInfo, parts: Mapping[str, Path]) -> Iterator[VideoSample]:
+    """Yield the videos of the present generation; those that were described again, from their parts."""
     from vip.dataset.parts import read_part
     from vip.dataset.shards import clips_in
 

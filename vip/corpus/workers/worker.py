@@ -1,7 +1,7 @@
-"""One process of a crew: it fetches videos, or it extracts their keyframes, one after the other.
+"""One worker process: it fetches videos, or it extracts their keyframes, one after the other.
 
-In: jobs over a pipe. Out: messages, and for each video a part, that is a file with all that the shards need of it. FFmpeg runs in
-a fork of this process, so that a decoder's crash costs that video only; whatever ends this process costs the same.
+In: tasks over a pipe. Out: messages, and for each video a part: a file with everything that the shards need of it. FFmpeg runs in
+a fork of this process, so a decoder's crash costs one video only. The death of this process costs the same.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from vip import cores
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.state_dir import PARTS
 from vip.corpus.workers.disk_budget import DiskAllowance, DiskBudget
 from vip.dataset.items import DownloadedVideo, ListItem
-from vip.errors import InputError, ItemError, ReplyError, SomeFailedError, StoreError, VipError, kind_of
+from vip.errors import FailureKind, InputError, ItemError, ReplyError, SomeFailedError, StoreError, VipError, kind_of
 from vip.processes.isolated import run_isolated  # before any model: it notes whether torch, and so its threads, came first
 from vip.processes.supervisor import child_pipe
 from vip.protocols import Observer, SilentObserver
 from vip.store import Run
 
-VIDEOS, WORK = "videos", "work"  # folders of a crew, beside that of the parts
+VIDEOS, WORK = "videos", "work"  # folders of a pool, beside that of the parts
 WorkerRole = Literal["fetch", "extract"]
 
 
@@ -35,9 +35,9 @@ class WorkerConfig:
     """What holds for all items.
 
     Args:
-        home: the crew's folder.
+        home: the folder of the pool.
         disk: the budget of all downloads on the machine.
-        captioning: where the descriptions are measured and not asked for, they are made beside the keyframes; else None.
+        captioning: for the offline engine, whose descriptions are made beside the keyframes; None for any other, or for none.
     """
 
     home: Path
@@ -48,14 +48,14 @@ class WorkerConfig:
 
 
 class WorkItem(NamedTuple):
-    """One item to be done; its topic is what its list or else the vocabulary says it is about."""
+    """One item to be done; its topic is that of its list, or else of the vocabulary."""
 
     id: int
     item: ListItem
 
 
 class PartInfo(NamedTuple):
-    """About a part."""
+    """What the driver records about a part."""
 
     rows: int
     size_bytes: int
@@ -65,65 +65,122 @@ class PartInfo(NamedTuple):
     """Keyframes that could not be described: id, type, message."""
 
 
+# ---------------------------------------------------------------- messages to a worker
+
+
+class FetchTask(NamedTuple):
+    """Fetch the video of this item."""
+
+    work: WorkItem
+
+
+class ExtractTask(NamedTuple):
+    """Extract the keyframes of this item."""
+
+    work: WorkItem
+    video: DownloadedVideo | None
+    """None for a local file."""
+    cores: int
+
+
+# ---------------------------------------------------------------- messages of a worker; a VipError: no task can be done
+
+
+class WorkerReady(NamedTuple):
+    """The models are loaded."""
+
+
+class DiskWait(NamedTuple):
+    """A download starts or ends to wait for room on the disk."""
+
+    is_waiting: bool
+
+
+class VideoFetched(NamedTuple):
+    """The video is on this machine."""
+
+    video: DownloadedVideo
+
+
+class PartWritten(NamedTuple):
+    """The part of the item is in its place."""
+
+    info: PartInfo
+
+
+class TaskFailed(NamedTuple):
+    """The item could not be done."""
+
+    kind: FailureKind
+    message: str
+    retry_after_s: float | None = None
+
+
+TaskResult = VideoFetched | PartWritten | TaskFailed
+
+
 def part_path(home: Path, key: str) -> Path:
     return home / PARTS / f"{key}.tar"
 
 
 def main(fd: str, role: WorkerRole) -> None:
-    """In a new interpreter: the plan and then the jobs come over this pipe."""
+    """Do the tasks that come over this pipe, after the configuration; in a new interpreter."""
     with child_pipe(fd) as pipe:
-        plan = pipe.recv()
+        config = pipe.recv()
         try:
             if role == "extract":
                 from vip.extraction.backends import load
 
-                load(plan.extraction)  # so that the forks have the models
-            pipe.send(("here",))
+                load(config.extraction)  # so that the forks have the models
+            pipe.send(WorkerReady())
             while True:
-                pipe.send(_done(plan, role, pipe, *pipe.recv()))
+                pipe.send(_result(config, pipe, pipe.recv()))
         except VipError as exc:
-            pipe.send(("stop", exc))
+            pipe.send(exc)
 
 
-def _done(plan: WorkerConfig, role: WorkerRole, pipe: Connection, job: WorkItem, *more: Any) -> tuple[Any, ...]:
-    """The message that says what became of a job."""
+def _result(config: WorkerConfig, pipe: Connection, task: FetchTask | ExtractTask) -> TaskResult:
+    """Do a task and return its result.
+
+    Raises:
+        VipError: no other task can be done either.
+    """
     try:
-        if role == "fetch":
-            return "fetched", fetched(plan, job, lambda waits: pipe.send(("waits", waits)))
-        return "done", extracted(plan, job, *more)
+        if isinstance(task, FetchTask):
+            return VideoFetched(fetch_video(config, task.work, lambda waits: pipe.send(DiskWait(waits))))
+        return PartWritten(extract_video(config, *task))
     except ItemError as exc:
-        return "failed", exc.kind, str(exc), exc.retry_after_s
+        return TaskFailed(exc.kind, str(exc), exc.retry_after_s)
     except (InputError, ReplyError) as exc:
-        kind = kind_of(exc)
-        return "failed", kind, too_slow(plan) if kind == "timeout" else str(exc), None
+        kind = cast(FailureKind, kind_of(exc))
+        return TaskFailed(kind, timeout_message(config) if kind == "timeout" else str(exc))
     except (StoreError, OSError) as exc:
-        return "failed", "disk", str(exc), None
+        return TaskFailed("disk", str(exc))
 
 
-def too_slow(plan: WorkerConfig) -> str:
-    """What is said of a video that reached its time limit."""
-    return f"Not extracted within {plan.extraction.timeout:g} s. Try it again with --retry-failed=timeout and a longer --timeout."
+def timeout_message(config: WorkerConfig) -> str:
+    return f"Not extracted within {config.extraction.timeout:g} s. Try it again with --retry-failed=timeout and a longer --timeout."
 
 
-def fetched(plan: WorkerConfig, job: WorkItem, waits: Callable[[bool], None] = lambda waits: None) -> DownloadedVideo:
-    """The video on this machine, in a folder of its own.
+def fetch_video(config: WorkerConfig, work: WorkItem, on_wait: Callable[[bool], None] = lambda waits: None) -> DownloadedVideo:
+    """Fetch the video into a folder of its own.
 
     Args:
-        waits: told while there is no room for it on the disk.
+        on_wait: called with True when the download starts to wait for room on the disk, and with False when it goes on.
     """
     from vip.download.fetch import fetch
 
-    folder = plan.home / VIDEOS / job.item.key
-    shutil.rmtree(folder, ignore_errors=True)  # of a try that was killed
+    folder = config.home / VIDEOS / work.item.key
+    shutil.rmtree(folder, ignore_errors=True)  # of a killed try
     folder.mkdir(parents=True)
-    allowance = DiskAllowance(plan.disk, job.item.key, waits)
-    found = fetch(job.item, plan.batch, folder, room_bytes=plan.disk.size_bytes, space=allowance)
+    allowance = DiskAllowance(config.disk, work.item.key, on_wait)
+    found = fetch(work.item, config.batch, folder, room_bytes=config.disk.size_bytes, space=allowance)
     allowance.settle(sum(path.stat().st_size for path in folder.iterdir()))
     return found
 
 
-def extracted(plan: WorkerConfig, job: WorkItem, video: DownloadedVideo | None, count: int) -> PartInfo:
-    """Extract the keyframes, describe them where that is measured, and pack it all into a part.
+def extract_video(config: WorkerConfig, work: WorkItem, video: DownloadedVideo | None, count: int) -> PartInfo:
+    """Extract the keyframes, describe them if the engine is offline, and pack everything into a part.
 
     Args:
         video: None for a local file.
@@ -135,38 +192,38 @@ def extracted(plan: WorkerConfig, job: WorkItem, video: DownloadedVideo | None, 
     from vip.video.source import FileSource
 
     cores.limit(count)
-    here = video or DownloadedVideo(Path(job.item.source), is_ours=False)
-    folder = plan.home / WORK / job.item.key
+    here = video or DownloadedVideo(Path(work.item.source), is_ours=False)
+    folder = config.home / WORK / work.item.key
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        _check_length(plan, here)
-        run = extract(FileSource(here.path, job.item.key), out=folder, settings=plan.extraction, isolated=True)
-        if plan.captioning:
-            _describe(run.folder, plan.captioning, job.item.topic)
-        sample = clip_of(run, item=job.item, fetched=here)
-        path = part_path(plan.home, job.item.key)
+        _check_length(config, here)
+        run = extract(FileSource(here.path, work.item.key), out=folder, settings=config.extraction, isolated=True)
+        if config.captioning:
+            _describe(run.folder, config.captioning, work.item.topic)
+        sample = clip_of(run, item=work.item, fetched=here)
+        path = part_path(config.home, work.item.key)
         pack(path, sample)
-        return PartInfo(len(sample.frames), path.stat().st_size, sample.video.duration_s, here.youtube_id, undescribed(run))
+        return PartInfo(len(sample.frames), path.stat().st_size, sample.video.duration_s, here.youtube_id, undescribed_keyframes(run))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         if here.is_ours:
-            _put_away(plan, here.path)
+            _keep_or_delete(config, here.path)
 
 
-def undescribed(run: Run) -> tuple[tuple[str, str, str], ...]:
-    """The keyframes of a run that could not be described: id, type, message."""
+def undescribed_keyframes(run: Run) -> tuple[tuple[str, str, str], ...]:
+    """Return the keyframes of a run that could not be described: id, type, message."""
     return tuple((failure.item, failure.kind, failure.message) for failure in run.failures)
 
 
-def _check_length(plan: WorkerConfig, video: DownloadedVideo) -> None:
-    low, high = plan.batch.min_length, plan.batch.max_length
+def _check_length(config: WorkerConfig, video: DownloadedVideo) -> None:
+    low, high = config.batch.min_length, config.batch.max_length
     if low is None and high is None:
         return
+    work = partial(_require_length, video.path, low, high)
+    run_isolated(work, video.path, SilentObserver(), timeout_s=config.extraction.timeout, fork=True)
 
-    run_isolated(partial(_refuse_length, video.path, low, high), video.path, SilentObserver(), timeout_s=plan.extraction.timeout, fork=True)
 
-
-def _refuse_length(path: Path, low: float | None, high: float | None, observer: Observer) -> None:
+def _require_length(path: Path, low: float | None, high: float | None, observer: Observer) -> None:
     from vip.video import open_video, source_of
 
     with open_video(source_of(path)) as reader:
@@ -179,16 +236,16 @@ def _refuse_length(path: Path, low: float | None, high: float | None, observer: 
 
 
 def _describe(folder: Path, settings: CaptionSettings, topic: str | None) -> None:
-    """Descriptions that are measured; those that cannot be made are named in the run's failures.jsonl."""
+    """Describe the keyframes; the run's failures.jsonl names those that could not be described."""
     from vip.captioning.caption_job import caption
 
     with suppress(SomeFailedError):
         caption(folder, settings=settings.model_copy(update={"topic": topic or settings.topic}))
 
 
-def _put_away(plan: WorkerConfig, path: Path) -> None:
-    """Delete what was downloaded, or keep it where the user wants it."""
-    if plan.batch.keep_videos:
-        plan.batch.keep_videos.mkdir(parents=True, exist_ok=True)
-        shutil.move(path, plan.batch.keep_videos / path.name)
+def _keep_or_delete(config: WorkerConfig, path: Path) -> None:
+    """Delete the download, or move it to `--keep-videos`."""
+    if config.batch.keep_videos:
+        config.batch.keep_videos.mkdir(parents=True, exist_ok=True)
+        shutil.move(path, config.batch.keep_videos / path.name)
     shutil.rmtree(path.parent, ignore_errors=True)

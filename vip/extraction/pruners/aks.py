@@ -20,7 +20,7 @@ import numpy as np
 
 from vip.errors import BackendError, UsageError
 from vip.extraction.pruners.algorithm1 import plainly_left
-from vip.protocols import Embedder, Prunable, PrunedFrame, PruningResult
+from vip.protocols import Embedder, Prunable, PrunedFrame, PrunerCapabilities, PruningResult
 from vip.records import Embeddings
 from vip.timecode import timecode
 from vip.wording import option
@@ -40,6 +40,7 @@ class AdaptiveKeyframeSampling:
     """The pruner `aks`."""
 
     name = "aks"
+    capabilities = PrunerCapabilities()
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from vip.errors import BackendError
 from vip.extraction.scenes import representatives
-from vip.protocols import TEXT_WEIGHT, Prunable, PrunedFrame, PruningResult
+from vip.protocols import TEXT_WEIGHT, Prunable, PrunedFrame, PrunerCapabilities, PruningResult
 from vip.records import Embeddings, Vectors
 from vip.timecode import timecode
 from vip.wording import option
@@ -35,6 +35,7 @@ class Algorithm1:
     """The pruner `algorithm1`."""
 
     name = "algorithm1"
+    capabilities = PrunerCapabilities()
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None:

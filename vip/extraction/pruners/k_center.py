@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.errors import BackendError
-from vip.protocols import Prunable, PrunedFrame, PruningResult
+from vip.protocols import Prunable, PrunedFrame, PrunerCapabilities, PruningResult
 from vip.records import Embeddings, Vectors
 from vip.timecode import timecode
 from vip.wording import option
@@ -23,6 +23,7 @@ class KCenter:
     """The pruner `k-center`. O(N · k)."""
 
     name = "k-center"
+    capabilities = PrunerCapabilities()
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from vip.errors import BackendError
-from vip.protocols import Prunable, PrunedFrame, PruningResult
+from vip.protocols import Prunable, PrunedFrame, PrunerCapabilities, PruningResult
 from vip.timecode import timecode
 from vip.wording import option
 
@@ -19,7 +19,7 @@ class NoPruning:
     """Keeps what there is; of more than are wanted, so many at even distances."""
 
     name = "none"
-    as_is = True
+    capabilities = PrunerCapabilities(as_is=True)
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None:

@@ -13,8 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from vip.errors import BackendError
-from vip.extraction.keyframe_count import REDUNDANT_COSINE
-from vip.protocols import Prunable, PrunedFrame, PruningResult
+from vip.protocols import REDUNDANT_COSINE, Prunable, PrunedFrame, PrunerCapabilities, PruningResult
 from vip.records import Vectors
 from vip.timecode import timecode
 from vip.wording import option
@@ -25,6 +24,8 @@ CURVE_POINTS, CURVE_WORK = 24, 200_000  # thresholds tried for the curve; fewer 
 
 class Threshold:
     """The pruner `threshold`, `threshold:0.93`."""
+
+    capabilities = PrunerCapabilities()
 
     def __init__(self, detail: str | None) -> None:
         self.name = f"threshold:{detail}" if detail else "threshold"

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from vip.errors import BackendError
 from vip.extraction.samplers.uniform import enough_for
-from vip.protocols import VideoSource
+from vip.protocols import SamplerCapabilities, VideoSource
 from vip.records import Frame, Image
 from vip.wording import option
 
@@ -55,6 +55,7 @@ class KatnaSampler:
     """As many candidates as `sync` would fill up to, where the video changes as often. Decodes every frame."""
 
     name = "katna"
+    capabilities = SamplerCapabilities()
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None:

@@ -17,7 +17,7 @@ import numpy as np
 from vip.errors import BackendError, did_you_mean
 from vip.extraction.quality import measure, shows_nothing
 from vip.extraction.samplers.sync import share, thin
-from vip.protocols import VideoSource
+from vip.protocols import SamplerCapabilities, VideoSource
 from vip.records import Frame
 
 DETECTORS = {"content": "ContentDetector", "adaptive": "AdaptiveDetector", "hash": "HashDetector", "histogram": "HistogramDetector"}
@@ -29,6 +29,8 @@ BORDER_S, BORDER_SHARE = 0.3, 0.2  # what is left out at both ends of a shot, wh
 
 class ShotsSampler:
     """Finds cuts and takes the sharpest frame of each shot, of long ones the sharpest of each 10 s."""
+
+    capabilities = SamplerCapabilities()
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None and detail not in DETECTORS:

@@ -13,7 +13,7 @@ import numpy as np
 
 from vip.errors import BackendError
 from vip.extraction.transitions import PacketActivity
-from vip.protocols import VideoSource
+from vip.protocols import SamplerCapabilities, VideoSource
 from vip.records import PacketIndex
 from vip.wording import option
 
@@ -31,7 +31,7 @@ class SyncSampler:
     """The sync frames, cheapest to decode and often at cuts; more where they are too few, fewer where they are very many."""
 
     name = "sync"
-    exact = False  # the sync frames are; those between them only fill gaps
+    capabilities = SamplerCapabilities(exact=False)  # the sync frames are; those between them only fill gaps
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from vip.errors import BackendError, UsageError
 from vip.extraction.samplers.sync import FEWEST_AT_LEAST
-from vip.protocols import VideoSource
+from vip.protocols import SamplerCapabilities, VideoSource
 from vip.timecode import seconds_of
 from vip.wording import option
 
@@ -23,6 +23,7 @@ class UniformSampler:
     """Evenly spaced frames, three for each keyframe, at least 24."""
 
     name = "uniform"
+    capabilities = SamplerCapabilities()
 
     def __init__(self, detail: str | None) -> None:
         if detail is not None:
@@ -40,6 +41,8 @@ class UniformSampler:
 
 class EverySampler:
     """The frame that is on screen every so often: `every:2s`, `every:0.5s`, `every:1m`."""
+
+    capabilities = SamplerCapabilities()
 
     def __init__(self, detail: str | None) -> None:
         self.name = f"every:{detail}" if detail else "every"

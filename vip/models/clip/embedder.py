@@ -24,6 +24,7 @@ from vip.models import hub
 from vip.models.clip import weight_files
 from vip.models.clip.preprocessing import Preprocessing
 from vip.models.hardware import Hardware, ShrinkingBatches, choose_hardware, one_thread
+from vip.protocols import EmbedderCapabilities
 from vip.records import Image, Vectors
 from vip.wording import option
 
@@ -61,25 +62,26 @@ class OpenClipEmbedder:
     """Pictures and texts to vectors of one space."""
 
     stays_loaded = True
-    joint_space = True
 
     def __init__(self, detail: str | None, *, device: str = "auto", precision: str = "auto") -> None:
         open_clip = _library()
         source = _source(detail or DEFAULT, open_clip)
         self._hardware: Hardware = choose_hardware(device, precision)
-        self.name, self.device = f"clip:{source}", str(self._hardware)
-        self.identity = f"{self.name}{source.state()}"
+        self.name = f"clip:{source}"
         with _quiet(), one_thread():
             self._model, self._tokenizer = _loaded(source, open_clip, self._hardware.precision)
         self._preprocessing = Preprocessing(open_clip.get_model_preprocess_cfg(self._model))
         self.dim = int(_config(source, open_clip)["embed_dim"])
-        self.batch = BATCH[self._hardware.device.partition(":")[0]]
-        self._images, self._texts = ShrinkingBatches(self.batch, self.name), ShrinkingBatches(TEXTS_PER_BATCH, self.name)
+        batch = BATCH[self._hardware.device.partition(":")[0]]
+        self.capabilities = EmbedderCapabilities(
+            joint_space=True,
+            batch=batch,
+            device=str(self._hardware),
+            identity=f"{self.name}{source.state()}",
+            prepare=self._preprocessing,
+        )
+        self._images, self._texts = ShrinkingBatches(batch, self.name), ShrinkingBatches(TEXTS_PER_BATCH, self.name)
         self._lock, self._there = Lock(), False
-
-    def prepare(self, image: Image) -> Image:
-        """The part of the picture that the model sees, at its size: uint8 (H, W, 3). Its vector is that of the whole picture."""
-        return self._preprocessing.prepare(image)
 
     def embed_images(self, images: Sequence[Image]) -> Vectors:
         """float32 (N, dim), rows of length 1.

@@ -34,8 +34,8 @@ class Preprocessing:
             self.interpolation = "bicubic"
         self.mean, self.std = config["mean"], config["std"]
 
-    def prepare(self, image: Image) -> Image:
-        """uint8 (height, width, 3): what the model sees of the picture."""
+    def __call__(self, image: Image) -> Image:
+        """Return the part of the picture that the model sees: uint8 (height, width, 3). Its vector is that of the whole picture."""
         import torch
 
         whole = torch.from_numpy(np.require(image, requirements=["C", "W"]))  # torch takes no other arrays without complaint
@@ -47,7 +47,7 @@ class Preprocessing:
 
         shapes = {image.shape for image in images}
         if len(shapes) > 1:
-            images = [self.prepare(image) for image in images]
+            images = [self(image) for image in images]
         fitted = self._fitted(_stacked(images, hardware.device).permute(0, 3, 1, 2)).to(hardware.device)
         mean, std = (torch.tensor(values, device=fitted.device).view(1, 3, 1, 1) * 255 for values in (self.mean, self.std))
         return ((fitted.float() - mean) / std).to(hardware.dtype, memory_format=torch.contiguous_format)

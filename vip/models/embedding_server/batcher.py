@@ -31,7 +31,7 @@ class EmbeddingBatcher:
     """Embeds from its making until it is ended."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder, self._most = embedder, int(getattr(embedder, "batch", 1))
+        self._embedder, self._most = embedder, embedder.capabilities.batch
         self._waiting: deque[_QueuedEmbedding] = deque()
         self._clients = 0
         self._ended = False

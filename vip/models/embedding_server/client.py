@@ -11,6 +11,7 @@ import os
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
@@ -67,14 +68,11 @@ class ServerAddress(NamedTuple):
 
 
 class ServedEmbedder:
-    """Pictures and texts to vectors, in another process. It has the attributes that the embedder there has.
+    """Pictures and texts to vectors, in another process. It has the name, the width and the capabilities of the embedder there.
 
     Raises:
         BackendError: there is no server, or it does not take the key.
     """
-
-    name: str
-    dim: int
 
     def __init__(self, address: str) -> None:
         self._address = ServerAddress.of(address)
@@ -83,12 +81,8 @@ class ServedEmbedder:
         with _in_words(self._address):
             connection, told = _greeted(self._address)
         connection.close()  # this process may be forked, and may itself never ask
-        vars(self).update(told.model_dump(exclude_unset=True, exclude={"shrinking"}))
-        self._at_once, self._preprocessing = told.batch, _preprocessing(told.shrinking)
-
-    def prepare(self, image: Image) -> Image:
-        """The part of the picture that the model sees, at its size; without torch, or for another kind of model, all of it."""
-        return self._preprocessing.prepare(image) if self._preprocessing else image
+        self.name, self.dim = told.name, told.dim
+        self.capabilities = replace(told.capabilities, prepare=_preprocessing(told.resize_steps))
 
     def embed_images(self, images: Sequence[Image]) -> Vectors:
         """float32 (N, dim), rows of length 1.
@@ -108,7 +102,7 @@ class ServedEmbedder:
         part: list[Image] = []
         size = 0
         for image in images:
-            if part and (len(part) == self._at_once or size + image.nbytes > PICTURE_BYTES):
+            if part and (len(part) == self.capabilities.batch or size + image.nbytes > PICTURE_BYTES):
                 yield part
                 part, size = [], 0
             part.append(image)
@@ -153,19 +147,20 @@ def served(address: str, name: str, device: str, precision: str) -> ServedEmbedd
     The number of a device (`cuda:1`) does not count: it is one of the machine that asks.
     """
     embedder = _at(address)
-    at, _, has = str(getattr(embedder, "device", "cpu")).partition(" in ")
+    at, _, has = (embedder.capabilities.device or "cpu").partition(" in ")
     same_place = device.partition(":")[0] in ("auto", at.partition(":")[0]) and precision in ("auto", has)
     return embedder if same_place and embedder.name == SHORT_NAMES.get(name, name) else None
 
 
-def _preprocessing(shrinking: ResizeSteps | None) -> Preprocessing | None:
-    if shrinking is None:
+def _preprocessing(steps: ResizeSteps | None) -> Preprocessing | None:
+    """What shrinks pictures here as the model there would; None without torch, or for another kind of model."""
+    if steps is None:
         return None
     try:
         import torch  # noqa: F401 - here, or each fork would load it again
     except ImportError:
         return None
-    return Preprocessing(shrinking.model_dump())
+    return Preprocessing(steps.model_dump())
 
 
 def _greeted(address: ServerAddress) -> tuple[Connection, EmbedderInfo]:

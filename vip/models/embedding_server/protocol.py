@@ -6,9 +6,9 @@ each `Question` with an `Answer`. Each of them is followed by the bytes of its a
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
+import sys
 from collections.abc import Iterable
 from multiprocessing.connection import Connection
 from typing import Annotated, Any, TypeVar
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, NonNegativeInt, PositiveInt
 
+from vip.protocols import EmbedderCapabilities
 from vip.records import RecordPart
 
 GREETING_S = 30.0  # for the first words; who does not know the key cannot keep anybody longer
@@ -38,16 +39,14 @@ class ResizeSteps(RecordPart):
 
 
 class EmbedderInfo(RecordPart):
-    """What the embedder states, see `vip.protocols.Embedder`; what it does not state is left out."""
+    """The embedder that is served."""
 
     name: str
     dim: PositiveInt
-    batch: PositiveInt = 1
-    joint_space: bool = False
-    redundant_cosine: float = 0.0
-    device: str = ""
-    identity: str = ""
-    shrinking: ResizeSteps | None = None
+    capabilities: EmbedderCapabilities
+    """Without `prepare`, which is code."""
+    resize_steps: ResizeSteps | None = None
+    """Those of `prepare`, where it is a `Preprocessing`."""
 
 
 class EmbeddingRequest(RecordPart):
@@ -93,5 +92,6 @@ def connection_of(plug: socket.socket) -> Connection:
 
 def wait_at_most(connection: Connection, seconds: float) -> None:
     """From now on reading gives up (OSError) where nothing comes for so long; 0: never."""
-    with socket.socket(fileno=os.dup(connection.fileno())) as plug:
-        plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(seconds), 0))
+    limit = struct.pack("l", int(seconds * 1000)) if sys.platform == "win32" else struct.pack("ll", int(seconds), 0)
+    with socket.socket(fileno=socket.dup(connection.fileno())) as plug:
+        plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)

@@ -13,6 +13,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from vip.errors import BackendError, VipError
+from vip.models.clip.preprocessing import Preprocessing
 from vip.models.embedding_server.batcher import EmbeddingBatcher
 from vip.models.embedding_server.protocol import (
     GREETING_S,
@@ -62,13 +64,13 @@ def serve(embedder: Embedder, host: str) -> tuple[str, Callable[[], None]]:
     return f"{host}:{server.server_address[1]}:{key.hex()}", server.stop
 
 
-def told_of(embedder: Embedder) -> EmbedderInfo:
-    """What clients need to know of it."""
-    stated: dict[str, Any] = {name: getattr(embedder, name) for name in EmbedderInfo.model_fields if hasattr(embedder, name)}
-    if steps := getattr(embedder, "_preprocessing", None):
-        how = {"resize_mode": steps.mode, "interpolation": steps.interpolation, "fill_color": steps.fill}
-        stated["shrinking"] = ResizeSteps(size=(steps.height, steps.width), mean=steps.mean, std=steps.std, **how)
-    return EmbedderInfo(**stated)
+def info_of(embedder: Embedder) -> EmbedderInfo:
+    """Return what clients need to know of it."""
+    prepare, steps = embedder.capabilities.prepare, None
+    if isinstance(prepare, Preprocessing):
+        how = {"resize_mode": prepare.mode, "interpolation": prepare.interpolation, "fill_color": prepare.fill}
+        steps = ResizeSteps(size=(prepare.height, prepare.width), mean=prepare.mean, std=prepare.std, **how)
+    return EmbedderInfo(name=embedder.name, dim=embedder.dim, capabilities=replace(embedder.capabilities, prepare=None), resize_steps=steps)
 
 
 class _EmbeddingServer(ThreadingTCPServer):
@@ -80,7 +82,7 @@ class _EmbeddingServer(ThreadingTCPServer):
     def __init__(self, host: str, key: bytes, embedder: Embedder) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         super().__init__((host, 0), _ClientConnection)
-        self.key, self.told, self.together = key, told_of(embedder), EmbeddingBatcher(embedder)
+        self.key, self.told, self.together = key, info_of(embedder), EmbeddingBatcher(embedder)
         self._connected: set[socket.socket] = set()
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -119,7 +121,7 @@ class _ClientConnection(BaseRequestHandler):
 
     def _answer(self, connection: Connection) -> None:
         question, data = hear(connection, EmbeddingRequest)
-        items = pictures(question, data, self.server.told.batch) if question.texts is None else question.texts
+        items = pictures(question, data, self.server.told.capabilities.batch) if question.texts is None else question.texts
         try:
             rows: Vectors = self.server.together.ask(items, are_texts=question.texts is not None)
         except VipError as exc:

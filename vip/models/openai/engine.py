@@ -25,7 +25,7 @@ from vip.models.openai.batch_api import OpenAIBatches
 from vip.models.openai.errors import ServerIdentity, checked_address, cut_off, filtered, is_rejection, not_a_reply, scrub, translated
 from vip.models.openai.server import KEY, address_in, is_of_environment, key_for, limits_in
 from vip.models.openai.transport import http_client, http_library, json_of, within
-from vip.protocols import LONGEST_ANSWER, LONGEST_NAME, Picture, RateLimits, Reply, Request, token_count
+from vip.protocols import LONGEST_ANSWER, LONGEST_NAME, EngineCapabilities, Picture, RateLimits, Reply, Request, token_count
 from vip.untrusted import one_line, parse_json
 from vip.wording import option
 
@@ -84,10 +84,16 @@ class OpenAIEngine:
         self._asked = 0
         if not model:
             self._server = replace(self._server, model=DEFAULT_MODEL if self._server.official else self._first_model())
-        self.picture_detail = picture_detail
-        self.parameters = {"detail": picture_detail}
-        self.thinking_tokens = REASONING_TOKENS if self._server.official else 0
         self.traits = {"form": FORMS[0], "length": LENGTHS[self._server.official]}
+        self.capabilities = EngineCapabilities(
+            thinking_tokens=REASONING_TOKENS if self._server.official else 0,
+            picture_detail=picture_detail,
+            address=address,
+            parameters={"detail": picture_detail},
+            traits=self.traits,
+            check=self._check_key,
+            batches=self._batches,
+        )
         self._fitting = self._useless = 0
         self._limits: RateLimits | None = None
 
@@ -108,12 +114,7 @@ class OpenAIEngine:
     def name(self) -> str:
         return f"openai:{self.model}"
 
-    @property
-    def address(self) -> str:
-        """The server, without login and query."""
-        return self._server.address
-
-    def check(self) -> None:
+    def _check_key(self) -> None:
         """Refuse to ask api.openai.com without a key.
 
         Raises:
@@ -124,7 +125,7 @@ class OpenAIEngine:
             raise EngineError(f"No key is set, and api.openai.com answers nobody without one. {advice}")
 
     def __repr__(self) -> str:
-        return f"OpenAIEngine({self.model!r}, base_url={self.address!r})"
+        return f"OpenAIEngine({self.model!r}, base_url={self._server.address!r})"
 
     @property
     def _client(self) -> openai.AsyncOpenAI:
@@ -192,9 +193,9 @@ class OpenAIEngine:
         self._fitting = self._useless = 0
 
     def _no_list(self, why: VipError) -> EngineError:
-        return EngineError(f"The list of models at {self.address}/models cannot be had: {why} {_name_it()}")
+        return EngineError(f"The list of models at {self._server.address}/models cannot be had: {why} {_name_it()}")
 
-    def batches(self) -> OpenAIBatches:
+    def _batches(self) -> OpenAIBatches:
         """The server's Batch API: the same questions, answered later for less."""
         return OpenAIBatches(self._client, self._server, self.question, self.reply)
 
@@ -202,7 +203,7 @@ class OpenAIEngine:
         """The body of the request, in the terms that the server is known to understand."""
         form, length = form or self._form, length or self._length
         prompt = request.prompt
-        question: dict[str, Any] = {"model": self.model, length: request.max_tokens + self.thinking_tokens}
+        question: dict[str, Any] = {"model": self.model, length: request.max_tokens + self.capabilities.thinking_tokens}
         if request.schema is not None and form == "json_schema":
             name = re.sub(r"\W", "_", request.schema.get("title", "reply"))
             question["response_format"] = {"type": form, "json_schema": {"name": name, "schema": request.schema, "strict": True}}
@@ -224,7 +225,7 @@ class OpenAIEngine:
 
     def _part(self, picture: Picture) -> dict[str, Any]:
         url = f"data:{picture.media_type};base64,{base64.b64encode(picture.data).decode('ascii')}"
-        return {"type": "image_url", "image_url": {"url": url, "detail": self.picture_detail}}
+        return {"type": "image_url", "image_url": {"url": url, "detail": self.capabilities.picture_detail}}
 
     def reply(self, completion: Any, request: Request) -> Reply:
         """The answer in what the server sent.
@@ -238,7 +239,7 @@ class OpenAIEngine:
         used = _tokens_in(completion)
         choice = _first(completion.get("choices"))
         if choice is None:
-            raise ReplyError(f"{self.model} at {self.address} sent an answer without any text.", kind="empty", **used)
+            raise ReplyError(f"{self.model} at {self._server.address} sent an answer without any text.", kind="empty", **used)
         message, reason = choice.get("message"), choice.get("finish_reason")
         message = message if isinstance(message, dict) else {}
         if refusal := message.get("refusal"):
@@ -251,9 +252,9 @@ class OpenAIEngine:
         content = message.get("content")
         text = _THINKING.sub("", content).strip() if isinstance(content, str) else ""
         if not text:
-            raise ReplyError(f"{self.model} at {self.address} sent an empty answer.", kind="empty", **used)
+            raise ReplyError(f"{self.model} at {self._server.address} sent an empty answer.", kind="empty", **used)
         if len(text) > LONGEST_ANSWER:
-            raise ReplyError(f"{self.model} at {self.address} sent an answer of {len(text):,} letters.", kind="too_long", **used)
+            raise ReplyError(f"{self.model} at {self._server.address} sent an answer of {len(text):,} letters.", kind="too_long", **used)
         text = _json_in(text) if request.schema is not None else text
         return Reply(self._without_secrets(text), model=self._model_in(completion), limits=self._limits, **used)
 
@@ -294,7 +295,7 @@ class OpenAIEngine:
                 models = pool.submit(asyncio.run, self._models_alone()).result()
         except (openai.NotFoundError, ReplyError) as exc:
             scrub(exc, self._server)
-            raise EngineError(f"{self.address} does not list its models. {_name_it()}") from exc
+            raise EngineError(f"{self._server.address} does not list its models. {_name_it()}") from exc
         except (openai.APIConnectionError, openai.AuthenticationError) as exc:  # no question would fare better
             found = translated(exc, self._server)
             raise found if isinstance(found, EngineError) else self._no_list(found) from exc
@@ -303,7 +304,7 @@ class OpenAIEngine:
         except BusyError as exc:
             raise self._no_list(exc) from exc
         if not models:
-            raise EngineError(f"{self.address} lists no model. {_name_it()}")
+            raise EngineError(f"{self._server.address} lists no model. {_name_it()}")
         return models[0]
 
 

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from vip.models.hardware import Hardware, ShrinkingBatches
-from vip.protocols import PictureOrigin
+from vip.protocols import DetectorCapabilities, PictureOrigin
 from vip.records import Detection, Image
 
 if TYPE_CHECKING:
@@ -32,11 +32,10 @@ class TransformersDetector(ABC):
 
     def __init__(self, name: str, model: Any, processor: Any, hardware: Hardware, *, batch: int) -> None:
         self.name = f"transformers:{name}"
-        self.batch = 1 if hardware.device == "cpu" else batch  # on the CPU more at once take more memory and no less time
-        self.device = str(hardware)
-        self.side_px = side_px(processor)
+        batch = 1 if hardware.device == "cpu" else batch  # on the CPU more at once take more memory and no less time
+        self.capabilities = DetectorCapabilities(side_px=side_px(processor), batch=batch, device=str(hardware))
         self._model, self._processor, self._hardware = model, processor, hardware
-        self._batches = ShrinkingBatches(self.batch, f"The model {name}")
+        self._batches = ShrinkingBatches(batch, f"The model {name}")
         self._lock = Lock()
 
     def detect(self, images: Sequence[Image], where: Sequence[PictureOrigin] = ()) -> list[list[Detection] | None]:

@@ -20,7 +20,7 @@ from vip.models import hub
 from vip.models.hardware import ShrinkingBatches
 from vip.models.local_models import vision_model
 from vip.models.transformers.model_files import quiet
-from vip.protocols import Picture, Reply, Request
+from vip.protocols import EngineCapabilities, Picture, Reply, Request
 from vip.wording import counted
 
 if TYPE_CHECKING:
@@ -67,14 +67,17 @@ class TransformersEngine:
 
         self._talker: ChatModel = read_talker(detail, device, precision)
         hardware = self._talker.hardware
+        in_flight = IN_FLIGHT[hardware.device.partition(":")[0]]
         self.name, self.model, self.device = f"transformers:{detail}", detail, str(hardware)
-        self.sees = self._talker.sees
-        self.captions_only = isinstance(self._talker, CaptionModel)
-        self.in_flight = IN_FLIGHT[hardware.device.partition(":")[0]]
-        self.parameters = {"decoding": "greedy", "precision": hardware.precision, "weights": self._talker.state}
+        self.capabilities = EngineCapabilities(
+            sees=self._talker.sees,
+            captions_only=isinstance(self._talker, CaptionModel),
+            max_in_flight=in_flight,
+            parameters={"decoding": "greedy", "precision": hardware.precision, "weights": self._talker.state},
+        )
         self._grammars = GrammarCache(detail, self._talker.tokenizer, self._talker.vocabulary, self._talker.ends)
-        self._batches = ShrinkingBatches(self.in_flight, f"The model {detail}")
-        self._gatherer = RequestBatcher(self._answer, self.in_flight)
+        self._batches = ShrinkingBatches(in_flight, f"The model {detail}")
+        self._gatherer = RequestBatcher(self._answer, in_flight)
 
     @staticmethod
     def check_installed() -> None:

@@ -10,12 +10,12 @@ import pytest
 
 from tests.clips import clip, stamps
 from vip import registry, store
+from vip.compare import compare, default_folder
 from vip.config import ExtractSettings
 from vip.errors import BackendError, InputError, UsageError
 from vip.pipeline import extract
-from vip.protocols import VideoSource
+from vip.protocols import SamplerCapabilities, VideoSource
 from vip.report.combinations import Combination
-from vip.report.compare import compare, default_folder
 from vip.store import load_run
 
 SETTINGS = ExtractSettings(keyframes=3, embedder="classic")
@@ -26,6 +26,7 @@ class All:
     """Every frame."""
 
     name = "all"
+    capabilities = SamplerCapabilities()
 
     def __init__(self, detail: str | None) -> None:
         pass

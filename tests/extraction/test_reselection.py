@@ -57,7 +57,7 @@ def spy(monkeypatch: pytest.MonkeyPatch) -> Spy:
 def steady(folder: Path) -> dict[str, Any]:
     """What a run came to, but for where its candidates come from."""
     found = result(folder)
-    found["manifest.json"].pop("chosen_from")
+    found["manifest.json"].pop("selected_from")
     return found
 
 
@@ -243,7 +243,7 @@ def test_rows_of_another_run_are_not_mixed_in(run: Path, tmp_path: Path) -> None
     copy = Path(shutil.copytree(run, tmp_path / "copy.vip"))
     rows = (copy / "candidates.jsonl").read_text().splitlines(keepends=True)
     (copy / "candidates.jsonl").write_text("".join(rows[:-1]))
-    with pytest.raises(StoreError, match=r"looks\.npz does not fit candidates\.jsonl"):
+    with pytest.raises(StoreError, match=r"analysis\.npz does not fit candidates\.jsonl"):
         vip.rechoose(copy, out=tmp_path / "new", keyframes=2)
 
 

@@ -1,0 +1,96 @@
+"""Quality: frames that are black, white, flat, blurred, faded or beside a change of shot are dropped (section 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+
+from vip.errors import InputError
+from vip.extraction.analyze import FrameAnalysis
+from vip.extraction.quality import BadRule, correlation, much_blurrier, much_paler, references, same_shape, same_view, verdict
+from vip.records import Decision
+from vip.timecode import timecode
+from vip.wording import counted, option
+
+WORDS: dict[BadRule, str] = {
+    "black": "nearly black",
+    "white": "nearly white",
+    "flat": "flat: all of it has nearly the same brightness",
+    "blurred": "out of focus",
+}
+BEST_OF_BAD: tuple[BadRule, ...] = ("blurred", "flat", "white", "black")  # what is taken where there is nothing better
+NEIGHBOURS = 3
+NOTHING_LEVEL = 4  # of 255: a picture without a brighter cell is black, not dark
+
+
+def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -> dict[int, Decision]:
+    """Those that are not worth showing: index of the look -> why."""
+    reference = references([analysis.measured for analysis in analyses])
+    dropped: dict[int, Decision] = {}
+    for index, analysis in enumerate(analyses):
+        sharpness = analysis.measured.quality.sharpness
+        if rule := verdict(analysis.measured, reference[index]):
+            against = f" (sharpness {sharpness:.1f}, around it {reference[index]:.0f})" if rule == "blurred" else ""
+            dropped[index] = Decision(kept=False, rule=rule, reason=f"dropped: {WORDS[rule]}{against}")
+        elif min_sharpness is not None and sharpness < min_sharpness:
+            reason = f"dropped: sharpness {sharpness:.1f} is below the {min_sharpness:g} asked for"
+            dropped[index] = Decision(kept=False, rule="below_min_sharpness", reason=reason)
+    calmer = {analysis.stands_in_for: other for other, analysis in enumerate(analyses) if analysis.stands_in_for is not None}
+    for index in sorted(set(range(len(analyses))) - set(dropped)):
+        other = calmer.get(analyses[index].pts)
+        if analyses[index].in_transition and other is not None and other not in dropped:
+            reason = f"dropped: beside a change of shot; at {timecode(analyses[other].time_s)} the same shot is calm"
+            dropped[index] = Decision(kept=False, rule="in_transition", reason=reason, neighbours=(other,))
+    for index in sorted(set(range(len(analyses))) - set(dropped), key=lambda index: analyses[index].measured.quality.contrast):
+        for other in _neighbours(index, len(analyses), dropped):
+            if decision := _worse_than(analyses[index], analyses[other]):
+                dropped[index] = decision.model_copy(update={"neighbours": (other,)})
+                break
+    return dropped
+
+
+def _neighbours(index: int, count: int, dropped: Container[int]) -> list[int]:
+    """Of the 3 frames on either side those that are not dropped, the nearest first: a fade takes several."""
+    around = range(max(0, index - NEIGHBOURS), min(count, index + NEIGHBOURS + 1))
+    return sorted((other for other in around if other != index and other not in dropped), key=lambda other: abs(other - index))
+
+
+def _worse_than(analysis: FrameAnalysis, other: FrameAnalysis) -> Decision | None:
+    """Dropped in favour of a neighbour that shows the same, sharper or with its full contrast."""
+    mine, its = analysis.measured.quality, other.measured.quality
+    if much_blurrier(mine, its) and same_view(float(analysis.view @ other.view)):
+        reason = f"dropped: blurred (sharpness {mine.sharpness:.1f}; the same view at {timecode(other.time_s)} has {its.sharpness:.0f})"
+        return Decision(kept=False, rule="blurred", reason=reason)
+    if much_paler(mine, its) and same_shape(correlation(analysis.signature, other.signature)):
+        reason = f"dropped: a pale copy of {timecode(other.time_s)} (contrast {mine.contrast:.2f} instead of {its.contrast:.2f})"
+        return Decision(kept=False, rule="faded", reason=reason)
+    return None
+
+
+def keep_best_of_bad(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision], min_sharpness: float | None) -> str | None:
+    """Where all frames are bad, take back those that are least so: a video that shows anything keeps a keyframe.
+
+    Returns:
+        What they are, in words; None where some were good.
+
+    Raises:
+        InputError: all are plain black, or below what the user asked for.
+    """
+    if len(dropped) < len(analyses):
+        return None
+    if shows_nothing_at_all(analyses):
+        seen = "The only frame that was looked at is" if len(analyses) == 1 else f"All {len(analyses):,} frames that were looked at are"
+        raise InputError(f"{seen} black: the video shows nothing to keep.")
+    rules = {decision.rule for decision in dropped.values()}
+    if "below_min_sharpness" in rules and min_sharpness is not None:
+        best = max(analysis.measured.quality.sharpness for analysis in analyses)
+        sentence = f"0 of {counted(len(analyses), 'candidate')} are sharp enough (best {best:.1f}, asked {min_sharpness:g})."
+        raise InputError(f"{sentence} Try {option('min_sharpness', round(best / 2))}." if best >= 2 else sentence)
+    least_bad = next(rule for rule in BEST_OF_BAD if rule in rules)
+    for index in [index for index, decision in dropped.items() if decision.rule == least_bad]:
+        del dropped[index]
+    return WORDS[least_bad]
+
+
+def shows_nothing_at_all(analyses: Sequence[FrameAnalysis]) -> bool:
+    """Whether every picture is plain black."""
+    return all(int(analysis.signature.max()) <= NOTHING_LEVEL for analysis in analyses)

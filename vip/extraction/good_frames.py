@@ -1,0 +1,60 @@
+"""Frames as the pruners see them, and which would be kept: needed while candidates are still searched for, and when selecting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vip.extraction.analyze import FrameAnalysis
+from vip.extraction.bad_frames import bad_frames
+from vip.extraction.copies import copies
+from vip.extraction.object_text import has_people
+from vip.extraction.scenes import representatives
+from vip.protocols import TEXT_WEIGHT, Prunable
+from vip.records import Embeddings
+
+
+def good_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -> list[int]:
+    """Indices of the looks that are neither bad nor copies."""
+    bad = bad_frames(analyses, min_sharpness)
+    good = [index for index in range(len(analyses)) if index not in bad]
+    same = copies(analyses, good)
+    return [index for index in good if index not in same]
+
+
+def likely_keyframes(analyses: Sequence[FrameAnalysis], *, keyframes: int, min_sharpness: float | None) -> list[FrameAnalysis]:
+    """The looks that would stand for a scene each if there were this many scenes."""
+    remaining = good_frames(analyses, min_sharpness)
+    if not remaining:
+        return []
+    frames = prunable(analyses, by_picture_only(analyses), remaining)
+    return [analyses[remaining[row]] for row in sorted(representatives(frames, keyframes))]
+
+
+def prunable(
+    analyses: Sequence[FrameAnalysis],
+    embeddings: Embeddings,
+    chosen: Sequence[int],
+    *,
+    text_weight: float = TEXT_WEIGHT,
+    relevance: Sequence[float] | None = None,
+) -> Prunable:
+    """The chosen looks, by their indices, as pruners see them."""
+    members = [analyses[index] for index in chosen]
+    return Prunable(
+        Embeddings(embeddings.image[chosen], embeddings.text[chosen], embeddings.model),
+        times_s=[analysis.time_s for analysis in members],
+        has_people=[has_people(analysis.detections or ()) for analysis in members],
+        sharpness=[analysis.measured.quality.sharpness for analysis in members],
+        in_transition=[analysis.in_transition for analysis in members],
+        text_weight=text_weight,
+        relevance=None if relevance is None else [relevance[index] for index in chosen],
+    )
+
+
+def by_picture_only(analyses: Sequence[FrameAnalysis]) -> Embeddings:
+    """For what is decided before any text is known: all texts alike."""
+    return Embeddings(
+        np.array([analysis.vector for analysis in analyses], np.float32), np.ones((len(analyses), 1), np.float32), "pictures only"
+    )
