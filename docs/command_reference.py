@@ -29,14 +29,14 @@ def _command(name: str, command: Any) -> str:
     context = typer.Context(command, info_name=name)
     usage = " ".join([name, *command.collect_usage_pieces(context)])
     lines = [f"## {name}", "", _text(command.help), "", "```", usage, "```", ""]
-    panels: dict[str, list[str]] = {}
+    panels: dict[str, list[str]] = {"Arguments": []}
     for param in command.params:
         if not getattr(param, "hidden", False):
             is_option = param.param_type_name == "option"
             panel = getattr(param, "rich_help_panel", None) or ("Options" if is_option else "Arguments")
             panels.setdefault(panel, []).append(_param(param, is_option))
     for panel, rows in panels.items():
-        lines += [f"**{panel}**", "", *rows, ""]
+        lines += [f"**{panel}**", "", *rows, ""] if rows else []
     _, _, examples = Text.from_markup(command.epilog or "").plain.strip().partition("\n")
     return "\n".join([*lines, "**Examples**", "", "```", examples, "```", ""])
 
