@@ -139,10 +139,10 @@ class ReplyError(VipError):
     """The model answered, but the answer cannot be used. Costs one item.
 
     Args:
+        problem: for `schema`, what does not fit and where, as the next question says it to the model.
         kind: refused, cut off by the token limit, filtered, outside the schema, empty, not whole, far too long, or a picture or a request
             that the server does not take; that of a BusyError where the server failed for this item and not for others; None
             where several items failed for several reasons.
-        problem: for `schema`, what does not fit and where, as the next question tells the model.
         tokens_in, tokens_out: what the answer cost all the same, where the server says.
     """
 
@@ -151,9 +151,10 @@ class ReplyError(VipError):
     def __init__(
         self,
         message: str,
+        problem: str | None = None,
+        /,
         *,
         kind: ReplyKind | BusyKind | None = None,
-        problem: str | None = None,
         tokens_in: int | None = None,
         tokens_out: int | None = None,
     ) -> None:

@@ -17,7 +17,7 @@ from vip import cores
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.workers import worker
 from vip.corpus.workers.disk_budget import DiskBudget, DiskHolder
-from vip.corpus.workers.worker import PartInfo, WorkerConfig, WorkItem, _done, _refuse_length, extracted
+from vip.corpus.workers.worker import PartInfo, WorkerConfig, WorkItem, _done, _refuse_length, extracted, undescribed
 from vip.dataset.items import DownloadedVideo, ListItem
 from vip.dataset.parts import read_part
 from vip.errors import BackendError, GivenUpError, InputError, ItemError, ReplyError, SomeFailedError, StoreError
@@ -214,3 +214,9 @@ def test_a_video_outside_of_the_limits_is_refused(
     except ItemError as exc:
         found = exc.kind
     assert found == kind
+
+
+def test_a_keyframe_whose_second_look_failed_is_described() -> None:
+    failures = [Failure(item=item, kind="refusal", message="No.", exit_code=6) for item in ("v:0001", "v:0002")]
+    run = SimpleNamespace(descriptions=[SimpleNamespace(keyframe_id="v:0001")], failures=failures)
+    assert undescribed(run) == (("v:0002", "refusal", "No."),)  # type: ignore[arg-type]

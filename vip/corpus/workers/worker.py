@@ -155,7 +155,8 @@ def extracted(plan: WorkerConfig, job: WorkItem, video: DownloadedVideo | None, 
 
 def undescribed(run: Run) -> tuple[tuple[str, str, str], ...]:
     """The keyframes of a run that could not be described: id, type, message."""
-    return tuple((failure.item, failure.kind, failure.message) for failure in run.failures)
+    described = {row.keyframe_id for row in run.descriptions}  # of some only the second look failed
+    return tuple((failure.item, failure.kind, failure.message) for failure in run.failures if failure.item not in described)
 
 
 def _check_length(plan: WorkerConfig, video: DownloadedVideo) -> None:
