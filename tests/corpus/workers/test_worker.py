@@ -103,6 +103,7 @@ def test_a_download_has_a_folder_of_its_own_and_holds_what_lies_in_it(tmp_path: 
 class Run:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.descriptions = ()
         self.failures = (Failure(item="v1:0002", kind="picture", message="It is not there.", exit_code=6),)
 
 
