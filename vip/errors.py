@@ -197,9 +197,10 @@ class ReplyError(VipError):
     def __init__(
         self,
         message: str,
+        problem: str | None = None,
+        /,
         *,
         kind: ReplyKind | BusyKind | None = None,
-        problem: str | None = None,
         tokens_in: int | None = None,
         tokens_out: int | None = None,
     ) -> None:

@@ -492,6 +492,47 @@ def test_a_run_that_is_described_can_be_checked_later_and_the_second_look_is_pai
     assert run.manifest.captioning["verify"] is True
 
 
+class Refusing(Talking):
+    """Describes all, and refuses the second look."""
+
+    def __init__(self, detail: str | None, **settings: Any) -> None:
+        super().__init__(self.refuse, address="http://127.0.0.1:9/v1")
+
+    def refuse(self, request: Request) -> Any:
+        raise self.error
+
+    error: ClassVar[Exception]
+
+
+@pytest.fixture
+def refusing(numbers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Settings that verify by `Refusing`."""
+    monkeypatch.setattr(Refusing, "error", ReplyError("I refuse.", kind="refusal"), raising=False)
+    monkeypatch.setitem(registry.BUILT_IN["engine"], "refusing", "tests.captioning.test_caption_job:Refusing")
+    return {"engine": "refusing", "verify": True, "cache": tmp_path / "answers.sqlite"}
+
+
+def test_a_second_look_that_fails_is_noted_with_its_failure_and_the_keyframe_counts_as_described(
+    numbers: Path, refusing: dict[str, Any]
+) -> None:
+    notes = Notes()
+    run = caption(numbers, observer=notes, **refusing)
+    assert len(run.descriptions) == 8
+    assert [(row.item, row.kind) for row in run.failures] == [("a:0003", "refusal")]
+    assert notes.told[-1] == f"1 second look failed, and the marked claims stay; see {numbers / store.FAILURES}."
+
+
+def test_what_was_spent_is_noted_where_the_second_look_ends_the_run(
+    numbers: Path, refusing: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Refusing, "error", EngineError("The key is no longer good."))
+    monkeypatch.setattr("vip.llm.client.TRIES_BEFORE_AN_ANSWER", 1)
+    with pytest.raises(EngineError, match="no longer good"):
+        caption(numbers, **refusing)
+    assert usage(numbers)["requests"] == 8
+    assert "caption" not in json.loads((numbers / store.MANIFEST).read_text())["seconds"]
+
+
 def test_without_a_joint_space_the_user_is_told_that_only_the_detector_has_a_say(numbers: Path, tmp_path: Path) -> None:
     notes = Notes()
     with pytest.MonkeyPatch.context() as patch:
@@ -591,6 +632,10 @@ class Mine(Scripted):
     def _check(self) -> None:
         if self.about.get("has_no_key"):
             raise EngineError("No key is set.")
+
+    async def generate(self, request: Request) -> Reply:
+        await asyncio.sleep(0)  # no server answers several questions in one step of the loop
+        return await super().generate(request)
 
 
 @pytest.fixture

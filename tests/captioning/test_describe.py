@@ -7,16 +7,20 @@ import gc
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.captioning.keyframes import DIRECT, PROMPTS, Scripted, Told, describe, keyframe, keyframes, paper
+from tests.captioning.keyframes import DIRECT, PROMPTS, Scripted, Told, describe, describer, keyframe, keyframes, paper, settle, tasks_of
 from vip import files, store
+from vip.captioning import describe as stage
 from vip.captioning.describe import AHEAD, APART_S, failure_of
 from vip.errors import EngineError, InputError, ReplyError, StoreError
+from vip.llm.budget import Usage
 from vip.models.fake import FakeEngine
 from vip.models.offline import OfflineEngine
 from vip.protocols import EngineCapabilities, Picture, Reply, Request
@@ -322,6 +326,47 @@ def test_pictures_are_read_beside_the_loop(tmp_path: Path, monkeypatch: pytest.M
     describe(keyframes(tmp_path, 3, suffix="png"), Scripted())
     assert threads
     assert threading.get_ident() not in threads
+
+
+def test_who_leaves_the_loop_leaves_nothing_running(tmp_path: Path) -> None:
+    engine = Counting()
+
+    async def go() -> None:
+        tasks = tasks_of(keyframes(tmp_path, 20), {})
+        async with aclosing(stage.describe(describer(engine), ([task] for task in tasks), Usage())) as outcomes:
+            async for _ in outcomes:
+                break
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert engine.now == 0
+
+    asyncio.run(go())
+
+
+def test_the_next_of_a_sequence_begins_when_the_one_before_was_handled(tmp_path: Path) -> None:
+    engine = Scripted()
+
+    async def go() -> None:
+        tasks = tasks_of(keyframes(tmp_path, 3), {})
+        async with aclosing(stage.describe(describer(engine, context=1), iter([tasks]), Usage())) as outcomes:
+            async for _ in outcomes:
+                asked = len(engine.requests)
+                await settle()
+                assert len(engine.requests) == asked
+
+    asyncio.run(go())
+    assert len(engine.requests) == 3
+
+
+def test_what_is_used_is_counted_for_the_folder_and_the_topic_for_the_first(tmp_path: Path) -> None:
+    usages = Usage(), Usage()
+
+    async def go() -> None:
+        tasks = [replace(task, usage=usages[1]) for task in tasks_of(keyframes(tmp_path, 3), {})]
+        async for _ in stage.describe(describer(Scripted(paper), recipe="paper", topic="Surfing"), ([task] for task in tasks), usages[0]):
+            pass
+
+    asyncio.run(go())
+    assert [usage.requests for usage in usages] == [1, 9]
 
 
 def test_what_fails_is_told_with_its_kind() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import time
 from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +24,7 @@ from vip.captioning import caption_job, in_batches
 from vip.captioning.describer import Describer
 from vip.captioning.in_batches import RollingBatches
 from vip.config import CaptionSettings
-from vip.errors import BackendError, BudgetError, BusyError, EngineError, OutageError, ReplyError, UsageError, VipError
+from vip.errors import BackendError, BudgetError, BusyError, EngineError, OutageError, ReplyError, SomeFailedError, UsageError, VipError
 from vip.extraction.picture_folder import list_pictures
 from vip.llm import batch_files
 from vip.llm.budget import Budget, Usage
@@ -61,6 +62,20 @@ def test_every_picture_is_asked_about_in_one_batch_and_described(photos: Path) -
     assert (stats.chats, stats.rows, stats.most_answered) == (0, 5, 1)
     assert [job.status for job in in_batches.jobs_in(photos)] == ["collected"]
     assert not list(photos.glob("batches/part-*"))
+
+
+def test_a_question_that_goes_into_a_batch_is_no_step_of_the_bar(photos: Path) -> None:
+    steps: list[list[int]] = []
+
+    class Bar(SilentObserver):
+        def track(self, title: str, total: int, extra: Callable[[], str] | None = None) -> AbstractContextManager[Callable[[], None]]:
+            steps.append([])
+            return nullcontext(lambda: steps[-1].append(1))
+
+    (photos / "9.jpg").write_bytes(b"no picture")
+    with ApiServer() as server, pytest.raises(SomeFailedError, match="1 of 6"):
+        described(photos, server, observer=Bar())
+    assert [len(round_) for round_ in steps] == [6, 0, 5], "looked at, put into the batch, described"
 
 
 def test_a_recipe_of_three_questions_takes_three_rounds(photos: Path) -> None:

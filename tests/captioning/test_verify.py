@@ -13,6 +13,7 @@ import pytest
 from tests.captioning.keyframes import DIRECT, PERSON, Scripted, describer, run_folder
 from tests.captioning.talking import Numbers, Talking, number_in, said
 from vip import store
+from vip.captioning.claims import checked
 from vip.captioning.describe import describe
 from vip.captioning.described_folder import DescribedFolder
 from vip.captioning.describer import Describer
@@ -21,6 +22,7 @@ from vip.errors import EngineError, ReplyError
 from vip.llm.cache import AnswerCache
 from vip.protocols import Reply, Request
 from vip.records import Description
+from vip.store import KeyframePicture
 
 COUNT = 8
 
@@ -122,6 +124,23 @@ def test_a_second_look_that_fails_leaves_the_marks(path: Path) -> None:
     row = verified(path, Talking(refuse), Numbers(path))[3]
     assert row.famous.focus == "thing 77"
     assert verdicts(row)["focus"] == "unsupported"
+    (failure,) = store.load_run(path).failures
+    assert (failure.item, failure.kind, failure.exit_code) == ("a:0003", "refusal", 6)
+    assert failure.message == "The second look failed, and the marked claims stay: I refuse."
+
+
+def test_the_failure_of_a_second_look_is_still_there_after_another_round(path: Path) -> None:
+    def refuse(request: Request) -> Any:
+        raise ReplyError("I refuse.", kind="refusal")
+
+    made = describer(Talking(refuse))
+    folder = described(path, made)
+    asyncio.run(Verifier(made, Numbers(path)).verify(folder))
+    assert folder.failed == 0, "its keyframe is described"
+    folder.again()
+    folder.open()
+    folder.close()
+    assert [failure.item for failure in store.load_run(path).failures] == ["a:0003"]
 
 
 def test_an_engine_that_cannot_be_asked_ends_it_and_what_is_checked_stays(path: Path) -> None:
@@ -228,7 +247,7 @@ def test_a_second_look_that_waits_for_a_batch_leaves_its_description_unchecked(p
     assert [row.verification is None for row in store.load_run(path).descriptions] == [number == 3 for number in range(COUNT)]
 
 
-def test_pictures_go_to_the_embedder_in_parts_and_one_that_is_gone_looks_like_nothing(tmp_path: Path) -> None:
+def test_pictures_go_to_the_embedder_in_parts_and_of_one_that_is_gone_nothing_is_checked(tmp_path: Path) -> None:
     path = run_folder(tmp_path / "b.vip", 40)
     numbers = Numbers(path)
     made = describer(Talking())
@@ -243,8 +262,27 @@ def test_pictures_go_to_the_embedder_in_parts_and_one_that_is_gone_looks_like_no
     rows = store.load_run(path).descriptions
     assert len(rows) == 40
     assert 1 < numbers.largest <= 32 < AT_ONCE
-    assert verdicts(rows[20])["focus"] != "supported"
+    assert set(verdicts(rows[20]).values()) == {"unchecked"}
     assert verdicts(rows[21])["focus"] == "supported"
+
+
+@pytest.mark.parametrize("gone", [1, COUNT])
+def test_a_picture_that_cannot_be_read_leaves_its_claims_unchecked_and_the_others_as_if_it_were_not_there(gone: int, path: Path) -> None:
+    made, numbers = describer(Talking()), Numbers(path)
+    folder = described(path, made)
+    for number in range(gone):
+        (path / "keyframes" / f"{number:04d}.jpg").unlink()
+    asyncio.run(Verifier(made, numbers).verify(folder))
+    folder.finish()
+    rows = store.load_run(path).descriptions
+    for row in rows[:gone]:
+        assert row.verification is not None
+        assert {(check.verdict, check.by, check.similarity) for check in row.verification.checks} == {("unchecked", (), None)}
+        assert len(row.verification.checks) == 5
+    readable = [KeyframePicture(item.record, path) for item in store.load_run(path).keyframes[gone:]]
+    images = numbers.embed_images([item.image for item in readable])
+    alone = checked(rows[gone:], images, numbers, [item.record.detections for item in readable], "test")
+    assert [row.verification for row in rows[gone:]] == alone
 
 
 def test_many_keyframes_are_compared_in_chunks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

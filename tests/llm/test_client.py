@@ -311,6 +311,12 @@ def test_an_answer_outside_the_schema_is_sent_back_with_the_reason(answer: str, 
     assert "could not be used" in second.prompt
 
 
+def test_the_reason_is_that_of_the_schema_whatever_the_engine_is_called(room_of: RoomOf, clock: Clockwork) -> None:
+    client, engine = room_of('{"focus": 3}', GOOD, name="openai:m (at home)")
+    clock.run(ask(client))
+    assert "could not be used (focus: Input should be a valid string). Answer again" in engine.asked[1].prompt
+
+
 def test_reasons_do_not_pile_up_in_the_question(room_of: RoomOf, clock: Clockwork) -> None:
     client, engine = room_of('{"focus": 3}', "{}", GOOD)
     clock.run(ask(client))

@@ -342,8 +342,8 @@ class RequestAttempt:
         name = self.prompt.record.__name__
         return ReplyError(
             f"{self.client.engine.name} answered {counted(times, 'time')} outside the schema of {name} ({problem}).",
+            problem,
             kind="schema",
-            problem=problem,
         )
 
     def _asked_again(self, asked: Request, exc: ReplyError) -> Request:
@@ -365,7 +365,8 @@ class RequestAttempt:
         if kind == "length":
             return replace(asked, max_tokens=2 * asked.max_tokens)
         if kind == "schema":
-            again = f"\n\nYour last answer could not be used ({exc.problem}). Answer again with the JSON object alone."
+            problem = f" ({exc.problem})" if exc.problem else ""
+            again = f"\n\nYour last answer could not be used{problem}. Answer again with the JSON object alone."
             return replace(asked, prompt=self.request.prompt + again)
         return asked
 

@@ -220,4 +220,5 @@ def _problem(problem: Any, path: Path, content: dict[str, Any]) -> str:
     if problem["type"] == "extra_forbidden":
         known = PriceEntry.model_fields if "price" in problem["loc"] else PriceFile.model_fields
         return f'{where} has an unknown key "{key}".{did_you_mean(key, known)}'
-    return f"{where}: {key} = {problem['input']!r}: {problem['msg'].removeprefix('Value error, ')}."
+    why = problem["ctx"]["error"] if problem["type"] == "value_error" else problem["msg"]
+    return f"{where}: {key} = {problem['input']!r}: {why}."

@@ -28,6 +28,7 @@ from vip.corpus.workers.worker import (
     _require_length,
     _result,
     extract_video,
+    undescribed_keyframes,
 )
 from vip.dataset.items import DownloadedVideo, ListItem
 from vip.dataset.parts import read_part
@@ -113,6 +114,7 @@ def test_a_download_has_a_folder_of_its_own_and_holds_what_lies_in_it(tmp_path: 
 class Run:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.descriptions = ()
         self.failures = (Failure(item="v1:0002", kind="picture", message="It is not there.", exit_code=6),)
 
 
@@ -224,3 +226,9 @@ def test_a_video_outside_of_the_limits_is_refused(
     except ItemError as exc:
         found = exc.kind
     assert found == kind
+
+
+def test_a_keyframe_whose_second_look_failed_is_described() -> None:
+    failures = [Failure(item=item, kind="refusal", message="No.", exit_code=6) for item in ("v:0001", "v:0002")]
+    run = SimpleNamespace(descriptions=[SimpleNamespace(keyframe_id="v:0001")], failures=failures)
+    assert undescribed_keyframes(run) == (("v:0002", "refusal", "No."),)  # type: ignore[arg-type]

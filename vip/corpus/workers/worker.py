@@ -212,7 +212,8 @@ def extract_video(config: WorkerConfig, work: WorkItem, video: DownloadedVideo |
 
 def undescribed_keyframes(run: Run) -> tuple[tuple[str, str, str], ...]:
     """Return the keyframes of a run that could not be described: id, type, message."""
-    return tuple((failure.item, failure.kind, failure.message) for failure in run.failures)
+    described = {row.keyframe_id for row in run.descriptions}  # of some only the second look failed
+    return tuple((failure.item, failure.kind, failure.message) for failure in run.failures if failure.item not in described)
 
 
 def _check_length(config: WorkerConfig, video: DownloadedVideo) -> None:
