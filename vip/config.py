@@ -80,25 +80,25 @@ def setting(
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What `--help` shows of the values of a type: their metavar, and how a default is written."""
+    """What `--help` shows for a type: the metavar, and the format of a default."""
 
     metavar: str
-    written: Callable[[Any], str] = "{:g}".format
+    format: Callable[[Any], str] = "{:g}".format
 
 
 # ---------------------------------------------------------------- the types of settings
 
 
-def _time(value: Any) -> Any:
+def _parse_time(value: Any) -> Any:
     return float(seconds_of(value)) if isinstance(value, str) else value
 
 
-def _clock(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     """Return `120`, and `30:00` from more than two minutes on."""
     return f"{seconds:g}" if seconds <= 120 else f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
-def _number_or_auto(value: Any) -> Any:
+def _parse_number_or_auto(value: Any) -> Any:
     if not isinstance(value, str) or value == "auto":
         return value
     try:
@@ -107,7 +107,7 @@ def _number_or_auto(value: Any) -> Any:
         raise ValueError("write a number such as 12, or auto") from None
 
 
-def _labels(value: Any) -> Any:
+def _parse_labels(value: Any) -> Any:
     """Return words from `a dog, a frisbee`, from `@words.txt`, or from a list."""
     if isinstance(value, str) and value.startswith("@"):
         try:
@@ -123,26 +123,26 @@ def _labels(value: Any) -> Any:
     return kept
 
 
-def _query(value: str) -> str:
+def _check_query(value: str) -> str:
     if not value.strip():
         raise ValueError("it is empty; write what is looked for, such as 'a dog catches a frisbee', or leave it out")
     return value
 
 
-def _topic(value: str) -> str:
+def _check_topic(value: str) -> str:
     if not value.strip():
         raise ValueError("it is empty; write what the video is about, or leave it out")
     return value
 
 
-def _language(value: str) -> str:
+def _parse_language(value: str) -> str:
     name = LANGUAGES.get(value.strip().lower(), value.strip())
     if not name or len(name) > 40 or not all(letter.isalpha() or letter in " -()" for letter in name):
         raise ValueError("write a language such as German or de")
     return name[0].upper() + name[1:]
 
 
-def _bytes(value: Any) -> Any:
+def _parse_bytes(value: Any) -> Any:
     """Return bytes from `50GB`, `800M` (thousands, as disks are sold) or a number."""
     if not isinstance(value, str):
         return value
@@ -152,13 +152,13 @@ def _bytes(value: Any) -> Any:
     return round(float(given[1]) * 1000 ** " kmgt".index(given[2].lower() or " "))
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     """Return `256MB`."""
     power = min(4, (len(str(count)) - 1) // 3)
     return f"{count / 1000**power:g}{('', 'k', 'M', 'G', 'T')[power]}B"
 
 
-def _options(value: Any) -> Any:
+def _split_options(value: Any) -> Any:
     return shlex.split(value) if isinstance(value, str) else value
 
 
@@ -176,18 +176,18 @@ SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", re.IGNORECASE)
 Positive = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=1, le=100_000)]
-CountOrAuto = Annotated[Count | Literal["auto"], BeforeValidator(_number_or_auto)]
+CountOrAuto = Annotated[Count | Literal["auto"], BeforeValidator(_parse_number_or_auto)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1), Unit("SHARE")]
-Time = Annotated[float, BeforeValidator(_time), Field(allow_inf_nan=False), Unit("TIME", _clock)]
+Time = Annotated[float, BeforeValidator(_parse_time), Field(allow_inf_nan=False), Unit("TIME", _format_time)]
 Duration = Annotated[Time, Field(gt=0)]
-Bytes = Annotated[int, BeforeValidator(_bytes), Field(gt=0), Unit("SIZE", _size)]
+Bytes = Annotated[int, BeforeValidator(_parse_bytes), Field(gt=0), Unit("SIZE", _format_size)]
 Pixels = Annotated[int, Field(ge=64, le=8192), Unit("PX", str)]
-Query = Annotated[str, AfterValidator(_query)]
-Topic = Annotated[str, AfterValidator(_topic)]
-Labels = Annotated[tuple[str, ...], BeforeValidator(_labels), Unit("WORDS", ", ".join)]
-Language = Annotated[str, AfterValidator(_language), Unit("NAME", str)]
-Arguments = Annotated[tuple[str, ...], BeforeValidator(_options), Unit("OPTIONS", shlex.join)]
+Query = Annotated[str, AfterValidator(_check_query)]
+Topic = Annotated[str, AfterValidator(_check_topic)]
+Labels = Annotated[tuple[str, ...], BeforeValidator(_parse_labels), Unit("WORDS", ", ".join)]
+Language = Annotated[str, AfterValidator(_parse_language), Unit("NAME", str)]
+Arguments = Annotated[tuple[str, ...], BeforeValidator(_split_options), Unit("OPTIONS", shlex.join)]
 
 # ---------------------------------------------------------------- the settings of each command
 
@@ -330,7 +330,7 @@ class BatchSettings(Settings):
     )
 
     @model_validator(mode="after")
-    def _goes_together(self) -> BatchSettings:
+    def _fit_together(self) -> BatchSettings:
         if self.min_length is not None and self.max_length is not None and self.min_length > self.max_length:
             raise ValueError(f"{option('min_length', f'{self.min_length:g}')} is more than {option('max_length', f'{self.max_length:g}')}")
         if self.ray_address is not None and self.runner != "ray":
@@ -366,21 +366,21 @@ def resolve(
     layered: bool = True,
     note: Callable[[str], None] = lambda text: None,
 ) -> SettingsT:
-    """Settings from all layers; a `given` value of None means that the command line says nothing.
+    """Return the settings from all layers; a `given` value of None means that the command line does not name it.
 
     Args:
-        layered: False for what the command line says alone.
-        note: is told what of a vip.toml in the current folder does not count.
+        layered: False for the command line alone.
+        note: called with what does not count of a vip.toml in the current folder.
 
     Raises:
         UsageError: a misspelt key of vip.toml, or a value outside its range, named with where it came from.
     """
     environment = os.environ if environment is None else environment
-    command = _command_of(kind)
+    command = _table_of(kind)
     variables = {name: value for name in kind.model_fields if (value := environment.get(f"VIP_{name.upper()}"))}
     layers = [
-        _Layer(_of_user(environment).get(command, {}), lambda name: f"{user_file(environment)}: {name}"),
-        _Layer(_allowed((folder or Path.cwd()) / "vip.toml", note).get(command, {}), lambda name: f"vip.toml: {name}"),
+        _Layer(_read_user_tables(environment).get(command, {}), lambda name: f"{user_file(environment)}: {name}"),
+        _Layer(_read_allowed_tables((folder or Path.cwd()) / "vip.toml", note).get(command, {}), lambda name: f"vip.toml: {name}"),
         _Layer(variables, lambda name: f"VIP_{name.upper()}"),
         _Layer(given, lambda name: f"--{name.replace('_', '-')}"),
     ]
@@ -392,13 +392,13 @@ def resolve(
         said = {name: value for name in kind.model_fields if (value := layer.values.get(name)) is not None}
         values |= said
         layer_of |= dict.fromkeys(said, layer)
-    if "key_file" in values and not _belongs(layer_of, layers, environment):
+    if "key_file" in values and not _is_key_for_server(layer_of, layers, environment):
         note(SaidOnce(f"The key in {values.pop('key_file')} was given for another server, and does not go to this one."))
-    return _checked(kind, values, {name: layer.origin(name) for name, layer in layer_of.items()})
+    return _validate(kind, values, {name: layer.origin(name) for name, layer in layer_of.items()})
 
 
-def _belongs(layer_of: Mapping[str, _Layer], layers: Sequence[_Layer], environment: Mapping[str, str]) -> bool:
-    """Whether the file of a key was given for the server that is asked: by who typed the command, or where the address stands too."""
+def _is_key_for_server(layer_of: Mapping[str, _Layer], layers: Sequence[_Layer], environment: Mapping[str, str]) -> bool:
+    """Return whether the key file was given for the server that is asked: on the command line, or in the same layer as the address."""
     *_, variables, typed = layers
     addresses = [layer_of["base_url"]] if "base_url" in layer_of else []
     addresses += [layer for name in ENGINES if (layer := layer_of.get(name)) and "@" in str(layer.values[name])]
@@ -409,7 +409,7 @@ def _belongs(layer_of: Mapping[str, _Layer], layers: Sequence[_Layer], environme
 
 
 def from_keywords(kind: type[SettingsT], options: Mapping[str, Any]) -> SettingsT:
-    """Settings of the Python API: keywords over defaults, and nothing from the environment or from vip.toml.
+    """Return the settings of the Python API: keywords over defaults, nothing from the environment or vip.toml.
 
     Raises:
         UsageError: an unknown keyword, or a value outside its range.
@@ -417,11 +417,11 @@ def from_keywords(kind: type[SettingsT], options: Mapping[str, Any]) -> Settings
     for name in options:
         if name not in kind.model_fields:
             raise UsageError(f'There is no setting "{name}".{did_you_mean(name, kind.model_fields)}')
-    return _checked(kind, options, {})
+    return _validate(kind, options, {})
 
 
 def chosen(kind: type[SettingsT], settings: SettingsT | None, options: Mapping[str, Any]) -> SettingsT:
-    """Settings as the Python API gets them: an object, keywords, or keywords over an object."""
+    """Return settings given as an object, as keywords, or as keywords over an object."""
     return settings if settings and not options else from_keywords(kind, {**dict(settings or ()), **options})
 
 
@@ -443,7 +443,7 @@ def settings_of_both(
     return chosen(ExtractSettings, extraction, of_extraction), chosen(CaptionSettings, captioning, of_captioning)
 
 
-def _checked(kind: type[SettingsT], values: Mapping[str, Any], origin: Mapping[str, str]) -> SettingsT:
+def _validate(kind: type[SettingsT], values: Mapping[str, Any], origin: Mapping[str, str]) -> SettingsT:
     try:
         return kind(**values)
     except ValidationError as exc:
@@ -455,24 +455,24 @@ def _checked(kind: type[SettingsT], values: Mapping[str, Any], origin: Mapping[s
         raise UsageError(f"{origin.get(name, name)} = {problem['input']!r}: {message}.") from exc
 
 
-def _command_of(kind: type[Settings]) -> str:
+def _table_of(kind: type[Settings]) -> str:
     return next(name for name, settings in COMMANDS.items() if settings is kind)
 
 
 def user_file(environment: Mapping[str, str] | None = None) -> Path:
-    """The user's own settings: `~/.config/vip/vip.toml`; XDG_CONFIG_HOME moves them."""
+    """Return the path of the user's own settings: `~/.config/vip/vip.toml`; XDG_CONFIG_HOME moves it."""
     environment = os.environ if environment is None else environment
     return Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "vip" / "vip.toml"
 
 
-def _of_user(environment: Mapping[str, str]) -> Tables:
+def _read_user_tables(environment: Mapping[str, str]) -> Tables:
     path = user_file(environment)
     content = read_settings(path)
     return tables_in(path, content) if content is not None else {}
 
 
-def _allowed(path: Path, note: Callable[[str], None]) -> Tables:
-    """What counts of a vip.toml that lies in the current folder."""
+def _read_allowed_tables(path: Path, note: Callable[[str], None]) -> Tables:
+    """Return what counts of a vip.toml in the current folder."""
     content = read_settings(path)
     if content is None:
         return {}
@@ -486,7 +486,7 @@ def _allowed(path: Path, note: Callable[[str], None]) -> Tables:
 
 
 def read_settings(path: Path) -> bytes | None:
-    """The content of a file of settings; None where there is none.
+    """Return the content of a file of settings; None if there is no file.
 
     Raises:
         UsageError: it cannot be read.
@@ -500,7 +500,7 @@ def read_settings(path: Path) -> bytes | None:
 
 
 def tables_in(path: Path, content: bytes) -> Tables:
-    """The tables of a file of settings, by command.
+    """Return the tables of a file of settings, by command.
 
     Raises:
         UsageError: it is no TOML, or has a name that vip does not know.

@@ -15,12 +15,12 @@ from typer.exceptions import TyperException
 
 from vip import __version__
 from vip.cli import batch, caption, compare, doctor, export, extract, report, run_all, trust
-from vip.cli.console import err, print_json, silence
+from vip.cli.console import print_error, print_json, silence
 from vip.cli.options import with_settings
 from vip.errors import StoreError, VipError
 from vip.wording import on_command_line
 
-INTERRUPTED, TERMINATED = 130, 143  # 128 and the number of the signal, as a shell has it
+INTERRUPTED, TERMINATED = 130, 143  # 128 and the number of the signal, as in a shell
 
 app = typer.Typer(
     name="vip",
@@ -64,31 +64,31 @@ def run(arguments: list[str] | None = None) -> int:
         with on_command_line(), _terminated_like_interrupted(terminated):
             code = app(args=arguments, standalone_mode=False)
     except VipError as exc:
-        return _failed(str(exc), exc.exit_code)
+        return _report_failure(str(exc), exc.exit_code)
     except TyperException as exc:
         message = exc.format_message().strip()
-        return _failed(f"{message}{'' if message[-1] in '.?!' else '.'} See `vip --help`.", 2) if message else 2
+        return _report_failure(f"{message}{'' if message[-1] in '.?!' else '.'} See `vip --help`.", 2) if message else 2
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except SystemExit as exc:
         if not isinstance(exc.__context__, BrokenPipeError):
             raise
-        silence(sys.stdout)  # Typer ends so where nobody reads on: `vip --help | head -1`
+        silence(sys.stdout)  # how Typer ends if the reader stops early: `vip --help | head -1`
         code = 0
     if code == INTERRUPTED:  # Typer's value for Ctrl-C
         how, code = ("terminated", TERMINATED) if terminated.is_set() else ("interrupted", INTERRUPTED)
-        return _failed(f"{how}. Run the same command again to go on where it stopped.", code)
+        return _report_failure(f"{how}. Run the same command again to go on where it stopped.", code)
     return code if isinstance(code, int) else 0
 
 
 @contextmanager
-def _terminated_like_interrupted(came: Event) -> Iterator[None]:
-    """SIGTERM, as batch systems send it before they kill, stops the work as Ctrl-C does, and sets the event."""
+def _terminated_like_interrupted(terminated: Event) -> Iterator[None]:
+    """Let SIGTERM, which batch systems send before they kill, stop the work as Ctrl-C does, and set the event."""
 
     def stop(number: int, frame: FrameType | None) -> None:
-        came.set()
-        interrupt = signal.getsignal(signal.SIGINT)  # asyncio has one of its own
-        if not callable(interrupt):  # but ignored in what a script runs in the background
+        terminated.set()
+        interrupt = signal.getsignal(signal.SIGINT)  # asyncio sets its own
+        if not callable(interrupt):  # ignored in the background of a script
             raise KeyboardInterrupt
         interrupt(number, frame)
 
@@ -103,8 +103,8 @@ def _terminated_like_interrupted(came: Event) -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _failed(message: str, code: int) -> int:
-    err(message)
+def _report_failure(message: str, code: int) -> int:
+    print_error(message)
     if "--json" in sys.argv:
         with suppress(StoreError):
             print_json({"error": message, "exit_code": code})

@@ -59,7 +59,7 @@ def batch_command(
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
     if status is not None:
-        _tell(status_of(status), console)
+        _show(status_of(status), console)
         return
     if out is None:
         raise UsageError("Say where the data set goes with -o DIR. See `vip batch --help`.")
@@ -85,25 +85,25 @@ def _run(context: typer.Context, lists: list[str], out: str, retry: str | None, 
     registry.check(sampler=extraction.sampler, pruner=extraction.pruner, embedder=extraction.embedder, detector=extraction.detector)
     if listed.caption:
         registry.check(engine=captioning.engine)
-    told = batch(lists, out, asked, retry=retry, observer=console)
-    _tell(told, console)
-    if told.failed or told.bad_rows or told.undescribed:
+    status = batch(lists, out, asked, retry=retry, observer=console)
+    _show(status, console)
+    if status.failed or status.bad_rows or status.undescribed:
         where = shown(join(out, "failures.jsonl"))
-        again = " Try them again with --retry-failed." if told.failed or told.undescribed else ""
-        raise SomeFailedError(f"{_failed(told)} failed; {where} says why.{again}")
+        again = " Try them again with --retry-failed." if status.failed or status.undescribed else ""
+        raise SomeFailedError(f"{_count_failures(status)} failed; {where} says why.{again}")
 
 
-def _failed(told: BatchStatus) -> str:
+def _count_failures(status: BatchStatus) -> str:
     """`2 videos, 1 row and 3 keyframes`, without what there is none of."""
-    counts = ((told.failed, "video"), (told.bad_rows, "row"), (told.undescribed, "keyframe"))
+    counts = ((status.failed, "video"), (status.bad_rows, "row"), (status.undescribed, "keyframe"))
     *more, last = (counted(count, noun) for count, noun in counts if count)
     return f"{', '.join(more)} and {last}" if more else last
 
 
-def _tell(told: BatchStatus, console: Console) -> None:
+def _show(status: BatchStatus, console: Console) -> None:
     from vip.corpus.status import lines
 
     if console.as_json:
-        print_json(told.model_dump(mode="json"))
-    for line in lines(told):
+        print_json(status.model_dump(mode="json"))
+    for line in lines(status):
         console.say(line)

@@ -79,11 +79,11 @@ def caption_command(
     for folder in folders:
         if store.home_of(folder) not in runs:
             show_index(folder, console)
-    tell_of_local_model(settings, console)
+    suggest_local_model(settings, console)
 
 
-def tell_of_local_model(settings: CaptionSettings, console: Console) -> None:
-    """Where only the missing key made it offline: which small model would describe what it sees."""
+def suggest_local_model(settings: CaptionSettings, console: Console) -> None:
+    """Name the small local model, if only the missing key made the engine offline."""
     from vip import registry
     from vip.captioning.session import is_auto_offline
 
@@ -94,7 +94,7 @@ def tell_of_local_model(settings: CaptionSettings, console: Console) -> None:
 
 
 def show_cost(expected: Estimate, console: Console) -> None:
-    """What describing would cost, for people or as JSON."""
+    """Print what describing would cost, for people or as JSON."""
     if console.as_json:
         print_json(asdict(expected))
     else:
@@ -102,7 +102,7 @@ def show_cost(expected: Estimate, console: Console) -> None:
 
 
 def show_status(runs: Sequence[Path], batch: bool, settings: CaptionSettings, console: Console) -> None:
-    """How far the batches of these folders are, for people or as JSON."""
+    """Print the progress of the batches of these folders, for people or as JSON."""
     from vip.captioning import caption_job
     from vip.errors import UsageError
 
@@ -121,11 +121,11 @@ def show_status(runs: Sequence[Path], batch: bool, settings: CaptionSettings, co
 
 
 def show(run: Run, console: Console) -> None:
-    """The descriptions for people, or as JSON; of many only the first for people."""
+    """Print the descriptions, all as JSON or the first ones for people."""
     if console.as_json:
         print_json_rows({"run": str(run.folder)}, "descriptions", (row.model_dump(mode="json") for row in run.each_description()))
         return
-    count, engines, summary = _summed_up(run)
+    count, engines, summary = _sum_up(run)
     console.say(f"{counted(count, 'keyframe')} described by {', '.join(engines)} in {run.folder}/descriptions.jsonl")
     for row in islice(run.each_description(), MOST_SHOWN):
         console.item(row.keyframe_id if row.time_s is None else timecode(row.time_s), row.dense_caption)
@@ -135,8 +135,8 @@ def show(run: Run, console: Console) -> None:
     console.say(f"Open {run.folder / REPORT}")
 
 
-def _summed_up(run: Run) -> tuple[int, list[str], str]:
-    """How many there are, by whom, how long the dense captions are, and what the checks say."""
+def _sum_up(run: Run) -> tuple[int, list[str], str]:
+    """Return the number of descriptions, their engines, and a sentence on their length and their checks."""
     from vip.caption_length import tokens_in
 
     count = tokens = claims = marked = 0

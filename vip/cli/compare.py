@@ -12,7 +12,7 @@ import typer
 
 from vip.cli import options
 from vip.cli.completion import backends
-from vip.cli.console import AsJson, Console, Quiet, Verbose, err, print_json
+from vip.cli.console import AsJson, Console, Quiet, Verbose, print_error, print_json
 from vip.errors import SomeFailedError
 from vip.untrusted import printable
 from vip.wording import counted
@@ -80,13 +80,13 @@ def compare_command(
 
 
 def show(comparison: Comparison, console: Console) -> None:
-    """The figures as a table or as JSON, one row a combination; and what failed."""
+    """Print the figures as a table or as JSON, one row a combination, and what failed."""
     from dataclasses import asdict
 
     from vip.report.combinations import EVENLY_SPACED
 
     for failure in comparison.failures:
-        err(f"{failure.item}: {failure.message}")
+        print_error(f"{failure.item}: {failure.message}")
     if console.as_json:
         for choice in comparison.choices:
             combination, measures = choice.combination, asdict(choice.measures)
@@ -107,7 +107,7 @@ def show(comparison: Comparison, console: Console) -> None:
 
 
 def table(comparison: Comparison) -> str:
-    """For a terminal as wide as it is, the best value of each column in bold; elsewhere plain, with every figure."""
+    """Return the table: for a terminal in its width with the best values in bold; elsewhere plain, with every figure."""
     from rich.console import Console as RichConsole
     from rich.table import Table
     from rich.text import Text

@@ -34,25 +34,25 @@ class Console:
                 return
             self._said.add(text)
         if not self.quiet:
-            err(text)
+            print_error(text)
 
     def detail(self, text: str) -> None:
-        """A note for --verbose."""
+        """Print a note with --verbose."""
         if self.verbose:
             self.note(text)
 
     def say(self, text: str = "") -> None:
-        """A line of the result for people."""
+        """Print a line of the result for people."""
         if not self.quiet and not self.as_json:
-            out(printable(text))
+            print_line(printable(text))
 
     def show(self, styled: str) -> None:
-        """Lines of the result for people that vip has laid out and coloured itself; what others wrote is `printable` in them."""
+        """Print lines for people that vip has laid out and coloured itself; what others wrote is `printable` in them."""
         if not self.quiet and not self.as_json:
-            out(styled)
+            print_line(styled)
 
     def item(self, label: str, text: str) -> None:
-        """A line of a list: a label, and a text that is wrapped beside it on a terminal."""
+        """Print a line of a list: a label, and a text that is wrapped beside it on a terminal."""
         start = f"  {label:>10}  "
         if sys.stdout and sys.stdout.isatty():
             width = max(40, min(120, shutil.get_terminal_size().columns))
@@ -68,18 +68,18 @@ class Console:
         from rich.console import Console as RichConsole
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        told = extra or (lambda: "")
+        shown_beside = extra or (lambda: "")
         columns = (
             *(TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()),
             TextColumn("{task.fields[extra]}", markup=False),
         )
         with Progress(*columns, console=RichConsole(stderr=True), transient=True) as progress:
-            task = progress.add_task(printable(title), total=total, extra=told())
-            yield lambda: progress.update(task, advance=1, extra=told())
+            task = progress.add_task(printable(title), total=total, extra=shown_beside())
+            yield lambda: progress.update(task, advance=1, extra=shown_beside())
 
 
-def out(text: str, *, end: str = "\n") -> None:
-    """One line on stdout, or a piece of one. A reader that has seen enough (`vip … | head -1`) does not stop the work.
+def print_line(text: str, *, end: str = "\n") -> None:
+    """Print a line on stdout, or a piece of one. A reader that stops early (`vip … | head -1`) does not stop the work.
 
     Raises:
         StoreError: the disk is full.
@@ -92,8 +92,8 @@ def out(text: str, *, end: str = "\n") -> None:
             raise StoreError(f"The result cannot be printed: {exc.strerror}. Run the same command again to see it.") from exc
 
 
-def err(text: str) -> None:
-    """One line on stderr, whatever file names it tells. Where nobody reads on, that is no reason to stop the work."""
+def print_error(text: str) -> None:
+    """Print a line on stderr. A reader that stops early does not stop the work."""
     try:
         print(f"vip: {printable(text)}", file=sys.stderr)
     except OSError:
@@ -101,18 +101,18 @@ def err(text: str) -> None:
 
 
 def silence(stream: IO[str]) -> None:
-    """Keep the interpreter from writing at its end what could not be written before."""
+    """Keep the interpreter from writing at exit what could not be written before."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def print_json(record: dict[str, Any]) -> None:
-    """One line of JSON on stdout."""
-    out(printable_json(record))
+    """Print a line of JSON on stdout."""
+    print_line(printable_json(record))
 
 
 def print_json_rows(record: dict[str, Any], name: str, rows: Iterable[dict[str, Any]]) -> None:
-    """One line of JSON on stdout, the record with `rows` as its last entry; they are never all in memory."""
-    out(printable_json({**record, name: []}).removesuffix("]}"), end="")
+    """Print a line of JSON on stdout: the record with `rows` as its last entry. They are never all in memory."""
+    print_line(printable_json({**record, name: []}).removesuffix("]}"), end="")
     for number, row in enumerate(rows):
-        out(f"{', ' if number else ''}{printable_json(row)}", end="")
-    out("]}")
+        print_line(f"{', ' if number else ''}{printable_json(row)}", end="")
+    print_line("]}")

@@ -1,4 +1,4 @@
-"""`vip doctor`: what works here, and what `auto` would pick and why. Each row is found out by trying, not by version."""
+"""`vip doctor`: what works here, and what `auto` picks and why. Each row is found by trying, not by version."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PACKAGE = "vip-keyframes"
 SAMPLES = Path(__file__).with_name("doctor_samples")  # see examples/make_doctor_samples.py
 NOT_FOR_USERS = frozenset({"bench", "dev", "docs", "mutants", "test"})
 ALWAYS_THERE = ("classic", "opencv", "sync", "uniform", "every", "katna", "algorithm1", "k-center", "threshold", "aks", "none", "offline")
-WITH_FILES = ("clip", "transformers", "file")  # told by their models, or there is nothing to tell
+NEEDING_FILES = ("clip", "transformers", "file")  # their models are rows of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class DoctorRow:
 
 def doctor_command(as_json: AsJson = False) -> None:
     """Show what works here: decoders, backends, weights, device, engines, and what `auto` picks and why."""
-    rows = [*_basis(), *_decoders(), *_backends(), *_engines()]
-    picks = _auto()
+    rows = [*_program(), *_decoders(), *_backends(), *_engines()]
+    picks = _automatic_choices()
     if as_json:
         print_json({"rows": [asdict(row) for row in rows], "auto": picks})
         return
@@ -61,7 +61,7 @@ def doctor_command(as_json: AsJson = False) -> None:
         console.print(f"auto {what}: {pick}", markup=False)
 
 
-def _basis() -> list[DoctorRow]:
+def _program() -> list[DoctorRow]:
     from vip import __version__
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30 if hasattr(os, "sysconf") else 0
@@ -83,7 +83,7 @@ def _decoders() -> list[DoctorRow]:
     read, failed = [], []
     for path in sorted(SAMPLES.iterdir()):
         try:
-            _check_colours(path)
+            _check_sample(path)
         except VipError as exc:
             failed.append(f"{path.stem} ({exc})")
         else:
@@ -94,11 +94,11 @@ def _decoders() -> list[DoctorRow]:
     ]
 
 
-def _check_colours(path: Path) -> None:
-    """Read the two frames of a sample, in which red and blue change places.
+def _check_sample(path: Path) -> None:
+    """Read the two frames of a sample, in which red and blue swap sides.
 
     Raises:
-        VipError: they cannot be read, or show something else.
+        VipError: they cannot be read, or show other colours.
     """
     from vip.errors import InputError
     from vip.video import FileSource, open_video
@@ -108,7 +108,7 @@ def _check_colours(path: Path) -> None:
     sides = [image[:, side].mean(axis=(0, 1)) for image in frames for side in (slice(0, 24), slice(40, 64))]
     is_red = [bool(red > 2 * blue) for red, _, blue in sides]
     if is_red != [True, False, False, True]:
-        raise InputError(f"{path.name} shows something else than it does.")
+        raise InputError(f"{path.name} is decoded in wrong colours.")
 
 
 def _backends() -> list[DoctorRow]:
@@ -120,12 +120,12 @@ def _backends() -> list[DoctorRow]:
         ("embedder", registry.embedder),
         ("detector", registry.detector),
     ]
-    rows = [_try(kind, name, make) for kind, make in tries for name in registry.names(kind) if name not in WITH_FILES]
+    rows = [_try(kind, name, make) for kind, make in tries for name in registry.names(kind) if name not in NEEDING_FILES]
     return [*rows, *(DoctorRow(*row) for row in registry.models()), *_extras()]
 
 
 def _extras() -> list[DoctorRow]:
-    """The extras that the package itself names, and whether what they ask for is installed."""
+    """Return the extras of the package, and whether what they need is installed."""
     from importlib.metadata import PackageNotFoundError, metadata, requires, version
 
     try:
@@ -159,7 +159,7 @@ def _try(kind: str, name: str, make: Callable[[str], object]) -> DoctorRow:
 
 
 def _use(kind: str, made: Any) -> None:
-    """Give a backend a picture to work on, where that is what it does."""
+    """Give an embedder or a detector a picture to work on."""
     import numpy as np
 
     picture = np.zeros((48, 64, 3), np.uint8)
@@ -177,7 +177,7 @@ def _engines() -> list[DoctorRow]:
     if not ready:
         detail = "set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own"
     else:
-        detail = f"key {_masked(key)}, server {_without_login(address) or 'api.openai.com'}; not asked anything now"
+        detail = f"key {_mask(key)}, server {_without_login(address) or 'api.openai.com'}; not asked anything now"
     local = find_spec("transformers") is not None and find_spec("llguidance") is not None
     missing = "" if local else f", after pip install '{PACKAGE}[transformers]'"
     return [
@@ -185,13 +185,13 @@ def _engines() -> list[DoctorRow]:
         DoctorRow("engine", "openai", ready, detail),
         DoctorRow("engine", "transformers", local, f"models in this process, by default {registry.local_model()}{missing}"),
         *(_try("engine", name, registry.engine) for name in registry.names("engine") if name not in registry.BUILT_IN["engine"]),
-        _answers(),
-        _videos(),
+        _answer_cache(),
+        _video_cache(),
     ]
 
 
-def _videos() -> DoctorRow:
-    """Where downloaded videos are kept."""
+def _video_cache() -> DoctorRow:
+    """Return where downloaded videos are kept."""
     from vip.download.cache import default_folder
 
     folder = default_folder()
@@ -199,8 +199,8 @@ def _videos() -> DoctorRow:
     return DoctorRow("videos", "kept in", True, f"{folder}: {size / 1e6:.1f} MB of downloads" if size else f"{folder}, none yet")
 
 
-def _answers() -> DoctorRow:
-    """Where answers are kept."""
+def _answer_cache() -> DoctorRow:
+    """Return where answers are kept."""
     from vip.errors import VipError
     from vip.llm.cache import AnswerCache, default_path
 
@@ -217,7 +217,7 @@ def _answers() -> DoctorRow:
         answers.close()
 
 
-def _masked(key: str) -> str:
+def _mask(key: str) -> str:
     return "not set" if not key else f"…{key[-4:]}" if len(key) >= 20 else "set"
 
 
@@ -232,7 +232,7 @@ def _without_login(address: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl() if host else "(unreadable address)"
 
 
-def _auto() -> dict[str, str]:
+def _automatic_choices() -> dict[str, str]:
     from vip.captioning.session import choose_engine
     from vip.registry import auto_embedder
 

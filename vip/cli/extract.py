@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vip.cli import options
-from vip.cli.console import AsJson, Console, Quiet, Verbose, err, print_json
-from vip.cli.inputs import find_videos, from_folder, run_folders
+from vip.cli.console import AsJson, Console, Quiet, Verbose, print_error, print_json
+from vip.cli.inputs import find_videos, is_from_folder, run_folders
 from vip.errors import SomeFailedError, UsageError, VipError
 from vip.timecode import timecode
 from vip.wording import counted
@@ -64,16 +64,18 @@ def extract_command(
 
     console, given = Console(quiet=quiet, verbose=verbose, as_json=as_json), options.given(context, ExtractSettings)
     if from_run is not None:
-        _again(from_run, videos, video, out, given, overwrite, console)
+        _choose_again(from_run, videos, video, out, given, overwrite, console)
     elif video is not None:
         raise UsageError(f"--video {video} goes with --from RUN. Leave --video out to extract from it.")
     elif videos:
-        _anew(videos, out, given, overwrite, recursive, console)
+        _extract_all(videos, out, given, overwrite, recursive, console)
     else:
         raise UsageError("Give a VIDEO, or a run to choose from again with --from RUN. See `vip extract --help`.")
 
 
-def _anew(videos: Sequence[str], out: Path | None, given: dict[str, Any], overwrite: bool, recursive: bool, console: Console) -> None:
+def _extract_all(
+    videos: Sequence[str], out: Path | None, given: dict[str, Any], overwrite: bool, recursive: bool, console: Console
+) -> None:
     from vip import registry
     from vip.config import ExtractSettings, resolve
     from vip.extraction.backends import load
@@ -86,10 +88,10 @@ def _anew(videos: Sequence[str], out: Path | None, given: dict[str, Any], overwr
         run = extract(video, out=folder, overwrite=overwrite, settings=settings, observer=console, isolated=True)
         show(run, video.name, str(video), console)
 
-    each(videos, out, work, console, recursive=recursive, prepare=partial(load, settings))
+    process_each(videos, out, work, console, recursive=recursive, prepare=partial(load, settings))
 
 
-def _again(
+def _choose_again(
     run: Path,
     videos: Sequence[str] | None,
     video: str | None,
@@ -98,7 +100,7 @@ def _again(
     overwrite: bool,
     console: Console,
 ) -> None:
-    """What the command line says counts, and nothing of vip.toml or the environment: all else is as in the run."""
+    """Choose again from a run. Only what the command line says is changed: neither vip.toml nor the environment counts."""
     from vip.pipeline import reselect
 
     if videos:
@@ -109,7 +111,7 @@ def _again(
     show(new, PurePath(path).name, path, console)
 
 
-def each(
+def process_each(
     given: Sequence[str],
     out: Path | None,
     work: Callable[[Source, Path], None],
@@ -118,14 +120,14 @@ def each(
     recursive: bool,
     prepare: Callable[[], object],
 ) -> None:
-    """Do the work for each video; one bad file does not stop the rest.
+    """Call `work` for each video; one bad file does not stop the rest.
 
     Args:
-        prepare: called once where there are several: models that are loaded here are there in the fork that each is read in, and what
-            cannot be loaded is said once.
+        prepare: called once before several videos. It loads the models that the process of each video shares, and fails once if they
+            cannot be loaded.
 
     Raises:
-        VipError: of the only video.
+        VipError: the only video failed.
         SomeFailedError: some of several failed; failures.jsonl in `out` says which and why.
     """
     videos, beside, links = find_videos(given, recursive=recursive)
@@ -134,7 +136,7 @@ def each(
     if links:
         leads = "leads out of its folder. Name it" if links == 1 else "lead out of their folder. Name them"
         console.note(f"Passed over {counted(links, 'link')} that {leads} on the command line to use {'it' if links == 1 else 'them'}.")
-    several = recursive or len(videos) > 1 or from_folder(videos[0], given)
+    several = recursive or len(videos) > 1 or is_from_folder(videos[0], given)
     folders = run_folders(videos, out, several=several)
     if not several:
         work(videos[0], folders[videos[0]])
@@ -151,7 +153,7 @@ def each(
         try:
             work(video, folders[video])
         except VipError as exc:
-            err(str(exc))
+            print_error(str(exc))
             kind = "missing" if isinstance(video, FileSource) and not store.exists(video.path) else kind_of(exc)
             failures.append(Failure(item=str(video), kind=kind, message=str(exc), exit_code=exc.exit_code))
             if console.as_json:
@@ -170,7 +172,7 @@ def each(
 
 
 def show_index(folder: Path, console: Console) -> None:
-    """Write the index page of a folder of runs, and say where it is."""
+    """Write the index page of a folder of runs, and print where it is."""
     from vip.report.index import run_folders_in, write_index
 
     if run_folders_in(folder):
@@ -178,7 +180,7 @@ def show_index(folder: Path, console: Console) -> None:
 
 
 def show(run: Run, name: str, video: str, console: Console) -> None:
-    """The result of an extraction for people, or as JSON."""
+    """Print the result of an extraction, for people or as JSON."""
     if console.as_json:
         print_json(summary(run, video))
         return
@@ -193,7 +195,7 @@ def show(run: Run, name: str, video: str, console: Console) -> None:
 
 
 def summary(run: Run, video: str) -> dict[str, Any]:
-    """What --json prints of a run."""
+    """Return what --json prints of a run."""
     manifest = run.manifest
     return {
         "video": video,

@@ -175,5 +175,5 @@ def _default(value: Any, kinds: Collection[Any]) -> str | bool:
 
     if value is None or value == ():
         return False
-    units = [kind.written for kind in kinds if isinstance(kind, Unit)]
+    units = [kind.format for kind in kinds if isinstance(kind, Unit)]
     return units[0](value) if units else str(value)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from vip.cli.console import AsJson, Console, Quiet, err, print_json
+from vip.cli.console import AsJson, Console, Quiet, print_error, print_json
 
 EXAMPLES = """[bold]Examples[/bold]
 vip report video.vip/    writes video.vip/report.html, one page for all
@@ -52,7 +52,7 @@ def _report_all(folder: Path, runs: Sequence[Path], console: Console) -> None:
             try:
                 row["report"] = str(write_report(load_run(run)))
             except (InputError, StoreError) as exc:
-                err(str(exc))
+                print_error(str(exc))
                 failed[run] = str(exc)
                 row |= {"error": str(exc), "exit_code": exc.exit_code}
             if console.as_json:

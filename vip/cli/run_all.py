@@ -56,7 +56,7 @@ def run_command(
         engine=captioning.engine,
     )
     check(captioning, asks=not dry_run)
-    budget = Budget()  # the ceiling is one for all videos
+    budget = Budget()  # one ceiling for all videos
 
     def work(video: Source, folder: Path) -> None:
         done = run(
@@ -77,13 +77,13 @@ def run_command(
         console.say(f"{video.name}: {counts} in {done.folder}/keyframes/")
         caption_cli.show(done, console)
 
-    def reckon(video: Source, folder: Path) -> None:
+    def only_extract(video: Source, folder: Path) -> None:
         folders.append(extract(video, out=folder, overwrite=overwrite, settings=extraction, observer=console, isolated=True).folder)
 
     folders: list[Path] = []
-    work_on = reckon if dry_run else work
-    extract_cli.each(videos, out, work_on, console, recursive=recursive, prepare=partial(load, extraction))
+    work_on = only_extract if dry_run else work
+    extract_cli.process_each(videos, out, work_on, console, recursive=recursive, prepare=partial(load, extraction))
     if dry_run:
         caption_cli.show_cost(expected_cost(folders, overwrite=overwrite, settings=captioning), console)
     else:
-        caption_cli.tell_of_local_model(captioning, console)
+        caption_cli.suggest_local_model(captioning, console)

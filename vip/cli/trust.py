@@ -34,7 +34,7 @@ def trust_command(what: What = Path("vip.toml"), revoke: Revoke = False, as_json
     from vip import store
 
     console = Console(quiet=quiet, as_json=as_json)
-    allowed = _folder(what, revoke) if store.is_folder(what) else _settings(what, revoke)
+    allowed = _trust_folder(what, revoke) if store.is_folder(what) else _trust_settings(what, revoke)
     if as_json:
         print_json({"path": str(what), "trusted": not revoke, "allowed": allowed})
         return
@@ -43,8 +43,8 @@ def trust_command(what: What = Path("vip.toml"), revoke: Revoke = False, as_json
     console.say(f"{what} is {'no longer ' if revoke else ''}trusted{'' if revoke else ' as it is now'}.")
 
 
-def _settings(path: Path, revoke: bool) -> list[str]:
-    """Trust a file of settings; what it may set now."""
+def _trust_settings(path: Path, revoke: bool) -> list[str]:
+    """Trust a file of settings, and return what it may set now."""
     from vip.config import read_settings, tables_in
 
     content = read_settings(path)
@@ -59,15 +59,15 @@ def _settings(path: Path, revoke: bool) -> list[str]:
     return [f"[{command}] {name} = {value!r}" for command, name, value in said if trust.asks_for_trust(name, value)]
 
 
-def _folder(folder: Path, revoke: bool) -> list[str]:
+def _trust_folder(folder: Path, revoke: bool) -> list[str]:
     from vip.corpus.state import NAME
     from vip.corpus.state_dir import home_of
 
-    return _data_set(folder, revoke) if (home_of(str(folder)) / NAME).is_file() else _run(folder, revoke)
+    return _trust_data_set(folder, revoke) if (home_of(str(folder)) / NAME).is_file() else _trust_run(folder, revoke)
 
 
-def _data_set(folder: Path, revoke: bool) -> list[str]:
-    """Trust the state of a batch; what it would use."""
+def _trust_data_set(folder: Path, revoke: bool) -> list[str]:
+    """Trust the state of a batch, and return what it uses."""
     from contextlib import closing
 
     from vip.corpus.state import StateDatabase
@@ -78,19 +78,19 @@ def _data_set(folder: Path, revoke: bool) -> list[str]:
         (disallow if revoke else allow)(state)
         counts, tables = state.state_counts(), tables_of(state)
     said = ((command, *item) for command, table in tables.items() for item in table.items())
-    used = [f"[{command}] {name} = {value!r}" for command, name, value in said if value and _matters(command, name, value)]
+    used = [f"[{command}] {name} = {value!r}" for command, name, value in said if value and _is_worth_naming(command, name, value)]
     return [f"{counted(sum(counts.values()), 'video')} of its list", *used]
 
 
-def _matters(command: str, name: str, value: object) -> bool:
+def _is_worth_naming(command: str, name: str, value: object) -> bool:
     from vip.config import COMMANDS
 
     field = COMMANDS[command].model_fields.get(name) if command in COMMANDS else None
     return trust.asks_for_trust(name, value) and (field is None or value != field.default)
 
 
-def _run(folder: Path, revoke: bool) -> list[str]:
-    """Trust a run folder; what may be opened now."""
+def _trust_run(folder: Path, revoke: bool) -> list[str]:
+    """Trust a run folder, and return what may be opened now."""
     from vip import store, user_state
     from vip.captioning.in_batches import jobs_in
     from vip.errors import InputError
