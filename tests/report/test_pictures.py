@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
-from tests.report.runs import make_run, picture
+from tests.report.runs import make_run
 from vip import store
 from vip.report import pictures
 from vip.report.pictures import open_thumbnails, shrink_all
