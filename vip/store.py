@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,9 @@ from vip import files, locks, user_state
 from vip.errors import InputError, StoreError, VipError
 from vip.records import SCHEMA_VERSION, Candidate, Description, Embeddings, Failure, Image, Keyframe, Manifest, Record
 from vip.wording import call, option
+
+if TYPE_CHECKING:
+    from vip.html.notebook import NotebookPicture
 
 RecordT = TypeVar("RecordT", bound=Record)
 
@@ -100,6 +103,24 @@ class KeyframePicture:
     def __repr__(self) -> str:
         when = "" if self.time_s is None else f", time_s={self.time_s:.3f}"
         return f"Keyframe({self.id!r}{when}, {self.record.width_px}x{self.record.height_px})"
+
+    def _repr_html_(self) -> str | None:
+        """Return the picture and the caption for a notebook; None where the run is damaged."""
+        from vip.html import notebook  # here, since it loads Jinja
+
+        try:
+            return notebook.keyframe_html(self._in_notebook())
+        except VipError:
+            return None
+
+    def _in_notebook(self) -> NotebookPicture:
+        from vip.html import notebook
+
+        try:
+            image = self.image
+        except InputError:
+            image = None
+        return notebook.notebook_picture(self.record, image, self.description)
 
 
 class Run:
@@ -181,6 +202,18 @@ class Run:
         except VipError:
             counts = ""
         return f"Run({str(self.folder)!r}{counts})"
+
+    def _repr_html_(self) -> str | None:
+        """Return the contact sheet for a notebook; None where the run is damaged."""
+        from vip.html import notebook  # here, since it loads Jinja
+
+        try:
+            keyframes = self.keyframes
+            return notebook.contact_sheet(
+                self.folder.resolve().name, len(keyframes), len(self.descriptions), lambda place: keyframes[place]._in_notebook()
+            )
+        except VipError:
+            return None
 
 
 def load_run(folder: str | Path) -> Run:
