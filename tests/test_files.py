@@ -34,7 +34,7 @@ NAMES = ["read", "open", "append"]
 @pytest.fixture(params=[True, False], ids=["open folders", "whole paths"])
 def places(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """On a system that opens files in open folders, and on one that does not (Windows)."""
-    monkeypatch.setattr(files, "KNOWS_PLACES", request.param)
+    monkeypatch.setattr(files, "HAS_DIR_FD", request.param)
     return bool(request.param)
 
 

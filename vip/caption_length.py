@@ -1,4 +1,4 @@
-"""How long a caption is, counted the same for every engine."""
+"""The length of a caption, counted in the same way for every engine."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]|_")
 
 
 def tokens_in(text: str) -> int:
-    """Words and punctuation marks, as tokenizers of the metrics of section 5 split English."""
+    """Return the number of words and punctuation marks, as the tokenizers of the metrics in section 5 split English."""
     return len(_TOKEN.findall(text))

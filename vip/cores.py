@@ -1,4 +1,4 @@
-"""How many cores the work on one video may use: all of the machine, unless a batch divides them among its workers."""
+"""The number of cores for the work on one video: all of the machine, unless a limit is set."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ _most: int | None = None
 
 
 def limit(most: int | None) -> None:
-    """For this process and its forks; None for no limit."""
+    """Set the limit for this process and its forks; None for no limit."""
     global _most
     _most = most
 
 
 def limited() -> bool:
+    """Return whether a limit is set."""
     return _most is not None
 
 
 def cores() -> int:
-    """At least 1."""
-    here = os.cpu_count() or 1
-    return here if _most is None else max(1, min(_most, here))
+    """Return the number of cores, at least 1."""
+    count = os.cpu_count() or 1
+    return count if _most is None else max(1, min(_most, count))

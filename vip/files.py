@@ -1,8 +1,8 @@
-"""Files below a folder that may come from a stranger, opened so that they can do no harm.
+"""Safe access to files below a folder that may come from a stranger.
 
-The folder itself is what a command names, and may be a link. Below it no link is followed, nothing but regular files is opened (a FIFO
-or a device would never end), and no file is larger than its bound. A new file has a name that nobody can guess until it is whole.
-Everything raises OSError with a `strerror` that a sentence can end with.
+The folder itself is named by a command, and may be a link. Below it no link is followed, only regular files are opened (reading a FIFO
+or a device would never end), and no file is larger than its limit. A new file has a name that nobody can guess until it is whole.
+All functions raise OSError with a `strerror` that a sentence can end with.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import IO
 
 PARTIAL_SUFFIX = ".vip-part"
-MOST_OF_NAME = 40  # that the name of a temporary file begins with: a name has 255 bytes
-MOST_BYTES = 4 * 2**30  # of a file without a bound of its own
-KNOWS_PLACES = {os.open, os.rename, os.unlink, os.mkdir, os.stat} <= os.supports_dir_fd  # not on Windows, see `_checked`
+MOST_OF_NAME = 40  # letters of its final name in the name of a temporary file, which has at most 255 bytes
+MOST_BYTES = 4 * 2**30  # of a file without a limit of its own
+HAS_DIR_FD = {os.open, os.rename, os.unlink, os.mkdir, os.stat} <= os.supports_dir_fd  # not on Windows, see `_without_links`
 
 _NO_LINK, _NO_WAIT, _FOLDER = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_DIRECTORY"))
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -41,12 +41,12 @@ def opened(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYT
     Raises:
         OSError: it is missing, a link, no regular file, or larger than `most_bytes`.
     """
-    with _place(path, inside) as (folder, name):
+    with _open_parent(path, inside) as (folder, name):
         return _regular(_open(name, os.O_RDONLY, folder), "rb", most_bytes)
 
 
 def read_bytes(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> bytes:
-    """Return what is in a file; errors as of `opened`."""
+    """Return the bytes of a file; errors as of `opened`."""
     with opened(path, inside=inside, most_bytes=most_bytes) as file:
         data = file.read(most_bytes + 1)
     if len(data) > most_bytes:  # it has grown
@@ -55,18 +55,18 @@ def read_bytes(path: Path, *, inside: Path | None = None, most_bytes: int = MOST
 
 
 def read_named(path: Path, *, most_bytes: int) -> bytes:
-    """Return what is in a file that the user names, also where that is a link; a FIFO or a device is refused."""
+    """Return the bytes of a file that the user named, which may be a link; a FIFO or a device is refused."""
     with _regular(os.open(path, os.O_RDONLY | _NO_WAIT | _BINARY), "rb", most_bytes) as file:
         return file.read(most_bytes)
 
 
 def opened_to_append(path: Path, *, inside: Path | None = None) -> IO[bytes]:
-    """Open a file to read and to write, and make it where it is missing.
+    """Open a file to read and to write, and create it where it is missing.
 
     Raises:
-        OSError: it is a link, no regular file, or has a second name elsewhere.
+        OSError: it is a link, no regular file, or has a hard link elsewhere.
     """
-    with _place(path, inside) as (folder, name):
+    with _open_parent(path, inside) as (folder, name):
         number = _open(name, os.O_RDWR | os.O_CREAT, folder)
         if os.fstat(number).st_nlink > 1:
             os.close(number)
@@ -76,11 +76,11 @@ def opened_to_append(path: Path, *, inside: Path | None = None) -> IO[bytes]:
 
 @contextmanager
 def opened_zip(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> Iterator[zipfile.ZipFile]:
-    """Open an archive whose members are stored as they are, so that reading one takes no more memory than the file has bytes.
+    """Open an archive without compression, so that reading a member takes no more memory than the file has bytes.
 
     Raises:
         OSError: as of `opened`.
-        zipfile.BadZipFile: it is none, or a member is compressed, encrypted or lies about its size.
+        zipfile.BadZipFile: it is no archive, or a member is compressed, encrypted or states a wrong size.
     """
     with opened(path, inside=inside, most_bytes=most_bytes) as file, zipfile.ZipFile(file) as archive:
         size_bytes = os.fstat(file.fileno()).st_size
@@ -92,10 +92,10 @@ def opened_zip(path: Path, *, inside: Path | None = None, most_bytes: int = MOST
 
 
 def check_database(path: Path, *, inside: Path | None = None) -> None:
-    """Refuse a SQLite file, there already or still to be made, that SQLite would write to somewhere else.
+    """Refuse a SQLite database where opening it would write to a file elsewhere; it may still be missing.
 
     Raises:
-        OSError: it, or what SQLite keeps beside it, is a link, no regular file, or has a second name elsewhere.
+        OSError: it, or a file of SQLite beside it, is a link, no regular file, or has a hard link elsewhere.
     """
     for name in (path.name, *(f"{path.name}{end}" for end in BESIDE_DATABASE)):
         with suppress(FileNotFoundError), opened(path.with_name(name), inside=inside, most_bytes=MOST_DATABASE_BYTES) as file:
@@ -105,15 +105,15 @@ def check_database(path: Path, *, inside: Path | None = None) -> None:
 
 @contextmanager
 def replacing(path: Path, *, inside: Path | None = None, durable: bool = False) -> Iterator[IO[bytes]]:
-    """Write a new file beside `path`, and rename it over `path` once it is whole.
+    """Write a new file beside `path`, and rename it to `path` when it is whole.
 
     Args:
-        durable: wait until it is on the disk under its name, so that it survives a power cut. What is quickly made again need not.
+        durable: wait until it is on the disk under its name, so that it survives a power cut.
 
     Raises:
         OSError: not writable, or the disk is full; `path` is then as it was.
     """
-    with _place(path, inside) as (folder, name):
+    with _open_parent(path, inside) as (folder, name):
         part = str(Path(name).with_name(f".{Path(name).name[:MOST_OF_NAME]}.{secrets.token_hex(16)}{PARTIAL_SUFFIX}"))
         number = _open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, folder)
         try:
@@ -132,11 +132,11 @@ def replacing(path: Path, *, inside: Path | None = None, durable: bool = False) 
 
 
 def make_folder(path: Path, *, inside: Path | None = None) -> None:
-    """Make a folder where it is missing, and those above it; below `inside` none of them may be a link."""
+    """Create a folder where it is missing, and those above it; below `inside` none of them may be a link."""
     if inside is None:
         path.mkdir(parents=True, exist_ok=True)
         return
-    with _place(path, inside) as (folder, name):
+    with _open_parent(path, inside) as (folder, name):
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=folder)
         if folder is None:
@@ -149,15 +149,15 @@ def make_folder(path: Path, *, inside: Path | None = None) -> None:
 def names_in(path: Path, *, inside: Path | None = None) -> list[str]:
     """Return the names in a folder; none where there is no such folder, or a link in its place."""
     try:
-        with _place(path / "x", inside or path) as (folder, _):
+        with _open_parent(path / "x", inside or path) as (folder, _):
             return sorted(os.listdir(path if folder is None else folder))  # noqa: PTH208 - of an open folder
     except OSError:
         return []
 
 
 def remove(path: Path, *, inside: Path | None = None) -> None:
-    """Delete a file, or a link and not what it leads to, where there is one."""
-    with suppress(FileNotFoundError), _place(path, inside) as (folder, name):
+    """Delete a file, if it is there; of a link only the link."""
+    with suppress(FileNotFoundError), _open_parent(path, inside) as (folder, name):
         os.unlink(name, dir_fd=folder)
 
 
@@ -171,22 +171,22 @@ def remove_folder(path: Path) -> None:
 
 
 def leads_out(path: Path, folder: Path) -> bool:
-    """True for what lies in a folder by its name, but leads out of it by a link."""
+    """Return whether a path in a folder leads out of it by a link."""
     try:
         path.resolve(strict=True)
     except FileNotFoundError:
-        pass  # a link that leads nowhere: what it names decides
+        pass  # a broken link: its target decides
     except (OSError, RuntimeError):  # links in a circle
         return True
     return not path.resolve().is_relative_to(folder.resolve())
 
 
-# ---------------------------------------------------------------- one step after the other
+# ---------------------------------------------------------------- opening, one folder after another
 
 
 @contextmanager
-def _place(path: Path, inside: Path | None) -> Iterator[tuple[int | None, str]]:
-    """The open folder that a file lies in, and the name in it; without open folders (Windows) the whole path, looked at before.
+def _open_parent(path: Path, inside: Path | None) -> Iterator[tuple[int | None, str]]:
+    """Yield the open folder of a file and the name in it; on Windows None and the whole path, checked for links.
 
     Raises:
         OSError: a link is on the way.
@@ -196,8 +196,8 @@ def _place(path: Path, inside: Path | None) -> Iterator[tuple[int | None, str]]:
     *between, name = path.relative_to(top).parts
     if ".." in (*between, name):
         raise ValueError(f"{path} does not lie inside {top}")
-    if not KNOWS_PLACES:
-        yield None, str(_checked(top, between) / name)
+    if not HAS_DIR_FD:
+        yield None, str(_without_links(top, between) / name)
         return
     folder = os.open(top, os.O_RDONLY | _FOLDER | _BINARY)
     try:
@@ -210,8 +210,8 @@ def _place(path: Path, inside: Path | None) -> Iterator[tuple[int | None, str]]:
         os.close(folder)
 
 
-def _checked(top: Path, parts: list[str]) -> Path:
-    """The path, once none of its parts is a link."""
+def _without_links(top: Path, parts: list[str]) -> Path:
+    """Return the path, after a check that none of its parts is a link."""
     path = top
     for part in parts:
         path /= part
@@ -238,7 +238,7 @@ def _is_link(name: str, folder: int | None) -> bool:
 
 
 def _regular(number: int, mode: str, most_bytes: int) -> IO[bytes]:
-    """The file, unless it is a device, a FIFO, a folder, or too large."""
+    """Return the open file; refuse a device, a FIFO, a folder, and a file that is too large."""
     try:
         status = os.fstat(number)
         if stat.S_ISDIR(status.st_mode):
@@ -258,7 +258,7 @@ def _too_large(most_bytes: int) -> OSError:
 
 
 def _sync(folder: int | None) -> None:
-    """Put on the disk that a file has a new name, where the system can do that."""
+    """Sync a folder to the disk, where the system can do that."""
     if folder is not None:
         with suppress(OSError):
             os.fsync(folder)

@@ -1,7 +1,7 @@
-"""A folder that is written to by one process at a time.
+"""Locks on folders, so that one process at a time writes to each.
 
-The lock is the operating system's, on a file in the folder: it ends with the process that holds it, however that ends. The file says
-which process that is, and goes when the work is done.
+The lock is one of the operating system, on a file in the folder: it ends with the process that holds it. The file names that process,
+and is deleted when the work is done.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from vip.wording import option
 if TYPE_CHECKING:
     from filelock import FileLock
 
-NAME = ".in-use.vip-part"  # by its end it counts as nothing that lies in a folder
+NAME = ".in-use.vip-part"  # with this suffix, a folder with nothing else in it counts as empty
 PATIENCE_S = 0.5  # another process may be just about to end
 LONGEST_NOTE = 100
 
 _held: Counter[str] = Counter()
-"""How many blocks of this process, or of the one that it was forked from, are inside of a folder."""
+"""How often this process, or the one that it was forked from, holds the lock of a folder."""
 _guard = threading.Lock()
 
 
 @contextmanager
 def in_use(folder: Path) -> Iterator[bool]:
-    """Have a folder to this process alone, until the end of the block or of the process; inside such a block it may be had again.
+    """Lock an existing folder for this process, until the end of the block; inside the block it may be locked again.
 
-    The folder is there. One that cannot be written to is not locked: whatever is written next will say so.
+    A folder that cannot be written to is not locked: the first write to it will fail.
 
     Yields:
-        True where the folder was locked now, and False where this process had it already, or cannot write to it.
+        True where the folder was locked now, False where this process holds the lock already or cannot write to the folder.
 
     Raises:
-        StoreError: another process works in it.
+        StoreError: another process holds the lock.
     """
     key = str(folder.resolve())
     with _guard:
-        lock = None if _held[key] else _acquired(folder)
+        lock = None if _held[key] else _acquire(folder)
         _held[key] += 1
     try:
         yield lock is not None
@@ -77,7 +77,7 @@ def lock_file(file: IO[Any], *, shared: bool = False, wait: bool = False) -> boo
     return True
 
 
-def _acquired(folder: Path) -> FileLock | None:
+def _acquire(folder: Path) -> FileLock | None:
     import filelock
 
     path = folder / NAME
@@ -85,7 +85,7 @@ def _acquired(folder: Path) -> FileLock | None:
     try:
         try:
             lock.acquire()
-        except FileNotFoundError:  # whoever had the folder failed, and took it away
+        except FileNotFoundError:  # the process that held the lock failed, and deleted the folder
             folder.mkdir(exist_ok=True)
             lock.acquire()
     except filelock.Timeout as exc:
@@ -102,7 +102,7 @@ def _acquired(folder: Path) -> FileLock | None:
 
 
 def _holder(path: Path) -> str:
-    """Who holds the lock: `process 123 since 14:05`."""
+    """Return who holds the lock: `process 123 since 14:05`."""
     with suppress(OSError), files.opened(path) as file:
         process, _, since = file.read(LONGEST_NOTE).decode("ascii", "replace").partition(" ")
         if process.isdecimal():

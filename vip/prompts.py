@@ -1,7 +1,7 @@
-"""The files of prompts/: loaded, checked and hashed, so that every caption can name the exact words that asked for it.
+"""The prompts: load the files of prompts/, check them and hash them, so that every caption can name its exact prompt.
 
-In: Markdown with TOML front matter between `+++` lines and `{input}` where a value goes in. Out: `Prompt`, whose
-`render` puts the values in. `QUESTIONS` says which there are (section 3.2), what each may use and what it must ask for.
+In: Markdown with TOML front matter between `+++` lines, and `{input}` where a value goes. Out: `Prompt`, whose `render` fills in the
+values. `QUESTIONS` lists the prompts (section 3.2), the inputs of each and the record of its answer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ QUESTIONS: dict[str, tuple[frozenset[str], str | None]] = {
     "direct": (_FRAME, "Direct"),
     "verify": (frozenset({"claims", "time", "language"}), "Review"),
 }
-"""Name of a prompt -> the inputs that it may use, and the record that the answer must fit (None: free text)."""
+"""Name of a prompt -> the inputs that it may use, and the record that the answer must fit (None for free text)."""
 
 _FENCE = "+++"
 MOST_BYTES = 2**20
@@ -43,7 +43,7 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One file of prompts/. `sha256` is of the whole file; `output` names the record that the reply must fit."""
+    """One file of prompts/. `sha256` is that of the whole file; `output` names the record that the reply must fit."""
 
     name: str
     version: str
@@ -63,10 +63,10 @@ class Prompt:
         return OUTPUTS[self.output] if self.output else None
 
     def render(self, values: Mapping[str, str]) -> str:
-        """The body with each `{input}` replaced once: braces inside a value stay what they are.
+        """Return the body with each `{input}` replaced once; braces inside a value stay as they are.
 
         Raises:
-            UsageError: `values` has other names than the inputs.
+            UsageError: the names of `values` are not those of the inputs.
         """
         if set(values) != set(self.inputs):
             raise UsageError(f'The prompt "{self.name}" takes {_listed(self.inputs)}, but was given {_listed(values)}.')
@@ -77,10 +77,10 @@ class Prompt:
 
 
 def prompts_folder() -> Path:
-    """Where the prompts lie: inside an installed package, or beside it in a checkout.
+    """Return the folder of the prompts: inside an installed package, or beside it in a checkout.
 
     Raises:
-        UsageError: neither is there.
+        UsageError: both are missing.
     """
     here = Path(__file__).parent
     for folder in (here / "_prompts", here.parent / "prompts"):
@@ -90,10 +90,10 @@ def prompts_folder() -> Path:
 
 
 def load_prompts(folder: Path | None = None) -> dict[str, Prompt]:
-    """The prompts by name: those of the folder, and the built-in ones for the names that it lacks.
+    """Return the prompts by name: those of the folder, and the built-in ones for the other names.
 
     Raises:
-        UsageError: a file is not what its front matter says or what vip asks under its name, or two have one name.
+        UsageError: a file does not fit its front matter, its name is not in `QUESTIONS`, or two files have one name.
     """
     built_in = _prompts_in(prompts_folder())
     return {**built_in, **_prompts_in(folder)} if folder else built_in
@@ -128,7 +128,7 @@ def load_prompt(path: Path) -> Prompt:
     """Read and check one file.
 
     Raises:
-        UsageError: what is wrong with it, in one sentence that names it.
+        UsageError: it cannot be used; the message names the file and the reason.
     """
     try:
         data = files.read_bytes(path, most_bytes=MOST_BYTES)
@@ -182,13 +182,13 @@ def _checked(front: dict[str, Any], path: Path) -> tuple[str, str, tuple[str, ..
 
 @cache
 def _schema_of(output: str) -> dict[str, Any]:
-    """Made once: it goes into every question."""
+    """Return the JSON schema of a record, built once since every request uses it."""
     schema: dict[str, Any] = _without_descriptions(OUTPUTS[output].model_json_schema())
     return schema
 
 
 def _without_descriptions(schema: Any) -> Any:
-    """Docstrings are for people who read the code."""
+    """Return the schema without the docstrings of the records."""
     if isinstance(schema, dict):
         return {key: _without_descriptions(value) for key, value in schema.items() if key != "description"}
     return schema

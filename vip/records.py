@@ -1,4 +1,4 @@
-"""What flows between the stages: arrays in frozen dataclasses, everything that reaches disk in frozen pydantic models.
+"""The records that flow between the stages: arrays in frozen dataclasses, everything on disk in frozen pydantic models.
 
 Time inside the program is an integer PTS (presentation time stamp) with its time base (seconds a tick);
 `time_s` appears at the edge. `index / fps` is never a time: it is wrong for variable rates.
@@ -19,7 +19,7 @@ Image = npt.NDArray[np.uint8]  # (H, W, 3) RGB, upright, square pixels
 Vectors = npt.NDArray[np.float32]  # (N, D), rows of length 1
 
 SCHEMA_VERSION: Literal[1] = 1
-NOT_DETERMINED = "not determined"  # what a description says where the picture does not show it, in every language
+NOT_DETERMINED = "not determined"  # in a description, in every language: the picture does not show it
 PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"})
 
 Rule = Literal[
@@ -28,7 +28,7 @@ Rule = Literal[
     "duplicate",  # the same picture as its neighbour
     "blurred",  # blurred against its surroundings
     "faded",  # a dim copy of a neighbour, as in a fade from or to black
-    "in_transition",  # beside a cross-fade or another change of shot, and a calm frame of the shot was found
+    "in_transition",  # in a cross-fade or another change of shot, and a better frame of the shot was found
     "below_min_sharpness",  # under --min-sharpness
     "too_few_objects",  # under --min-objects
     "black",
@@ -78,9 +78,9 @@ class PacketIndex:
     by_decoding: bool = False
     """The file has no PTS: rows are the frames in the order in which the decoder gives them."""
     is_sparse: bool = False
-    """Rows are some of the sync frames; what lies between them was not read."""
+    """Rows are some of the sync frames; the packets between them were not read."""
     decodes_all: bool = False
-    """The decoder passes over no frame on its way (VP8, VP9, AV1), so those between sync frames cost several times as much."""
+    """The decoder cannot skip frames (VP8, VP9, AV1), so frames between sync frames cost several times as much."""
 
     def __post_init__(self) -> None:
         lengths = {len(column) for column in (self.pts, self.dts, self.is_sync, self.size_bytes, self.is_shown)}
@@ -140,13 +140,13 @@ def _path_inside(value: str) -> str:
 
 
 PlainName = Annotated[str, AfterValidator(_plain_name)]
-"""Names a file or a folder wherever it is put, and leads nowhere else."""
+"""The name of a file or a folder, which cannot lead out of the folder it is put in."""
 PathInside = Annotated[str, AfterValidator(_path_inside)]
-"""Leads from a folder to something in it."""
+"""A path from a folder to something in it."""
 
 
 class RecordPart(BaseModel):
-    """A piece of a record: frozen, and no field that is not known."""
+    """A part of a record: frozen, and without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -161,12 +161,12 @@ class VideoInfo(RecordPart):
     """What the container and the packet index say about the video that was read."""
 
     path: str
-    """Of an address without login and query, which may hold secrets."""
+    """The path, or the address without login and query, which may hold secrets."""
     sha256: str | None
-    """Of the file; of pictures in a row: of their digests in that order. None for an address, which is not read whole."""
+    """Of the file; for a sequence of pictures, of their digests in that order. None for an address, which is not read whole."""
     size_bytes: int
     modified_ns: int | None
-    """Modification time of the file, to know it again without hashing it; None where a server does not say."""
+    """Modification time of the file, to recognise it without hashing; None where a server does not state it."""
     container: str
     codec: str
     pixel_format: str
@@ -184,7 +184,7 @@ class VideoInfo(RecordPart):
     end_time_s: float
     """PTS of the last frame."""
     frames: int | None
-    """Those that are shown within --start and --end; None where only the sync frames are known."""
+    """Number of frames that are shown within --start and --end; None where only the sync frames are known."""
     sync_frames: int
 
 
@@ -197,12 +197,12 @@ class Detection(RecordPart):
     box_xyxy: tuple[float, float, float, float]
     """Left, top, right, bottom as fractions of width and height."""
     source: str
-    """Who found it: the name of the detector."""
+    """The detector that found it."""
     kind: Literal["object", "region"] = "object"
 
 
 class Quality(RecordPart):
-    """What was measured on the picture at the fixed working size (`vip.extraction.quality`)."""
+    """Measures of a picture at the fixed working size (`vip.extraction.quality`)."""
 
     sharpness: float
     """Variance of the Laplacian of the grey picture (section 3.1); low means blurred."""
@@ -220,13 +220,13 @@ class Decision(RecordPart):
     step: int | None = None
     """The round of the pruner that dropped it, from 1."""
     score: float | None = None
-    """How alike it was to the neighbours in that round; for Algorithm 1 the mean of image and text cosine."""
+    """Its similarity to the neighbours in that round; for Algorithm 1 the mean of image and text cosine."""
     neighbours: tuple[int, ...] = ()
     """Candidate indices of the neighbours in that round."""
 
 
 class Candidate(Record):
-    """One row of candidates.jsonl: a sampled frame, its scores, and what became of it."""
+    """One row of candidates.jsonl: a sampled frame, its scores and its decision."""
 
     index: int
     pts: int
@@ -238,9 +238,9 @@ class Candidate(Record):
     detections: tuple[Detection, ...] | None = None
     """None where no objects were sought."""
     stands_in_for: int | None = None
-    """PTS of the bad frame of the same shot in whose place this one was taken."""
+    """PTS of the bad frame of the same shot that this one replaces."""
     relevance: float | None = None
-    """Cosine of the picture and the user's question; None where none was asked."""
+    """Cosine of the picture and the user's query; None without a query."""
     decision: Decision
 
 
@@ -257,9 +257,9 @@ class Keyframe(Record):
     height_px: int
     quality: Quality
     detections: tuple[Detection, ...] | None
-    """None where the detector knows nothing about the picture, which is not the same as nothing in it."""
+    """None where the detector did not see the picture; empty where it found nothing in it."""
     detector: str | None = None
-    """Who looked for objects in a picture that comes from no video, and for which; of a run's keyframes the manifest says it."""
+    """The detector and its labels, for a picture that comes from no video; for a run the manifest names it."""
     candidate: int | None
     """Index of its row in candidates.jsonl."""
 
@@ -275,7 +275,7 @@ class Famous(RecordPart):
 
     @property
     def undetermined(self) -> tuple[str, ...]:
-        """Names of the fields that say nothing: empty, or "not determined" and no more."""
+        """Names of the fields that are empty, or "not determined" and no more."""
         said = {name: getattr(self, name) for name in Famous.model_fields}
         return tuple(name for name, text in said.items() if not any(map(_is_determined, (text,) if isinstance(text, str) else text)))
 
@@ -297,7 +297,7 @@ class Captioned(RecordPart):
 
 
 class Direct(Famous, Captioned):
-    """What the recipe `direct` asks for in one question: first the dense caption, then FAMOuS from it."""
+    """The answer of the recipe `direct`: first the dense caption, then FAMOuS from it."""
 
     @property
     def famous(self) -> Famous:
@@ -311,7 +311,7 @@ class Expected(RecordPart):
 
 
 class ClaimReview(RecordPart):
-    """What a second look says about one claim."""
+    """The verdict of a second look at one claim."""
 
     number: int
     seen: bool
@@ -319,13 +319,13 @@ class ClaimReview(RecordPart):
 
 
 class Review(RecordPart):
-    """What a second look says about the claims that found no support."""
+    """The verdicts of a second look at the claims that found no support."""
 
     claims: tuple[ClaimReview, ...]
 
 
 class Call(RecordPart):
-    """One request to an engine: what was asked, of whom, at what cost."""
+    """One request to an engine: the prompt, the model, the cost."""
 
     engine: str
     model: str
@@ -339,28 +339,28 @@ class Call(RecordPart):
     latency_s: float
     created_utc: str
     cached: bool = False
-    """The answer was there from an earlier question of the same content, and cost nothing."""
+    """The answer came from the cache, and cost nothing."""
 
 
 class Check(RecordPart):
-    """One claim of a description, held against its own frame."""
+    """One claim of a description, checked against its own frame."""
 
     field: Literal["focus", "action", "mood", "objects", "setting"]
     claim: str
     """The field's text; of `objects` one name."""
     verdict: Literal["supported", "unsupported", "unchecked"]
     by: tuple[str, ...] = ()
-    """Who decided: the embedder, the detector."""
+    """What decided: the embedder, the detector."""
     similarity: float | None = None
     """Cosine of the claim and its own frame."""
     baseline: float | None = None
-    """Mean cosine of what does not belong together: this claim with the other frames, and the others' claims with this frame."""
+    """Mean cosine of pairs that do not belong together: this claim with other frames, and other claims with this frame."""
     after: str | None = None
-    """What a second look made of it: another text, or "" where it is not there at all. None where there was none."""
+    """The text after a second look, "" where the claim was removed; None where there was no second look."""
 
 
 class Verification(RecordPart):
-    """What `--verify` found."""
+    """The result of `--verify`."""
 
     checks: tuple[Check, ...]
     before: Famous | None = None
@@ -373,21 +373,21 @@ class Description(Record):
     keyframe_id: str
     time_s: float | None
     engine: str
-    """Engine and model, as a user would name them: `offline`, `openai:gpt-5-mini-2025-08-07`."""
+    """Engine and model, as a user names them: `offline`, `openai:gpt-5-mini-2025-08-07`."""
     recipe: Literal["direct", "paper"] = "paper"
-    """One question or three, see `vip.captioning.describer`."""
+    """One request or three, see `vip.captioning.describer`."""
     language: str = "English"
     context: int = 0
-    """So many captions before it went into the question."""
+    """The number of captions before it that went into the request."""
     topic: str | None = None
     grounding: tuple[str, ...]
-    """What was detected, or is to be expected from the topic, or was measured, and given to the engine as ground to stand on."""
+    """The grounding list in the request: what was detected, measured, or expected from the topic."""
     caption: str | None = None
     """The overall caption that the recipe `paper` starts from."""
     dense_caption: str
     famous: Famous
     verification: Verification | None = None
-    """None where nobody held the description against its frame."""
+    """None where the description was not checked against its frame."""
     calls: tuple[Call, ...]
 
 
@@ -401,7 +401,7 @@ class Failure(Record):
 
 
 class CandidateCounts(RecordPart):
-    """What became of the candidates; the numbers add up."""
+    """The number of candidates by decision; the numbers add up."""
 
     asked: int | None
     """None where the number was left open (`-n auto`)."""
@@ -419,53 +419,53 @@ class CandidateCounts(RecordPart):
 
 
 class Pruning(RecordPart):
-    """By what the number of keyframes can be judged."""
+    """Similarities by which the number of keyframes can be judged."""
 
     redundant: float
-    """The likeness from which on frames of this embedder show the same."""
+    """The similarity from which on frames of this embedder show the same."""
     bound: float
-    """The likeness from which on the pruner calls a frame redundant: with `-n auto` as many are kept as remain where none is."""
+    """The similarity from which on the pruner drops a frame as redundant with `-n auto`."""
     curve: dict[int, float] = {}
-    """Number of keyframes -> likeness of the next one to go; thinned out for large numbers."""
+    """Number of keyframes -> similarity of the next one to be dropped; only some numbers where there are many."""
 
 
 class Origin(RecordPart):
-    """The run whose candidates these are."""
+    """The run that the candidates come from."""
 
     run: str
     created_utc: str
 
 
 class Manifest(Record):
-    """manifest.json: what was asked, with what it was done, and how far it came."""
+    """The content of manifest.json: what was asked, how it was done, and which stages are done."""
 
     command: str
     settings: dict[str, Any]
     """The settings the keyframes depend on, resolved."""
     backends: dict[str, str]
-    """What each `auto` became."""
+    """The backend that each `auto` stands for."""
     versions: dict[str, str]
     device: str
-    """Where models ran: `cpu`, `cuda in fp16`, `embedder cuda in fp16, detector cpu`."""
+    """The device of the models: `cpu`, `cuda in fp16`, `embedder cuda in fp16, detector cpu`."""
     video_id: PlainName
     video: VideoInfo
     notes: tuple[str, ...] = ()
-    """What the user was told: losses, fewer keyframes than asked, choices of `auto`."""
+    """Notes to the user: losses, fewer keyframes than asked, choices of `auto`."""
     losses: tuple[str, ...] = ()
-    """Of the notes, what could not be read of the video."""
+    """The notes about parts of the video that could not be read."""
     counts: CandidateCounts | None = None
     pruning: Pruning | None = None
     selected_from: Origin | None = None
-    """None where the video was looked at for this run."""
+    """None where the video was analyzed for this run."""
     captioning: dict[str, Any] | None = None
     """Settings of the descriptions, resolved; None before `vip caption`."""
     seconds: dict[str, float] = {}
     """Wall seconds of each finished stage; a stage that is missing here has not finished."""
     created_utc: str
     signature: str | None = None
-    """Proves to the machine that made the run that it did (`vip.store.is_own`). On others the video is only read where it is named."""
+    """Proves to the machine that made the run that it did (`vip.store.is_own`); other machines do not use the path of the video."""
 
     @property
     def origin(self) -> str:
-        """What is signed."""
+        """The text that is signed."""
         return "\n".join([self.video.path, self.video_id, self.created_utc])

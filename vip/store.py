@@ -1,7 +1,7 @@
-"""The run folder: what lies in it, how it is written so that a killed run leaves valid files, how it is read back.
+"""The run folder: its files, and how they are written and read.
 
-Every file is written beside its final name and renamed. A stage counts as done when the manifest says so, and the
-manifest is written last; a run that was killed therefore starts its unfinished stage again and ends with the same files.
+Every file is written beside its final name and renamed, so a killed run leaves valid files. The manifest is written last and says which
+stages are done: a run that was killed repeats its unfinished stage, and ends with the same files.
 """
 
 from __future__ import annotations
@@ -44,25 +44,25 @@ JOURNAL = "descriptions.partial.jsonl"
 FAILURES = "failures.jsonl"
 REPORT = "report.html"
 THUMBNAILS = "thumbnails.zip"
-os.environ.setdefault("OPENCV_IO_MAX_IMAGE_PIXELS", str(2**28))  # before OpenCV is loaded; its own bound is a picture of 3 GB
+os.environ.setdefault("OPENCV_IO_MAX_IMAGE_PIXELS", str(2**28))  # before OpenCV is loaded; its own limit is a picture of 3 GB
 PARTIAL_SUFFIX = files.PARTIAL_SUFFIX
 MOST_JSON_BYTES = 64 * 2**20
 MOST_LINE_BYTES = 16 * 2**20
 MOST_ARRAYS_BYTES = 2 * 2**30
 MOST_PICTURE_BYTES = 512 * 2**20
-DECODED = f"decoded{PARTIAL_SUFFIX}"  # a folder, there while a run is being made
+DECODED = f"decoded{PARTIAL_SUFFIX}"  # a folder that exists while a run is made
 
 PICTURE_NAME = re.compile(r"\d{4,}_\d{2,}h\d{2}m\d{2}\.\d{3}s\.(jpg|png|webp)")
 
 
 @dataclass(frozen=True)
 class KeyframePicture:
-    """A keyframe and the folder its picture lies in; the picture is read when asked for."""
+    """A keyframe of a folder; its picture is read on request."""
 
     record: Keyframe
     folder: Path
     run: Run | None = field(default=None, compare=False)
-    """Where it was read from."""
+    """The run that it belongs to."""
 
     @property
     def id(self) -> str:
@@ -88,16 +88,16 @@ class KeyframePicture:
 
     @property
     def data(self) -> bytes:
-        """The file as it is.
+        """The bytes of the picture's file.
 
         Raises:
-            InputError: it is missing, or no file that vip reads.
+            InputError: it is missing, too large, or no regular file.
         """
         return _picture_bytes(self.path, self.folder)
 
     @property
     def description(self) -> Description | None:
-        """Its caption and FAMOuS as they are now; None before it is described."""
+        """Its current description; None before it is described."""
         return (self.run or Run(self.folder)).described.get(self.id)
 
     def __repr__(self) -> str:
@@ -126,7 +126,7 @@ class KeyframePicture:
 class Run:
     """A run folder (or any folder of pictures with keyframes.jsonl), read lazily.
 
-    Iterate `keyframes` for times, pictures and descriptions; `manifest` says how it came about. `vip.load_run` looks whether all is there.
+    Iterate `keyframes` for times, pictures and descriptions; `manifest` says how the run was made. `vip.load_run` checks that it is whole.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -135,16 +135,16 @@ class Run:
 
     @cached_property
     def manifest(self) -> Manifest | None:
-        """None in a folder of pictures that vip did not extract."""
+        """What was asked and how it was done; None in a folder of pictures that vip did not extract."""
         path = self.folder / MANIFEST
         return read_json(path, Manifest) if path.exists() else None
 
     @cached_property
     def keyframes(self) -> list[KeyframePicture]:
-        """In time order.
+        """The keyframes in time order.
 
         Raises:
-            InputError: there are none in the folder, or there is no such folder.
+            InputError: the folder has none, or is missing.
         """
         if not (self.folder / KEYFRAMES).exists() and not (self.folder / MANIFEST).exists():
             load_run(self.folder)  # says what is wrong
@@ -152,19 +152,19 @@ class Run:
 
     @cached_property
     def candidates(self) -> list[Candidate]:
-        """Every frame that was looked at, with its decision; empty in a folder of pictures."""
+        """Every frame that was analyzed, with its decision; empty in a folder of pictures."""
         path = self.folder / CANDIDATES
         return list(read_rows(path, Candidate)) if path.exists() else []
 
     @property
     def descriptions(self) -> list[Description]:
-        """Those that exist now, in the order of the keyframes; empty before `vip caption`."""
+        """The current descriptions, in the order of the keyframes; empty before `vip caption`."""
         rows = self.described
         return [rows[keyframe.id] for keyframe in self.keyframes if keyframe.id in rows]
 
     @property
     def described(self) -> dict[str, Description]:
-        """The descriptions that exist now, by the ids of their keyframes. Read again only where the files have changed."""
+        """The current descriptions by the ids of their keyframes; the files are read again only when they have changed."""
         paths = [path for name in (DESCRIPTIONS, JOURNAL) if (path := self.folder / name).exists()]
         stamps = tuple(number for path in paths for number in (path.stat().st_ino, path.stat().st_mtime_ns, path.stat().st_size))
         if stamps != self._described[0]:
@@ -175,7 +175,7 @@ class Run:
         return self._described[1]
 
     def each_description(self) -> Iterator[Description]:
-        """As `descriptions`, one by one: of a finished run none but the current one is in memory."""
+        """Yield `descriptions` one by one; of a finished run, one is in memory."""
         if (self.folder / JOURNAL).exists():
             yield from self.descriptions
         elif (self.folder / DESCRIPTIONS).exists():
@@ -183,6 +183,7 @@ class Run:
 
     @property
     def failures(self) -> list[Failure]:
+        """What failed in the last command."""
         path = self.folder / FAILURES
         return list(read_rows(path, Failure)) if path.exists() else []
 
@@ -194,6 +195,7 @@ class Run:
 
     @property
     def notes(self) -> tuple[str, ...]:
+        """What the user was told while the run was made."""
         return self.manifest.notes if self.manifest else ()
 
     def __repr__(self) -> str:
@@ -234,27 +236,27 @@ def load_run(folder: str | Path) -> Run:
 
 
 def check_folder(path: Path) -> None:
-    """Refuse what is no folder.
+    """Check that a folder exists.
 
     Raises:
-        InputError: there is none of this name.
+        InputError: there is no folder of this name.
     """
     if not is_folder(path):
         raise InputError(f"{path} is not a folder. Give the folder of a run.")
 
 
 def signed(manifest: Manifest) -> Manifest:
-    """The manifest with the proof that this machine made the run."""
+    """Return the manifest with a signature that proves that this machine made the run."""
     return manifest.model_copy(update={"signature": user_state.signature(manifest.origin)})
 
 
 def is_own(manifest: Manifest) -> bool:
-    """Whether this machine made the run, or its user has allowed it: then its video is read from where the manifest says."""
+    """Return whether this machine made the run, or its user trusts it: then the path of its video in the manifest is used."""
     return user_state.is_signed(manifest.origin, manifest.signature) or user_state.knows("runs", manifest.origin)
 
 
 def home_of(folder: Path) -> Path:
-    """The run folder to which a keyframes/ folder belongs; any other folder as it is."""
+    """Return the run folder of a keyframes/ folder; any other folder as it is."""
     here = folder if folder.name == PICTURES else folder.absolute()
     return here.parent if here.name == PICTURES and (here.parent / MANIFEST).exists() else folder
 
@@ -283,7 +285,11 @@ def read_json(path: Path, kind: type[RecordT], *, inside: Path | None = None) ->
 
 
 def read_rows(path: Path, kind: type[RecordT], *, torn_end: bool = False) -> Iterator[RecordT]:
-    """The rows of a JSONL file. `torn_end`: the last line may be half written and is then left out."""
+    """Yield the rows of a JSONL file.
+
+    Args:
+        torn_end: leave out a last line that is half written.
+    """
     for number, line in enumerate(lines(path), 1):
         if torn_end and not line.endswith(b"\n"):
             return
@@ -292,12 +298,12 @@ def read_rows(path: Path, kind: type[RecordT], *, torn_end: bool = False) -> Ite
 
 
 def count_rows(path: Path) -> int:
-    """How many rows a JSONL file has, without reading what they say."""
+    """Return the number of rows of a JSONL file, without parsing them."""
     return sum(1 for line in lines(path) if line.strip())
 
 
 def lines(path: Path) -> Iterator[bytes]:
-    """The lines of a JSONL file, one in memory at a time; errors as of `read_json`."""
+    """Yield the lines of a JSONL file, one in memory at a time; errors as of `read_json`."""
     try:
         with files.opened(path) as file:
             yield from _lines_of(file, path)
@@ -306,10 +312,10 @@ def lines(path: Path) -> Iterator[bytes]:
 
 
 def _lines_of(file: IO[bytes], path: Path) -> Iterator[bytes]:
-    """The lines of an open file.
+    """Yield the lines of an open file.
 
     Raises:
-        StoreError: one is longer than any row that vip writes.
+        StoreError: a line is longer than any row of vip.
     """
     while line := file.readline(MOST_LINE_BYTES):
         if len(line) == MOST_LINE_BYTES:
@@ -356,6 +362,7 @@ def _schema_version(text: bytes) -> int | None:
 
 
 def read_embeddings(path: Path) -> Embeddings:
+    """Read the vectors of the candidates; errors as of `read_arrays`."""
     data = read_arrays(path)
     try:
         if not all(data[name].dtype == np.float32 and np.isfinite(data[name]).all() for name in ("image", "text")):
@@ -379,7 +386,7 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
 
 
 def array_of(data: bytes) -> npt.NDArray[Any]:
-    """Return an array as np.save writes it; its header may not promise more than is there.
+    """Return an array that np.save wrote, after a check that its header states the true size.
 
     Raises:
         ValueError, EOFError: it is damaged.
@@ -395,7 +402,7 @@ def array_of(data: bytes) -> npt.NDArray[Any]:
 
 
 def read_picture(path: Path, *, inside: Path | None = None) -> Image:
-    """uint8 (H, W, 3) RGB of a picture file, upright as its EXIF says; an alpha channel is left aside.
+    """Return a picture file as uint8 (H, W, 3) RGB, upright by its EXIF orientation and without an alpha channel.
 
     Args:
         inside: the folder that the command names; by default the one the picture lies in.
@@ -427,7 +434,7 @@ def _picture_bytes(path: Path, inside: Path | None) -> bytes:
 
 @contextmanager
 def replacing(path: Path, *, inside: Path | None = None, durable: bool = False) -> Iterator[IO[bytes]]:
-    """Write a file beside `path` and rename it over `path` once it is whole; arguments as of `files.replacing`.
+    """Write a file beside `path` and rename it to `path` when it is whole; arguments as of `files.replacing`.
 
     Raises:
         StoreError: not writable, or the disk is full; `path` is then as it was.
@@ -444,11 +451,13 @@ def _unwritable(path: Path, exc: OSError) -> StoreError:
 
 
 def write_json(path: Path, record: Record, *, inside: Path | None = None, durable: bool = False) -> None:
+    """Write a record as a JSON file; arguments and errors as of `replacing`."""
     with replacing(path, inside=inside, durable=durable) as file:
         file.write(_dumps(record, indent=2))
 
 
 def write_rows(path: Path, rows: Iterable[Record]) -> None:
+    """Write a JSONL file; errors as of `replacing`."""
     with replacing(path) as file:
         for row in rows:
             file.write(_dumps(row))
@@ -457,13 +466,13 @@ def write_rows(path: Path, rows: Iterable[Record]) -> None:
 def _dumps(record: Record, *, indent: int | None = None) -> bytes:
     try:
         text = record.model_dump_json(indent=indent)
-    except ValueError:  # a file name that is not valid UTF-8: it must come back as it was
+    except ValueError:  # a file name that is not valid UTF-8, which has to be read back unchanged
         text = json.dumps(record.model_dump(mode="json"), indent=indent)
     return text.encode() + b"\n"
 
 
 def write_failures(path: Path, failures: Sequence[Failure]) -> None:
-    """The failures of the last command; no file where there are none."""
+    """Write the failures of the last command; delete the file where there are none."""
     if failures:
         write_rows(path, failures)
     else:
@@ -471,6 +480,7 @@ def write_failures(path: Path, failures: Sequence[Failure]) -> None:
 
 
 def write_embeddings(path: Path, embeddings: Embeddings) -> None:
+    """Write the vectors of the candidates; errors as of `replacing`."""
     with replacing(path) as file:
         np.savez(file, image=embeddings.image, text=embeddings.text, model=np.array(embeddings.model))
 
@@ -493,12 +503,12 @@ def write_picture(path: Path, image: Image, *, inside: Path | None = None, jpeg_
 
 @contextmanager
 def appending(path: Path, *, durable: bool = True) -> Iterator[Callable[[Record], None]]:
-    """Append rows to a journal, each in the file before the call returns; a half-written last row is cut off first.
+    """Open a journal to append rows, each in the file before the call returns; a half-written last row is cut off first.
 
-    A journal without rows is not left behind.
+    A journal without rows is deleted at the end.
 
     Args:
-        durable: wait until each is on the disk. What is quickly made again need not.
+        durable: wait until each row is on the disk.
     """
     try:
         with files.opened_to_append(path) as file:
@@ -521,7 +531,7 @@ def appending(path: Path, *, durable: bool = True) -> Iterator[Callable[[Record]
 
 
 def _end_of_rows(file: IO[bytes]) -> int:
-    """Where the last whole row of a journal ends."""
+    """Return where the last whole row of a journal ends."""
     end = file.seek(0, os.SEEK_END)
     while end:
         start = max(0, end - 65536)
@@ -534,7 +544,10 @@ def _end_of_rows(file: IO[bytes]) -> int:
 
 
 def merge_rows(path: Path, sources: Sequence[Path], kind: type[RecordT], *, key: Callable[[RecordT], str], order: Iterable[str]) -> None:
-    """Write the rows of several files in an order, the later file's where two have the same key; without holding them in memory."""
+    """Write the rows of several files in the order of their keys in `order`, without holding them in memory.
+
+    Where two files have rows with the same key, that of the later file is written.
+    """
     places: dict[str, tuple[int, int]] = {}
     with ExitStack() as stack:
         opened: list[IO[bytes]] = []
@@ -561,12 +574,12 @@ def _opened(path: Path) -> IO[bytes]:
 
 @contextmanager
 def making_folder(path: Path) -> Iterator[None]:
-    """A writable folder for a run, for this process alone; one that was made for it and stayed empty goes again when the work fails.
+    """Create and lock a folder for a run; if the block fails, a new folder that is still empty is deleted.
 
-    One that is there and cannot be written to may be read all the same.
+    An existing folder that cannot be written to is not locked, and can still be read.
 
     Raises:
-        StoreError: it cannot be made, or another process works in it.
+        StoreError: it cannot be created, or another process works in it.
     """
     existed = is_folder(path)
     if not existed:
@@ -575,28 +588,28 @@ def making_folder(path: Path) -> Iterator[None]:
         try:
             yield
         except BaseException:
-            if not existed and is_empty(path):  # while it is ours: another process may wait for it
+            if not existed and is_empty(path):  # while it is locked: another process may wait for it
                 files.remove_folder(path)
             raise
 
 
 @contextmanager
 def in_use(folder: Path) -> Iterator[None]:
-    """Have a folder to this process alone, without what a killed one left half written; errors as of `locks.in_use`."""
+    """Lock a folder for this process, and delete partial files of a killed one; errors as of `locks.in_use`."""
     with locks.in_use(folder) as is_new:
         if is_new:
-            _sweep(folder)
+            _delete_partial_files(folder)
         yield
 
 
 def make_folder(path: Path, *, inside: Path | None = None) -> None:
-    """Make the folder where it is missing.
+    """Create a folder where it is missing.
 
     Args:
-        inside: the folder that the command names, if this one lies in it: then it may be no link.
+        inside: the folder that the command names; below it, none may be a link.
 
     Raises:
-        StoreError: it cannot be made or written to.
+        StoreError: it cannot be created or written to.
     """
     try:
         files.make_folder(path, inside=inside)
@@ -615,28 +628,28 @@ def is_folder(path: Path) -> bool:
 
 
 def is_empty(folder: Path) -> bool:
-    """True if nothing lies in the folder but what a killed run left half written, or if there is no such folder."""
+    """Return whether a folder is missing, or holds nothing but partial files of a killed run."""
     return not is_folder(folder) or all(path.name.endswith(PARTIAL_SUFFIX) for path in folder.iterdir())
 
 
 def clear(folder: Path) -> None:
-    """Delete what vip wrote into a run folder, the manifest excepted, and nothing else."""
+    """Delete the files of vip in a run folder, without the manifest, and nothing else."""
     names = (CANDIDATES, EMBEDDINGS, ANALYSIS, THUMBNAILS, KEYFRAMES, DESCRIPTIONS, JOURNAL, FAILURES, REPORT)
     pictures = [name for name in files.names_in(folder / PICTURES, inside=folder) if PICTURE_NAME.fullmatch(name)]
-    for path in (*(folder / name for name in names), *_left_behind(folder), *(folder / PICTURES / name for name in pictures)):
+    for path in (*(folder / name for name in names), *_partial_files(folder), *(folder / PICTURES / name for name in pictures)):
         try:
             files.remove(path, inside=folder)
         except OSError as exc:
             raise StoreError(f"{path} cannot be deleted: {exc.strerror}. Choose another folder with {option('out')}.") from exc
 
 
-def _sweep(folder: Path) -> None:
-    for path in _left_behind(folder):
+def _delete_partial_files(folder: Path) -> None:
+    for path in _partial_files(folder):
         with suppress(OSError):
             files.remove(path, inside=folder)
 
 
-def _left_behind(folder: Path) -> Iterator[Path]:
+def _partial_files(folder: Path) -> Iterator[Path]:
     for place in (folder, folder / PICTURES):
         for name in files.names_in(place, inside=folder):
             if name.endswith(PARTIAL_SUFFIX) and name not in (DECODED, locks.NAME):
@@ -644,7 +657,7 @@ def _left_behind(folder: Path) -> Iterator[Path]:
 
 
 def picture_name(number: int, time_s: float, suffix: str, *, of: int) -> str:
-    """`0001_00h00m12.400s.jpg`: sorts by number, and so by time, and tells the time."""
+    """Return `0001_00h00m12.400s.jpg`, which sorts by number, and so by time."""
     milliseconds = max(0, round(time_s * 1000))
     seconds, milliseconds = divmod(milliseconds, 1000)
     width = max(4, len(str(of)))
@@ -652,7 +665,7 @@ def picture_name(number: int, time_s: float, suffix: str, *, of: int) -> str:
 
 
 def write_thumbnails(path: Path, thumbnails: Iterable[tuple[int, bytes]]) -> None:
-    """One uncompressed zip of JPEGs, named by candidate index: `000012.jpg`."""
+    """Write an uncompressed zip of JPEGs, named by candidate index: `000012.jpg`."""
     with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for index, data in thumbnails:
             archive.writestr(zipfile.ZipInfo(f"{index:06d}.jpg"), data)

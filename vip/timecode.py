@@ -1,4 +1,4 @@
-"""Times for people."""
+"""Times as people write them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ UNITS = re.compile(r"(?=\d)(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\
 
 
 def timecode(time_s: float) -> str:
-    """A time for people: `1:02.40`, `1:00:00.00`; a minus sign for times before the video's zero."""
+    """Return `1:02.40`, `1:00:00.00`; with a minus sign for times before the video's zero."""
     hundredths = round(abs(time_s) * 100)
     minutes, rest = divmod(hundredths, 6000)
     hours, minutes = divmod(minutes, 60)
@@ -19,10 +19,10 @@ def timecode(time_s: float) -> str:
 
 
 def seconds_of(text: str) -> Fraction:
-    """Seconds of `75.5`, `1:15.5`, `0:01:15.5`, `1m15.5s` or `90m`.
+    """Return the seconds of `75.5`, `1:15.5`, `0:01:15.5`, `1m15.5s` or `90m`.
 
     Raises:
-        ValueError: none of these.
+        ValueError: the text is none of these.
     """
     given = text.strip().lower()
     found = CLOCK.fullmatch(given) or UNITS.fullmatch(given)

@@ -1,8 +1,8 @@
-"""Which settings a vip.toml that merely lies in the current folder may make.
+"""Which settings of a vip.toml in the current folder are used.
 
-Such a file may have come with a download. What it says about numbers and choices holds; what decides where data, keys and money go, or
-which other files are read, holds only once the user has allowed the file by its content (`vip trust`). The command line, the
-environment and the user's own `~/.config/vip/vip.toml` may set everything.
+Such a file may have come with a download. Its numbers and choices are used. Settings that decide where data, keys and money go, or which
+other files are read, are used only after the user has allowed the file with its content (`vip trust`). The command line, the environment
+and the user's own `~/.config/vip/vip.toml` may set everything.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ HARMLESS = frozenset(
         *("download_timeout", "retry_wait", "sleep", "rate_limit", "disk_budget"),
     }
 )
-"""Settings that decide neither where anything goes nor what else is read."""
+"""Settings that decide neither where data goes nor which files are read."""
 
 PLAIN_NAMES = {
     "sampler": frozenset({"sync", "uniform", "every", "shots", "katna"}),
     "pruner": frozenset({"algorithm1", "k-center", "threshold", "aks", "none"}),
 }
-"""Backends of vip whose detail, behind the colon, is a number."""
+"""Backends of vip whose detail, after the colon, is a number."""
 
 WITHOUT_DETAIL = frozenset({"embedder", "detector", "engine", "describe_engine", "structure_engine"})
 """Backends whose detail may be a file, an address or a model of somebody else."""
 
 
 def asks_for_trust(name: str, value: Any) -> bool:
-    """Return whether a setting holds only in a file that the user allowed."""
+    """Return whether a setting is used only from a file that the user allowed."""
     if name in PLAIN_NAMES:
         return not isinstance(value, str) or value.partition(":")[0] not in PLAIN_NAMES[name]
     if name in WITHOUT_DETAIL:
@@ -56,13 +56,13 @@ def trust(path: Path, content: bytes) -> None:
     """Allow the file as it is now.
 
     Raises:
-        StoreError: that cannot be remembered.
+        StoreError: this cannot be saved.
     """
     user_state.remember("settings", _name(path, content))
 
 
 def distrust(path: Path, content: bytes) -> None:
-    """Take that back."""
+    """Withdraw the permission for the file as it is now."""
     user_state.forget("settings", _name(path, content))
 
 

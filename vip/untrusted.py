@@ -1,4 +1,4 @@
-"""Texts that others wrote, made fit to be shown, and JSON that others sent, read within bounds."""
+"""Text and JSON of others: print the one safely, and parse the other within limits."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 JOINERS = "\u200c\u200d"  # letters of Persian and Hindi, and emoji, need them
 MOST_JSON_BYTES = 64 * 2**20
 DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, EOFError, RecursionError, MemoryError)
-"""What taking a file of somebody else apart raises where it is not what it should be."""
-SMALLEST, LARGEST = -(2**63), 2**63 - 1
+"""The errors of parsing a file of somebody else that is damaged."""
+MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1  # of 64 bits, as columns have them
 
 _NOT_PLAIN = re.compile(r"[^\x20-\x7e]")
 _ESCAPED = re.compile(r"[\x7f-\xa0\xad\u0600-\u0605\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]")
@@ -24,14 +24,14 @@ _SEQUENCE = re.compile(
 
 
 def printable(text: str) -> str:
-    """Return the text without escape sequences, control characters, line breaks, and marks that turn its direction or are not seen."""
+    """Return the text without escape sequences, control characters, line breaks, and invisible marks such as those of direction."""
     if _NOT_PLAIN.search(text) is None:
         return text
     return "".join(map(_shown, _SEQUENCE.sub("", text)))
 
 
 def one_line(text: str) -> str:
-    """Return what is printable of the text, with single spaces."""
+    """Return the printable text with single spaces."""
     return " ".join(printable(text).split())
 
 
@@ -44,22 +44,22 @@ def _shown(letter: str) -> str:
 
 
 def printable_json(value: Any) -> str:
-    """Return the value as JSON on one line that a terminal shows as it is: what it might obey is written as `\\u009b`."""
+    """Return the value as JSON on one line, with control characters of terminals escaped as `\\u009b`."""
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def parse_json(data: bytes | str, *, most_bytes: int = MOST_JSON_BYTES) -> Any:
-    """Return what JSON of somebody else says.
+    """Return the value of JSON that somebody else wrote.
 
     Raises:
-        ValueError: it is no JSON, too large, nested too deep (200), or has a whole number beyond 64 bits, NaN or Infinity.
+        ValueError: it is no JSON, too large, nested deeper than 200, or has an integer beyond 64 bits, NaN or Infinity.
     """
-    from pydantic_core import from_json  # here, since every command loads this module
+    from pydantic_core import from_json  # not at the top, since every command loads this module
 
     if len(data) > most_bytes:
         raise ValueError(f"more than {most_bytes:,} bytes")
     try:
-        value = from_json(data, allow_inf_nan=False, cache_strings="keys")  # texts would be kept in memory
+        value = from_json(data, allow_inf_nan=False, cache_strings="keys")  # caching all texts would keep them in memory
     except TypeError as exc:
         raise ValueError("half a pair of surrogates") from exc
     _check_numbers(value)
@@ -67,12 +67,12 @@ def parse_json(data: bytes | str, *, most_bytes: int = MOST_JSON_BYTES) -> Any:
 
 
 def _check_numbers(value: Any) -> None:
-    """Refuse whole numbers that fit in no column; the depth is bounded by the parser."""
+    """Refuse integers beyond 64 bits; the parser limits the depth."""
     if isinstance(value, dict):
         for one in value.values():
             _check_numbers(one)
     elif isinstance(value, list):
         for one in value:
             _check_numbers(one)
-    elif (isinstance(value, float) and math.isinf(value)) or (isinstance(value, int) and not SMALLEST <= value <= LARGEST):
+    elif (isinstance(value, float) and math.isinf(value)) or (isinstance(value, int) and not MIN_INTEGER <= value <= MAX_INTEGER):
         raise ValueError("a number beyond 64 bits")

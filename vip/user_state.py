@@ -1,7 +1,7 @@
-"""What vip remembers for its user between commands: whom they trust, and what this machine did.
+"""What vip remembers for its user between commands: whom they trust, and what this machine made.
 
-Lies in `~/.local/state/vip` (XDG_STATE_HOME), which only the user may read. Nothing that comes from elsewhere can put a word there, so
-a folder that is passed around cannot claim to be one's own.
+It is in `~/.local/state/vip` (XDG_STATE_HOME), which only the user may read. Files from elsewhere are never copied there, so a folder
+from a stranger cannot pass for one that this machine made.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SECRET_BYTES = 32
 
 
 def folder() -> Path:
-    """Return where it lies; XDG_STATE_HOME moves it."""
+    """Return the folder of the state; XDG_STATE_HOME moves it."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "vip"
 
 
@@ -33,10 +33,10 @@ def cache_folder() -> Path:
 
 
 def remember(kind: Kind, name: str) -> None:
-    """Note a name for later commands.
+    """Save a name for later commands.
 
     Raises:
-        StoreError: it cannot be noted.
+        StoreError: it cannot be saved.
     """
     path = _mark(kind, name)
     try:
@@ -48,18 +48,18 @@ def remember(kind: Kind, name: str) -> None:
 
 
 def knows(kind: Kind, name: str) -> bool:
-    """Return whether the name was noted on this machine, by this user."""
+    """Return whether the name was saved, on this machine and by this user."""
     return _mark(kind, name).is_file()
 
 
 def forget(kind: Kind, name: str) -> None:
-    """Take a name back, if it was noted."""
+    """Delete a saved name, if it is there."""
     with suppress(OSError):
         files.remove(_mark(kind, name))
 
 
 def signature(text: str) -> str | None:
-    """Return what proves later that this machine wrote the text; None where nothing can be remembered here."""
+    """Return a signature that proves later that this machine wrote the text; None where no secret can be saved."""
     secret = _secret()
     return hmac.new(secret, _bytes(text), hashlib.sha256).hexdigest() if secret else None
 
@@ -79,7 +79,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _secret() -> bytes | None:
-    """Random bytes that are made once; None where they cannot be kept."""
+    """Return the secret of this machine, created at first use; None where it cannot be saved."""
     path = folder() / SECRET
     if (found := _read(path)) is None:
         with suppress(OSError):
@@ -96,7 +96,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _make(path: Path) -> None:
-    """Write new random bytes under the name, unless another process was quicker."""
+    """Write a new secret, unless another process was quicker."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     part = path.with_name(f".{secrets.token_hex(16)}{files.PARTIAL_SUFFIX}")
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600), "wb") as file:

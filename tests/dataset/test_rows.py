@@ -17,7 +17,7 @@ from tests.report.runs import make_pictures, make_run
 from vip import store
 from vip.dataset.items import DownloadedVideo, ListItem
 from vip.dataset.rows import VideoRow, VideoSample, sample_of, with_key
-from vip.dataset.sanitize import is_plain_name, plain, safe_key, without_secrets
+from vip.dataset.sanitize import is_plain_name, json_value, safe_key, without_secrets
 from vip.errors import InputError, StoreError
 from vip.records import Failure
 from vip.store import load_run
@@ -163,8 +163,8 @@ def test_secrets_are_cut_out_of_addresses_and_nothing_else(text: str, shown: str
 
 @given(st.recursive(st.none() | st.floats() | st.text() | st.binary(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_what_a_host_says_can_be_written_whatever_it_is(value: object) -> None:
-    text = json.dumps(plain(value), allow_nan=False, ensure_ascii=False).encode()
-    assert json.loads(text) == plain(value)
+    text = json.dumps(json_value(value), allow_nan=False, ensure_ascii=False).encode()
+    assert json.loads(text) == json_value(value)
 
 
 def test_names_that_are_no_text_do_not_stop_a_run(tmp_path: Path) -> None:

@@ -18,7 +18,16 @@ from vip.corpus.card.counts import DataSetCounts, count, keyframes_of
 from vip.dataset.rows import VideoSample
 from vip.dataset.schema import rows_of
 from vip.dataset.shards import FOLDER, Format, read_shards, write_shard
-from vip.dataset.statistics import MOST_LETTERS, MOST_NAMES, READ, Histogram, KeyframeStatistics, ModelUse, NameCounts, VideoStatistics
+from vip.dataset.statistics import (
+    COUNTED_COLUMNS,
+    MOST_LETTERS,
+    MOST_NAMES,
+    Histogram,
+    KeyframeStatistics,
+    ModelUse,
+    NameCounts,
+    VideoStatistics,
+)
 from vip.records import Check, Failure, Verification
 
 FORMATS: tuple[Format, ...] = ("parquet", "webdataset")
@@ -116,7 +125,7 @@ def test_shards_count_as_the_clips_in_them(data: st.DataObject, format: Format) 
 def test_few_columns_are_enough() -> None:
     one, keyframes = sample(), KeyframeStatistics()
     for row in rows_of(one):
-        keyframes.add({name: row[name] for name in READ}, one.video)
+        keyframes.add({name: row[name] for name in COUNTED_COLUMNS}, one.video)
     assert keyframes == of_clips([one])[1]
 
 

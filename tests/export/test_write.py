@@ -15,7 +15,7 @@ from vip import store
 from vip.dataset.shards import FOLDER, read_samples, read_shards, write_shard
 from vip.errors import InputError, StoreError, UsageError
 from vip.export import in_shards
-from vip.export.sources import pieces, read_sources, sources_of
+from vip.export.sources import count_pieces, read_sources, sources_of
 from vip.export.write import RECORD, TARGETS, export
 from vip.protocols import SilentObserver
 from vip.store import Run
@@ -211,7 +211,7 @@ def test_progress_goes_on_with_each_shard_and_each_run(run: Run, tmp_path: Path)
     sources = sources_of([str(run.folder), data_set(tmp_path / "corpus", "one", "two")])
     steps: list[None] = []
     assert len(list(read_sources(sources, Told().note, lambda: steps.append(None)))) == 3
-    assert len(steps) == pieces(sources) == 3
+    assert len(steps) == count_pieces(sources) == 3
 
 
 def test_a_run_that_is_not_described_has_no_subtitles_and_leaves_no_folder(tmp_path: Path) -> None:

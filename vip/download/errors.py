@@ -171,4 +171,4 @@ def _retry_after_s(value: str | None) -> float | None:
         when = parsedate_to_datetime(value)
     except (ValueError, OverflowError):
         return None
-    return min(max(0.0, (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_retry_after_s()), LONGEST_WAIT_S)
+    return min(max(0.0, (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds()), LONGEST_WAIT_S)

@@ -15,6 +15,7 @@ from vip.corpus.inputs.columns import items_of_columns
 from vip.corpus.inputs.rows import ROW_BYTES, BadRow, KnownColumns, items_of
 from vip.dataset.items import ListItem
 from vip.errors import InputError
+from vip.untrusted import printable
 
 KEY = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
@@ -93,6 +94,11 @@ def test_control_characters_are_refused_and_not_shown(text: str) -> None:
     found = refused(text)
     assert found.kind == "bad_row"
     assert found.text.isprintable()
+
+
+def test_escape_sequences_are_not_shown_and_hide_no_secret() -> None:
+    assert refused("a\x1b[31mred\x1b[0m\tb").text == "ared b"
+    assert refused("http:/\x1b[0m/user:hunter2@example.com/a?token=hunter2").text == "http://…@example.com/a?…"
 
 
 def test_a_row_longer_than_8_kb_is_told_with_its_beginning() -> None:
@@ -193,7 +199,7 @@ def test_whatever_a_row_says_its_key_is_safe_and_nothing_is_raised(text: str, pu
             assert KEY.fullmatch(found.key)
             assert not (public_only and found.kind == "file")
         else:
-            assert found.text.isprintable()
+            assert found.text == printable(found.text)
             assert len(found.text) <= 120
 
 

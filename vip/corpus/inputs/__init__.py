@@ -1,1 +1,1 @@
-"""From a list to items: what a row is, and which videos are taken (`reading` is read first)."""
+"""Lists of videos: read their rows, and sample them (read `reading` first)."""

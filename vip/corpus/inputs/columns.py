@@ -1,7 +1,7 @@
-"""From a row with columns (CSV, JSONL, Parquet) to the videos it names and what it says of them.
+"""Rows with columns (CSV, JSONL, Parquet): which videos they name, and what they say of them.
 
-In: a mapping of column names to values of whatever type. Out: as `vip.corpus.inputs.rows`. The video is the first of `SOURCES` that
-holds something; a path or an address goes before an id, which may be the list's own number.
+In: a mapping of column names to values of any type. Out: as `vip.corpus.inputs.rows`. The video is the first of `SOURCES` that is not
+empty; a path or an address comes before an id, which may be a number of the list itself.
 """
 
 from __future__ import annotations
@@ -30,55 +30,55 @@ _ROLES = {
     "duration": ("duration_s", "duration"),
 }
 COLUMNS = {name: (role, rank) for role, names in _ROLES.items() for rank, name in enumerate(names)}
-"""What a column says, and its place among those that say the same: the first that is not empty holds."""
+"""Name of a column -> its role, and its rank among the columns of that role: the first that is not empty holds."""
 TOPIC_LETTERS = 2000
 
 
 def column_name(name: str) -> str:
-    """The name by which a column is known: `Video ID` is `video_id`."""
+    """Return the name in its standard spelling: `video_id` for `Video ID`."""
     return re.sub(r"[\s-]+", "_", name.strip().casefold())
 
 
 def items_of_columns(
     row: Mapping[str, Any], where: str, *, folder: Path, public_only: bool = False, vocabulary: Vocabulary | None = None
 ) -> Iterator[ListItem | BadRow]:
-    """The videos of a row, whose keys went through `column_name`; a BadRow where it names none."""
-    said = _said(row)
-    given = said.get("source")
+    """Yield the videos of a row with names of `column_name`, or a BadRow where it names none."""
+    values = _by_role(row)
+    given = values.get("source")
     if isinstance(given, bytes):
-        given = given.decode(errors="surrogateescape")  # what is no UTF-8 is refused with the reason
+        given = given.decode(errors="surrogateescape")  # `items_of` refuses what is not UTF-8
     if isinstance(given, int) and not isinstance(given, bool):
         given = str(given)
     if not isinstance(given, str):
-        seen = ", ".join(map(str, row))
-        yield bad_row(seen, where, "The row names no video. Put an id, an address or a path into a column such as id, url or path.")
+        names = ", ".join(map(str, row))
+        yield bad_row(names, where, "The row names no video. Put an id, an address or a path into a column such as id, url or path.")
         return
-    yield from items_of(given, where, folder=folder, public_only=public_only, known=_known(said, vocabulary))
+    yield from items_of(given, where, folder=folder, public_only=public_only, known=_known(values, vocabulary))
 
 
-def _said(row: Mapping[str, Any]) -> dict[str, Any]:
-    said: dict[str, Any] = {}
+def _by_role(row: Mapping[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
     ranks: dict[str, int] = {}
     for name, value in row.items():
         if name in COLUMNS and value is not None and value != "":
             role, rank = COLUMNS[name]
             if role not in ranks or rank < ranks[role]:
-                said[role], ranks[role] = value, rank
-    return said
+                values[role], ranks[role] = value, rank
+    return values
 
 
-def _known(said: Mapping[str, Any], vocabulary: Vocabulary | None) -> KnownColumns:
-    """What a row says beside the video; what makes no sense counts as not said."""
-    labels, verticals = _words(said.get("labels")), _words(said.get("verticals"))
+def _known(values: Mapping[str, Any], vocabulary: Vocabulary | None) -> KnownColumns:
+    """Return what a row says of its video; a value that makes no sense is ignored."""
+    labels, verticals = _words(values.get("labels")), _words(values.get("verticals"))
     if vocabulary is not None and labels:
         labels, verticals = vocabulary.names(labels), verticals or vocabulary.verticals(labels)
-    topic = said.get("topic")
+    topic = values.get("topic")
     topic = " ".join(topic[:TOPIC_LETTERS].split()) if isinstance(topic, str) else None
-    return KnownColumns(labels, verticals, topic or None, _seconds(said.get("duration")))
+    return KnownColumns(labels, verticals, topic or None, _seconds(values.get("duration")))
 
 
 def _words(value: Any) -> tuple[str, ...]:
-    """A list as it is, or text with `|`, `;` or `,` between the words, whichever comes first in this order; JSON as well."""
+    """Return the words of a list, of a JSON list, or of a text that is split at `|`, or else at `;`, or else at `,`."""
     if value is None:
         return ()
     if isinstance(value, str):

@@ -1,7 +1,7 @@
-"""The lines of a list, the records of a CSV and the objects of a JSONL file, from bytes that anybody may have written.
+"""The lines of a list, the records of a CSV and the objects of a JSONL file, from untrusted bytes.
 
-In: a binary stream. Out: line numbers with what stands there, or a `BadRow`. Of a line without an end no more than a block is in
-memory, and a quote that is never closed costs its own line, not the rest of the file.
+In: a binary stream. Out: line numbers with texts, or a `BadRow`. Of a line without an end at most a block is in memory. A quote that is
+never closed costs its own line, not the rest of the file.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from vip.untrusted import parse_json
 
 BLOCK_BYTES = 2**18
 RECORD_BYTES = 2**18
-"""Of a row with columns, which may hold titles and descriptions."""
+"""The longest row with columns, which may hold titles and descriptions."""
 
 Lines = Iterator[tuple[int, bytes]]
 
 
 class LineStream(Protocol):
-    """A binary file, a pipe, or what unpacks one."""
+    """A binary file, a pipe, or a decompressor."""
 
     def read1(self, size: int = -1, /) -> bytes: ...
 
 
 class CutOffError(Exception):
-    """The stream ended in the middle: after which line, and why."""
+    """The stream ended after line `number`, before its end."""
 
     def __init__(self, number: int, why: str) -> None:
         super().__init__(why)
@@ -36,39 +36,39 @@ class CutOffError(Exception):
 
 
 def lines_of(stream: LineStream) -> Lines:
-    """Number and bytes of each line, without its end; of a longer line than `RECORD_BYTES` the beginning.
+    """Yield the number and the bytes of each line, without its end; of a line longer than `RECORD_BYTES` only the beginning.
 
     Raises:
         CutOffError: the stream cannot be read to its end.
     """
-    number, rest, skipping = 0, b"", False
+    number, rest, is_skipping = 0, b"", False
     while True:
         try:
             block = stream.read1(BLOCK_BYTES)
-        except Exception as exc:  # each compression and each file system of fsspec has errors of its own
+        except Exception as exc:  # compressions and file systems of fsspec have their own errors
             raise CutOffError(number, str(exc) or type(exc).__name__) from exc
         if not block:
             break
         lines = (rest + block).split(b"\n")
         rest = lines.pop()
-        if skipping and lines:
-            skipping = False
+        if is_skipping and lines:
+            is_skipping = False
             del lines[0]
         for line in lines:
             number += 1
             yield number, line
-        if skipping:
+        if is_skipping:
             rest = b""
         elif len(rest) > RECORD_BYTES:
             number += 1
             yield number, rest
-            rest, skipping = b"", True
+            rest, is_skipping = b"", True
     if rest:
         yield number + 1, rest
 
 
 def decoded(line: bytes, where: str, limit: int = RECORD_BYTES) -> str | BadRow:
-    """The text of a line without space around it."""
+    """Return the text of a line without spaces around it, or a BadRow."""
     if len(line) > limit:
         return bad_row(line[:limit].decode(errors="replace"), where, f"The row is longer than {limit} bytes.")
     try:
@@ -78,7 +78,7 @@ def decoded(line: bytes, where: str, limit: int = RECORD_BYTES) -> str | BadRow:
 
 
 def records_of(lines: Lines, name: str, delimiter: str) -> Iterator[tuple[str, list[str] | BadRow]]:
-    """Where it stands and the values of each record of a CSV; a field in quotes may go over several lines."""
+    """Yield the place and the values of each record of a CSV; a field in quotes may span several lines."""
     waiting: deque[tuple[int, bytes]] = deque()
     while True:
         first = waiting.popleft() if waiting else next(lines, None)
@@ -110,7 +110,7 @@ def _values(text: str, delimiter: str) -> list[str] | None:
 
 
 def _up_to_quote(first: tuple[int, bytes], waiting: deque[tuple[int, bytes]], lines: Lines) -> list[tuple[int, bytes]]:
-    """The lines up to the one that closes the quote of the first; as many as a record may have where none does."""
+    """Return the lines up to the one that closes the quote of the first, or as many as a record may have."""
     taken, size, quotes = [first], len(first[1]), first[1].count(b'"')
     while quotes % 2 and size <= RECORD_BYTES:
         line = waiting.popleft() if waiting else next(lines, None)
@@ -123,7 +123,7 @@ def _up_to_quote(first: tuple[int, bytes], waiting: deque[tuple[int, bytes]], li
 
 
 def objects_of(lines: Lines, name: str) -> Iterator[tuple[str, dict[str, Any] | str | BadRow]]:
-    """Where it stands and the object, or the text alone, of each line of a JSONL file."""
+    """Yield the place of each line of a JSONL file, and its object or text."""
     for number, line in lines:
         where = f"{name}, line {number}"
         text = decoded(line, where)

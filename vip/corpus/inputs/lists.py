@@ -1,7 +1,7 @@
-"""What the user typed as lists: which are files to read rows from, and which name videos themselves.
+"""The arguments of `vip batch`: which are lists, and which are videos.
 
-In: an argument of the command line. Out: `ItemList` for each list behind it (a folder or a glob has several), or `NamedList` for a
-video, a folder of videos, an address or an id, which is a row of its own: `vip batch clip.mp4` does what it looks like.
+In: an argument of the command line. Out: an `ItemList` for each list that it names (a folder or a glob names several), or a `TypedRow` for
+a video, a folder of videos, an address or an id, so that `vip batch clip.mp4` works.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from vip.download.addresses import YOUTUBE_ID
 from vip.errors import BackendError, InputError
 
 SUFFIXES = frozenset({".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".tfrecord", ".tfrecords"})
-VOCABULARY = "vocabulary.csv"  # lies beside the TFRecords, and is no list
+VOCABULARY = "vocabulary.csv"  # in the folder of the TFRecords; it is no list
 GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
 HEAD_BYTES = 4096
 REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -32,33 +32,33 @@ REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 @dataclass(frozen=True, slots=True)
 class ItemList:
-    """A file, a pipe or an object that holds rows."""
+    """A file, a pipe or an address that holds rows."""
 
     source: str
     """`-`, a path, or an address for fsspec."""
     name: str
-    """As it is shown."""
+    """The name in messages."""
     suffix: str
     """Lower case, without .gz."""
     folder: Path
-    """Where its relative paths start."""
+    """The folder that its relative paths start from."""
 
 
 @dataclass(frozen=True, slots=True)
-class NamedList:
-    """A row that was typed itself."""
+class TypedRow:
+    """A row that was typed on the command line."""
 
     text: str
 
 
-Given: TypeAlias = ItemList | NamedList
+Given: TypeAlias = ItemList | TypedRow
 
 
 def given_lists(argument: str) -> Iterator[Given]:
-    """The lists behind an argument, in the order of their names.
+    """Yield the lists that an argument names, in the order of their names.
 
     Raises:
-        InputError: there is nothing of that name, or it cannot be read.
+        InputError: there is none of that name, or it cannot be read.
         BackendError: its file system needs a package that is not installed.
     """
     if argument == "-":
@@ -70,8 +70,8 @@ def given_lists(argument: str) -> Iterator[Given]:
 
 
 @contextmanager
-def opened(given: ItemList) -> Iterator[io.BufferedReader]:
-    """Its bytes, whatever they are.
+def open_list(given: ItemList) -> Iterator[io.BufferedReader]:
+    """Open a list to read its bytes.
 
     Raises:
         InputError: it cannot be opened.
@@ -95,7 +95,7 @@ def _standard_input() -> Iterator[io.BufferedReader]:
     try:
         yield reader
     finally:
-        reader.detach()  # or it would close what is not its own
+        reader.detach()  # or it would close standard input
 
 
 def _suffix(name: str) -> str:
@@ -119,7 +119,7 @@ def _local(argument: str) -> Iterator[Given]:
         yield from _absent(argument)
     elif stat.S_ISDIR(mode):
         yield from _folder(argument)
-    elif not stat.S_ISREG(mode):  # a pipe can be opened once
+    elif not stat.S_ISREG(mode):  # a pipe can be opened only once
         yield _listed(argument)
     else:
         yield _listed(argument) if _is_list(argument) else _named(argument)
@@ -127,13 +127,13 @@ def _local(argument: str) -> Iterator[Given]:
 
 def _absent(argument: str) -> Iterator[Given]:
     if YOUTUBE_ID.fullmatch(argument) or YOUTUBE8M_ID.fullmatch(argument):
-        yield NamedList(argument)
+        yield TypedRow(argument)
         return
     first = next(_matches(argument), None) if is_glob(argument) else None
     if first is None:
         raise InputError(f"There is no list {shown(argument)}. Give a file with a video a row, or - for standard input.")
     if _is_video(argument):
-        yield NamedList(argument)  # one row for all of them, however many
+        yield TypedRow(argument)  # one row for all of them
     else:
         for match in sorted(_matches(argument)):
             yield from _local(match)
@@ -147,8 +147,8 @@ def _matches(argument: str) -> Iterator[str]:
         raise InputError(f"{shown(argument)} is no pattern for files: {exc}.") from exc
 
 
-def _named(path: str) -> NamedList:
-    return NamedList(os.path.join(".", path))  # noqa: PTH118 - Path drops "./", without which four letters are an id
+def _named(path: str) -> TypedRow:
+    return TypedRow(os.path.join(".", path))  # noqa: PTH118 - Path drops "./", without which four letters are an id
 
 
 def _is_video(path: str) -> bool:
@@ -170,7 +170,7 @@ def _folder(argument: str) -> Iterator[Given]:
 
 
 def _is_list(path: str) -> bool:
-    """Whether a file holds rows: by its suffix, or because no video starts like it."""
+    """Return whether a file holds rows: by its suffix, or because no video starts like it."""
     if _is_video(path):
         return False
     with _open(path) as file:
@@ -191,7 +191,7 @@ def _open(path: str) -> io.BufferedReader:
 def _remote(argument: str) -> Iterator[Given]:
     path = urlsplit(argument).path
     if argument.lower().startswith(("http://", "https://")):
-        yield ItemList(argument, shown(argument), _suffix(path), Path()) if _suffix(path) in SUFFIXES else NamedList(argument)
+        yield ItemList(argument, shown(argument), _suffix(path), Path()) if _suffix(path) in SUFFIXES else TypedRow(argument)
     elif is_glob(argument) or argument.endswith("/"):
         found = _fsspec_names(argument)
         if not found:
@@ -202,14 +202,14 @@ def _remote(argument: str) -> Iterator[Given]:
 
 
 def _fsspec_open(address: str) -> io.BufferedReader:
-    with _told(address):
+    with _translated(address):
         import fsspec
 
         return io.BufferedReader(fsspec.open(address, "rb").open())
 
 
 def _fsspec_names(address: str) -> list[str]:
-    with _told(address):
+    with _translated(address):
         import fsspec
 
         files, path = fsspec.core.url_to_fs(address)
@@ -218,7 +218,7 @@ def _fsspec_names(address: str) -> list[str]:
 
 
 @contextmanager
-def _told(address: str) -> Iterator[None]:
+def _translated(address: str) -> Iterator[None]:
     try:
         yield
     except ImportError as exc:
@@ -226,5 +226,5 @@ def _told(address: str) -> Iterator[None]:
             f"Reading {shown(address)} needs fsspec and its package for this address ({exc}). "
             "Install it with pip install 'vip-keyframes[batch]'."
         ) from exc
-    except Exception as exc:  # each file system of fsspec has errors of its own
+    except Exception as exc:  # file systems of fsspec have their own errors
         raise InputError(f"{shown(address)} cannot be read: {exc}.") from exc

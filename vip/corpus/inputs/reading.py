@@ -1,10 +1,10 @@
-"""From what the user calls a list to the videos it names, one after the other; a list may be longer than memory.
+"""Read the videos of lists, one after another; a list may be longer than memory.
 
-In: text files, `-`, CSV, TSV, JSONL, Parquet and TFRecord files, packed with gzip or not, folders and globs of them, addresses
-that fsspec knows (s3://…), and videos or ids themselves. Out: an `ListItem` for each video, a `BadRow` for each row that names none.
+In: text files, `-`, CSV, TSV, JSONL, Parquet and TFRecord files, with or without gzip, folders and globs of them, addresses for fsspec
+(s3://…), and videos or ids. Out: a `ListItem` for each video, a `BadRow` for each row that names none.
 
-What a file is, is told by its first bytes (Parquet, gzip, TFRecord), else by its suffix; a text file whose first line has the
-names of columns is a CSV, one that starts with `{` is JSONL. Relative paths start at the folder of the list.
+The first bytes of a file decide its format (Parquet, gzip, TFRecord), or else its suffix. A text file whose first line has names of
+columns is a CSV; one that starts with `{` is JSONL. Relative paths start at the folder of the list.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, cast
 
 from vip.corpus.inputs.columns import COLUMNS, SOURCES, column_name, items_of_columns
 from vip.corpus.inputs.lines import CutOffError, Lines, decoded, lines_of, objects_of, records_of
-from vip.corpus.inputs.lists import GZIP, PARQUET, Given, NamedList, given_lists, opened
+from vip.corpus.inputs.lists import GZIP, PARQUET, Given, TypedRow, given_lists, open_list
 from vip.corpus.inputs.rows import ROW_BYTES, YOUTUBE8M_ID, BadRow, bad_row, items_of
 from vip.corpus.inputs.tfrecord import DamagedRecord, read_records, starts_like_tfrecord
 from vip.corpus.inputs.vocabulary import Vocabulary
@@ -32,7 +32,7 @@ from vip.errors import BackendError, InputError
 
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 DELIMITERS = ",;\t"
-NAME = re.compile(r"[A-Za-z_][\w -]*")  # of a column, as far as one can tell
+NAME = re.compile(r"[A-Za-z_][\w -]*")  # what may be the name of a column
 ROWS_A_BATCH = 2000  # of Parquet, in memory at once
 
 Rows = Iterator[ListItem | BadRow]
@@ -40,7 +40,7 @@ Rows = Iterator[ListItem | BadRow]
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """What all rows of a list have in common."""
+    """The list of a row, and the settings that hold for all rows."""
 
     name: str
     folder: Path
@@ -55,14 +55,14 @@ class _Context:
 
 
 def read_items(lists: Sequence[str], *, public_only: bool = False, vocabulary: Vocabulary | None = None) -> Rows:
-    """The videos of all lists in their order, read as they are asked for.
+    """Yield the videos of all lists in their order.
 
     Args:
         public_only: local paths and hosts of the private network are bad rows.
         vocabulary: gives labels their names and verticals.
 
     Raises:
-        InputError: a list is missing, unreadable, or none; of local ones at once, of the others when their turn comes.
+        InputError: a list is missing, unreadable, or no list. A local one that is missing is found before the first row.
         BackendError: a list needs a package that is not installed.
     """
     given = list(chain.from_iterable(map(given_lists, lists)))
@@ -70,12 +70,12 @@ def read_items(lists: Sequence[str], *, public_only: bool = False, vocabulary: V
 
 
 def _read(given: Given, public_only: bool, vocabulary: Vocabulary | None) -> Rows:
-    if isinstance(given, NamedList):
+    if isinstance(given, TypedRow):
         yield from items_of(given.text, "command line", folder=Path(), public_only=public_only)
         return
     context = _Context(given.name, given.folder, public_only, vocabulary)
     with ExitStack() as stack:
-        stream = stack.enter_context(opened(given))
+        stream = stack.enter_context(open_list(given))
         try:
             if stream.peek(2)[:2] == GZIP:
                 stream = cast(io.BufferedReader, stack.enter_context(gzip.GzipFile(fileobj=stream)))
@@ -111,20 +111,19 @@ def _rows(stream: io.BufferedReader, head: bytes, suffix: str, context: _Context
 
 
 def _text(lines: Lines, context: _Context) -> Rows:
-    name, folder, public_only = context.name, context.folder, context.public_only
     for number, line in lines:
-        where = f"{name}, line {number}"
+        where = f"{context.name}, line {number}"
         text = decoded(line, where, ROW_BYTES)
         if isinstance(text, BadRow):
             yield text
         elif text and not text.startswith("#"):
-            yield from items_of(text, where, folder=folder, public_only=public_only)
+            yield from context.text(text, where)
 
 
 def _delimiter(line: bytes) -> str | None:
-    """What stands between the names of columns in a line; None where it is no header.
+    """Return the delimiter of a header; None for a line that is no header.
 
-    A single word is one only where it can hardly be a path: `video` may be a folder, `video_id` is none.
+    A single word is a header only where it is unlikely to be a path: `video` may be a folder, `video_id` is not.
     """
     cells = {mark: line[:ROW_BYTES].decode(errors="replace").strip().split(mark) for mark in DELIMITERS}
     if all(len(one) == 1 for one in cells.values()) and not column_name(cells[","][0]).endswith(("id", "url")):
@@ -151,7 +150,7 @@ def _csv(lines: Lines, delimiter: str, context: _Context) -> Rows:
 
 
 def _header(values: Sequence[str], context: _Context) -> list[str] | None:
-    """The names of the columns; None where the first line is a row already."""
+    """Return the names of the columns; None where the first line is a row."""
     if any(_is_source(value) for value in values):
         return [column_name(value) for value in values]
     if "KnowledgeGraphId" in values:
@@ -163,8 +162,8 @@ def _header(values: Sequence[str], context: _Context) -> list[str] | None:
 
 
 def _no_column(context: _Context, names: Sequence[str]) -> InputError:
-    seen = ", ".join(name[:40] for name in names[:12])
-    return InputError(f"{context.name} has no column such as id, url or path. Rename one of its columns: {seen}.")
+    listed = ", ".join(name[:40] for name in names[:12])
+    return InputError(f"{context.name} has no column such as id, url or path. Rename one of its columns: {listed}.")
 
 
 def _jsonl(lines: Lines, start: bytes, context: _Context) -> Rows:
@@ -212,7 +211,7 @@ def _parquet(stream: io.BufferedReader, context: _Context) -> Rows:
 
 
 def _rows_of(batch: Any) -> Iterator[dict[str, Any] | None]:
-    """The rows of a batch; None for one with text that is no UTF-8, which Arrow itself does not look at."""
+    """Yield the rows of a batch; None for one with text that is not UTF-8, which Arrow does not check."""
     try:
         yield from batch.to_pylist()
     except UnicodeDecodeError:

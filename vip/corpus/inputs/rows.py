@@ -1,13 +1,13 @@
-"""From one row of a list to the videos it names, whoever wrote it.
+"""One untrusted row of a list: which videos it names.
 
-In: a row's text, or the values of its columns, and where it stood. Out: an `ListItem` for each video, or a `BadRow` that says why
-there is none; nothing is raised, and nothing is fetched. What a row is, is found out row by row:
+In: the text of a row, or the values of its columns, and its place. Out: a `ListItem` for each video, or a `BadRow` that says why there is
+none. Nothing is raised, and nothing is downloaded. A row is one of these:
 
-- eleven letters, digits, `-` and `_`: an id of YouTube; four letters and digits: an id of YouTube-8M. An id is an id even where
-  a file has that name, so that a list means the same on every machine; the file is written `./NAME`
-- an address of one video of YouTube: its id, so that the same video is not done twice
-- another http(s) address: itself
-- anything else: a local path, a folder of videos, or a glob; from the folder of the list, or else from the current one
+- eleven letters, digits, `-` and `_`: an id of YouTube; four letters and digits: an id of YouTube-8M. It is an id even where a file has
+  that name, so that a list means the same on every machine; write the file as `./NAME`
+- an address of one video of YouTube: it becomes the id, so that a video is not downloaded twice
+- another http(s) address
+- anything else: a local path, a folder of videos, or a glob, in the folder of the list, or else in the current one
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote
 
-from vip.dataset.items import ListItem
+from vip.dataset.items import ItemKind, ListItem
 from vip.download.addresses import YOUTUBE_ID, is_public_host, split_address, youtube_id
 from vip.errors import FailureKind, InputError
+from vip.untrusted import printable
 
 ROW_BYTES = 8192
-SHOWN = 120
+SHOWN_LETTERS = 120
 KEY_STEM = 80  # with "-" and ten digits at most 91 letters
 
 YOUTUBE8M_ID = re.compile(r"[A-Za-z0-9]{4}")
@@ -41,7 +42,7 @@ _QUERY = re.compile(r"[?#].*|\?[^?]*=.*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class KnownColumns:
-    """What a list says of a video beside its name."""
+    """What a list says of a video beside its source."""
 
     labels: tuple[str, ...] = ()
     verticals: tuple[str, ...] = ()
@@ -49,7 +50,7 @@ class KnownColumns:
     duration_s: float | None = None
 
 
-NOTHING = KnownColumns()
+NO_COLUMNS = KnownColumns()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +65,19 @@ class BadRow:
 
 
 def items_of(
-    text: str, where: str, *, folder: Path, public_only: bool = False, known: KnownColumns = NOTHING
+    text: str, where: str, *, folder: Path, public_only: bool = False, known: KnownColumns = NO_COLUMNS
 ) -> Iterator[ListItem | BadRow]:
-    """The videos that a row names: one as a rule, those of a folder or glob, or a BadRow.
+    """Yield the video that a row names, the videos of a folder or glob, or a BadRow.
 
     Args:
         folder: where relative paths start.
-        public_only: refuse local paths, and addresses whose host is spelt as one of the private network.
+        public_only: refuse local paths, and addresses with a host of the private network.
     """
     text = text.strip()
     if YOUTUBE_ID.fullmatch(text):
-        yield ListItem(text, "youtube", text, where, known.labels, known.verticals, known.topic, known.duration_s)
+        yield _item(text, "youtube", text, where, known)
     elif YOUTUBE8M_ID.fullmatch(text):
-        yield ListItem(text, "youtube8m", text, where, known.labels, known.verticals, known.topic, known.duration_s)
+        yield _item(text, "youtube8m", text, where, known)
     elif why := _refused(text):
         yield bad_row(text, where, f"The row {why}.")
     elif _NO_SCHEME.match(text):
@@ -92,23 +93,27 @@ def items_of(
         yield from _local(text, where, folder, known)
 
 
+def _item(key: str, kind: ItemKind, source: str, where: str, known: KnownColumns) -> ListItem:
+    return ListItem(key, kind, source, where, known.labels, known.verticals, known.topic, known.duration_s)
+
+
 def bad_row(text: str, where: str, message: str, kind: FailureKind = "bad_row") -> BadRow:
-    """A BadRow that shows the beginning of a row without logins, queries, and what a terminal would obey."""
+    """Return a BadRow with the beginning of the row, as `shown` shows it."""
     return BadRow(shown(text), where, message, kind)
 
 
 def shown(text: str) -> str:
-    """At most 120 printable letters; of an address neither login nor query, which may hold secrets."""
-    text = text[:ROW_BYTES]
+    """Return the beginning of a text, printable; of an address neither login nor query, which may hold secrets."""
+    text = printable(text[:ROW_BYTES])
     if "//" in text:
         text = _QUERY.sub("?…", _LOGIN.sub("…@", text))
     elif "?" in text and "=" in text:
         text = text.partition("?")[0] + "?…"
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text[:SHOWN])
+    return text[:SHOWN_LETTERS]
 
 
 def _refused(text: str) -> str | None:
-    """Why no text of this kind is a row, as the end of a sentence."""
+    """Return why a text cannot be a row, as the end of a sentence; None where it can."""
     if not text:
         return "is empty"
     if len(text) > ROW_BYTES or len(text.encode(errors="replace")) > ROW_BYTES:
@@ -124,12 +129,12 @@ def _address(address: str, where: str, public_only: bool, known: KnownColumns) -
     except ValueError as exc:
         return bad_row(address, where, f"The row {exc}.")
     if (video := youtube_id(parts)) is not None:
-        return ListItem(video, "youtube", video, where, known.labels, known.verticals, known.topic, known.duration_s)
+        return _item(video, "youtube", video, where, known)
     host = parts.hostname or ""
     if public_only and not is_public_host(host):
         return bad_row(address, where, f"{shown(host)} is of the private network, which --public-only refuses.", "not_public")
     stem = Path(unquote(parts.path).rstrip("/").rpartition("/")[2]).stem or host
-    return ListItem(_key(stem, address), "address", address, where, known.labels, known.verticals, known.topic, known.duration_s)
+    return _item(_key(stem, address), "address", address, where, known)
 
 
 def _key(stem: str, whole: str) -> str:
@@ -167,7 +172,7 @@ def _mode(path: str | os.PathLike[str]) -> int | None:
 
 
 def _matches(base: Path, pattern: str) -> Iterator[str]:
-    """Files that match; those without the suffix of a video only where the pattern names a suffix."""
+    """Yield the files that match; without the suffix of a video only where the pattern names a suffix."""
     from vip.video import VIDEO_SUFFIXES
 
     parts = Path(pattern).parts
@@ -177,7 +182,7 @@ def _matches(base: Path, pattern: str) -> Iterator[str]:
         for path in base.joinpath(*parts[:first]).glob(str(Path(*parts[first:]))):
             if ((suffix and not is_glob(suffix)) or path.suffix.lower() in VIDEO_SUFFIXES) and stat.S_ISREG(_mode(path) or 0):
                 yield os.path.abspath(path)  # noqa: PTH100 - as in _local
-    except (OSError, ValueError):  # a folder that went away, a pattern such as a**b
+    except (OSError, ValueError):  # a folder was deleted, or a pattern such as a**b
         return
 
 
@@ -203,4 +208,4 @@ def _file(path: str, where: str, known: KnownColumns) -> ListItem | BadRow:
     if why := _refused(path):
         return bad_row(path, where, f"The path of a file {why}. Rename it.")
     stem = Path(path).stem
-    return ListItem(_key(stem, path), "file", path, where, known.labels, known.verticals, known.topic, known.duration_s)
+    return _item(_key(stem, path), "file", path, where, known)

@@ -1,8 +1,7 @@
-"""Which videos of a list are taken (section 3 of the paper, Figure 2): by a weight for each vertical and topic.
+"""Sampling the videos of a list, with a weight for each vertical and topic (section 3 of the paper, Figure 2).
 
-In: items with their verticals and labels, weights.toml, `--sample` and `--seed`. Out: for each item a number to sort by, or
-whether it is kept. Both follow from the seed and the item's key alone: neither the order of the list, nor how it is split, nor
-what else is in it changes the lot of a video.
+In: items with their verticals and labels, weights.toml, `--sample` and `--seed`. Out: for each item a number to sort by, and whether it
+is kept. Both depend only on the seed and on the item: not on the order of the list, on its parts, or on its other videos.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from vip.errors import UsageError, did_you_mean
 from vip.records import RecordPart
 
 BUILT_IN = Path(__file__).with_name("weights.toml")
-MOST = 1000.0
+MOST_WEIGHT = 1000.0
 VERTICALS = (
     *(UNKNOWN_VERTICAL, "Arts & Entertainment", "Autos & Vehicles", "Beauty & Fitness", "Books & Literature", "Business & Industrial"),
     *("Computers & Electronics", "Finance", "Food & Drink", "Games", "Health", "Hobbies & Leisure", "Home & Garden"),
@@ -40,22 +39,22 @@ def _number(value: Any) -> Any:
     return value
 
 
-Weight = Annotated[float, BeforeValidator(_number), Field(ge=0, le=MOST, allow_inf_nan=False)]
+Weight = Annotated[float, BeforeValidator(_number), Field(ge=0, le=MOST_WEIGHT, allow_inf_nan=False)]
 
 
 class Weights(RecordPart):
-    """How much more or less often videos are taken.
+    """How often videos are taken, by vertical and topic.
 
-    A video counts in each of its verticals: its weight is the mean of theirs. A topic says how a video is made: a slide show of
-    football is a slide show. So the smallest weight of its topics that are named is multiplied in.
+    The weight of a video is the mean weight of its verticals, times the smallest weight of its topics that are named here. The smallest,
+    since a topic may say how a video is made: a slide show of football is a slide show.
     """
 
     verticals: dict[str, Weight] = Field(default_factory=dict)
     topics: dict[str, Weight] = Field(default_factory=dict)
-    """By the names of labels; upper and lower case are the same, here and in `verticals`."""
+    """By the names of labels; case does not matter, here and in `verticals`."""
     default_vertical: Weight = 1.0
     default_topic: Weight = 1.0
-    """For a video none of whose topics is named."""
+    """For a video with no topic that is named here."""
 
     @model_validator(mode="after")
     def _takes_something(self) -> Self:
@@ -65,22 +64,22 @@ class Weights(RecordPart):
 
     @cached_property
     def largest(self) -> float:
-        """No video has a larger weight."""
+        """The largest weight that a video can have."""
         vertical = max([self.verticals.get(name.casefold(), self.default_vertical) for name in VERTICALS] + [self.default_vertical])
         return vertical * max([*self.topics.values(), self.default_topic])
 
     def of(self, item: ListItem) -> float:
-        """The weight of one video."""
+        """Return the weight of a video."""
         verticals = [self.verticals.get(name.casefold(), self.default_vertical) for name in item.verticals or (UNKNOWN_VERTICAL,)]
         topics = [weight for name in item.labels if (weight := self.topics.get(name.casefold())) is not None]
         return sum(verticals) / len(verticals) * min(topics, default=self.default_topic)
 
 
 def load_weights(path: Path | None = None) -> Weights:
-    """The weights of a file; without one those that come with vip, which thin out what hardly moves.
+    """Return the weights of a file, or those of vip, which take fewer videos with little motion.
 
     Raises:
-        UsageError: it cannot be read, or says what makes no sense; named with file and key.
+        UsageError: the file cannot be read, or has a wrong value; the message names file and key.
     """
     path = path or BUILT_IN
     try:
@@ -119,59 +118,59 @@ def _checked(path: Path, tables: Mapping[str, Mapping[str, Any]]) -> Weights:
         raise UsageError(f"{path}, [{table}] {key} = {problem['input']!r}: {message}.") from exc
 
 
-# ---------------------------------------------------------------- the lot
+# ---------------------------------------------------------------- drawing
 
 
 class SamplingKey(NamedTuple):
-    """What decides whether a video is taken."""
+    """The random numbers that decide whether a video is taken."""
 
     draw: float
-    """Of a sample of N those with the N largest are taken."""
+    """A sample of N takes the videos with the N largest draws."""
     is_kept: bool
-    """Whether it is taken where no number is asked for."""
+    """Whether it is taken without `--sample`."""
 
 
 def sampling_key(item: ListItem, weights: Weights, seed: int) -> SamplingKey:
-    """The lot of a video.
+    """Return the draw of a video, and whether it is kept without `--sample`.
 
-    For samples by weight without replacement Efraimidis and Spirakis take u ** (1 / w) of a uniform u for each item; the draw is its
-    logarithm, which does not run out of digits where w is small. Of N + 1 items taken, N are those of a sample of N. -inf for a weight
-    of 0: never taken. Where no number is asked for, a video is kept with the probability of its weight over the largest.
+    For samples by weight without replacement, Efraimidis and Spirakis give each item u ** (1 / w) of a uniform u. The draw is the logarithm
+    of that, which keeps its digits where w is small; it is -inf for a weight of 0. A sample of N is part of the sample of N + 1. Without
+    `--sample`, a video is kept with a probability of its weight over the largest weight.
     """
     u, weight = _uniform(item.key, seed), weights.of(item)
     return SamplingKey(math.log(u) / weight if weight > 0 else -math.inf, 1 - u < weight / weights.largest)
 
 
 def _uniform(key: str, seed: int) -> float:
-    """A number between 0 and 1, both excluded, that looks random and is the same wherever it is computed."""
+    """Return a pseudorandom number between 0 and 1, both excluded, the same on every machine."""
     digest = blake2b(f"{seed}:{key}".encode(), digest_size=8).digest()
     return ((int.from_bytes(digest, "big") >> 11) + 0.5) / 2**53
 
 
-# ---------------------------------------------------------------- what came of it
+# ---------------------------------------------------------------- the result
 
 
 class VerticalShare(RecordPart):
-    """One vertical in a list and in what was taken of it."""
+    """The share of one vertical in a list and in its sample."""
 
     vertical: str
     videos: int
-    """Of the list; a video in several verticals counts in each."""
+    """In the list; a video in several verticals counts in each."""
     chosen: int
     asked_share: float = Field(ge=0, le=1)
-    """Of the sum of the weights of all videos, counted so."""
+    """Share of the sum of weights, counted in the same way."""
     chosen_share: float = Field(ge=0, le=1)
 
 
 class Distribution(RecordPart):
-    """What was asked for, and what was taken: Figure 2 of the paper. Largest share asked for first."""
+    """The shares of verticals that were asked for and taken (Figure 2 of the paper), the largest asked first."""
 
     videos: int
     chosen: int
     shares: tuple[VerticalShare, ...]
 
     def lines(self) -> list[str]:
-        """For people: `Sports  asked 12.3 %  chosen 12.1 %  412 of 3390`."""
+        """Return lines for people: `Sports  asked 12.3 %  chosen 12.1 %  412 of 3390`."""
         width = max((len(one.vertical) for one in self.shares), default=0)
         return [
             f"{one.vertical:{width}}  asked {_percent(one.asked_share)}  chosen {_percent(one.chosen_share)}  {one.chosen} of {one.videos}"
@@ -184,23 +183,23 @@ def _percent(share: float) -> str:
 
 
 @dataclass(slots=True)
-class _CountedLabels:
+class _VerticalCounts:
     videos: int = 0
     chosen: int = 0
     weight: float = 0.0
 
 
 class SamplingTally:
-    """Counts the videos of a list for their Distribution; its size is that of the verticals, not of the list."""
+    """Counts of the videos of a list by vertical, for their `Distribution`."""
 
     def __init__(self, weights: Weights) -> None:
         self._weights = weights
-        self._verticals: defaultdict[str, _CountedLabels] = defaultdict(_CountedLabels)
+        self._verticals: defaultdict[str, _VerticalCounts] = defaultdict(_VerticalCounts)
         self._videos = 0
         self._chosen = 0
 
     def add(self, item: ListItem, videos: int = 1, chosen: int = 0) -> None:
-        """So many videos of the list with the verticals and labels of this one, and how many of them are taken."""
+        """Count so many videos with the verticals and labels of the item, of which so many are chosen."""
         weight = videos * self._weights.of(item)
         self._videos += videos
         self._chosen += chosen
@@ -211,7 +210,7 @@ class SamplingTally:
             counted.weight += weight
 
     def distribution(self) -> Distribution:
-        """The shares so far; all 0 where nothing has weight."""
+        """Return the shares so far; all are 0 where no video has weight."""
         weight = math.fsum(counted.weight for counted in self._verticals.values()) or 1.0
         chosen = sum(counted.chosen for counted in self._verticals.values()) or 1
         shares = [

@@ -1,11 +1,11 @@
 """Ids and labels from the TFRecord files of YouTube-8M, video level and frame level, without TensorFlow.
 
-In: the bytes of a file. Out: `LabelledVideo` for each record, or `DamagedRecord` with the number of the record. Every record is checked
-by its masked CRC-32C before anything in it is believed; a record that is damaged inside is passed over, and one whose length
-is damaged ends the file, because nothing says where the next one starts.
+In: the bytes of a file. Out: a `LabelledVideo` for each record, or a `DamagedRecord` with its number. The masked CRC-32C of a record
+is checked before it is parsed. A record with damaged content is skipped; one with a damaged length ends the file, since the start of the
+next one is unknown.
 
-A tf.train.Example has its features in field 1, and so has a tf.train.SequenceExample its context: the frames of the frame
-level, nearly all of a file, are passed over without being looked at.
+Field 1 holds the features of a tf.train.Example, and the context of a tf.train.SequenceExample. The frames of the frame level, which are
+nearly all of a file, are skipped without being parsed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import BinaryIO
 from vip.errors import BackendError
 
 RECORD_BYTES = 64 * 2**20  # those of YouTube-8M have 5 kB at video level and 400 kB at frame level
-IDS = ("id", "video_id")  # the second: in the edition of 2016
+IDS = ("id", "video_id")  # the second in the edition of 2016
 _HEAD = struct.Struct("<QI")
 _FOOT = struct.Struct("<I")
 _MASK = 0xA282EAD8
@@ -29,24 +29,24 @@ _SIGN, _RANGE = 1 << 63, 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class LabelledVideo:
-    """What a record says of one video."""
+    """A video with its labels, from one record."""
 
     number: int
-    """Of the record in its file, from 1."""
+    """The number of the record in its file, from 1."""
     video_id: str
     labels: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DamagedRecord:
-    """A record that cannot be believed."""
+    """A record that is damaged."""
 
     number: int
     message: str
 
 
 def read_records(file: BinaryIO) -> Iterator[LabelledVideo | DamagedRecord]:
-    """All records of an uncompressed stream.
+    """Yield all records of an uncompressed stream.
 
     Raises:
         BackendError: the package that computes CRC-32C is not installed.
@@ -71,7 +71,7 @@ def read_records(file: BinaryIO) -> Iterator[LabelledVideo | DamagedRecord]:
 
 
 def starts_like_tfrecord(head: bytes) -> bool:
-    """Whether the first 12 bytes of a file are the length of a record with its checksum."""
+    """Return whether the first 12 bytes of a file are the length of a record and its checksum."""
     try:
         return len(head) >= _HEAD.size and bool(_length(head[: _HEAD.size], _crc32c()) or True)
     except (ValueError, BackendError):
@@ -119,7 +119,7 @@ def _checked(number: int, data: memoryview, crc32c: Callable[[bytes], int]) -> L
 
 
 def _video(example: memoryview) -> tuple[str | None, tuple[int, ...]]:
-    """Id and labels of an Example or SequenceExample."""
+    """Return the id and the labels of an Example or SequenceExample."""
     names: dict[str, str] = {}
     labels: tuple[int, ...] = ()
     for features in _messages(example, 1):
@@ -137,12 +137,12 @@ def _video(example: memoryview) -> tuple[str | None, tuple[int, ...]]:
 
 
 def _messages(message: memoryview, number: int) -> Iterator[memoryview]:
-    """The length-delimited fields of this number."""
+    """Yield the length-delimited fields of this number."""
     return (value for found, value in _fields(message) if found == number and isinstance(value, memoryview))
 
 
 def _int64s(message: memoryview) -> Iterator[int]:
-    """Field 1 of an Int64List, packed or one by one."""
+    """Yield the numbers in field 1 of an Int64List, packed or one by one."""
     for number, value in _fields(message):
         if number != 1:
             continue
@@ -156,7 +156,7 @@ def _int64s(message: memoryview) -> Iterator[int]:
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """Number and value of each field; those of fixed width, which nothing here has, are passed over."""
+    """Yield number and value of each field, without those of fixed width, which are not used here."""
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)
@@ -179,7 +179,7 @@ def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
 
 
 def _varint(message: memoryview, at: int) -> tuple[int, int]:
-    if at < len(message) and message[at] < 0x80:  # nearly all are, and a file has millions
+    if at < len(message) and message[at] < 0x80:  # the fast path for nearly all of millions
         return message[at], at + 1
     value = 0
     for place in range(10):

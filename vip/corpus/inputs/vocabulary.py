@@ -1,7 +1,7 @@
-"""What the labels of YouTube-8M mean: names, verticals and Wikipedia descriptions, from its vocabulary.csv.
+"""The labels of YouTube-8M: names, verticals and Wikipedia descriptions, from its vocabulary.csv.
 
-In: the file as it is published (Index, TrainVideoCount, KnowledgeGraphId, Name, WikiUrl, Vertical1 to 3, WikiDescription).
-Out: names and verticals for the numbers of a TFRecord, and the text that section 3.2 of the paper draws the grounding list from.
+In: the published file (Index, TrainVideoCount, KnowledgeGraphId, Name, WikiUrl, Vertical1 to 3, WikiDescription).
+Out: names and verticals for the numbers of a TFRecord, and the text for the grounding list of section 3.2 of the paper.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ class Vocabulary:
         self._by_label |= {topic.name: topic for topic in self._by_label.values() if topic.name not in self._by_label}
 
     def find(self, label: str) -> Topic | None:
-        """The topic of a name or of a number as text."""
+        """Return the topic of a name, or of a number as text."""
         return self._by_label.get(label)
 
     def names(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """Names in the order of `labels`; what is not known stays as it is."""
+        """Return the names of the labels in their order; unknown labels stay as they are."""
         return tuple(topic.name if (topic := self.find(label)) else label for label in labels)
 
     def verticals(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """All verticals of the labels, each once, in their order."""
+        """Return the verticals of the labels, each once, in their order."""
         return tuple(dict.fromkeys(vertical for topic in self._known(labels) for vertical in topic.verticals))
 
     def topic_of(self, labels: Sequence[str]) -> str | None:
-        """What a video with these labels is about, for the captioner: names, and whole sentences of their descriptions.
+        """Return what a video with these labels is about: names, and whole sentences of their descriptions; None where no label is known.
 
-        At most 600 letters: first the opening sentence of each description in the order of the labels, then the second of each,
-        as long as they fit; none after one that does not. None where no label is known.
+        At most 600 letters: the first sentence of each description in the order of the labels, then the second of each, and so on. After
+        a sentence that does not fit, no more are taken from its description.
         """
         topics = list(dict.fromkeys(self._known(labels)))
         if not topics:
@@ -65,10 +65,10 @@ class Vocabulary:
             if len(topic.name) + 2 <= room:
                 taken[topic] = []
                 room -= len(topic.name) + 2
-        full: set[Topic] = set()
+        ended: set[Topic] = set()
         for topic, sentence in _in_rounds(list(taken)):
-            if topic in full or len(sentence) + 2 > room:
-                full.add(topic)
+            if topic in ended or len(sentence) + 2 > room:
+                ended.add(topic)
             else:
                 taken[topic].append(sentence)
                 room -= len(sentence) + 2
@@ -79,7 +79,7 @@ class Vocabulary:
 
 
 def load_vocabulary(path: Path) -> Vocabulary:
-    """The vocabulary of a file.
+    """Return the vocabulary of a file.
 
     Raises:
         InputError: it cannot be read, or is no vocabulary of YouTube-8M.
@@ -111,7 +111,7 @@ def _topic(row: dict[str, str | None]) -> Topic:
 
 
 def _in_rounds(topics: Sequence[Topic]) -> Iterator[tuple[Topic, str]]:
-    """The first sentence of each topic, then the second of each, and so on."""
+    """Yield the first sentence of each topic, then the second of each, and so on."""
     texts = [(topic, [text for text in _SENTENCE_END.split(topic.description) if text]) for topic in topics]
     for number in range(max((len(text) for _, text in texts), default=0)):
         yield from ((topic, text[number]) for topic, text in texts if number < len(text))
