@@ -223,11 +223,11 @@ def _command_of(pid: int) -> str:
 
 
 def _check_whole(out: Path, killed: Counter[str], starts: int) -> None:
-    from vip.dataset.shards import read_clips, read_shards, verify
+    from vip.dataset.shards import read_samples, read_shards, verify
 
     reports: list[str] = []
     shards = list(read_shards(str(out), reports.append))
-    keys = Counter(clip.video.key for clip in read_clips(str(out)))
+    keys = Counter(clip.video.key for clip in read_samples(str(out)))
     twice = [key for key, count in keys.items() if count > 1]
     told = ", ".join(f"{count} {whom}s" for whom, count in killed.items())
     print(f"kills ({out.name}): {told}; {starts} starts; {len(shards)} shards")

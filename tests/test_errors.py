@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,17 @@ def test_no_branch_exits_like_success_a_bug_or_an_interrupt() -> None:
 def test_the_tree_in_the_docstring_is_the_tree() -> None:
     drawn = re.findall(r"[├└]── (\w+) +(\d+)", errors.__doc__ or "")
     assert {name: int(code) for name, code in drawn} == CODES
+
+
+def test_the_tree_in_the_docstring_names_each_error_below_its_parent() -> None:
+    drawn = re.findall(r"(?:^    |[├└]── )(\w+Error)\b", errors.__doc__ or "", re.MULTILINE)
+    assert drawn == list(names_below(VipError))
+
+
+def names_below(kind: type[VipError]) -> Iterator[str]:
+    yield kind.__name__
+    for child in (one for one in kind.__subclasses__() if one.__module__ == errors.__name__):
+        yield from names_below(child)
 
 
 def test_the_page_on_failures_lists_every_exit_code() -> None:

@@ -14,7 +14,7 @@ import pytest
 import vip
 from tests.clips import SAMPLE
 from vip.corpus.card.counts import count
-from vip.dataset.rows import clip_of
+from vip.dataset.rows import sample_of
 from vip.dataset.shards import Format, read_clips, verify, write_shard
 from vip.errors import VipError
 from vip.export.write import export
@@ -104,7 +104,7 @@ def test_any_value_in_a_run_folder(name: str, made: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["00000.json", "00000.parquet", "00000.tar"])
 def test_any_value_in_a_data_set(name: str, made: Path, tmp_path: Path) -> None:
     format_: Format = "webdataset" if name.endswith("tar") else "parquet"
-    write_shard(str(tmp_path / "whole"), 0, [clip_of(vip.load_run(made))], format_)
+    write_shard(str(tmp_path / "whole"), 0, [sample_of(vip.load_run(made))], format_)
     chance, out = random.Random(name), str(tmp_path / "corpus")
     for _ in range(ROUNDS):
         shutil.rmtree(out, ignore_errors=True)

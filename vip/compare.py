@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vip import store
 from vip.config import ExtractSettings
-from vip.download.typed_address import resolved
+from vip.download.sources import resolve_source
 from vip.errors import BackendError, UsageError, VipError, kind_of
 from vip.pipeline import extract
 from vip.protocols import Observer, SilentObserver
@@ -56,7 +56,7 @@ def compare(
         UsageError: the folder is a run, or holds runs of other settings or of another embedder.
         VipError: the first failure, where no combination is done.
     """
-    named = resolved(source_of(video))
+    named = resolve_source(source_of(video))
     folder, observer = out if out is not None else default_folder(named), observer or SilentObserver()
     if store.exists(folder / store.MANIFEST):
         raise UsageError(f"{folder} is a run folder. Choose another folder for the comparison with {option('out')}.")

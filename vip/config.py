@@ -16,6 +16,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
@@ -26,15 +27,75 @@ from vip.errors import UsageError, did_you_mean
 from vip.timecode import seconds_of, timecode
 from vip.wording import SaidOnce, listed, option
 
+# ---------------------------------------------------------------- what a setting is
+
+VIDEO_CHOICE, DATA_SET, DESCRIBING, MONEY = "Choosing videos", "The data set", "Describing", "Money and requests"
+KEYFRAMES, MODELS, READING, DOWNLOADS, RUNNING = "Choosing keyframes", "Models", "Reading videos", "Getting videos", "Running"
+PANELS = (VIDEO_CHOICE, DATA_SET, DESCRIBING, MONEY, KEYFRAMES, MODELS, READING, DOWNLOADS, RUNNING)
+"""The groups of `--help`, in their order; what belongs to none stands above them."""
+
+DefaultT = TypeVar("DefaultT")
+
 
 class Settings(BaseModel):
-    """Base of the settings: frozen, unknown names refused."""
+    """Base of the settings: frozen, unknown names refused.
+
+    Each field is written once. Its name is the option (`--min-sharpness`), the environment variable (`VIP_MIN_SHARPNESS`), the key in
+    vip.toml and the keyword in Python (`min_sharpness`); `vip.cli.options` makes the rest of the option from what `setting` keeps.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def setting(
+    default: DefaultT,
+    help: str,  # noqa: A002 - as the command line calls it
+    panel: str | None = None,
+    *,
+    short: str | None = None,
+    metavar: str | None = None,
+    shown: str | None = None,
+    words: Sequence[str] = (),
+    backend: str | None = None,
+    is_hidden: bool = False,
+    is_kept: bool = True,
+) -> DefaultT:
+    """Return the field of a setting with all that its option shows.
+
+    Args:
+        help: what `--help` says of it.
+        panel: one of PANELS; None for what a newcomer should see first.
+        short: its short form, such as `-n`.
+        metavar: what stands for the value in `--help`, where the type does not say it.
+        shown: the default as `--help` names it, where the value does not say it: what None stands for.
+        words: values that the shell completes; those of a Literal are known.
+        backend: the kind of backend whose names the shell completes.
+        is_hidden: left out of `--help`: a seam for tests and mirrors.
+        is_kept: False for what decides how a result is got and not what it is; no manifest has it.
+    """
+    of_option: dict[str, Any] = {"panel": panel, "short": short, "metavar": metavar, "shown": shown, "words": list(words)}
+    extra = {**of_option, "backend": backend, "is_hidden": is_hidden}
+    return Field(default=default, description=help, exclude=None if is_kept else True, json_schema_extra=extra)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What `--help` shows of the values of a type: their metavar, and how a default is written."""
+
+    metavar: str
+    written: Callable[[Any], str] = "{:g}".format
+
+
+# ---------------------------------------------------------------- the types of settings
+
+
 def _time(value: Any) -> Any:
     return float(seconds_of(value)) if isinstance(value, str) else value
+
+
+def _clock(seconds: float) -> str:
+    """Return `120`, and `30:00` from more than two minutes on."""
+    return f"{seconds:g}" if seconds <= 120 else f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
 def _number_or_auto(value: Any) -> Any:
@@ -47,7 +108,7 @@ def _number_or_auto(value: Any) -> Any:
 
 
 def _labels(value: Any) -> Any:
-    """Words from `a dog, a frisbee`, from `@words.txt`, or as a list."""
+    """Return words from `a dog, a frisbee`, from `@words.txt`, or from a list."""
     if isinstance(value, str) and value.startswith("@"):
         try:
             value = Path(value[1:]).read_text(encoding="utf-8").splitlines()
@@ -62,7 +123,7 @@ def _labels(value: Any) -> Any:
     return kept
 
 
-def _sentence(value: str) -> str:
+def _query(value: str) -> str:
     if not value.strip():
         raise ValueError("it is empty; write what is looked for, such as 'a dog catches a frisbee', or leave it out")
     return value
@@ -81,6 +142,26 @@ def _language(value: str) -> str:
     return name[0].upper() + name[1:]
 
 
+def _bytes(value: Any) -> Any:
+    """Return bytes from `50GB`, `800M` (thousands, as disks are sold) or a number."""
+    if not isinstance(value, str):
+        return value
+    given = SIZE.fullmatch(value)
+    if not given:
+        raise ValueError("write bytes such as 50GB or 800M")
+    return round(float(given[1]) * 1000 ** " kmgt".index(given[2].lower() or " "))
+
+
+def _size(count: int) -> str:
+    """Return `256MB`."""
+    power = min(4, (len(str(count)) - 1) // 3)
+    return f"{count / 1000**power:g}{('', 'k', 'M', 'G', 'T')[power]}B"
+
+
+def _options(value: Any) -> Any:
+    return shlex.split(value) if isinstance(value, str) else value
+
+
 LANGUAGES = {
     **{"ar": "Arabic", "bn": "Bengali", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish"},
     **{"fa": "Persian", "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "id": "Indonesian"},
@@ -88,57 +169,70 @@ LANGUAGES = {
     **{"ro": "Romanian", "ru": "Russian", "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese"},
     **{"zh": "Chinese", "zh-cn": "Simplified Chinese", "zh-tw": "Traditional Chinese", "pt-br": "Brazilian Portuguese"},
 }
-"""Codes of ISO 639-1 that are often typed; models know the names best, and any other name goes to them as it is."""
+"""Codes of ISO 639-1 that are often typed. Models know the names best; any other name is passed on as it is."""
 
+SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", re.IGNORECASE)
+
+Positive = Annotated[int, Field(ge=1)]
+NotNegative = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=1, le=100_000)]
 CountOrAuto = Annotated[Count | Literal["auto"], BeforeValidator(_number_or_auto)]
-Time = Annotated[float, BeforeValidator(_time), Field(allow_inf_nan=False)]
-Sentence = Annotated[str, AfterValidator(_sentence)]
-Labels = Annotated[tuple[str, ...], BeforeValidator(_labels)]
-Language = Annotated[str, AfterValidator(_language)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1), Unit("SHARE")]
+Time = Annotated[float, BeforeValidator(_time), Field(allow_inf_nan=False), Unit("TIME", _clock)]
+Duration = Annotated[Time, Field(gt=0)]
+Bytes = Annotated[int, BeforeValidator(_bytes), Field(gt=0), Unit("SIZE", _size)]
+Pixels = Annotated[int, Field(ge=64, le=8192), Unit("PX", str)]
+Query = Annotated[str, AfterValidator(_query)]
+Topic = Annotated[str, AfterValidator(_topic)]
+Labels = Annotated[tuple[str, ...], BeforeValidator(_labels), Unit("WORDS", ", ".join)]
+Language = Annotated[str, AfterValidator(_language), Unit("NAME", str)]
+Arguments = Annotated[tuple[str, ...], BeforeValidator(_options), Unit("OPTIONS", shlex.join)]
+
+# ---------------------------------------------------------------- the settings of each command
 
 
 class ModelSettings(Settings):
-    """What finds objects, and where models run."""
+    """What finds objects, what compares frames, and where models run."""
 
-    detector: str = Field(default="opencv", description="What finds people and objects.")
-    labels: Labels | None = Field(
-        default=None, description="What open-vocabulary detectors look for: words with commas between them, or @FILE with one a line."
+    embedder: str = setting("auto", "What compares frames: classic, clip, clip:ARCH/TAG, clip:ARCH@FILE.", MODELS, backend="embedder")
+    detector: str = setting("opencv", "What finds people and objects: opencv, transformers:MODEL, file:PATH.", MODELS, backend="detector")
+    labels: Labels | None = setting(None, "What an open-vocabulary detector looks for: 'dog, frisbee', or @FILE.", MODELS)
+    device: str = setting("auto", "Where models run: auto, cpu, cuda, cuda:1, mps.", MODELS, words=("auto", "cpu", "cuda", "mps"))
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = setting(
+        "auto", "Precision of the models' weights: auto, fp32, bf16, fp16.", MODELS
     )
-    device: str = Field(default="auto", description="Where models run: auto, cpu, cuda, cuda:1, mps.")
-    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(default="auto", description="Precision of the models' weights.")
 
 
 class ExtractSettings(ModelSettings):
     """What the choice of keyframes depends on."""
 
-    keyframes: CountOrAuto = Field(
-        default=12, description="Number of keyframes wanted, the f of Algorithm 1; auto: as many as the video needs."
+    keyframes: CountOrAuto = setting(12, "How many keyframes are wanted, or auto.", short="-n")
+    query: Query | None = setting(None, "Prefer frames that fit this sentence, spread over the video. Needs --embedder clip.", KEYFRAMES)
+    sampler: str = setting("sync", "How candidates are chosen: sync, uniform, every:2s, shots, katna.", KEYFRAMES, backend="sampler")
+    candidates: Count | None = setting(None, "How many candidate frames to measure.", KEYFRAMES, shown="as the sampler finds useful")
+    pruner: str = setting(
+        "algorithm1",
+        "How candidates are thinned out: algorithm1, k-center, threshold:0.93, aks (by --query).",
+        KEYFRAMES,
+        shown="algorithm1, or aks with --query",
+        backend="pruner",
     )
-    candidates: Count | None = Field(
-        default=None, description="Number of candidate frames, the c of Algorithm 1; by default as many as the sampler finds useful."
+    min_sharpness: Amount | None = setting(None, "Drop frames whose variance of the Laplacian is lower.", KEYFRAMES)
+    min_objects: NotNegative = setting(0, "Drop frames in which fewer objects are found.", KEYFRAMES)
+    text_weight: Share = setting(
+        0.5, "Weight of the objects' names when two frames are compared, 0 to 1; the picture has the rest.", KEYFRAMES
     )
-    sampler: str = Field(default="sync", description="How candidates are chosen.")
-    pruner: str = Field(default="algorithm1", description="How candidates are thinned out to keyframes.")
-    embedder: str = Field(default="auto", description="What compares frames.")
-    text_weight: float = Field(
-        default=0.5, ge=0, le=1, description="Share of the objects' text in the likeness of two frames; the picture has the rest."
-    )
-    query: Sentence | None = Field(default=None, description="Keep what is relevant to this sentence, spread over the video.")
-    min_objects: int = Field(default=0, ge=0, description="Drop frames in which fewer objects are found.")
-    min_sharpness: float | None = Field(
-        default=None, ge=0, allow_inf_nan=False, description="Least variance of the Laplacian, whatever the surroundings."
-    )
-    format: Literal["jpg", "png", "webp"] = Field(default="jpg", description="File format of the keyframes.")
-    start: Time | None = Field(default=None, description="Use the video from this time on: seconds or hh:mm:ss.")
-    end: Time | None = Field(default=None, description="Use the video up to this time: seconds or hh:mm:ss.")
-    stream: int = Field(default=0, ge=0, description="Which of the video streams of the file, counted from 0.")
+    format: Literal["jpg", "png", "webp"] = setting("jpg", "File format of the keyframes: jpg, png or webp.", KEYFRAMES)
+    start: Time | None = setting(None, "Use the video from this time on: 75, 1:15 or 1m15s.", READING)
+    end: Time | None = setting(None, "Use the video up to this time.", READING)
+    stream: NotNegative = setting(0, "Which video stream of the file, counted from 0.", READING)
 
-    timeout: Time | None = Field(
-        default=None, gt=0, exclude=True, description="Give a video up after this time: seconds or hh:mm:ss."
-    )  # no part of the manifest: it decides whether a run ends, not how
-    cookies: Path | None = Field(default=None, exclude=True, description="File with cookies for video sites, in Netscape's format.")
-    proxy: str | None = Field(default=None, exclude=True, description="Proxy for video sites: http://… or socks5://….")
+    timeout: Duration | None = setting(
+        None, "Give up a video whose keyframes take longer than this.", READING, shown="no limit", is_kept=False
+    )
+    cookies: Path | None = setting(None, "Cookies for video sites: a file in Netscape's format.", READING, is_kept=False)
+    proxy: str | None = setting(None, "Proxy for video sites: http://… or socks5://….", READING, metavar="URL", is_kept=False)
 
     @model_validator(mode="after")
     def _starts_before_it_ends(self) -> ExtractSettings:
@@ -154,87 +248,86 @@ class ExtractSettings(ModelSettings):
 
 
 class CaptionSettings(ModelSettings):
-    """What the descriptions depend on, and how they are asked for."""
+    """What the descriptions depend on, and how a model is asked for them."""
 
-    engine: str = Field(default="auto", description="Who describes: offline, openai:MODEL, transformers:MODEL, or auto.")
-    describe_engine: str | None = Field(default=None, description="Who looks at the pictures, where it is not --engine.")
-    structure_engine: str | None = Field(default=None, description="Who turns captions into FAMOuS, where it is not --engine.")
-    base_url: str | None = Field(default=None, description="Address of an OpenAI-compatible server.")
-    key_file: Path | None = Field(default=None, description="File with the API key that only its owner may read.")
-    recipe: Literal["direct", "paper"] = Field(default="direct", description="One question a keyframe, or the three of the paper.")
-    topic: Annotated[str, AfterValidator(_topic)] | None = Field(
-        default=None, description="What the video is about; what it lets one expect goes into the questions."
+    engine: str = setting("auto", "What describes the keyframes: offline, openai:MODEL, transformers:MODEL, auto.", backend="engine")
+    describe_engine: str | None = setting(
+        None, "Engine that looks at the pictures, if it is another one.", DESCRIBING, shown="--engine", backend="engine"
     )
-    prompts: Path | None = Field(default=None, description="Folder with prompts of your own.")
-    context: int = Field(default=0, ge=0, le=100, description="How many captions of the keyframes before go into the question.")
-    language: Language = Field(default="English", description="Language of the descriptions: a name or a code, such as German or de.")
-    embedder: str = Field(default="auto", description="What holds descriptions against frames.")
-    verify: bool = Field(default=False, description="Hold every description against its own frame, and mark what finds no support.")
-    picture_side: int = Field(default=1024, ge=64, le=8192, description="Longest side of the pictures that are sent, in pixels.")
-    picture_detail: Literal["low", "high", "auto"] = Field(default="high", description="How closely the model looks: low, high or auto.")
+    structure_engine: str | None = setting(
+        None, "Engine that turns captions into FAMOuS (recipe paper) and reads --topic.", DESCRIBING, shown="--engine", backend="engine"
+    )
+    base_url: str | None = setting(None, "Address of an OpenAI-compatible server: http://localhost:8000/v1.", DESCRIBING, metavar="URL")
+    key_file: Path | None = setting(None, "File with the API key; only its owner may read it.", DESCRIBING, shown="OPENAI_API_KEY")
+    recipe: Literal["direct", "paper"] = setting(
+        "direct", "direct: one request a keyframe; paper: three (caption, dense caption, FAMOuS).", DESCRIBING
+    )
+    topic: Topic | None = setting(None, "What the video is about: tells the model which objects to expect.", DESCRIBING)
+    language: Language = setting("English", "Language of the descriptions: German, de, …", DESCRIBING)
+    context: Annotated[int, Field(ge=0, le=100)] = setting(0, "Add the captions of the N keyframes before to each request.", DESCRIBING)
+    verify: bool = setting(False, "Check each claim against its frame; mark what has no support and ask about it again.", DESCRIBING)
+    prompts: Path | None = setting(None, "Folder with prompts of your own.", DESCRIBING, metavar="DIR")
+    picture_side: Pixels = setting(1024, "Longest side of the pictures that are sent.", DESCRIBING)
+    picture_detail: Literal["low", "high", "auto"] = setting("high", "How closely the model looks: low, high, auto.", DESCRIBING)
 
-    max_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False, exclude=True, description="Dollars that may be spent.")
-    prices: Path | None = Field(default=None, exclude=True, description="TOML file with prices of your own.")
-    cache: Path | None = Field(default=None, exclude=True, description="SQLite file with the answers of all runs.")
-    concurrency: Count | None = Field(default=None, exclude=True, description="Requests in flight at once, instead of finding out.")
-    rpm: Annotated[int, Field(ge=1)] | None = Field(default=None, exclude=True, description="Requests a minute.")
-    tpm: Annotated[int, Field(ge=1)] | None = Field(default=None, exclude=True, description="Tokens a minute.")
-    request_timeout: Time = Field(default=120.0, gt=0, exclude=True, description="Give a request up after this time: seconds or hh:mm:ss.")
-
-
-def _bytes(value: Any) -> Any:
-    """Bytes from `50GB`, `800M` (thousands, as disks are sold) or a number."""
-    if not isinstance(value, str):
-        return value
-    given = SIZE.fullmatch(value)
-    if not given:
-        raise ValueError("write bytes such as 50GB or 800M")
-    return round(float(given[1]) * 1000 ** " kmgt".index(given[2].lower() or " "))
-
-
-def _words(value: Any) -> Any:
-    return shlex.split(value) if isinstance(value, str) else value
-
-
-SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", re.IGNORECASE)
-Bytes = Annotated[int, BeforeValidator(_bytes), Field(gt=0)]
+    max_usd: Amount | None = setting(None, "Stop before more dollars than this are spent.", MONEY, metavar="USD", shown="5", is_kept=False)
+    prices: Path | None = setting(None, "TOML file with prices of your own.", MONEY, is_kept=False)
+    cache: Path | None = setting(
+        None,
+        "SQLite file that keeps the answers of all runs: nothing is asked twice.",
+        MONEY,
+        shown="~/.cache/vip/answers.sqlite",
+        is_kept=False,
+    )
+    concurrency: Count | None = setting(
+        None, "Requests in flight at once.", MONEY, shown="as many as the server answers well", is_kept=False
+    )
+    rpm: Positive | None = setting(None, "Requests a minute at most.", MONEY, is_kept=False)
+    tpm: Positive | None = setting(None, "Tokens a minute at most.", MONEY, is_kept=False)
+    request_timeout: Duration = setting(120.0, "Give up a request after this time.", MONEY, is_kept=False)
 
 
 class BatchSettings(Settings):
-    """What becomes of a list of videos, beside how each is extracted and described."""
+    """What `vip batch` does with a list of videos, beside how each is extracted and described."""
 
-    caption: bool = Field(default=False, description="Describe the keyframes too.")
-    batch: bool = Field(default=False, exclude=True, description="Ask through the server's Batch API: half the price, within a day.")
-    shards: Literal["parquet", "webdataset"] = Field(default="parquet", description="Format of the shards.")
-    shard_size: Bytes = Field(default=256_000_000, exclude=True, description="Size of a shard, about: 256MB.")
-    weights: Path | None = Field(default=None, description="TOML file with a weight for each vertical, instead of vip's own.")
-    vocabulary: Path | None = Field(
-        default=None, description="vocabulary.csv of YouTube-8M: names, verticals and descriptions of its labels."
-    )
-    sample: Annotated[int, Field(ge=1)] | None = Field(default=None, description="Take so many of the videos, by weight.")
-    seed: int = Field(default=0, description="Of the choice by weight.")
-    min_length: Time | None = Field(default=None, gt=0, description="Leave shorter videos out: seconds or hh:mm:ss.")
-    max_length: Time | None = Field(default=None, gt=0, description="Leave longer videos out: seconds or hh:mm:ss.")
-    audio: bool = Field(default=False, description="Fetch the sound too.")
-    public_only: bool = Field(default=False, description="Refuse local paths, and addresses of the private network.")
+    caption: bool = setting(False, "Describe the keyframes too.")
+    batch: bool = setting(False, "Ask for captions through the server's Batch API: half the price, within a day.", MONEY, is_kept=False)
+    sample: Positive | None = setting(None, "Take N of the videos, drawn by weight.", VIDEO_CHOICE, shown="all")
+    seed: int = setting(0, "Seed of this draw.", VIDEO_CHOICE)
+    weights: Path | None = setting(None, "TOML file with a weight for each vertical and topic.", VIDEO_CHOICE, shown="vip's own")
+    vocabulary: Path | None = setting(None, "vocabulary.csv of YouTube-8M: names, verticals, descriptions.", VIDEO_CHOICE)
+    min_length: Duration | None = setting(None, "Leave out videos shorter than this: seconds or hh:mm:ss.", VIDEO_CHOICE)
+    max_length: Duration | None = setting(None, "Leave out videos longer than this: seconds or hh:mm:ss.", VIDEO_CHOICE)
+    shards: Literal["parquet", "webdataset"] = setting("parquet", "Format of the shards: parquet, webdataset.", DATA_SET)
+    shard_size: Bytes = setting(256_000_000, "Approximate size of a shard.", DATA_SET, is_kept=False)
 
-    runner: Literal["local", "ray"] = Field(default="local", exclude=True, description="Processes of this machine, or a Ray cluster.")
-    ray_address: str | None = Field(default=None, exclude=True, description="Address of a Ray cluster; without it one is started here.")
-    workers: Annotated[int, Field(ge=1, le=10_000)] | None = Field(default=None, exclude=True, description="Videos worked on at once.")
-    per_host: Annotated[int, Field(ge=1)] = Field(default=2, exclude=True, description="Downloads at once from one host.")
-    download_timeout: Time = Field(default=1800.0, gt=0, exclude=True, description="Give a download up: seconds or hh:mm:ss.")
-    retry_wait: Time = Field(default=30.0, gt=0, exclude=True, description="Before the second try of what failed; longer each time.")
-    sleep: Time = Field(default=1.0, ge=0, exclude=True, description="Seconds between two requests of one download slot to a host.")
-    rate_limit: Bytes | None = Field(default=None, exclude=True, description="Bytes a second of one download, such as 4M.")
-    cookies: Path | None = Field(default=None, exclude=True, description="File with cookies in Netscape's format.")
-    proxy: str | None = Field(default=None, exclude=True, description="Proxy for downloads: http://… or socks5://….")
-    ytdlp_opts: Annotated[tuple[str, ...], BeforeValidator(_words)] = Field(
-        default=(), exclude=True, description="More options for yt-dlp, as on its command line."
+    runner: Literal["local", "ray"] = setting("local", "Where videos are worked on: local (processes here) or ray.", RUNNING, is_kept=False)
+    ray_address: str | None = setting(
+        None, "A Ray cluster: auto, ray://…, host:port.", RUNNING, metavar="ADDRESS", shown="one is started here", is_kept=False
     )
-    keep_videos: Path | None = Field(default=None, exclude=True, description="Keep what was downloaded in this folder.")
-    disk_budget: Bytes = Field(default=20_000_000_000, exclude=True, description="Downloaded videos that lie around on a machine: 50GB.")
-    youtube8m_base_url: str = Field(default="http://data.yt8m.org/2/j/i", exclude=True, description="Where YouTube-8M's ids are looked up.")
-    video_base_url: str = Field(default="https://www.youtube.com", exclude=True, description="Where YouTube ids are watched.")
+    workers: Annotated[int, Field(ge=1, le=10_000)] | None = setting(
+        None, "How many videos are worked on at once.", RUNNING, shown="one a core", is_kept=False
+    )
+    retry_wait: Duration = setting(30.0, "Pause before the second try; longer each time.", RUNNING, is_kept=False)
+    per_host: Positive = setting(2, "How many downloads at once from one host.", DOWNLOADS, is_kept=False)
+    sleep: Annotated[Time, Field(ge=0)] = setting(1.0, "Pause between two requests to a host.", DOWNLOADS, is_kept=False)
+    rate_limit: Bytes | None = setting(None, "Most bytes a second for one download, such as 4M.", DOWNLOADS, is_kept=False)
+    download_timeout: Duration = setting(1800.0, "Give up a download after this time.", DOWNLOADS, is_kept=False)
+    cookies: Path | None = setting(None, "File with cookies, in Netscape's format.", DOWNLOADS, is_kept=False)
+    proxy: str | None = setting(None, "Proxy for downloads.", DOWNLOADS, metavar="URL", is_kept=False)
+    ytdlp_opts: Arguments = setting((), "More options for yt-dlp, in quotes.", DOWNLOADS, is_kept=False)
+    audio: bool = setting(False, "Download the sound too.", DOWNLOADS)
+    public_only: bool = setting(False, "Refuse local paths and the private network: for lists from others.", DOWNLOADS)
+    keep_videos: Path | None = setting(
+        None, "Keep downloaded videos in DIR; without it they are deleted after use.", DOWNLOADS, metavar="DIR", is_kept=False
+    )
+    disk_budget: Bytes = setting(20_000_000_000, "Most space for downloaded videos on one machine.", DOWNLOADS, is_kept=False)
+    youtube8m_base_url: str = setting(
+        "http://data.yt8m.org/2/j/i", "Where YouTube-8M's ids are looked up.", metavar="URL", is_hidden=True, is_kept=False
+    )
+    video_base_url: str = setting(
+        "https://www.youtube.com", "Where the pages of YouTube ids are.", metavar="URL", is_hidden=True, is_kept=False
+    )
 
     @model_validator(mode="after")
     def _goes_together(self) -> BatchSettings:
@@ -246,6 +339,8 @@ class BatchSettings(Settings):
             )
         return self
 
+
+# ---------------------------------------------------------------- where values come from
 
 ENGINES = ("engine", "describe_engine", "structure_engine")
 MOST_TOML_BYTES = 2**20
@@ -353,7 +448,7 @@ def _checked(kind: type[SettingsT], values: Mapping[str, Any], origin: Mapping[s
         return kind(**values)
     except ValidationError as exc:
         problem = exc.errors()[0]
-        message = problem["msg"].removeprefix("Value error, ")
+        message = str(problem["ctx"]["error"]) if problem["type"] == "value_error" else problem["msg"]
         if not problem["loc"]:  # of several settings together
             raise UsageError(f"{message}.") from exc
         name = str(problem["loc"][0])

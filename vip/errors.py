@@ -3,19 +3,21 @@
     VipError
     ├── UsageError        2  a bad option, a misspelt setting, a run folder of other settings
     ├── InputError        3  a file that is missing, unreadable, or shows nothing
-    │   ├── GivenUpError     one that FFmpeg crashed on, or that took too long
-    │   └── NotInPartsError  an address that gives no parts of a video: it has to be downloaded, or yt-dlp may know the site
+    │   ├── GivenUpError     FFmpeg crashed or hung on the video, or its time was up
+    │   ├── NotInPartsError  the server of an address sends no parts of the video: download it whole, or try yt-dlp
+    │   └── ItemError        one video of many failed, for a reason that has a word
     ├── BackendError      4  a backend that is unknown, not installed, or lacks weights, device or memory
-    ├── EngineError       5  the model's server: authentication, rate limit, time-out, gone; a budget that is spent
-    │   ├── BusyError        one try that failed for a reason that may pass
-    │   ├── OutageError      so did all tries: the server is gone, and may come back
-    │   └── BudgetError      the ceiling leaves no room for another request
+    ├── EngineError       5  the model's server: authentication, rate limit, time-out, gone
+    │   ├── BusyError        one try failed, for a reason that may pass
+    │   ├── OutageError      all tries failed so: the server may come back later
+    │   ├── BudgetError      the budget has no room for another request
+    │   └── RejectedError    the server rejects the request; it may reject all of them
     ├── ReplyError        6  the model's answer: refused, cut off, does not fit the schema
     ├── StoreError        7  the run folder: corrupt, newer schema, unwritable, disk full
     └── SomeFailedError   8  some items failed, the rest is done; failures.jsonl says which and why
 
-Each message is one sentence of what is wrong with what was seen, and the next thing to do.
-A library's error is translated once, at its adapter; anything else that escapes is a bug in vip (exit 1, traceback).
+A message is one sentence that says what is wrong, with the value that was found, and what to do next.
+Errors of a library are translated once, in its adapter. Any other error that escapes is a bug in vip (exit 1, traceback).
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 
 class VipError(Exception):
@@ -45,10 +47,10 @@ class InputError(VipError):
 
 
 class GivenUpError(InputError):
-    """A video on which FFmpeg crashed or hung, or whose time was over.
+    """A video on which FFmpeg crashed or hung, or whose time was up.
 
     Args:
-        kind: `timeout`: the time limit was reached; `stalled`: one call did not come back; `crash`: its process ended without a word.
+        kind: `timeout`: the time limit was reached; `stalled`: one call did not return; `crash`: its process ended without a message.
     """
 
     def __init__(self, message: str, kind: Literal["timeout", "stalled", "crash"]) -> None:
@@ -60,12 +62,12 @@ class GivenUpError(InputError):
 
 
 class NotInPartsError(InputError):
-    """An address at which no parts of a video file can be read.
+    """An address whose server sends no parts of a video file.
 
     Args:
-        kind: `whole`: the server always sends the whole file; `page`: what is there is a web page or a playlist; `refused`: the
-            server answers with an error, which it may do to all but browsers.
-        version: what tells this version of the file from another one, as the server states it; "" where it states nothing.
+        kind: `whole`: it always sends the whole file; `page`: it sends a web page or a playlist; `refused`: it answers with an error,
+            perhaps to all but browsers.
+        version: the server's mark of this version of the file (ETag, date); "" where it gives none.
     """
 
     def __init__(self, message: str, kind: Literal["whole", "page", "refused"], version: str = "") -> None:
@@ -76,106 +78,6 @@ class NotInPartsError(InputError):
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (str(self), self.kind, self.version)
 
-
-class BackendError(VipError):
-    """A sampler, embedder, detector or engine is unknown, not installed, or lacks what it needs."""
-
-    exit_code = 4
-
-
-class EngineError(VipError):
-    """The model could not be asked: authentication, rate limit, time-out, server gone. Stops the run."""
-
-    exit_code = 5
-
-
-BusyKind = Literal["rate_limit", "server", "timeout", "dropped", "connection"]
-
-
-class BusyError(EngineError):
-    """The server did not answer this time and may the next. Raised by an engine for one try; whoever asks tries again.
-
-    Args:
-        kind: asked too much, its fault (5xx), too slow, hung up before the answer was whole, or not to be reached.
-        retry_after_s: how long the server asks to wait; None where it does not say.
-    """
-
-    def __init__(self, message: str, *, kind: BusyKind, retry_after_s: float | None = None) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.retry_after_s = retry_after_s
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return partial(type(self), kind=self.kind, retry_after_s=self.retry_after_s), (str(self),)
-
-
-class OutageError(EngineError):
-    """The server answered in none of the tries, for a reason that may pass: later it may answer again.
-
-    Args:
-        kind: that of the last try.
-    """
-
-    def __init__(self, message: str, kind: BusyKind) -> None:
-        super().__init__(message)
-        self.kind = kind
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (str(self), self.kind)
-
-
-class BudgetError(EngineError):
-    """What the user allowed to spend is spent; neither waiting nor another item helps."""
-
-
-class RejectedError(EngineError):
-    """The server does not like the request, which may be the fault of this one or of all."""
-
-
-ReplyKind = Literal["refusal", "length", "content_filter", "schema", "empty", "broken", "too_long", "picture", "too_large", "rejected"]
-
-
-class ReplyError(VipError):
-    """The model answered, but the answer cannot be used. Costs one item.
-
-    Args:
-        kind: refused, cut off by the token limit, filtered, outside the schema, empty, not whole, far too long, or a picture or a request
-            that the server does not take; that of a BusyError where the server failed for this item and not for others; None
-            where several items failed for several reasons.
-        tokens_in, tokens_out: what the answer cost all the same, where the server says.
-    """
-
-    exit_code = 6
-
-    def __init__(
-        self, message: str, *, kind: ReplyKind | BusyKind | None = None, tokens_in: int | None = None, tokens_out: int | None = None
-    ) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.tokens_in = tokens_in
-        self.tokens_out = tokens_out
-
-
-class StoreError(VipError):
-    """The run folder is corrupt, of a newer schema, not writable, or the disk is full."""
-
-    exit_code = 7
-
-
-class SomeFailedError(VipError):
-    """Some items failed and the rest is done; failures.jsonl names each with its reason."""
-
-    exit_code = 8
-
-
-def did_you_mean(wrong: str, known: Iterable[str]) -> str:
-    """` Did you mean "opencv"?` with a leading space, or the list of what there is."""
-    names = sorted(known)
-    close = difflib.get_close_matches(wrong, names, n=1, cutoff=0.5)
-    return f' Did you mean "{close[0]}"?' if close else f" There is: {', '.join(names)}."
-
-
-# ---------------------------------------------------------------- one video of many
 
 FailureKind = Literal[
     "bad_row",  # the row names no video
@@ -195,19 +97,20 @@ FailureKind = Literal[
     "download_timeout",
     "unreadable",  # it was there and shows nothing, or is damaged
     "timeout",  # not extracted within --timeout
-    "crash",  # its process ended without a word
+    "crash",  # its process ended without a message
     "disk",  # what was fetched could not be written
     "duplicate",  # another item turned out to be the same video
     "caption",  # not one keyframe could be described
     "other",
 ]
+"""Why one video of many failed, as failures.jsonl says it after every command."""
 
 
 class ItemError(InputError):
-    """Why one item could not be done.
+    """One video of many that could not be fetched or used.
 
     Args:
-        kind: decides by `RULES` whether it is tried again.
+        kind: why; it decides whether the video is tried again.
         retry_after_s: how long the server asks to wait; None where it does not say.
     """
 
@@ -216,12 +119,111 @@ class ItemError(InputError):
         self.kind = kind
         self.retry_after_s = retry_after_s
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (str(self), self.kind, self.retry_after_s)
 
 
+class BackendError(VipError):
+    """A sampler, embedder, detector or engine is unknown, not installed, or lacks what it needs."""
+
+    exit_code = 4
+
+
+class EngineError(VipError):
+    """The model cannot be asked: authentication, rate limit, time-out, server gone. Stops the run."""
+
+    exit_code = 5
+
+
+BusyKind = Literal["rate_limit", "server", "timeout", "dropped", "connection"]
+
+
+class BusyError(EngineError):
+    """One try to reach the server failed, and the next may succeed: the caller tries again.
+
+    Args:
+        kind: too many requests, an error of the server (5xx), too slow, the connection broke, or there was none.
+        retry_after_s: how long the server asks to wait; None where it does not say.
+    """
+
+    def __init__(self, message: str, *, kind: BusyKind, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.retry_after_s = retry_after_s
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(type(self), kind=self.kind, retry_after_s=self.retry_after_s), (str(self),)
+
+
+class OutageError(EngineError):
+    """The server answered none of the tries, for a reason that may pass.
+
+    Args:
+        kind: of the last try.
+    """
+
+    def __init__(self, message: str, kind: BusyKind) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (str(self), self.kind)
+
+
+class BudgetError(EngineError):
+    """The budget of the user is spent; neither waiting nor another item helps."""
+
+
+class RejectedError(EngineError):
+    """The server rejects a request; whether it rejects all of them is not known yet."""
+
+
+ReplyKind = Literal["refusal", "length", "content_filter", "schema", "empty", "broken", "too_long", "picture", "too_large", "rejected"]
+
+
+class ReplyError(VipError):
+    """The model answered, but the answer cannot be used. Costs one item.
+
+    Args:
+        kind: refused, cut off by the token limit, filtered, outside the schema, empty, not whole, far too long, or a picture or a request
+            that the server does not take; the kind of the BusyError where the server failed for this item alone; None where several
+            items failed for different reasons.
+        problem: for `schema`, what does not fit and where, as the next question tells the model.
+        tokens_in, tokens_out: what the answer cost nevertheless, where the server says.
+    """
+
+    exit_code = 6
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: ReplyKind | BusyKind | None = None,
+        problem: str | None = None,
+        tokens_in: int | None = None,
+        tokens_out: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.problem = problem
+        self.tokens_in = tokens_in
+        self.tokens_out = tokens_out
+
+
+class StoreError(VipError):
+    """The run folder is corrupt, of a newer schema, not writable, or the disk is full."""
+
+    exit_code = 7
+
+
+class SomeFailedError(VipError):
+    """Some items failed and the rest is done; failures.jsonl names each with its reason."""
+
+    exit_code = 8
+
+
 def kind_of(exc: VipError) -> str:
-    """The type of what went wrong with a video, as failures.jsonl has it after every command."""
+    """Return the word for an error in failures.jsonl, the same after every command."""
     if isinstance(exc, ItemError):
         return exc.kind
     if isinstance(exc, GivenUpError):
@@ -233,4 +235,11 @@ KINDS: dict[type[VipError], str] = {
     **{InputError: "unreadable", StoreError: "disk", ReplyError: "caption", SomeFailedError: "caption"},
     **{UsageError: "usage", BackendError: "backend", EngineError: "engine"},
 }
-"""Of the errors that say no more. The last three end a batch instead of failing an item."""
+"""The words of errors without a kind of their own. The last three end a batch; the others fail one item."""
+
+
+def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+    """Return ` Did you mean "opencv"?` with a leading space, or the list of what there is."""
+    names = sorted(known)
+    close = difflib.get_close_matches(wrong, names, n=1, cutoff=0.5)
+    return f' Did you mean "{close[0]}"?' if close else f" There is: {', '.join(names)}."

@@ -23,7 +23,7 @@ from vip import store
 from vip.captioning import caption_job
 from vip.captioning.caption_job import RunOrPath
 from vip.config import CaptionSettings, ExtractSettings, chosen, settings_of_both
-from vip.download.typed_address import downloaded, resolved
+from vip.download.sources import download_source, resolve_source
 from vip.errors import EngineError, InputError, NotInPartsError, ReplyError, SomeFailedError, UsageError
 from vip.extraction.backends import load, pruner_for
 from vip.extraction.existing_run import existing_run, is_finished, is_selected
@@ -78,7 +78,7 @@ def extract(
         BackendError: a backend is unknown or not installed.
         StoreError: the folder cannot be written or is damaged.
     """
-    source = resolved(source_of(video))
+    source = resolve_source(source_of(video))
     folder = Path(out) if out is not None else default_folder(source)
     settings, observer = chosen(ExtractSettings, settings, options), observer or SilentObserver()
     is_file = isinstance(source, FileSource | PicturesSource) and not isinstance(source, DownloadedSource)
@@ -88,11 +88,11 @@ def extract(
         if isinstance(source, DownloadedSource) and source.state() is None:
             if is_finished(existing_run(folder, source, settings, overwrite)):
                 return Run(folder)
-            source = downloaded(source, settings, observer)
+            source = download_source(source, settings, observer)
         try:
             _extract(source, folder, overwrite, settings, observer, isolated)
         except NotInPartsError as exc:
-            _extract(downloaded(source, settings, observer, exc), folder, overwrite, settings, observer, isolated)
+            _extract(download_source(source, settings, observer, exc), folder, overwrite, settings, observer, isolated)
     return Run(folder)
 
 
@@ -260,7 +260,7 @@ def run(
     """
     extraction, captioning = settings_of_both(extraction, captioning, options)
     caption_job.check(captioning)
-    source = resolved(source_of(video))
+    source = resolve_source(source_of(video))
     folder = Path(out) if out is not None else default_folder(source)
     with store.making_folder(folder):
         extracted = extract(source, out=folder, overwrite=overwrite, settings=extraction, observer=observer, isolated=isolated)

@@ -27,6 +27,11 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "vip"
 
 
+def cache_folder() -> Path:
+    """Return the folder for what can be downloaded or asked for again; XDG_CACHE_HOME moves it."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vip"
+
+
 def remember(kind: Kind, name: str) -> None:
     """Note a name for later commands.
 

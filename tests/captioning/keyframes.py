@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from hashlib import sha256
@@ -15,8 +16,9 @@ import numpy as np
 
 from tests.llm.clockwork import Clockwork
 from vip import store
+from vip.captioning import describe as stage
+from vip.captioning.describe import DescribedKeyframe, FailedKeyframe, KeyframeSequence, KeyframeTask
 from vip.captioning.describer import CaptionConfig, Describer
-from vip.captioning.scheduler import DescribeStep, KeyframeSequence, Scheduler
 from vip.llm.budget import Budget, Usage
 from vip.llm.client import EngineClient
 from vip.llm.limiter import AdaptiveLimiter
@@ -143,16 +145,19 @@ class Told:
     def described(self) -> list[str]:
         return sorted(row.keyframe_id for row in self.descriptions)
 
-    def steps(self, items: Sequence[KeyframePicture], known: dict[str, Description]) -> Iterator[DescribeStep]:
-        previous = None
+    def add(self, outcome: stage.Outcome) -> None:
+        if isinstance(outcome, DescribedKeyframe):
+            self.descriptions.append(outcome.description)
+        elif isinstance(outcome, FailedKeyframe):
+            self.failures.append(outcome.failure)
+        self.over += 1
 
-        async def over() -> None:
-            self.over += 1
 
-        for number, item in enumerate(items, 1):
-            callbacks = (self.descriptions.append, self.failures.append, lambda question: None, over)
-            yield DescribeStep(item, previous, number, len(items), "test", *callbacks, Usage(), known.get(item.id))
-            previous = item
+def tasks_of(items: Sequence[KeyframePicture], known: dict[str, Description]) -> Iterator[KeyframeTask]:
+    previous = None
+    for number, item in enumerate(items, 1):
+        yield KeyframeTask(item, previous, number, len(items), "test", Usage(), known.get(item.id))
+        previous = item
 
 
 def describe(
@@ -166,17 +171,19 @@ def describe(
 ) -> Told:
     """Describe them in made-up time: those with a context in a row, all others side by side."""
     told = told or Told()
-    steps = told.steps(items, known or {})
+    tasks = tasks_of(items, known or {})
 
     def sequences() -> Iterator[KeyframeSequence]:
-        yield from [steps] if config.get("context") else ([step] for step in steps if step.known is None)
+        yield from [tasks] if config.get("context") else ([task] for task in tasks if task.known is None)
 
     with Clockwork() as clock:
 
         async def go() -> None:
             work = describer(engine, structure, clock=clock, **config)
             try:
-                await Scheduler(work).run(sequences())
+                async with aclosing(stage.describe(work, sequences(), Usage())) as outcomes:
+                    async for outcome in outcomes:
+                        told.add(outcome)
             finally:
                 await engine.close()
 

@@ -28,16 +28,15 @@ from tests.captioning.keyframes import DIRECT, Scripted, marker, noise, run_fold
 from tests.captioning.talking import Numbers, Talking
 from tests.cli.terminal import environment
 from vip import registry, store
-from vip.captioning import caption_job, in_batches
+from vip.captioning import in_batches
 from vip.captioning.caption_job import OutagePolicy, RunCaptioner, batches_of, caption, expected_cost, runs_in
-from vip.captioning.scheduler import AHEAD
+from vip.captioning.describe import AHEAD
 from vip.config import CaptionSettings
 from vip.errors import BackendError, EngineError, InputError, ReplyError, SomeFailedError, UsageError
 from vip.llm.batch_files import BatchJob
 from vip.llm.budget import Budget, Usage
 from vip.llm.cache import AnswerCache
 from vip.protocols import EmbedderCapabilities, Picture, Reply, Request, SilentObserver
-from vip.records import Keyframe
 from vip.store import KeyframePicture, Run, load_run
 
 WAYS = ("429", "500", "drop", "reset", "half_json", "wrong_schema", "outside_schema", "refusal", "length", "nonsense", "late")
@@ -736,60 +735,18 @@ def test_with_nothing_but_a_picture_that_is_none_and_one_that_fails_none_could_b
 # ---------------------------------------------------------------- folders of pictures that change
 
 
-@pytest.fixture
-def photos(tmp_path: Path) -> Path:
-    folder = tmp_path / "photos"
-    folder.mkdir()
+def test_a_picture_that_came_is_described_though_another_one_went(mine: dict[str, Any], tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    photos.mkdir()
     for number in range(3):
-        store.write_picture(folder / f"{number}.png", noise(number))
-        os.utime(folder / f"{number}.png", (1000, 1000))
-    return folder
-
-
-def looked_at(photos: Path, mine: dict[str, Any], **more: Any) -> int:
-    """How many pictures were looked at for objects; nothing is asked."""
-    bar = Bar()
-    with caption_job._opened(photos, CaptionSettings(**{**mine, **more}), bar, overwrite=True):
-        return sum(bar.totals)
-
-
-def test_a_picture_is_looked_at_once_and_again_when_it_has_changed(photos: Path, mine: dict[str, Any]) -> None:
-    assert looked_at(photos, mine) == 3
-    listed = photos / store.KEYFRAMES
-    before = listed.stat().st_mtime_ns
-    assert looked_at(photos, mine) == 0
-    assert listed.stat().st_mtime_ns == before
-    store.write_picture(photos / "1.png", noise(7, (90, 120)))
-    os.utime(photos / "1.png", ns=(before, before))  # in the same moment as the list: before or after it
-    assert looked_at(photos, mine) == 1
-    assert [(row.id, row.width_px) for row in store.read_rows(listed, Keyframe)] == [("0.png", 64), ("1.png", 120), ("2.png", 64)]
-
-
-def test_a_picture_that_is_gone_goes_from_the_list(photos: Path, mine: dict[str, Any]) -> None:
-    looked_at(photos, mine)
-    (photos / "1.png").unlink()
-    assert looked_at(photos, mine) == 0
-    assert [row.id for row in store.read_rows(photos / store.KEYFRAMES, Keyframe)] == ["0.png", "2.png"]
-
-
-def test_a_picture_that_came_is_described_though_another_one_went(photos: Path, mine: dict[str, Any]) -> None:
+        store.write_picture(photos / f"{number}.png", noise(number))
+        os.utime(photos / f"{number}.png", (1000, 1000))
     caption(photos, **mine)
     (photos / "1.png").unlink()
     store.write_picture(photos / "3.png", noise(3))
     caption(photos, **mine)
     assert list(described(photos)) == ["0.png", "2.png", "3.png"]
     assert [len(engine.requests) for engine in Mine.made] == [3, 1]
-
-
-def test_another_detector_looks_at_every_picture_again(photos: Path, mine: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_at(photos, mine)
-    monkeypatch.setattr(
-        caption_job, "detector_for", lambda settings: registry.detector("opencv", device="cpu", precision="auto", labels=None)
-    )
-    assert looked_at(photos, mine, detector="transformers:x/y", labels="cat") == 3
-    assert looked_at(photos, mine, detector="transformers:x/y", labels="cat") == 0
-    assert looked_at(photos, mine, detector="transformers:x/y", labels="dog") == 3
-    assert {row.detector for row in store.read_rows(photos / store.KEYFRAMES, Keyframe)} == {"transformers:x/y for dog"}
 
 
 # ---------------------------------------------------------------- run folders as they come
@@ -823,7 +780,7 @@ def test_many_folders_go_through_the_same_engines_and_each_has_its_bill(mine: di
 def test_a_server_may_be_given_rests_by_whoever_knows_that_it_has_answered(mine: dict[str, Any]) -> None:
     async def go(outages: OutagePolicy | None) -> tuple[bool, float | None]:
         captioner = RunCaptioner(CaptionSettings(**mine), SilentObserver(), Budget(), outages=outages)
-        (client,) = captioner._made.describer.clients
+        (client,) = captioner._session.describer.clients
         await captioner.close()
         return captioner.has_answered, client.limiter.outage and client.limiter.outage.first_s
 

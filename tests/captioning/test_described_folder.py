@@ -11,9 +11,9 @@ import pytest
 
 from tests.captioning.keyframes import PERSON, run_folder
 from vip import store
+from vip.captioning.describe import DeferredKeyframe, DescribedKeyframe, FailedKeyframe, KeyframeTask
 from vip.captioning.described_folder import DescribedFolder
 from vip.captioning.describer import RECIPES, CaptionFingerprint
-from vip.captioning.scheduler import DescribeStep
 from vip.errors import StoreError, UsageError
 from vip.records import Description, Failure, Famous
 
@@ -57,19 +57,17 @@ def folder(path: Path, fingerprint: CaptionFingerprint = HOW) -> DescribedFolder
     return DescribedFolder(path, fingerprint, detector="test")
 
 
-def steps(one: DescribedFolder, *, with_known: bool = False) -> Iterator[DescribeStep]:
-    async def over() -> None: ...
-
-    return one.steps(lambda: None, over, with_known=with_known)
+def tasks(one: DescribedFolder, *, with_known: bool = False) -> Iterator[KeyframeTask]:
+    return one.tasks(with_known=with_known)
 
 
 def described(path: Path, *numbers: int, fingerprint: CaptionFingerprint = HOW, end: bool = True) -> None:
     """By an earlier run, which came to its end or not."""
     one = folder(path, fingerprint)
     one.open()
-    for step in steps(one):
-        if int(step.item.id[2:]) in numbers:
-            step.on_description(row(int(step.item.id[2:]), fingerprint=fingerprint))
+    for task in tasks(one):
+        if int(task.item.id[2:]) in numbers:
+            one.add(DescribedKeyframe(task.item, row(int(task.item.id[2:]), fingerprint=fingerprint)))
     one.finish() if end else one.close()
 
 
@@ -80,11 +78,11 @@ def ids(path: Path) -> list[str]:
 def test_every_keyframe_is_to_be_done_in_their_order(path: Path) -> None:
     one = folder(path)
     assert one.todo == one.keyframes == 5
-    found = list(steps(one))
-    assert [(step.item.id, step.number, step.of, step.detector) for step in found] == [
+    found = list(tasks(one))
+    assert [(task.item.id, task.number, task.of, task.detector) for task in found] == [
         (f"a:{number:04d}", number + 1, 5, "test") for number in range(5)
     ]
-    assert [step.previous.id if step.previous else None for step in found] == [None, *(f"a:{number:04d}" for number in range(4))]
+    assert [task.previous.id if task.previous else None for task in found] == [None, *(f"a:{number:04d}" for number in range(4))]
     assert found[0].item.record.detections == (PERSON,)
 
 
@@ -93,7 +91,7 @@ def test_what_is_described_is_left_out_but_is_still_the_one_before(end: bool, pa
     described(path, 0, 2, end=end)
     one = folder(path)
     assert one.todo == 3
-    assert [(step.item.id[2:], step.previous and step.previous.id[2:], step.number) for step in steps(one)] == [
+    assert [(task.item.id[2:], task.previous and task.previous.id[2:], task.number) for task in tasks(one)] == [
         ("0001", "0000", 2),
         ("0003", "0002", 4),
         ("0004", "0003", 5),
@@ -102,7 +100,7 @@ def test_what_is_described_is_left_out_but_is_still_the_one_before(end: bool, pa
 
 def test_for_a_context_what_is_described_comes_along(path: Path) -> None:
     described(path, 0, 2)
-    assert [step.known.keyframe_id[2:] if step.known else None for step in steps(folder(path), with_known=True)] == [
+    assert [task.known.keyframe_id[2:] if task.known else None for task in tasks(folder(path), with_known=True)] == [
         *("0000", None, "0002", None, None),
     ]
 
@@ -110,8 +108,8 @@ def test_for_a_context_what_is_described_comes_along(path: Path) -> None:
 def test_rows_come_in_any_order_and_end_in_that_of_the_keyframes(path: Path) -> None:
     one = folder(path)
     one.open()
-    for step in reversed(list(steps(one))):
-        step.on_description(row(int(step.item.id[2:])))
+    for task in reversed(list(tasks(one))):
+        one.add(DescribedKeyframe(task.item, row(int(task.item.id[2:]))))
     assert one.is_over
     one.finish()
     assert ids(path) == ["0000", "0001", "0002", "0003", "0004"]
@@ -121,8 +119,8 @@ def test_rows_come_in_any_order_and_end_in_that_of_the_keyframes(path: Path) -> 
 def test_each_row_is_in_the_journal_at_once(path: Path) -> None:
     one = folder(path)
     one.open()
-    for count, step in enumerate(steps(one), 1):
-        step.on_description(row(int(step.item.id[2:])))
+    for count, task in enumerate(tasks(one), 1):
+        one.add(DescribedKeyframe(task.item, row(int(task.item.id[2:]))))
         assert len(ids(path)) == count
     one.close()
 
@@ -182,24 +180,7 @@ def test_what_another_process_described_meanwhile_is_not_described_again(path: P
     described(path, 0, 2)
     one.open()
     assert one.todo == 3
-    assert [step.item.id[2:] for step in steps(one)] == ["0001", "0003", "0004"]
-    one.close()
-
-
-def test_each_keyframe_that_is_described_or_failed_is_a_step_of_the_bar(path: Path) -> None:
-    bar: list[int] = []
-
-    async def over() -> None: ...
-
-    one = folder(path)
-    one.open()
-    first, second, third, *_ = one.steps(lambda: bar.append(1), over, with_known=False)
-    first.on_description(row(0))
-    assert len(bar) == 1
-    second.on_failure(failure(1))
-    assert len(bar) == 2
-    third.on_deferred(b"question")
-    assert len(bar) == 2
+    assert [task.item.id[2:] for task in tasks(one)] == ["0001", "0003", "0004"]
     one.close()
 
 
@@ -209,18 +190,18 @@ def test_each_keyframe_that_is_described_or_failed_is_a_step_of_the_bar(path: Pa
 def test_another_round_begins_with_nothing_failed_and_nothing_postponed(path: Path) -> None:
     one = folder(path)
     one.open()
-    first, second, third, *_ = steps(one)
-    first.on_description(row(0))
-    second.on_failure(failure(1))
-    third.on_deferred(b"question")
+    first, second, third, *_ = tasks(one)
+    one.add(DescribedKeyframe(first.item, row(0)))
+    one.add(FailedKeyframe(second.item, failure(1)))
+    one.add(DeferredKeyframe(third.item, b"question"))
     one.is_finished = True
     one.again()
     assert (one.failed, one.failures, one.deferred, one.is_finished, one.is_open) == (0, [], [], False, False)
     one.open()
     assert store.load_run(path).failures == []
-    for step in steps(one):
+    for task in tasks(one):
         assert not one.is_over
-        step.on_description(row(int(step.item.id[2:])))
+        one.add(DescribedKeyframe(task.item, row(int(task.item.id[2:]))))
     assert one.is_over
     one.finish()
     assert ids(path) == ["0000", "0001", "0002", "0003", "0004"]
@@ -244,7 +225,7 @@ def test_failures_are_written_at_once_and_those_of_the_run_before_are_gone(path:
     store.write_rows(path / store.FAILURES, [failure(9)])
     one = folder(path)
     one.open()
-    list(steps(one))[1].on_failure(failure(1))
+    one.add(FailedKeyframe(list(tasks(one))[1].item, failure(1)))
     assert [found.item for found in store.load_run(path).failures] == ["a:0001"]
     one.close()
     assert (one.failed, [found.item for found in one.failures]) == (1, ["a:0001"])
@@ -262,13 +243,13 @@ def test_without_failures_no_file_is_left(path: Path) -> None:
 def test_it_is_over_when_everything_was_tried(path: Path) -> None:
     one = DescribedFolder(path, HOW, detector=None, failures=(failure(7),))
     one.open()
-    found = list(steps(one))
-    for step in found[:3]:
-        step.on_description(row(int(step.item.id[2:])))
+    found = list(tasks(one))
+    for task in found[:3]:
+        one.add(DescribedKeyframe(task.item, row(int(task.item.id[2:]))))
     assert not one.is_over
-    found[3].on_failure(failure(3))
+    one.add(FailedKeyframe(found[3].item, failure(3)))
     assert not one.is_over
-    found[4].on_deferred(b"question")
+    one.add(DeferredKeyframe(found[4].item, b"question"))
     assert one.is_over
     assert one.failed == 2
     one.close()
@@ -416,7 +397,7 @@ def test_auto_without_a_key_keeps_what_was_asked_for_and_fills_the_gaps(path: Pa
     one.check(overwrite=True)
     assert one.kept_note == f"{path} keeps its 2 descriptions by openai:m."
     assert one.todo == 3
-    assert [step.item.id[2:] for step in steps(one)] == ["0001", "0003", "0004"]
+    assert [task.item.id[2:] for task in tasks(one)] == ["0001", "0003", "0004"]
 
 
 def test_what_filled_a_gap_gives_way_again(path: Path) -> None:
@@ -432,6 +413,6 @@ def test_the_first_change_takes_the_page_away_that_no_longer_shows_the_folder(pa
     one = folder(path)
     one.open()
     assert (path / store.REPORT).exists()
-    next(steps(one)).on_description(row(0))
+    one.add(DescribedKeyframe(next(tasks(one)).item, row(0)))
     assert not (path / store.REPORT).exists()
     one.close()

@@ -24,8 +24,9 @@ from vip.captioning.describer import Describer
 from vip.captioning.in_batches import RollingBatches
 from vip.config import CaptionSettings
 from vip.errors import BackendError, BudgetError, BusyError, EngineError, OutageError, ReplyError, UsageError, VipError
+from vip.extraction.picture_folder import list_pictures
 from vip.llm import batch_files
-from vip.llm.budget import PURSE, Budget, Usage
+from vip.llm.budget import Budget, Usage
 from vip.llm.outage import Outage, OutagePause
 from vip.llm.prices import Price
 from vip.protocols import BatchState, Reply, Request, SilentObserver
@@ -167,6 +168,7 @@ def test_what_cannot_go_in_batches_is_refused_in_a_sentence(photos: Path) -> Non
 def test_what_keeps_coming_is_handed_in_after_an_hour_or_when_no_more_comes(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def go(server: ApiServer) -> list[int]:
         settings = CaptionSettings(engine="openai:tiny-vlm", base_url=server.base_url)
+        list_pictures(photos, settings, SilentObserver())
         captioner = caption_job.RunCaptioner(settings, SilentObserver(), Budget(), batches=photos / "noted")
         assert captioner.batches is not None
         handed_in = []
@@ -315,11 +317,11 @@ def rolling(made: Describer, home: Path, told: list[str] | None = None) -> Rolli
     return RollingBatches(made, home, ([] if told is None else told).append)
 
 
-def put(made: Describer, *numbers: int, most_out: int = DEAR) -> None:
+def put(made: Describer, *numbers: int, most_out: int = DEAR, usage: Usage | None = None) -> None:
     defer = made.describing_client.defer
     assert defer is not None
     for number in numbers:
-        assert defer(question(number), asked(number, most_out))
+        assert defer(question(number), asked(number, most_out), usage)
 
 
 class Clock:
@@ -449,7 +451,7 @@ def test_where_one_engine_has_no_room_it_ends_though_the_other_has(tmp_path: Pat
     made.describing_client.budget.max_usd = 0.5
     with rolling(made, tmp_path) as batches:
         assert made.structuring_client.defer is not None
-        made.structuring_client.defer(question(0), asked(0))
+        made.structuring_client.defer(question(0), asked(0), None)
         with pytest.raises(BudgetError, match=r"up to \$1\.00"):
             asyncio.run(batches.look())
 
@@ -468,7 +470,7 @@ def test_a_question_may_have_a_tenth_more_tokens_than_were_reckoned(tmp_path: Pa
         made = batched(Memory(), max_usd=max_usd)
         with rolling(made, tmp_path / str(max_usd)) as batches:
             assert made.describing_client.defer is not None
-            made.describing_client.defer(question(0), Request("describe", "word " * 10_000, max_tokens=CHEAP))
+            made.describing_client.defer(question(0), Request("describe", "word " * 10_000, max_tokens=CHEAP), None)
             sizes.append(len(batches.several[0].batches))
     assert sizes == [0, 1]
 
@@ -485,23 +487,21 @@ def test_what_the_server_did_not_take_yet_is_not_told_to_be_there(tmp_path: Path
 
 
 @pytest.mark.parametrize("usable", [True, False])
-def test_each_answer_is_paid_from_the_purse_of_its_question(usable: bool, tmp_path: Path, clock: Clock) -> None:
+def test_each_answer_is_counted_for_the_folder_of_its_question(usable: bool, tmp_path: Path, clock: Clock) -> None:
     server = Memory()
     if not usable:
         server.answer = lambda key: ReplyError("No.", kind="refusal", tokens_in=1000, tokens_out=100)
-    made, purses = batched(server), [Usage(), Usage()]
+    made, usages = batched(server), [Usage(), Usage()]
 
     async def go(batches: RollingBatches) -> None:
-        for number, purse in enumerate(purses):
-            PURSE.set(purse)
-            put(made, number)
-        PURSE.set(None)
+        for number, usage in enumerate(usages):
+            put(made, number, usage=usage)
         await end(batches, server)
 
     with rolling(made, tmp_path) as batches:
         asyncio.run(go(batches))
-    assert [(purse.requests, purse.tokens_in, purse.tokens_out) for purse in purses] == [(1, 1000, 100)] * 2
-    assert [purse.usd for purse in purses] == pytest.approx([0.1, 0.1])
+    assert [(usage.requests, usage.tokens_in, usage.tokens_out) for usage in usages] == [(1, 1000, 100)] * 2
+    assert [usage.usd for usage in usages] == pytest.approx([0.1, 0.1])
 
 
 @pytest.mark.parametrize("answer", [None, ReplyError("No.", kind="refusal")], ids=["none", "refused"])
@@ -524,7 +524,7 @@ def test_what_got_no_answer_that_can_be_used_is_asked_at_once_and_frees_its_mone
         assert not batches.waits_for([question(0)])
         defer = made.describing_client.defer
         assert defer is not None
-        assert defer(question(0), asked(0)) is False
+        assert defer(question(0), asked(0), None) is False
         put(made, 1)
         assert len(batches.several[0].batches) == 1, "there is room for another"
 
@@ -534,7 +534,7 @@ def test_the_topic_is_no_question_for_a_batch(tmp_path: Path) -> None:
     with rolling(made, tmp_path) as batches:
         defer = made.describing_client.defer
         assert defer is not None
-        assert defer(question(0), asked(0, stage="topic")) is False
+        assert defer(question(0), asked(0, stage="topic"), None) is False
         assert not batches.waits_for([question(0)])
     assert made.describing_client.defer is None
 
@@ -546,7 +546,7 @@ def test_each_engine_has_batches_of_its_own(tmp_path: Path, clock: Clock) -> Non
     async def go(batches: RollingBatches) -> None:
         for number, client in enumerate(made.clients):
             assert client.defer is not None
-            assert client.defer(question(number), asked(number))
+            assert client.defer(question(number), asked(number), None)
         batches.hand_in()
         await batches.look()
 
@@ -619,7 +619,7 @@ def looks_until_it_ends(made: Describer, server: Memory, home: Path, before: Cal
 
 
 @pytest.mark.parametrize(("kind", "looks"), [("connection", 4), ("server", 4), ("rate_limit", None)])
-def test_a_server_that_never_answered_ends_it_after_some_looks(kind: Any, reader: int | None, tmp_path: Path) -> None:
+def test_a_server_that_never_answered_ends_it_after_some_looks(kind: Any, looks: int | None, tmp_path: Path) -> None:
     server = Memory()
     made = batched(server)
 
@@ -627,7 +627,7 @@ def test_a_server_that_never_answered_ends_it_after_some_looks(kind: Any, reader
         made.describing_client.circuit_breaker.answered = False
         server.busy = BusyError("The server is gone.", kind=kind)
 
-    assert looks_until_it_ends(made, server, tmp_path, gone) == reader
+    assert looks_until_it_ends(made, server, tmp_path, gone) == looks
 
 
 def test_a_server_that_answered_is_waited_for(tmp_path: Path) -> None:

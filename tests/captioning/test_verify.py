@@ -13,9 +13,9 @@ import pytest
 from tests.captioning.keyframes import DIRECT, PERSON, Scripted, describer, run_folder
 from tests.captioning.talking import Numbers, Talking, number_in, said
 from vip import store
+from vip.captioning.describe import describe
 from vip.captioning.described_folder import DescribedFolder
 from vip.captioning.describer import Describer
-from vip.captioning.scheduler import Scheduler
 from vip.captioning.verify import AT_ONCE, Verifier
 from vip.errors import EngineError, ReplyError
 from vip.llm.cache import AnswerCache
@@ -47,11 +47,14 @@ def verified(path: Path, engine: Scripted, embedder: Any = None, **config: Any) 
 
 
 def described(path: Path, made: Describer) -> DescribedFolder:
-    async def over() -> None: ...
-
     folder = DescribedFolder(path, made.fingerprint, detector="test")
     folder.open()
-    asyncio.run(Scheduler(made).run([step] for step in folder.steps(lambda: None, over, with_known=False)))
+
+    async def go() -> None:
+        async for outcome in describe(made, ([task] for task in folder.tasks(with_known=False)), folder.usage):
+            folder.add(outcome)
+
+    asyncio.run(go())
     return folder
 
 
@@ -217,7 +220,7 @@ def test_a_second_look_that_waits_for_a_batch_leaves_its_description_unchecked(p
     made = describer(Talking(caches=True))
     folder = described(path, made)
     client = made.describing_client
-    client.answers, client.defer = AnswerCache(tmp_path / "answers.sqlite"), lambda question, request: request.stage == "verify"
+    client.answers, client.defer = AnswerCache(tmp_path / "answers.sqlite"), lambda question, request, usage: request.stage == "verify"
     asyncio.run(Verifier(made, Numbers(path)).verify(folder))
     client.answers.close()
     assert len(folder.deferred) == 1

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.captioning.keyframes import manifest
 from tests.report.runs import description, make_run, picture
 from vip.dataset.items import ListItem
-from vip.dataset.rows import KeyframeRow, VideoRow, VideoSample, clip_of
+from vip.dataset.rows import KeyframeRow, VideoRow, VideoSample, sample_of
 from vip.records import CandidateCounts, Check, Description, Detection, Failure, Famous, Keyframe, Quality, Verification
 
 JPEG = cv2.imencode(".jpg", picture(0))[1].tobytes()
@@ -53,7 +53,7 @@ def sample(key: str = "abc", count: int = 3, *, size: int | None = None, describ
 def clip_from_run(folder: Path, key: str = "abc", **changed: Any) -> VideoSample:
     """Of a run folder with candidates, vectors, descriptions."""
     item = ListItem(key=key, kind="file", source=f"/films/{key}.mp4", where="list.txt, line 3", labels=("Dog", "Surfing"))
-    found = clip_of(make_run(folder / f"{key}.vip", **changed), item=item)
+    found = sample_of(make_run(folder / f"{key}.vip", **changed), item=item)
     return replace(found, video=found.video.model_copy(update={"backends": {"embedder": "classic", "detector": "opencv"}}))
 
 

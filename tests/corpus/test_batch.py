@@ -26,7 +26,7 @@ from vip.corpus.settings import BatchConfig
 from vip.corpus.state import StateDatabase
 from vip.corpus.status import BatchStatus, status
 from vip.dataset.rows import VideoSample
-from vip.dataset.shards import read_clips, read_shards, verify
+from vip.dataset.shards import read_samples, read_shards, verify
 from vip.errors import BackendError, InputError, UsageError
 from vip.protocols import SilentObserver
 
@@ -45,9 +45,9 @@ def listed(folder: Path, rows: Sequence[str]) -> str:
     return str(path)
 
 
-def clips_in(out: Path) -> list[VideoSample]:
+def samples_in(out: Path) -> list[VideoSample]:
     reports: list[str] = []
-    found = list(read_clips(str(out), reports.append))
+    found = list(read_samples(str(out), reports.append))
     assert not reports
     assert list(verify(str(out))) == []
     return found
@@ -67,7 +67,7 @@ def test_a_list_becomes_shards_with_each_video_once(tmp_path: Path) -> None:
     rows, out = videos(tmp_path, 5), tmp_path / "corpus"
     told = batch([listed(tmp_path, [*rows, rows[0]])], str(out), choices())
     assert (told.done, told.failed, told.waiting, told.shards, told.not_in_shards) == (5, 0, 0, 1, 0)
-    found = clips_in(out)
+    found = samples_in(out)
     assert sorted(clip.video.source for clip in found) == sorted(rows)
     assert all(len(clip.frames) == 3 and clip.frames[0].vector is not None for clip in found)
     assert told.keyframes == sum(info.rows for info in read_shards(str(out))) == 15
@@ -88,7 +88,7 @@ def test_a_longer_list_adds_what_is_new(tmp_path: Path) -> None:
     batch([listed(tmp_path, rows[:2])], str(out), choices())
     told = batch([listed(tmp_path, rows)], str(out), choices())
     assert (told.done, told.shards) == (3, 2)
-    assert Counter(clip.video.source for clip in clips_in(out)) == Counter(rows)
+    assert Counter(clip.video.source for clip in samples_in(out)) == Counter(rows)
 
 
 def test_other_settings_are_refused_and_named(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_too_long_and_too_short_are_left_out_by_name(tmp_path: Path) -> None:
     short, right, long = (str(clip(tmp_path / f"{count}.mp4", range(count))) for count in (2, 6, 12))
     told = batch([listed(tmp_path, [short, right, long])], str(tmp_path / "corpus"), choices(min_length=4, max_length=8))
     assert (told.done, told.failures) == (1, {"too_long": 1, "too_short": 1})
-    assert [video.video.source for video in clips_in(tmp_path / "corpus")] == [right]
+    assert [video.video.source for video in samples_in(tmp_path / "corpus")] == [right]
 
 
 def test_what_failed_is_tried_again_when_asked(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_what_failed_is_tried_again_when_asked(tmp_path: Path) -> None:
     told = batch([], str(out), choices(), retry="unreadable")
     assert (told.done, told.failed) == (2, 0)
     assert failures(out) == []
-    assert len(clips_in(out)) == 2
+    assert len(samples_in(out)) == 2
 
 
 def test_a_sample_is_the_same_for_the_same_seed_and_is_told(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_sample_is_the_same_for_the_same_seed_and_is_told(tmp_path: Path) -> N
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         told = batch([names], str(tmp_path / name), choices(sample=3, seed=seed))
         assert (told.done, told.not_chosen) == (3, 3)
-        taken.append({video.video.key for video in clips_in(tmp_path / name)})
+        taken.append({video.video.key for video in samples_in(tmp_path / name)})
     assert taken[0] == taken[1] != taken[2]
     counted = json.loads((tmp_path / "a" / "distribution.json").read_text())
     assert (counted["videos"], counted["chosen"]) == (6, 3)
@@ -176,7 +176,7 @@ def test_offline_descriptions_lie_beside_the_keyframes(tmp_path: Path) -> None:
     )
     told = batch([listed(tmp_path, videos(tmp_path, 2))], str(tmp_path / "corpus"), settings)
     assert (told.done, told.undescribed) == (2, 0)
-    frames = [frame for video in clips_in(tmp_path / "corpus") for frame in video.frames]
+    frames = [frame for video in samples_in(tmp_path / "corpus") for frame in video.frames]
     assert len(frames) == 6
     assert all(frame.description and frame.description.engine == "offline" for frame in frames)
 
@@ -254,7 +254,7 @@ def test_kills_of_driver_and_workers_lose_nothing_and_double_nothing(tmp_path: P
     assert started(names, out).wait() == 0
     told = status(str(out))
     assert (told.done, told.failed, told.waiting, told.not_in_shards) == (count, 0, 0, 0)
-    assert Counter(video.video.source for video in clips_in(out)) == Counter(rows)
+    assert Counter(video.video.source for video in samples_in(out)) == Counter(rows)
     assert left_over(out) == []
 
 
@@ -266,7 +266,7 @@ def test_a_state_that_was_lost_is_read_from_the_shards(tmp_path: Path) -> None:
     shutil.rmtree(out / "state")
     told = batch([listed(tmp_path, rows)], str(out), choices())
     assert (told.done, told.shards) == (3, 2)
-    assert Counter(video.video.source for video in clips_in(out)) == Counter(rows)
+    assert Counter(video.video.source for video in samples_in(out)) == Counter(rows)
 
 
 def test_two_commands_in_one_output_do_not_meet(tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_ctrl_c_ends_everything_and_the_same_command_goes_on(tmp_path: Path) -> 
     time.sleep(0.2)
     assert [pid for pid in children if alive(pid)] == []
     assert started(names, out).wait() == 0
-    assert Counter(video.video.source for video in clips_in(out)) == Counter(rows)
+    assert Counter(video.video.source for video in samples_in(out)) == Counter(rows)
 
 
 class Bars(SilentObserver):
@@ -326,7 +326,7 @@ def test_parts_that_a_power_cut_took_or_tore_are_made_again(tmp_path: Path) -> N
         parts[1].unlink(missing_ok=True)
     told = batch([names], str(out), choices())
     assert (told.done, told.not_in_shards) == (4, 0)
-    assert Counter(video.video.source for video in clips_in(out)) == Counter(rows)
+    assert Counter(video.video.source for video in samples_in(out)) == Counter(rows)
 
 
 def test_the_data_card_lies_beside_the_shards(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.clips import clip
-from tests.corpus.test_batch import Bars, clips_in, failures, listed
+from tests.corpus.test_batch import Bars, failures, listed, samples_in
 from tests.video_host import Answer, hosting
 from vip.config import BatchSettings, ExtractSettings
 from vip.corpus.batch import batch
@@ -43,7 +43,7 @@ def test_ids_addresses_and_ids_of_youtube8m_are_fetched_and_nothing_stays_on_the
         rows = ["aaaaaaaaaaa", "nXSc", host.put("/films/a film.mp4".replace(" ", "%20"), video, "video/mp4")]
         told = batch([listed(tmp_path, rows)], str(tmp_path / "corpus"), choices(host.address))
     assert (told.done, told.failed) == (3, 0), failures(tmp_path / "corpus")
-    found = {clip.video.kind: clip.video for clip in clips_in(tmp_path / "corpus")}
+    found = {clip.video.kind: clip.video for clip in samples_in(tmp_path / "corpus")}
     assert found["youtube8m"].youtube_id == "-bbbbbbbbbb"
     assert found["youtube"].key == "aaaaaaaaaaa"
     assert [path.name for path in (tmp_path / "corpus" / "state").rglob("*.mp4")] == []
@@ -56,7 +56,7 @@ def test_an_id_and_the_same_id_of_youtube8m_are_one_video(video: bytes, tmp_path
             host.put(f"/2/j/i/{short[:2]}/{short}.js", f'i("{short}","aaaaaaaaaaa");')
         told = batch([listed(tmp_path, ["AAAA", "aaaaaaaaaaa", "BBBB"])], str(tmp_path / "corpus"), choices(host.address))
     assert (told.done, told.failures) == (1, {"duplicate": 2})
-    assert [clip.video.key for clip in clips_in(tmp_path / "corpus")] == ["aaaaaaaaaaa"]
+    assert [clip.video.key for clip in samples_in(tmp_path / "corpus")] == ["aaaaaaaaaaa"]
 
 
 def test_each_failure_has_its_type_and_tries_and_the_good_ones_are_done(video: bytes, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The steps of a batch around its loop, with hands that do as they are told: what is kept for the next run, checked first, done once."""
+"""The steps of a batch around its loop, with executor that do as they are told: what is kept for the next run, checked first, done once."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def listed(folder: Path, count: int) -> str:
 OPENAI = CaptionSettings(engine="openai", base_url="http://host/v1")
 
 
-def run(tmp_path: Path, lists: list[str], hands: Told | None = None, **settings: Any) -> tuple[Any, list[str]]:
+def run(tmp_path: Path, lists: list[str], executor: Told | None = None, **settings: Any) -> tuple[Any, list[str]]:
     """One run whose videos all show nothing. Returns the status and the notes."""
     notes = Notes()
     choices = BatchConfig(BatchSettings(**settings), CLASSIC, OPENAI)
-    told = hands or Told(lambda job, number: ItemFailed(job.id, "unreadable", "It shows nothing."))
-    status = batch(lists, str(tmp_path / "corpus"), choices, observer=notes, hands=lambda choices, home, fetch: told)
+    told = executor or Told(lambda job, number: ItemFailed(job.id, "unreadable", "It shows nothing."))
+    status = batch(lists, str(tmp_path / "corpus"), choices, observer=notes, executor=lambda choices, home, fetch: told)
     return status, notes.told
 
 
@@ -76,10 +76,10 @@ def test_settings_hold_for_the_next_run_though_this_one_ends_with_an_error(tmp_p
         def events(self, timeout_s: float) -> Any:
             raise BackendError("It is gone.")
 
-    hands = Broken(lambda job, number: ItemFailed(job.id, "unreadable", "It shows nothing."))
+    executor = Broken(lambda job, number: ItemFailed(job.id, "unreadable", "It shows nothing."))
     with pytest.raises(BackendError):
-        run(tmp_path, [listed(tmp_path, 1)], hands, shards="webdataset", retry_wait=7.0)
-    assert hands.closed
+        run(tmp_path, [listed(tmp_path, 1)], executor, shards="webdataset", retry_wait=7.0)
+    assert executor.closed
     kept: list[BatchConfig] = []
     told = Told(lambda job, number: ItemFailed(job.id, "unreadable", "It shows nothing."))
 
@@ -87,7 +87,7 @@ def test_settings_hold_for_the_next_run_though_this_one_ends_with_an_error(tmp_p
         kept.append(choices)
         return told
 
-    batch([], str(tmp_path / "corpus"), hands=make)
+    batch([], str(tmp_path / "corpus"), executor=make)
     assert (kept[0].batch.shards, kept[0].batch.retry_wait, kept[0].extraction.embedder) == ("webdataset", 7.0, "classic")
 
 
@@ -182,7 +182,7 @@ def test_where_workers_measure_the_process_that_checked_the_engine_ends_before_t
         return Told(lambda job, number: ItemFailed(job.id, "unreadable", "It shows nothing."))
 
     choices = BatchConfig(BatchSettings(caption=True), CLASSIC, CaptionSettings(engine=engine))
-    batch([listed(tmp_path, 1)], str(tmp_path / "corpus"), choices, hands=make)
+    batch([listed(tmp_path, 1)], str(tmp_path / "corpus"), choices, executor=make)
     assert seen == [closed]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.corpus.lists import vocabulary_file
-from tests.corpus.making import sample as clip
+from tests.corpus.making import sample
 from tests.corpus.test_state import fill, item
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.driver import BatchDriver
@@ -134,13 +134,13 @@ def test_an_item_that_fails_each_time_is_handed_out_four_times_and_then_given_up
     driver = driver_of(state, executor, monkeypatch)
     assert driver.run().failed == 1
     assert len(executor.given) == 4
-    assert driver._queue._out == set()
+    assert driver._queue._retried == set()
 
 
 def test_an_item_that_is_done_at_the_third_try_is_handed_out_no_more(
     state: StateDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pack(tmp_path / "part.tar", clip("a"))
+    pack(tmp_path / "part.tar", sample("a"))
     part = (tmp_path / "part.tar").read_bytes()
     done = PartInfo(rows=3, size_bytes=len(part), length_s=9.0, youtube_id=None)
     executor = Told(lambda job, number: ItemFailed(job.id, "other", "gone") if number < 3 else ItemDone(job.id, part, done))
@@ -150,7 +150,7 @@ def test_an_item_that_is_done_at_the_third_try_is_handed_out_no_more(
     assert (told.done, told.failed, len(executor.given)) == (1, 0, 3)
     assert driver.changed
     assert driver._shard_writer._unsharded_bytes == len(part), "the packer knows of it"
-    assert driver._queue._out == set()
+    assert driver._queue._retried == set()
     assert (tmp_path / "parts" / "a.tar").read_bytes() == part
 
 
@@ -243,9 +243,9 @@ def test_a_host_has_its_slot_again_once_whether_its_video_came_or_failed(state: 
 def test_a_host_that_gave_a_video_is_well_again(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(state, [item(1)])
     driver = working(state, Told(lambda job, number: done(job)), monkeypatch)
-    driver._retries._rests["example.org"] = 3
+    driver._retries._pauses["example.org"] = 3
     driver.run()
-    assert driver._retries._rests["example.org"] == 0
+    assert driver._retries._pauses["example.org"] == 0
 
 
 @pytest.mark.usefixtures("_packs_nothing")
@@ -273,7 +273,7 @@ def test_while_it_runs_what_is_done_is_on_the_disk_and_the_card_is_known_to_be_d
 
     def answer(job: WorkItem, number: int) -> Event:
         other = StateDatabase(state.home)
-        seen.append((other.loose()[0], bool(other.get("card_is_due"))))
+        seen.append((other.unsharded()[0], bool(other.get("card_is_due"))))
         other.close()
         return done(job)
 
@@ -299,7 +299,7 @@ def test_an_error_that_ends_it_leaves_the_state_and_the_list_of_failures_whole(
     with pytest.raises(BackendError):
         driver.run()
     other = StateDatabase(state.home)
-    assert (other.failures(), other.get("card_is_due")) == ({"missing": 1}, True)
+    assert (other.failure_counts(), other.get("card_is_due")) == ({"missing": 1}, True)
     other.close()
     assert (state.home / "out" / "failures.jsonl").read_text().count("\n") == 1
 
@@ -320,15 +320,15 @@ def test_that_all_waits_for_another_try_is_said_once_a_minute(state: StateDataba
     monkeypatch.setattr("vip.corpus.driver.time", SimpleNamespace(monotonic=lambda: now[0], time=lambda: 0.0, sleep=lambda seconds: None))
     bar = Bar()
     driver = working(state, Told(lambda job, number: done(job)), monkeypatch, bar=bar)
-    driver._tell_what_waits()
+    driver._note_idle()
     assert bar.notes == [], "nothing failed"
     state.schedule_retry(1, "network", "gone", due=90.0)
     state.schedule_retry(2, "network", "gone", due=95.0)
     for seconds in (0, 59, 2):
         now[0] += seconds
-        driver._tell_what_waits()
+        driver._note_idle()
     assert bar.notes == ["2 videos wait for another try (2 network), the first for 1.5 min."] * 2
-    assert driver._told() == "waiting for another try"
+    assert driver._progress_details() == "waiting for another try"
 
 
 # ---------------------------------------------------------------- captions

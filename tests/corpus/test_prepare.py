@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.corpus.making import sample as clip
+from tests.corpus.making import sample
 from tests.corpus.test_retries import Notes
 from vip.config import BatchSettings
 from vip.corpus.prepare import prepare
@@ -61,8 +61,8 @@ def test_one_is_one_and_not_many(state: StateDatabase, tmp_path: Path) -> None:
 
 
 def test_a_long_list_is_told_of_while_it_is_read(state: StateDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vip.corpus.prepare.TOLD_EACH", 4)
-    monkeypatch.setattr("vip.corpus.state.TOGETHER", 2)
+    monkeypatch.setattr("vip.corpus.prepare.NOTE_INTERVAL", 4)
+    monkeypatch.setattr("vip.corpus.state.ROWS_AT_ONCE", 2)
     notes = begun(state, [listed(tmp_path, addresses(9))])
     assert notes[:-1] == ["4 rows are read.", "8 rows are read."]
 
@@ -108,7 +108,7 @@ def test_shards_of_the_output_are_taken_over_once_and_what_a_killed_writer_left_
     keys = [entry.item.key for entry in state.waiting("example.org", 0, 10)]
     counts = CandidateCounts(asked=None, candidates=3, bad=0, pruned=0, duplicates=0, keyframes=3)
     out = state.home.parent
-    clips = [clip(keys[0], counts=counts, youtube_id="aaaaaaaaaaa"), clip(keys[1])]
+    clips = [sample(keys[0], counts=counts, youtube_id="aaaaaaaaaaa"), sample(keys[1])]
     info = write_shard(str(out), 4, clips, "webdataset", generation=2)
     (out / FOLDER / "00004.g1.tar").write_bytes(b"left over")
     begun(state, [])

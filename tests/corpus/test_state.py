@@ -95,7 +95,7 @@ def test_what_is_not_committed_is_forgotten_and_the_rest_is_not(tmp_path: Path) 
     state.commit()
     ready(state, "video2")
     other = StateDatabase(tmp_path)
-    assert other.loose() == (1, 100)
+    assert other.unsharded() == (1, 100)
     assert [entry.item.key for entry in other.waiting("example.org", 0, 10)] == ["video2"]
     state.close()
     other.close()
@@ -157,8 +157,8 @@ def test_a_shard_that_was_begun_is_found_again_with_the_same_items(tmp_path: Pat
     ready(state, "video2")
     state.commit()
     other = StateDatabase(tmp_path)
-    assert other.unwritten() == [0]
-    assert [entry.item.key for entry in other.in_shard(0)] == ["video1"]
+    assert other.unwritten_shards() == [0]
+    assert [entry.item.key for entry in other.items_in_shard(0)] == ["video1"]
     other.close()
     state.close()
 
@@ -288,7 +288,7 @@ def test_what_a_sidecar_says_is_not_described_is_known_to_a_state_that_was_lost(
 
 
 def test_two_processes_may_make_the_state_at_the_same_moment(tmp_path: Path) -> None:
-    command = "import sys; from pathlib import Path; from vip.corpus.state import State; State(Path(sys.argv[1])).close()"
+    command = "import sys; from pathlib import Path; from vip.corpus.state import StateDatabase; StateDatabase(Path(sys.argv[1])).close()"
     for number in range(3):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -306,7 +306,7 @@ def test_what_was_put_is_there_after_the_end(tmp_path: Path) -> None:
 
 
 def test_a_long_list_goes_in_piece_by_piece_and_says_how_far_it_is(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vip.corpus.state.TOGETHER", 2)
+    monkeypatch.setattr("vip.corpus.state.ROWS_AT_ONCE", 2)
     rows: list[SampledItem | BadRow] = [SampledItem(item(number), 0.0, True) for number in range(5)]
     assert list(state.add([BadRow("???", "list.txt, line 1", "no video"), *rows])) == [3, 5, 6]
     assert state.choose(None) == 5

@@ -14,8 +14,8 @@ from tests.corpus.making import clip_from_run, sample, samples
 from tests.report.runs import make_pictures
 from tests.test_store import fail_with
 from vip.captioning.caption_job import caption
-from vip.dataset.parts import add, is_whole, members, pack, read_part, unpack, with_descriptions
-from vip.dataset.rows import VideoSample, clip_of
+from vip.dataset.parts import add, add_descriptions, is_whole, members, pack, read_part, unpack
+from vip.dataset.rows import VideoSample, sample_of
 from vip.errors import StoreError
 from vip.store import load_run
 
@@ -81,7 +81,7 @@ def test_an_unpacked_part_is_described_and_packed_again(tmp_path: Path) -> None:
     assert run.manifest
     assert load_run(tmp_path / "work").manifest == run.manifest
     caption(run, engine="fake")
-    with_descriptions(tmp_path / "a.tar", run)
+    add_descriptions(tmp_path / "a.tar", run)
     after = read_part(tmp_path / "a.tar")
     assert [frame.description and frame.description.engine for frame in after.frames] == ["fake"] * 3
     assert after.video.captioning
@@ -94,16 +94,16 @@ def test_why_a_keyframe_has_no_description_gets_into_the_part(tmp_path: Path) ->
     run = unpack(tmp_path / "a.tar", tmp_path / "work")
     assert [failure.item for failure in run.failures] == ["abc:0003"]
     assert [row.keyframe_id for row in run.descriptions] == ["abc:0001", "abc:0002"]
-    with_descriptions(tmp_path / "a.tar", run)
+    add_descriptions(tmp_path / "a.tar", run)
     assert read_part(tmp_path / "a.tar") == clip_from_run(tmp_path, failed=1)
 
 
 def test_pictures_that_come_from_no_video_are_unpacked_without_a_manifest(tmp_path: Path) -> None:
-    found = clip_of(make_pictures(tmp_path / "photos"))
+    found = sample_of(make_pictures(tmp_path / "photos"))
     pack(tmp_path / "a.tar", found)
     run = unpack(tmp_path / "a.tar", tmp_path / "work")
     assert run.manifest is None
-    assert clip_of(load_run(tmp_path / "work")).frames[0].picture == found.frames[0].picture
+    assert sample_of(load_run(tmp_path / "work")).frames[0].picture == found.frames[0].picture
 
 
 def test_a_part_that_cannot_be_written_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from tests.corpus.making import clip_from_run, sample
 from tests.report.runs import make_pictures, make_run
 from vip import store
 from vip.dataset.items import DownloadedVideo, ListItem
-from vip.dataset.rows import VideoRow, VideoSample, clip_of, renamed
+from vip.dataset.rows import VideoRow, VideoSample, sample_of, with_key
 from vip.dataset.sanitize import is_plain_name, plain, safe_key, without_secrets
 from vip.errors import InputError, StoreError
 from vip.records import Failure
@@ -33,7 +33,7 @@ def item(**changed: object) -> ListItem:
 
 
 def test_ids_of_a_clip_begin_with_the_key_of_its_item(tmp_path: Path) -> None:
-    found = clip_of(make_run(tmp_path / "x.vip", failed=1), item=item())
+    found = sample_of(make_run(tmp_path / "x.vip", failed=1), item=item())
     assert [frame.keyframe.id for frame in found.frames] == ["a.b-1:0001", "a.b-1:0002", "a.b-1:0003"]
     assert {frame.keyframe.video_id for frame in found.frames} == {found.video.key} == {"a.b-1"}
     assert [frame.description and frame.description.keyframe_id for frame in found.frames] == ["a.b-1:0001", "a.b-1:0002", None]
@@ -44,12 +44,12 @@ def test_ids_of_a_clip_begin_with_the_key_of_its_item(tmp_path: Path) -> None:
 
 
 def test_without_an_item_the_key_is_the_video_of_the_run(tmp_path: Path) -> None:
-    found = clip_of(make_run(tmp_path / "x.vip"))
+    found = sample_of(make_run(tmp_path / "x.vip"))
     assert (found.video.key, found.video.kind, found.video.source) == ("v", "file", "/films/holiday.mp4")
 
 
 def test_pictures_that_come_from_no_video_are_a_clip_too(tmp_path: Path) -> None:
-    found = clip_of(make_pictures(tmp_path / "summer 2025"))
+    found = sample_of(make_pictures(tmp_path / "summer 2025"))
     assert found.video.key == "summer_2025"
     assert found.video.manifest() is None
     assert [frame.name for frame in found.frames] == ["holiday 0.png", "holiday 1.png", "holiday 2.png"]
@@ -58,7 +58,7 @@ def test_pictures_that_come_from_no_video_are_a_clip_too(tmp_path: Path) -> None
 
 def test_the_picture_is_the_file_as_it_lies_on_the_disk(tmp_path: Path) -> None:
     run = make_run(tmp_path / "x.vip")
-    assert [frame.picture for frame in clip_of(run).frames] == [picture.path.read_bytes() for picture in run.keyframes]
+    assert [frame.picture for frame in sample_of(run).frames] == [picture.path.read_bytes() for picture in run.keyframes]
 
 
 def test_a_name_that_leads_out_of_the_folder_is_not_taken_over(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_name_that_leads_out_of_the_folder_is_not_taken_over(tmp_path: Path) -
     rows = [one.record for one in run.keyframes]
     (run.folder / ".hidden.jpg").write_bytes(run.keyframes[0].path.read_bytes())
     store.write_rows(run.folder / store.KEYFRAMES, [rows[0].model_copy(update={"image_path": ".hidden.jpg"}), *rows[1:]])
-    assert clip_of(load_run(run.folder)).frames[0].name == "0001.jpg"
+    assert sample_of(load_run(run.folder)).frames[0].name == "0001.jpg"
 
 
 @given(st.text(max_size=30))
@@ -93,7 +93,7 @@ def test_only_plain_names_of_pictures_are_plain(name: str) -> None:
 def test_vectors_are_those_of_the_candidates_that_were_kept(tmp_path: Path) -> None:
     run = make_run(tmp_path / "x.vip")
     assert [row.decision.rule for row in run.candidates].index("unreadable") < 7  # the last keyframe stands behind one without a vector
-    for frame in clip_of(run).frames:
+    for frame in sample_of(run).frames:
         angle = (frame.keyframe.candidate or 0) / 10
         assert frame.vector is not None
         assert frame.vector.dtype == np.float32
@@ -101,7 +101,7 @@ def test_vectors_are_those_of_the_candidates_that_were_kept(tmp_path: Path) -> N
 
 
 def test_a_run_without_vectors_has_none(tmp_path: Path) -> None:
-    assert [frame.vector for frame in clip_of(load_run(run_folder(tmp_path / "v.vip", 2))).frames] == [None, None]
+    assert [frame.vector for frame in sample_of(load_run(run_folder(tmp_path / "v.vip", 2))).frames] == [None, None]
 
 
 def test_what_the_list_and_the_host_say_is_in_the_row_of_the_video(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_what_the_list_and_the_host_say_is_in_the_row_of_the_video(tmp_path: Pat
     fetched = DownloadedVideo(
         tmp_path, youtube_id="dQw4w9WgXcQ", title="T", duration_s=99.0, info={"tags": ("a",)}, subtitles={"en": words}
     )
-    video = clip_of(make_run(tmp_path / "x.vip"), item=item(labels=("Dog",), verticals=("Pets",), topic="dogs"), fetched=fetched).video
+    video = sample_of(make_run(tmp_path / "x.vip"), item=item(labels=("Dog",), verticals=("Pets",), topic="dogs"), fetched=fetched).video
     assert (video.labels, video.verticals, video.topic, video.where) == (("Dog",), ("Pets",), "dogs", "ids.txt, line 12")
     assert (video.youtube_id, video.title, video.info) == ("dQw4w9WgXcQ", "T", {"tags": ["a"]})
     assert video.subtitles == {"en": "WEBVTT\n\n00:00.000 --> 00:01.000\ncaf\ufffd \ufffd"}
@@ -124,13 +124,14 @@ def test_the_length_in_the_file_counts_more_than_what_is_said_of_it(tmp_path: Pa
     timed = run.manifest.video.model_copy(update={"duration_s_from_header": 12.5})
     store.write_json(run.folder / store.MANIFEST, run.manifest.model_copy(update={"video": timed}))
     assert (
-        clip_of(load_run(run.folder), item=item(duration_s=7.0), fetched=DownloadedVideo(tmp_path, duration_s=9.0)).video.duration_s == 12.5
+        sample_of(load_run(run.folder), item=item(duration_s=7.0), fetched=DownloadedVideo(tmp_path, duration_s=9.0)).video.duration_s
+        == 12.5
     )
 
 
 def test_no_login_and_no_query_of_an_address_gets_into_a_clip(tmp_path: Path) -> None:
     info = {"webpage_url": ADDRESS, "n": float("nan"), "deep": [{"at": "see ftp://me:pass@host.test/"}]}
-    found = clip_of(make_run(tmp_path / "x.vip"), item=item(), fetched=DownloadedVideo(tmp_path, info=info))
+    found = sample_of(make_run(tmp_path / "x.vip"), item=item(), fetched=DownloadedVideo(tmp_path, info=info))
     text = found.video.model_dump_json()
     assert not [word for word in ("pass", "secret", "user", "me:") if word in text]
     assert found.video.source == "https://host.test/film.mp4"
@@ -142,7 +143,7 @@ def test_no_login_and_no_query_of_an_address_gets_into_a_clip(tmp_path: Path) ->
 def test_the_query_that_names_a_video_of_youtube_stays(tmp_path: Path) -> None:
     info = {"webpage_url": "https://www.youtube.com/watch?v=dQw4w9WgXcQ"}
     youtube = item(key="dQw4w9WgXcQ", kind="youtube", source="dQw4w9WgXcQ")
-    video = clip_of(make_run(tmp_path / "x.vip"), item=youtube, fetched=DownloadedVideo(tmp_path, info=info)).video
+    video = sample_of(make_run(tmp_path / "x.vip"), item=youtube, fetched=DownloadedVideo(tmp_path, info=info)).video
     assert video.info == info
     assert video.youtube_id == "dQw4w9WgXcQ"
 
@@ -170,7 +171,7 @@ def test_names_that_are_no_text_do_not_stop_a_run(tmp_path: Path) -> None:
     run = make_run(tmp_path / "x.vip")
     assert run.manifest
     store.write_json(run.folder / store.MANIFEST, run.manifest.model_copy(update={"notes": ("lost b\udcff.mp4",)}))
-    found = clip_of(load_run(run.folder), item=item(kind="file", source="/films/b\udcff.mp4"))
+    found = sample_of(load_run(run.folder), item=item(kind="file", source="/films/b\udcff.mp4"))
     assert found.video.notes == ("lost b\\udcff.mp4",)
     found.video.model_dump_json()
 
@@ -182,21 +183,21 @@ def test_a_run_without_keyframes_is_no_clip(tmp_path: Path) -> None:
     run = make_run(tmp_path / "x.vip")
     store.write_rows(run.folder / store.KEYFRAMES, [])
     with pytest.raises(InputError, match="no keyframes"):
-        clip_of(load_run(run.folder))
+        sample_of(load_run(run.folder))
 
 
 def test_a_run_whose_picture_is_gone_is_damaged(tmp_path: Path) -> None:
     run = make_run(tmp_path / "x.vip")
     run.keyframes[1].path.unlink()
     with pytest.raises(StoreError, match=r"0003\.jpg cannot be read: No such file"):
-        clip_of(load_run(run.folder))
+        sample_of(load_run(run.folder))
 
 
 def test_a_run_with_too_few_vectors_is_damaged(tmp_path: Path) -> None:
     run = make_run(tmp_path / "x.vip")
     store.write_rows(run.folder / store.CANDIDATES, run.candidates[:-1])
     with pytest.raises(StoreError, match="10 vectors of 9 candidates"):
-        clip_of(load_run(run.folder))
+        sample_of(load_run(run.folder))
 
 
 def test_a_clip_holds_what_belongs_together_or_is_refused() -> None:
@@ -225,8 +226,8 @@ def test_a_clip_holds_what_belongs_together_or_is_refused() -> None:
 
 def test_a_clip_under_another_key_is_the_same_but_for_ids(tmp_path: Path) -> None:
     found = clip_from_run(tmp_path, "one", failed=1)
-    assert renamed(renamed(found, "two"), "one") == found != renamed(found, "two")
-    assert "one:" not in repr([(frame.keyframe, frame.description, frame.failure) for frame in renamed(found, "two").frames])
+    assert with_key(with_key(found, "two"), "one") == found != with_key(found, "two")
+    assert "one:" not in repr([(frame.keyframe, frame.description, frame.failure) for frame in with_key(found, "two").frames])
 
 
 def test_frames_are_the_same_only_where_all_of_them_is(tmp_path: Path) -> None:
@@ -247,7 +248,7 @@ def test_a_run_of_an_address_without_an_item_has_no_query(tmp_path: Path) -> Non
     assert run.manifest
     there = run.manifest.video.model_copy(update={"path": ADDRESS})
     store.write_json(run.folder / store.MANIFEST, run.manifest.model_copy(update={"video": there}))
-    video = clip_of(load_run(run.folder)).video
+    video = sample_of(load_run(run.folder)).video
     assert (video.kind, video.source) == ("address", "https://host.test/film.mp4")
     assert "secret" not in video.model_dump_json()
 
@@ -260,7 +261,7 @@ def test_the_length_is_that_of_the_nearest_witness(
     assert run.manifest
     timed = run.manifest.video.model_copy(update={"duration_s_from_header": header, "end_time_s": end})
     store.write_json(run.folder / store.MANIFEST, run.manifest.model_copy(update={"video": timed}))
-    found = clip_of(load_run(run.folder), item=item(duration_s=7.0), fetched=DownloadedVideo(tmp_path, duration_s=fetched))
+    found = sample_of(load_run(run.folder), item=item(duration_s=7.0), fetched=DownloadedVideo(tmp_path, duration_s=fetched))
     assert found.video.duration_s == expected
 
 
@@ -268,7 +269,7 @@ def test_why_a_keyframe_was_not_described_counts_no_more_when_it_is(tmp_path: Pa
     run = make_run(tmp_path / "x.vip")
     first = run.keyframes[0].id
     store.write_rows(run.folder / store.FAILURES, [Failure(item=first, kind="ReplyError", message="old", exit_code=6)])
-    frame = clip_of(load_run(run.folder)).frames[0]
+    frame = sample_of(load_run(run.folder)).frames[0]
     assert frame.description
     assert frame.failure is None
 
@@ -277,6 +278,6 @@ def test_two_pictures_of_one_name_get_two(tmp_path: Path) -> None:
     run = make_run(tmp_path / "x.vip")
     rows = [one.record for one in run.keyframes]
     store.write_rows(run.folder / store.KEYFRAMES, [rows[0], rows[1].model_copy(update={"image_path": rows[0].image_path}), rows[2]])
-    names = [frame.name for frame in clip_of(load_run(run.folder)).frames]
+    names = [frame.name for frame in sample_of(load_run(run.folder)).frames]
     assert names[1] == "0002.jpg"
     assert len(set(names)) == 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vip.dataset.sanitize import plain, safe_key
+from vip.dataset.sanitize import json_value, safe_key
 
 
 def test_a_long_text_makes_a_key_of_a_hundred_letters() -> None:
@@ -13,5 +13,5 @@ def test_a_long_text_makes_a_key_of_a_hundred_letters() -> None:
 
 def test_queries_are_cut_in_lists_and_tables_too() -> None:
     told = {"at": ["https://host.test/a?token=secret", {"deep": ("https://host.test/b?token=secret",)}]}
-    assert plain(told, secret_queries=True) == {"at": ["https://host.test/a", {"deep": ["https://host.test/b"]}]}
-    assert plain(told) == {"at": ["https://host.test/a?token=secret", {"deep": ["https://host.test/b?token=secret"]}]}
+    assert json_value(told, secret_queries=True) == {"at": ["https://host.test/a", {"deep": ["https://host.test/b"]}]}
+    assert json_value(told) == {"at": ["https://host.test/a?token=secret", {"deep": ["https://host.test/b?token=secret"]}]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.corpus.making import sample
-from vip.dataset.schema import clips_of, picture_format, rows_of, sample_key
+from vip.dataset.schema import picture_format, rows_of, sample_key, samples_of
 
 
 @pytest.mark.parametrize(
@@ -30,14 +30,14 @@ def test_a_row_says_what_is_known_of_its_keyframe() -> None:
 
 def test_a_video_of_which_rows_are_missing_is_no_clip() -> None:
     rows = list(rows_of(sample("one")))
-    assert [one.video.key for one in clips_of(rows)] == ["one"]
+    assert [one.video.key for one in samples_of(rows)] == ["one"]
     for some in (rows[:1] + rows[2:], [rows[0], rows[2], rows[1]]):
         with pytest.raises(ValueError, match="keyframes of one are missing"):
-            list(clips_of(some))
+            list(samples_of(some))
 
 
 def test_a_picture_under_another_name_is_damage() -> None:
     rows = list(rows_of(sample("one", count=1)))
     rows[0]["picture"]["path"] = "other.jpg"
     with pytest.raises(ValueError, match=r"the picture of one:0001 is 'other\.jpg'"):
-        list(clips_of(rows))
+        list(samples_of(rows))

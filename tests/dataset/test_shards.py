@@ -31,11 +31,11 @@ from vip.dataset.shards import (
     ShardInfo,
     UndescribedKeyframe,
     _problems_of,
-    clips_in,
     delete_leftovers,
     file_name,
-    read_clips,
+    read_samples,
     read_shards,
+    samples_in,
     undescribed_in,
     verify,
     write_file,
@@ -69,7 +69,7 @@ def test_what_goes_into_a_shard_comes_out(data: st.DataObject, format: Format) -
     some = [data.draw(samples(st.just(f"v.{number}"))) for number in range(data.draw(st.integers(1, 3)))]
     out = f"memory://shards-{next(NUMBER)}"
     info = write_shard(out, 12, some, format)
-    assert list(read_clips(out)) == some
+    assert list(read_samples(out)) == some
     assert (info.rows, [video.key for video in info.videos]) == (sum(len(one.frames) for one in some), [one.video.key for one in some])
     assert list(verify(out)) == []
 
@@ -92,13 +92,13 @@ def test_the_sidecar_tells_what_is_in_the_shard_but_no_subtitles(tmp_path: Path,
     assert list(read_shards(str(tmp_path))) == [info]
     assert file_of(tmp_path, info).stat().st_size == info.bytes
     assert [video.subtitles for video in info.videos] == [{"en": ""}]
-    assert next(read_clips(str(tmp_path))).video.subtitles == {"en": "WEBVTT\n\nsaid"}
+    assert next(read_samples(str(tmp_path))).video.subtitles == {"en": "WEBVTT\n\nsaid"}
 
 
 def test_shards_of_both_formats_are_read_in_order(tmp_path: Path) -> None:
     for number, format_ in ((100_000, FORMATS[0]), (2, FORMATS[1]), (1, FORMATS[0])):
         write_shard(str(tmp_path), number, [sample(f"v{number}")], format_)
-    assert [one.video.key for one in read_clips(str(tmp_path))] == ["v1", "v2", "v100000"]
+    assert [one.video.key for one in read_samples(str(tmp_path))] == ["v1", "v2", "v100000"]
 
 
 # ---------------------------------------------------------------- what other programs see
@@ -124,7 +124,7 @@ def test_row_groups_stay_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     found = pq.read_metadata(file_of(tmp_path, info))
     assert found.num_rows == 12
     assert [found.row_group(number).num_rows for number in range(found.num_row_groups)] == [4, 4, 4]
-    assert len(list(read_clips(str(tmp_path)))) == 3
+    assert len(list(read_samples(str(tmp_path)))) == 3
 
 
 def test_datasets_shows_pictures(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_shard_without_sidecar_is_left_out_and_named(tmp_path: Path, format: F
     (tmp_path / FOLDER / "00001.json").unlink()
     assert told(tmp_path)[0] == [0]
     assert f"{info.file} has no 00001.json, and is left out." in told(tmp_path)[1][0]
-    assert [one.video.key for one in read_clips(str(tmp_path))] == ["v0"]
+    assert [one.video.key for one in read_samples(str(tmp_path))] == ["v0"]
 
 
 @both
@@ -170,7 +170,7 @@ def test_a_shard_of_another_length_is_left_out_and_named(tmp_path: Path, format:
     with file_of(tmp_path, info).open("r+b") as file:
         file.truncate(info.bytes - 1)
     assert told(tmp_path) == ([], [f"{file_of(tmp_path, info)} has {info.bytes - 1:,} bytes instead of {info.bytes:,}, and is left out."
-                                   " Run the same `vip batch` again to write it."])  # fmt: skip
+                                   " Run the command that wrote it again."])  # fmt: skip
     file_of(tmp_path, info).unlink()
     assert "is missing" in told(tmp_path)[1][0]
 
@@ -202,7 +202,7 @@ def test_what_is_no_shard_is_named_when_it_is_read(tmp_path: Path, format: Forma
     file_of(tmp_path, info).write_bytes(content)
     (tmp_path / FOLDER / "00000.json").write_text(info.model_copy(update={"bytes": len(content)}).model_dump_json())
     try:
-        assert list(read_clips(str(tmp_path))) == []
+        assert list(read_samples(str(tmp_path))) == []
     except StoreError as exc:
         assert "00000" in str(exc)  # noqa: PT017
     assert len(list(verify(str(tmp_path)))) == 1
@@ -260,7 +260,7 @@ def test_a_shard_that_is_written_anew_takes_the_place_of_the_old_one(tmp_path: P
     info = write_shard(out, 3, [sample("a"), sample("b")], format, generation=1)
     assert info.file == f"00003.g1.{SUFFIXES[format]}"
     assert list(read_shards(out)) == [info]
-    assert list(read_clips(out)) == [sample("a"), sample("b")]
+    assert list(read_samples(out)) == [sample("a"), sample("b")]
     assert list(verify(out)) == []
     assert sorted(path.name for path in (tmp_path / FOLDER).iterdir()) == sorted(("00003.json", info.file))
 
@@ -276,14 +276,14 @@ def test_a_new_generation_counts_from_its_sidecar_on_and_leftovers_are_passed_ov
     first = file_of(tmp_path, old).read_bytes()
     new = write_file(0, [sample("a")], format, out, FOLDER, file_name(0, 1, format))
     assert told(tmp_path) == ([0], [])
-    assert list(read_clips(out)) == [sample("a", described=False)]
+    assert list(read_samples(out)) == [sample("a", described=False)]
     delete_leftovers(out)
     assert not file_of(tmp_path, new).exists()
 
     new = write_shard(out, 0, [sample("a")], format, generation=1)
     file_of(tmp_path, old).write_bytes(first)
     assert told(tmp_path) == ([0], [])
-    assert list(read_clips(out)) == [sample("a")]
+    assert list(read_samples(out)) == [sample("a")]
     delete_leftovers(out)
     assert sorted(path.name for path in (tmp_path / FOLDER).iterdir()) == sorted((names[0], new.file))
 
@@ -293,7 +293,7 @@ def test_whoever_reads_a_shard_while_it_is_written_anew_sees_each_video_once(tmp
     out = str(tmp_path)
     for number in (0, 1):
         write_shard(out, number, [sample(f"{number}{letter}", described=False) for letter in "abc"], format)
-    reading, seen = read_clips(out), []
+    reading, seen = read_samples(out), []
     for one in reading:
         seen.append(one.video.key)
         if one.video.key == "0a":  # the shard that is open, and the next one, whose sidecar is still to be read
@@ -302,7 +302,7 @@ def test_whoever_reads_a_shard_while_it_is_written_anew_sees_each_video_once(tmp
     assert seen == ["0a", "0b", "0c", "1a", "1b", "1c"]
     info = next(read_shards(out))
     stale = info.model_copy(update={"generation": 0, "file": file_name(0, 0, format)})
-    assert [one.video.key for one in clips_in(out, stale)] == ["0a", "0b", "0c"]
+    assert [one.video.key for one in samples_in(out, stale)] == ["0a", "0b", "0c"]
     assert list(_problems_of(out, stale)) == []
 
 
@@ -327,7 +327,7 @@ def test_a_damaged_part_leaves_what_was_there(tmp_path: Path, format: Format) ->
     for number in (0, 1):
         with pytest.raises(StoreError, match=r"bad\.tar: damaged"):
             write_shard(str(tmp_path), number, [tmp_path / "good.tar", tmp_path / "bad.tar"], format)
-    assert [one.video.key for one in read_clips(str(tmp_path))] == ["before"]
+    assert [one.video.key for one in read_samples(str(tmp_path))] == ["before"]
     assert len(list((tmp_path / FOLDER).iterdir())) == 2
 
 
@@ -353,7 +353,7 @@ def test_memory_does_not_grow_with_the_number_of_clips(format: Format, tmp_path:
     for number in (20, 20, 100):  # the first one loads libraries
         tracemalloc.start()
         write_shard(str(tmp_path / f"{number}"), 0, some(number), format)
-        assert sum(1 for _ in read_clips(str(tmp_path / f"{number}"))) == number
+        assert sum(1 for _ in read_samples(str(tmp_path / f"{number}"))) == number
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[2] < peaks[1] + 2_000_000  # the clips of the last one have 40 MB

@@ -13,7 +13,7 @@ import pytest
 from tests.corpus.making import sample
 from tests.corpus.s3 import BLOCK_BYTES, BUCKET, S3, SECRET
 from vip.dataset import storage
-from vip.dataset.shards import FOLDER, Format, read_clips, read_shards, verify, write_shard
+from vip.dataset.shards import FOLDER, Format, read_samples, read_shards, verify, write_shard
 from vip.errors import BackendError, InputError, StoreError, UsageError
 
 OUT = f"s3://{BUCKET}/out"
@@ -29,7 +29,7 @@ def test_shards_arrive_and_their_sidecars_after_them(s3: S3, format: Format) -> 
     some = [sample(f"v{number}") for number in range(3)]
     files = [write_shard(OUT, number, [one], format).file for number, one in enumerate(some)]
     assert s3.puts == [f"out/{FOLDER}/{name}" for number, file in enumerate(files) for name in (file, f"{number:05d}.json")]
-    assert list(read_clips(OUT)) == some
+    assert list(read_samples(OUT)) == some
     assert list(verify(OUT)) == []
     assert not s3.uploads
 
@@ -40,7 +40,7 @@ def test_a_large_shard_is_uploaded_in_pieces(s3: S3, format: Format, monkeypatch
     info = write_shard(OUT, 0, [BIG], format)
     assert sum("partNumber=" in path for _, path in s3.requests) >= 2
     assert len(s3.objects[f"out/{FOLDER}/{info.file}"]) == info.bytes > 2 * BLOCK_BYTES
-    assert list(read_clips(OUT)) == [BIG]
+    assert list(read_samples(OUT)) == [BIG]
 
 
 @both
@@ -67,7 +67,7 @@ def test_a_failure_in_the_middle_of_an_upload_leaves_nothing(
     assert list(read_shards(OUT)) == []
     s3.fails = lambda method, path: False
     write_shard(OUT, 0, [BIG], format)
-    assert list(read_clips(OUT)) == [BIG]
+    assert list(read_samples(OUT)) == [BIG]
 
 
 def test_a_failure_on_our_side_leaves_nothing_either(s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

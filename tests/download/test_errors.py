@@ -18,7 +18,7 @@ from vip.config import BatchSettings
 from vip.dataset.items import ListItem
 from vip.download.errors import LONGEST, causes, item_error, kind_of_sentence
 from vip.download.fetch import fetch
-from vip.download.ytdlp import held
+from vip.download.ytdlp import downloader_for
 from vip.errors import FailureKind, ItemError
 
 COOKIES = (
@@ -89,7 +89,7 @@ class Sayer(InfoExtractor):
 
 def failure(error: Exception, folder: Path, warning: str | None = None) -> ItemError:
     settings = BatchSettings(sleep=0, ytdlp_opts=f"--add-headers X-Test:{error!r:.20}".replace("'", "").replace('"', "").split()[:2])
-    downloader = held(settings)
+    downloader = downloader_for(settings)
     sayer = Sayer()
     sayer.error, sayer.warning = error, warning
     sayer.set_downloader(downloader._yt)
@@ -144,9 +144,9 @@ WAITS = {"120": 120.0, "Wed, 21 Oct 2015 07:28:00 GMT": 0.0, "soon": None, "": N
 
 @pytest.mark.parametrize(("value", "seconds"), WAITS.items())
 def test_how_long_a_server_asks_to_wait(value: str | None, seconds: float | None) -> None:
-    from vip.download.errors import _seconds
+    from vip.download.errors import _retry_after_s
 
-    assert _seconds(value) == seconds
+    assert _retry_after_s(value) == seconds
 
 
 @given(st.text(st.characters()))
@@ -156,13 +156,13 @@ def test_any_sentence_has_a_kind_and_a_message(text: str) -> None:
 
 
 def test_a_date_to_wait_for_is_reckoned_from_now_and_a_day_at_most() -> None:
-    from vip.download.errors import _seconds
+    from vip.download.errors import _retry_after_s
 
     soon, late = (datetime.now(UTC) + timedelta(**length) for length in ({"minutes": 10}, {"days": 9}))
-    assert _seconds(format_datetime(soon, usegmt=True)) == pytest.approx(600, abs=5)
-    assert _seconds(f"{soon:%a, %d %b %Y %H:%M:%S} -0000") == pytest.approx(600, abs=5)  # says no time zone
-    assert _seconds(format_datetime(soon.astimezone(timezone(timedelta(hours=2))))) == pytest.approx(600, abs=5)
-    assert _seconds(format_datetime(late)) == 86400.0
+    assert _retry_after_s(format_datetime(soon, usegmt=True)) == pytest.approx(600, abs=5)
+    assert _retry_after_s(f"{soon:%a, %d %b %Y %H:%M:%S} -0000") == pytest.approx(600, abs=5)  # says no time zone
+    assert _retry_after_s(format_datetime(soon.astimezone(timezone(timedelta(hours=2))))) == pytest.approx(600, abs=5)
+    assert _retry_after_s(format_datetime(late)) == 86400.0
 
 
 def test_the_last_warning_that_says_something_counts() -> None:

@@ -18,8 +18,8 @@ from tests.media import Clips
 from tests.video_host import Answer, VideoHost
 from vip.config import BatchSettings
 from vip.dataset.items import ListItem
-from vip.download.fetch import LONGEST, MOST_TAGS, _languages, _move, _subtitles, _told, fetch
-from vip.download.ytdlp import held
+from vip.download.fetch import LONGEST, MOST_TAGS, _info_value, _languages, _move, _subtitles, fetch
+from vip.download.ytdlp import downloader_for
 from vip.errors import ItemError
 
 Refused = Callable[..., ItemError]
@@ -150,11 +150,11 @@ def test_many_fetches_share_one_yt_dlp(host: VideoHost, fetched: Fetch, folder: 
     address = host.put("/good.mp4", mp4, "video/mp4")
     fetched(address)
     settings = BatchSettings(sleep=0)
-    one = held(settings)
+    one = downloader_for(settings)
     for _ in range(3):
         fetch(ListItem("KEY", "address", address, ""), settings, folder, room_bytes=10**8)
-    assert held(BatchSettings(sleep=0)) is one
-    assert held(BatchSettings(sleep=1)) is not one
+    assert downloader_for(BatchSettings(sleep=0)) is one
+    assert downloader_for(BatchSettings(sleep=1)) is not one
 
 
 # ---------------------------------------------------------------- what does not
@@ -346,8 +346,8 @@ def test_files_are_moved_all_or_none(tmp_path: Path) -> None:
 
 
 def test_what_a_host_says_is_short_text_without_logins() -> None:
-    assert _told("x" * 1000) == "x" * LONGEST
-    assert _told("https://me:secret@host.test/v") == "https://host.test/v"
-    assert _told([f"tag{number}" for number in range(500)]) == [f"tag{number}" for number in range(MOST_TAGS)]
-    assert _told(["a\nb", 7, "", None]) == ["a b"]
-    assert (_told([]), _told(7), _told(" ")) == (None, None, None)
+    assert _info_value("x" * 1000) == "x" * LONGEST
+    assert _info_value("https://me:secret@host.test/v") == "https://host.test/v"
+    assert _info_value([f"tag{number}" for number in range(500)]) == [f"tag{number}" for number in range(MOST_TAGS)]
+    assert _info_value(["a\nb", 7, "", None]) == ["a b"]
+    assert (_info_value([]), _info_value(7), _info_value(" ")) == (None, None, None)

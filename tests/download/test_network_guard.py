@@ -173,15 +173,15 @@ def test_nothing_is_watched_afterwards(host: VideoHost) -> None:
 def test_only_the_port_of_the_proxy_may_be_reached(proxy: str, end: tuple[str, int]) -> None:
     with guarding(True, [proxy]) as guard:
         assert guard.proxies == {end}
-        guard.connect(end)
+        guard.check_connection(end)
         with pytest.raises(BlockedConnectionError):
-            guard.connect((end[0], end[1] + 1))
+            guard.check_connection((end[0], end[1] + 1))
     assert guard.refusal is not None
     assert guard.refusal.kind == "not_public"
 
 
 def test_what_is_no_internet_connection_is_no_matter() -> None:
     with guarding(True, ()) as guard:
-        guard.connect("/run/socket")
-        guard.connect(("8.8.8.8", 80))
+        guard.check_connection("/run/socket")
+        guard.check_connection(("8.8.8.8", 80))
     assert guard.refusal is None

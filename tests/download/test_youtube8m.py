@@ -31,24 +31,24 @@ def answering(text: str | None) -> tuple[Callable[[str], str | None], list[str]]
 
 def test_an_answer_is_asked_for_once() -> None:
     read, asked = answering('i("nXSc","dQw4w9WgXcQ");')
-    assert [youtube8m.youtube_id("nXSc", BASE, read) for _ in range(3)] == ["dQw4w9WgXcQ"] * 3
+    assert [youtube8m.look_up("nXSc", BASE, read) for _ in range(3)] == ["dQw4w9WgXcQ"] * 3
     assert asked == [f"{BASE}/nX/nXSc.js"]
 
 
 def test_two_servers_do_not_answer_for_each_other() -> None:
     first, second = answering('i("nXSc","dQw4w9WgXcQ");')[0], answering('i("nXSc","aaaaaaaaaaa");')[0]
-    assert youtube8m.youtube_id("nXSc", BASE, first) != youtube8m.youtube_id("nXSc", "http://other.invalid/i", second)
+    assert youtube8m.look_up("nXSc", BASE, first) != youtube8m.look_up("nXSc", "http://other.invalid/i", second)
 
 
 def test_that_there_is_none_is_remembered_for_a_month(monkeypatch: pytest.MonkeyPatch) -> None:
     read, asked = answering(None)
     for _ in range(2):
         with pytest.raises(ItemError) as caught:
-            youtube8m.youtube_id("nXSc", BASE, read)
+            youtube8m.look_up("nXSc", BASE, read)
         assert caught.value.kind == "missing"
     assert len(asked) == 1
     monkeypatch.setattr(youtube8m, "NONE_FOR_S", -1.0)
-    assert youtube8m.youtube_id("nXSc", BASE, answering('i("nXSc","dQw4w9WgXcQ");')[0]) == "dQw4w9WgXcQ"
+    assert youtube8m.look_up("nXSc", BASE, answering('i("nXSc","dQw4w9WgXcQ");')[0]) == "dQw4w9WgXcQ"
 
 
 @pytest.mark.parametrize(("days", "requests"), [(29, 1), (31, 2), (-1, 2)])
@@ -58,8 +58,8 @@ def test_only_that_there_is_none_is_asked_again_and_that_after_a_month(days: int
     for at in (now, now + days * 86400):
         monkeypatch.setattr("time.time", lambda at=at: at)
         with pytest.raises(ItemError):
-            youtube8m.youtube_id("nXSc", BASE, none)
-        assert youtube8m.youtube_id("XE00", BASE, some) == "dQw4w9WgXcQ"
+            youtube8m.look_up("nXSc", BASE, none)
+        assert youtube8m.look_up("XE00", BASE, some) == "dQw4w9WgXcQ"
     assert (len(asked), len(others)) == (requests, 1)
 
 
@@ -70,7 +70,7 @@ def test_an_answer_that_names_no_video_is_not_kept(answer: str) -> None:
     read, asked = answering(answer)
     for _ in range(2):
         with pytest.raises(ItemError) as caught:
-            youtube8m.youtube_id("nXSc", BASE, read)
+            youtube8m.look_up("nXSc", BASE, read)
         assert caught.value.kind == "other"
     assert len(asked) == 2
 
@@ -79,7 +79,7 @@ def test_an_answer_that_names_no_video_is_not_kept(answer: str) -> None:
 def test_what_is_no_id_is_not_asked_for(short: str) -> None:
     read, asked = answering(None)
     with pytest.raises(ItemError) as caught:
-        youtube8m.youtube_id(short, BASE, read)
+        youtube8m.look_up(short, BASE, read)
     assert caught.value.kind == "bad_row"
     assert not asked
 
@@ -104,15 +104,37 @@ def test_a_cache_that_cannot_be_used_costs_a_request_only(tmp_path: Path, monkey
     broken.parent.mkdir()
     broken.write_bytes(b"no database" * 1000)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert youtube8m.youtube_id("nXSc", BASE, answering('i("nXSc","dQw4w9WgXcQ");')[0]) == "dQw4w9WgXcQ"
+    assert youtube8m.look_up("nXSc", BASE, answering('i("nXSc","dQw4w9WgXcQ");')[0]) == "dQw4w9WgXcQ"
     monkeypatch.setenv("XDG_CACHE_HOME", str(broken))
-    assert youtube8m.youtube_id("nXSc", BASE, answering('i("nXSc","dQw4w9WgXcQ");')[0]) == "dQw4w9WgXcQ"
+    assert youtube8m.look_up("nXSc", BASE, answering('i("nXSc","dQw4w9WgXcQ");')[0]) == "dQw4w9WgXcQ"
+
+
+@pytest.mark.parametrize("kind", ["link", "hard link", "link for the journal"])
+def test_a_cache_that_leads_elsewhere_is_neither_read_nor_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))
+    youtube8m.look_up("XE00", BASE, answering('i("XE00","aaaaaaaaaaa");')[0])
+    elsewhere, path = youtube8m.default_path(), tmp_path / "vip" / "youtube8m.sqlite"
+    before = elsewhere.read_bytes()
+    path.parent.mkdir()
+    if kind == "link":
+        path.symlink_to(elsewhere)
+    elif kind == "hard link":
+        path.hardlink_to(elsewhere)
+    else:
+        path.with_name(f"{path.name}-journal").symlink_to(elsewhere)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for short in ("nXSc", "XE00"):
+        read, asked = answering(f'i("{short}","dQw4w9WgXcQ");')
+        assert [youtube8m.look_up(short, BASE, read) for _ in range(2)] == ["dQw4w9WgXcQ"] * 2
+        assert len(asked) == 2
+    assert elsewhere.read_bytes() == before
+    assert kind != "link for the journal" or not path.exists()
 
 
 ASK_FOR_MANY = f"""
-from vip.download.lookup import youtube_id
+from vip.download.youtube8m import look_up
 for number in range(50):
-    assert youtube_id(f"{{number:04d}}", "{BASE}", lambda address: 'i("%s","dQw4w9WgXcQ");' % address[-7:-3]) == "dQw4w9WgXcQ"
+    assert look_up(f"{{number:04d}}", "{BASE}", lambda address: 'i("%s","dQw4w9WgXcQ");' % address[-7:-3]) == "dQw4w9WgXcQ"
 """
 
 

@@ -30,7 +30,7 @@ class Room:
 
 def limits(room_bytes: int = 10**9, space: Room | None = None, **settings: Any) -> DownloadLimits:
     made = DownloadLimits(BatchSettings(**settings))
-    made.begin(room_bytes, space, no_progress)
+    made.start(room_bytes, space, no_progress)
     return made
 
 
@@ -56,15 +56,15 @@ def limits(room_bytes: int = 10**9, space: Room | None = None, **settings: Any) 
 )
 def test_a_video_is_judged_by_what_is_said_of_it(info: dict[str, Any], kind: str | None) -> None:
     judged = limits(1000, min_length=60, max_length=600)
-    said = judged.judge(info)
+    said = judged.match_filter(info)
     assert (judged.refusal and judged.refusal.kind) == kind
     assert said == (str(judged.refusal) if kind else None)
 
 
 def test_parts_that_are_merged_need_twice_the_room() -> None:
     room = Room()
-    limits(space=room).judge({"requested_formats": [{"filesize": 400}, {"filesize_approx": 100}]})
-    limits(space=room).judge({"filesize": 400})
+    limits(space=room).match_filter({"requested_formats": [{"filesize": 400}, {"filesize_approx": 100}]})
+    limits(space=room).match_filter({"filesize": 400})
     assert room.waited == [1000, 400]
 
 
@@ -76,7 +76,7 @@ def test_files_of_a_download_count_together_and_the_next_begins_anew() -> None:
         judged.progress({"filename": "b", "downloaded_bytes": 301})
     assert judged.refusal
     assert judged.refusal.kind == "too_large"
-    judged.begin(1000, None, no_progress)
+    judged.start(1000, None, no_progress)
     judged.progress({"filename": "b", "downloaded_bytes": 1000})
     assert judged.refusal is None
 
@@ -84,7 +84,7 @@ def test_files_of_a_download_count_together_and_the_next_begins_anew() -> None:
 def test_what_is_here_is_told_with_the_size_where_that_is_known() -> None:
     told: list[tuple[int, int | None]] = []
     judged = DownloadLimits(BatchSettings())
-    judged.begin(10**9, None, lambda done, size: told.append((done, size)))
+    judged.start(10**9, None, lambda done, size: told.append((done, size)))
     judged.progress({"downloaded_bytes": 5, "total_bytes": 10})
     judged.progress({"downloaded_bytes": 6, "total_bytes_estimate": 11.5})
     judged.progress({"downloaded_bytes": None})
@@ -105,7 +105,7 @@ def test_one_that_finds_no_room_asks_for_twice_what_it_had_or_a_step_more(held: 
     judged = limits(space=Room(held_bytes=held))
     with pytest.raises(DownloadCancelled):
         judged.progress({"filename": "a", "downloaded_bytes": done})
-    assert (judged.short_of, judged.refusal) == (needed, None)
+    assert (judged.needed_bytes, judged.refusal) == (needed, None)
 
 
 def test_the_last_words_of_yt_dlp_are_kept_and_short() -> None:

@@ -17,8 +17,8 @@ import pytest
 import yaml
 from hypothesis import given
 
+from tests.clips import clip as film
 from tests.corpus.making import sample, samples
-from tests.samples import sample as film
 from vip.dataset.rows import VideoSample
 from vip.dataset.schema import COLUMNS
 from vip.errors import InputError

@@ -12,11 +12,11 @@ from tests.corpus.making import sample
 from tests.corpus.s3 import BUCKET, S3
 from tests.report.runs import make_pictures, make_run
 from vip import store
-from vip.dataset.shards import FOLDER, read_clips, read_shards, write_shard
+from vip.dataset.shards import FOLDER, read_samples, read_shards, write_shard
 from vip.errors import InputError, StoreError, UsageError
 from vip.export import in_shards
-from vip.export.sources import clips_of_all, pieces, sources_of
-from vip.export.write import MARK, TARGETS, export
+from vip.export.sources import pieces, read_sources, sources_of
+from vip.export.write import RECORD, TARGETS, export
 from vip.protocols import SilentObserver
 from vip.store import Run
 
@@ -54,7 +54,7 @@ def test_every_format_takes_runs_and_data_sets(target: str, run: Run, tmp_path: 
     corpus = data_set(tmp_path / "corpus", "one", "two")
     done = export([str(run.folder), corpus], target, out=str(tmp_path / "out"))
     assert (done.videos, done.keyframes, done.described, done.is_finished) == (3, 9, 9, True)
-    assert json.loads((tmp_path / "out" / MARK).read_text())["keyframes"] == 9
+    assert json.loads((tmp_path / "out" / RECORD).read_text())["keyframes"] == 9
     assert len(names(tmp_path / "out")) == done.files + 1
 
 
@@ -62,13 +62,13 @@ def test_a_folder_of_runs_stands_for_its_runs(tmp_path: Path) -> None:
     for name in "ab":
         make_run(tmp_path / "runs" / f"{name}.vip")
     export([str(tmp_path / "runs")], "parquet", out=str(tmp_path / "out"))
-    assert [one.video.key for one in read_clips(str(tmp_path / "out"))] == ["v", "v-2"]
+    assert [one.video.key for one in read_samples(str(tmp_path / "out"))] == ["v", "v-2"]
 
 
 def test_a_key_that_comes_again_gets_a_number(run: Run, tmp_path: Path) -> None:
     corpora = [data_set(tmp_path / name, "v", "w") for name in "ab"]
     export([str(run.folder), *corpora], "webdataset", out=str(tmp_path / "out"))
-    found = list(read_clips(str(tmp_path / "out")))
+    found = list(read_samples(str(tmp_path / "out")))
     assert [one.video.key for one in found] == ["v", "v-2", "w", "v-3", "w-2"]
     assert len({frame.keyframe.id for one in found for frame in one.frames}) == 15
 
@@ -83,7 +83,7 @@ def test_what_was_written_can_be_exported_again(tmp_path: Path) -> None:
     corpus = data_set(tmp_path / "corpus", "one", "two")
     export([corpus], "webdataset", out=str(tmp_path / "a"))
     export([str(tmp_path / "a")], "parquet", out=str(tmp_path / "b"))
-    assert list(read_clips(str(tmp_path / "b"))) == list(read_clips(corpus))
+    assert list(read_samples(str(tmp_path / "b"))) == list(read_samples(corpus))
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -170,7 +170,7 @@ def test_nothing_of_an_earlier_export_gets_into_the_new_one(target: str, tmp_pat
     left = [path for path in out.rglob("*") if path.suffix in {".parquet", ".tar"}]
     assert [path.name.partition(".")[0][-5:] for path in left] == ["00000"]
     if target != "hf":
-        assert [one.video.key for one in read_clips(str(out))] == ["d"]
+        assert [one.video.key for one in read_samples(str(out))] == ["d"]
 
 
 def test_a_killed_export_begins_again_without_a_word(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_video_that_is_larger_than_a_shard_has_one_of_its_own(tmp_path: Path, 
 def test_progress_goes_on_with_each_shard_and_each_run(run: Run, tmp_path: Path) -> None:
     sources = sources_of([str(run.folder), data_set(tmp_path / "corpus", "one", "two")])
     steps: list[None] = []
-    assert len(list(clips_of_all(sources, Told().note, lambda: steps.append(None)))) == 3
+    assert len(list(read_sources(sources, Told().note, lambda: steps.append(None)))) == 3
     assert len(steps) == pieces(sources) == 3
 
 

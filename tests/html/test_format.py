@@ -1,11 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from vip.html.format import date, file_size, is_undetermined, number, time_code
-from vip.html.markup import Html, decimal, escape, join, tag
 
 
 @pytest.mark.parametrize(
@@ -51,29 +48,3 @@ def test_dates_are_utc_and_what_is_no_date_is_shown_as_it_is() -> None:
 )
 def test_undetermined(text: str, expected: bool) -> None:
     assert is_undetermined(text) == expected
-
-
-def test_plain_strings_are_escaped_and_markup_is_not() -> None:
-    assert tag("p", "<b>", Html("<i></i>"), title="a\"'<") == '<p title="a&quot;&#x27;&lt;">&lt;b&gt;<i></i></p>'
-    assert join(["<", Html("<br>")]) == "&lt;<br>"
-    assert isinstance(Html("<i>") + "<b>", str)
-    assert not isinstance(Html("<i>") + "<b>", Html)  # what is glued to markup is text again: escaped twice, never not at all
-
-
-def test_attributes_that_are_none_or_false_are_left_out() -> None:
-    assert tag("input", id=None, checked=False, disabled=True, tabindex=-1, class_="x", aria_label="y") == (
-        '<input disabled tabindex="-1" class="x" aria-label="y">'
-    )
-
-
-@given(st.text(st.characters()))
-def test_escaped_text_holds_no_markup_and_has_utf8(text: str) -> None:
-    escaped = escape(text)
-    assert not set(escaped) & set("<>\"'")
-    escaped.encode()
-
-
-@given(st.floats(-1e9, 1e9))
-def test_decimals_have_no_exponent(value: float) -> None:
-    assert "e" not in decimal(value)
-    assert float(decimal(value)) == pytest.approx(value, abs=0.0005)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.llm.clockwork import Clockwork
 from vip.errors import BudgetError
-from vip.llm.budget import DEFAULT_MAX_USD, PURSE, Budget, Usage, dollars
+from vip.llm.budget import DEFAULT_MAX_USD, Budget, Usage, dollars
 from vip.llm.prices import Price
 
 PRICE = Price("m", usd_in=1.0, usd_out=10.0, batch=0.5, thinking=0, as_of="2026-01-01", picture=None)
@@ -141,25 +141,21 @@ def test_a_request_in_a_batch_is_held_at_its_own_price(clock: Clockwork) -> None
 # ---------------------------------------------------------------- what is told
 
 
-def test_what_was_used_is_counted_for_the_run_and_for_the_purse() -> None:
-    budget, purse = Budget(), Usage()
+def test_what_was_used_is_counted_for_the_run_and_for_the_folder() -> None:
+    budget, folder = Budget(), Usage()
     budget.paid(PRICE, 1000, 100)
-    token = PURSE.set(purse)
-    try:
-        budget.paid(PRICE, 2000, 10)
-        budget.paid(None, 5, 5)
-        budget.saved()
-        budget.lost(PRICE, 0, 100)
-    finally:
-        PURSE.reset(token)
+    budget.paid(PRICE, 2000, 10, folder)
+    budget.paid(None, 5, 5, folder)
+    budget.saved(folder)
+    budget.lost(PRICE, 0, 100, folder)
     assert (budget.usage.requests, budget.usage.tokens_in, budget.usage.tokens_out, budget.usage.unpriced) == (3, 3005, 115, 1)
     assert budget.usage.usd == pytest.approx(0.002 + 0.0021)
-    assert (purse.requests, purse.tokens_in, purse.tokens_out, purse.cached, purse.unpriced) == (2, 2005, 15, 1, 1)
-    assert (purse.usd, purse.unsure_usd) == (pytest.approx(0.0021), pytest.approx(0.001))
+    assert (folder.requests, folder.tokens_in, folder.tokens_out, folder.cached, folder.unpriced) == (2, 2005, 15, 1, 1)
+    assert (folder.usd, folder.unsure_usd) == (pytest.approx(0.0021), pytest.approx(0.001))
 
 
 @pytest.mark.parametrize(
-    ("spent", "words"),
+    ("usage", "words"),
     [
         (Usage(1, 0, 10, 5, 0.5), ["1 request", "10 tokens in", "5 out", "$0.50"]),
         (Usage(24, 2, 31_200, 4_100, 0.04), ["24 requests", "2 answer", "31,200 tokens in", "4,100 out", "$0.0400"]),

@@ -14,7 +14,7 @@ import pytest
 
 from tests.llm.clockwork import Clockwork
 from vip.errors import BudgetError, BusyError, EngineError, OutageError, RejectedError, ReplyError, StoreError, VipError
-from vip.llm.budget import Budget
+from vip.llm.budget import Budget, Usage
 from vip.llm.cache import AnswerCache
 from vip.llm.client import GIVEN_UP_IN_A_ROW, TRIES, TRIES_BEFORE_AN_ANSWER, EngineAnswer, EngineClient
 from vip.llm.limiter import AdaptiveLimiter
@@ -617,7 +617,7 @@ def test_what_is_postponed_is_not_asked_and_what_is_known_is_not_postponed(room_
     clock.run(ask(client, 1))
     deferred: list[Request] = []
 
-    def defer(question: bytes, request: Request) -> bool:
+    def defer(question: bytes, request: Request, usage: Usage | None) -> bool:
         deferred.append(request)
         return True
 
@@ -625,6 +625,6 @@ def test_what_is_postponed_is_not_asked_and_what_is_known_is_not_postponed(room_
     assert isinstance(clock.run(ask(client, 1)), EngineAnswer)
     assert type(clock.run(ends(ask(client, 2)))[0]).__name__ == "Deferred"
     assert [one.prompt for one in deferred] == ["Question 2."]
-    client.defer = lambda question, request: False
+    client.defer = lambda question, request, usage: False
     assert isinstance(clock.run(ask(client, 2)), EngineAnswer)
     assert len(engine.asked) == 2

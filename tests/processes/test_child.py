@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vip.processes import child
-from vip.processes.child import NOT_TOLD, StepCounter
+from vip.processes.child import NOT_REPORTED, StepCounter
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="of Linux alone")
 
@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[2]
 CHILD = """
 import ctypes, sys
 from pathlib import Path
-from vip.isolation.child import die_with
+from vip.processes.child import end_with_parent
 
-die_with(int(sys.argv[1]))
+end_with_parent(int(sys.argv[1]))
 told = ctypes.c_int()
 ctypes.CDLL(None).prctl(2, ctypes.byref(told))  # PR_GET_PDEATHSIG
 print(told.value, Path("/proc/self/oom_score_adj").read_text().strip())
@@ -37,7 +37,7 @@ def test_the_child_is_killed_with_its_parent_and_before_it_where_memory_runs_out
 
 def test_a_child_whose_parent_was_gone_before_it_could_say_so_ends() -> None:
     orphan = child_of(os.getppid())
-    assert (orphan.returncode, orphan.stdout, orphan.stderr) == (NOT_TOLD, "", "")
+    assert (orphan.returncode, orphan.stdout, orphan.stderr) == (NOT_REPORTED, "", "")
 
 
 def test_steps_are_told_ten_times_a_second_and_the_rest_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,6 +49,6 @@ def test_steps_are_told_ten_times_a_second_and_the_rest_at_the_end(monkeypatch: 
             steps.advance()
         now[0] += 0.06
     assert told == [7, 6]
-    steps.tell()
-    steps.tell()
+    steps.flush()
+    steps.flush()
     assert told == [7, 6, 2]

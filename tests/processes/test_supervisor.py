@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.corpus.test_batch import choices, clips_in, listed, videos
+from tests.corpus.test_batch import choices, listed, samples_in, videos
 from tests.corpus.workers.killed import kill_children
 from vip.config import CaptionSettings, ExtractSettings
 from vip.corpus.batch import batch
@@ -38,7 +38,7 @@ def test_a_process_killed_for_memory_three_times_in_a_row_ends_the_batch_with_on
         "Use fewer --workers or a machine with more memory; the same command goes on."
     )
     assert caught.value.exit_code == 4
-    assert batch([names], str(out), settings).done == len(clips_in(out)) == 2
+    assert batch([names], str(out), settings).done == len(samples_in(out)) == 2
 
 
 def test_a_model_that_does_not_fit_into_memory_is_said_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 
 from tests.report.pages import Page
 from tests.report.runs import description, make_run
+from vip.html.layout import templates
 from vip.records import Check, Description, Verification
-from vip.report.checks import famous, silent_fields
+from vip.report.checks import famous_list, silent_fields
+
+
+def famous(row: Description, *, stated_above: Collection[str] = ()) -> str:
+    """The list as the card has it."""
+    return str(templates("vip.report").get_template("card.html.jinja").module.famous(famous_list(row, stated_above=stated_above)))
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +50,12 @@ def test_a_description_without_objects_has_no_row_of_objects(row: Description) -
 
 
 def test_what_the_page_says_elsewhere_is_not_said_again(row: Description) -> None:
-    assert "etermined" not in famous(row, told=("mood",))
+    assert "etermined" not in famous(row, stated_above=("mood",))
 
 
 def test_a_description_that_says_nothing_leaves_no_empty_list(row: Description) -> None:
     nothing = said(row, focus="", action="", objects=(), setting="not determined")
-    assert famous(nothing, told=row.famous.__class__.model_fields) == ""
+    assert famous(nothing, stated_above=row.famous.__class__.model_fields) == ""
     assert Page(famous(nothing)).of("dl") == []
 
 

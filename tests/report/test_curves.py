@@ -12,7 +12,7 @@ from tests.report.pages import Page
 from tests.report.runs import RULES, candidates
 from vip.html.axes import AxisSpan
 from vip.records import Embeddings
-from vip.report.curves import Curve, Kind, Point, consecutive_cosines, figure, legend, sharpness_curve, similarity_curve, thin
+from vip.report.curves import Curve, Kind, Point, consecutive_cosines, draw, legend, sharpness_curve, similarity_curve, thin_out
 
 SPAN = AxisSpan(0.0, 10.0)
 
@@ -22,6 +22,12 @@ def embeddings(cosines: list[float]) -> Embeddings:
     angles = np.cumsum([0.0, *np.arccos(cosines)])
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
     return Embeddings(vectors, vectors, "classic")
+
+
+def svg(curve: Curve, span: AxisSpan = SPAN) -> str:
+    drawn = draw(curve, span)
+    assert drawn is not None
+    return str(drawn.svg)
 
 
 def dots(html: str, kind: Kind) -> list[tuple[float, float]]:
@@ -59,14 +65,14 @@ def test_sharpness_has_a_point_for_each_decoded_candidate_and_the_threshold() ->
     curve = sharpness_curve(candidates(), [], least=90.0)
     assert len(curve.points) == len(RULES) - 1
     assert [point.value for point in curve.points][:2] == [100.0, 101.0]
-    html = str(figure(curve, SPAN))
+    html = svg(curve)
     assert "least asked for 90.0" in Page(html).text
-    assert 'class="threshold"' not in figure(sharpness_curve(candidates(), [], least=None), SPAN)
+    assert 'class="threshold"' not in svg(sharpness_curve(candidates(), [], least=None))
 
 
 def test_points_lie_at_their_time_and_higher_values_lie_higher() -> None:
     points = (Point(0.0, 0.0, "kept", "a"), Point(5.0, 100.0, "pruned", "b"), Point(10.0, 50.0, "bad", "c"))
-    html = str(figure(Curve("Sharpness", "", points), SPAN))
+    html = svg(Curve("Sharpness", "", points))
     ((x0, y0),), ((x1, y1),), ((x2, y2),) = dots(html, "kept"), dots(html, "pruned"), dots(html, "bad")
     assert (x0, x1, x2) == (0, 50, 100)
     assert y1 < y2 < y0
@@ -77,7 +83,7 @@ def test_points_lie_at_their_time_and_higher_values_lie_higher() -> None:
 
 def test_the_figure_can_be_read_without_seeing_it() -> None:
     points = (Point(1.0, 12.0, "kept", "first"), Point(62.4, 800.0, "bad", "second & <b>"))
-    page = Page(str(figure(Curve("Sharpness", "", points), AxisSpan(0.0, 70.0))))
+    page = Page(svg(Curve("Sharpness", "", points), AxisSpan(0.0, 70.0)))
     (drawing,) = page.of("svg", role="img")
     assert drawing["aria-label"] == ("Sharpness over time, 2 points from 0:01.0 to 1:02.4: lowest 12.0 at 0:01.0, highest 800 at 1:02.4.")
     assert "second & <b>" in page.text  # the tooltip
@@ -88,24 +94,24 @@ def test_the_figure_can_be_read_without_seeing_it() -> None:
 
 def test_tiny_differences_do_not_look_like_cliffs() -> None:
     curve = similarity_curve(candidates(("kept", "pruned", "kept")), embeddings([0.999, 0.998]))
-    ys = [y for kind in ("kept", "pruned") for _, y in dots(str(figure(curve, SPAN)), kind)]  # type: ignore[arg-type]
+    ys = [y for kind in ("kept", "pruned") for _, y in dots(svg(curve), kind)]  # type: ignore[arg-type]
     assert max(ys) - min(ys) < 10
 
 
 def test_fewer_than_two_points_are_no_curve() -> None:
-    assert figure(Curve("Sharpness", "", (Point(0.0, 1.0, "kept", ""),)), SPAN) == ""
-    assert figure(Curve("Sharpness", "", ()), SPAN) == ""
+    assert draw(Curve("Sharpness", "", (Point(0.0, 1.0, "kept", ""),)), SPAN) is None
+    assert draw(Curve("Sharpness", "", ()), SPAN) is None
 
 
 def test_the_legend_names_what_occurs() -> None:
-    assert Page(str(legend(candidates(("kept", "black"))))).text.split() == ["keyframe", "bad"]
-    assert "too alike" in legend(candidates(("kept", "duplicate")))
+    assert legend(candidates(("kept", "black"))) == [("dot kept", "keyframe"), ("dot bad", "bad")]
+    assert "too alike" in legend(candidates(("kept", "duplicate")))[1][1]
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.sampled_from(["kept", "pruned", "bad"])), min_size=1, max_size=300))
 def test_thinning_keeps_order_extremes_and_keyframes(values: list[tuple[float, Kind]]) -> None:
     points = [Point(float(i), value, kind, "") for i, (value, kind) in enumerate(values)]
-    thinned = thin(points, limit=60)
+    thinned = thin_out(points, limit=60)
     assert list(thinned) == sorted(thinned, key=lambda point: point.time_s)
     assert set(thinned) <= set(points)
     kept = [point for point in points if point.kind == "kept"]

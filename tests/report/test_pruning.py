@@ -12,11 +12,17 @@ from tests.report.runs import RULES, make_run
 from vip import store
 from vip.records import Pruning
 from vip.report.page import write_report
-from vip.report.pruning import count_ticks, pruning_figure
+from vip.report.pruning import count_ticks, pruning_chart
 from vip.store import load_run
 
 CURVE = {2: 0.5, 4: 0.7, 8: 0.9, 16: 0.95}
 PRUNING = Pruning(redundant=0.8, bound=0.8, curve=CURVE)
+
+
+def svg(pruning: Pruning, chosen: int) -> str:
+    drawn = pruning_chart(pruning, chosen)
+    assert drawn is not None
+    return str(drawn.svg)
 
 
 def places(html: str, kind: str) -> list[float]:
@@ -24,13 +30,13 @@ def places(html: str, kind: str) -> list[float]:
 
 
 def test_doubling_the_number_is_the_same_way_everywhere() -> None:
-    html = str(pruning_figure(PRUNING, 4))
+    html = svg(PRUNING, 4)
     assert places(html, "kept") == [pytest.approx(100 / 3, abs=0.01)]
     assert places(html, "pruned") == [0, pytest.approx(200 / 3, abs=0.01), 100]
 
 
 def test_the_chosen_number_the_bound_and_each_point_are_told() -> None:
-    page = Page(str(pruning_figure(PRUNING, 5)))
+    page = Page(svg(PRUNING, 5))
     assert "5 chosen" in page.text
     assert "redundant from 0.80" in page.text
     assert "With 8 keyframes, the next to go has likeness 0.900" in page.text
@@ -42,13 +48,13 @@ def test_the_chosen_number_the_bound_and_each_point_are_told() -> None:
 
 
 def test_a_number_beside_the_curve_widens_it() -> None:
-    assert places(str(pruning_figure(PRUNING, 1)), "pruned")[0] > 0
-    assert "below the bound 0.99" in pruning_figure(PRUNING.model_copy(update={"bound": 0.99}), 32)
+    assert places(svg(PRUNING, 1), "pruned")[0] > 0
+    assert "below the bound 0.99" in svg(PRUNING.model_copy(update={"bound": 0.99}), 32)
 
 
 @pytest.mark.parametrize("curve", [{}, {3: 0.5}])
 def test_fewer_than_two_points_are_no_curve(curve: dict[int, float]) -> None:
-    assert pruning_figure(Pruning(redundant=0.8, bound=0.8, curve=curve), 3) == ""
+    assert pruning_chart(Pruning(redundant=0.8, bound=0.8, curve=curve), 3) is None
 
 
 def test_ticks_are_round_and_a_phone_shows_fewer_of_many() -> None:

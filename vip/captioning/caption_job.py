@@ -1,50 +1,49 @@
 """`caption`: describe the keyframes of one or many run folders (section 3.2).
 
-    open folders ▸ make engines ▸ reckon the cost ▸ describe (see vip/captioning/scheduler.py) ▸ verify ▸ write, note what was spent
+    load engines ▸ open folders ▸ estimate the cost ▸ describe (see vip/captioning/describe.py) ▸ verify ▸ write, note what was spent
 
-A description is in the folder's journal before its keyframe counts as done, and every answer that was paid for is in the file of
-answers before that: started again, it goes on behind the last one, and asks nothing twice.
+A description is in the folder's journal before its keyframe counts as done. Every answer that was paid for is in the answer cache
+before that. So a job that is started again continues after the last description, and asks nothing twice.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import os
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack, aclosing, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
-from vip import files, registry, store
+from vip import registry, store
 from vip.captioning import in_batches, session
+from vip.captioning.describe import DeferredKeyframe, KeyframeSequence, Outcome, describe, width
 from vip.captioning.described_folder import DescribedFolder
 from vip.captioning.estimate import Estimate, estimate
 from vip.captioning.in_batches import RollingBatches
-from vip.captioning.scheduler import KeyframeSequence, Scheduler
+from vip.captioning.run_async import run_async, task_group
 from vip.captioning.session import CaptionSession, open_session
 from vip.captioning.verify import Verifier
 from vip.config import CaptionSettings, chosen
-from vip.errors import InputError, ReplyError, SomeFailedError, StoreError, VipError
-from vip.extraction.backends import detector_for
-from vip.extraction.pictures import keyframes_of, pictures_in
+from vip.errors import ReplyError, SomeFailedError, StoreError, VipError
+from vip.extraction.picture_folder import list_pictures
 from vip.llm.batch_jobs import BatchJob
-from vip.llm.budget import PURSE, Budget, Usage, dollars
+from vip.llm.budget import Budget, Usage, dollars
 from vip.llm.outage import Outage, OutagePause
-from vip.protocols import Detector, Observer, SilentObserver
-from vip.records import Failure, Keyframe
+from vip.protocols import Observer, SilentObserver
+from vip.records import Failure
 from vip.store import Run
-from vip.wording import again, option
+from vip.wording import again, counted, option
 
 KNOWN_FROM = 5  # requests
-SAMPLE = 8  # keyframes on which the cost is reckoned
+SAMPLE = 8  # keyframes from which the cost is estimated
 RunOrPath = Run | str | Path
-ResultT = TypeVar("ResultT")
+ListPictures = Callable[[Path, CaptionSettings, Observer], tuple[Failure, ...]]
+"""Lists a plain folder of pictures as keyframes, see `vip.extraction.picture_folder`. Returns the pictures that cannot be read."""
 
 
 @overload
@@ -80,16 +79,10 @@ def caption(
         SomeFailedError: some keyframes could not be described; failures.jsonl says which and why.
         UsageError, InputError, BackendError, StoreError: as for `extract`.
     """
-    observer = observer or SilentObserver()
-    with _opened(runs, chosen(CaptionSettings, settings, options), observer, overwrite, in_batches, budget) as job:
-        job.check()
-        job.tell_cost()
-        try:
-            _finished(job.describe())
-        finally:
-            job.tell_spent()
-        job.raise_for_failures()
-        done = [Run(folder.path) for folder in job.folders]
+    given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
+    settings, observer = chosen(CaptionSettings, settings, options), observer or SilentObserver()
+    with open_job(given, settings, observer, list_pictures, overwrite=overwrite, in_batches=in_batches, budget=budget) as job:
+        done = job.run()
     return done[0] if isinstance(runs, Run | str | Path) else done
 
 
@@ -101,8 +94,10 @@ def expected_cost(
     settings: CaptionSettings | None = None,
     **options: Any,
 ) -> Estimate:
-    """What `caption` would ask and spend; nothing is asked."""
-    with _opened(runs, chosen(CaptionSettings, settings, options), SilentObserver(), overwrite, in_batches) as job:
+    """Return what `caption` would ask and spend; nothing is asked."""
+    given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
+    settings = chosen(CaptionSettings, settings, options)
+    with open_job(given, settings, SilentObserver(), list_pictures, overwrite=overwrite, in_batches=in_batches) as job:
         return job.cost()
 
 
@@ -136,7 +131,7 @@ def batches_of(folders: Sequence[Path], settings: CaptionSettings, observer: Obs
         observer.note(f"As last seen, since the server cannot be asked: {exc}")
         return jobs
     try:
-        return _finished(in_batches.looked_at(session.describer, home))
+        return run_async(in_batches.looked_at(session.describer, home))
     except VipError as exc:
         observer.note(f"As last seen, since the server does not answer: {exc}")
         return jobs
@@ -177,6 +172,7 @@ class CaptionJob:
     before: Usage = field(default_factory=Usage)
     start_s: float = field(default_factory=perf_counter)
     expected: Estimate | None = field(init=False, default=None)
+    _open_folders: dict[Path, DescribedFolder] = field(init=False, default_factory=dict)
 
     @property
     def todo(self) -> int:
@@ -235,15 +231,27 @@ class CaptionJob:
         if usage.tokens_in or usage.tokens_out or usage.cached:
             self.observer.note(f"Used {usage}.")
 
-    async def describe(self) -> None:
-        """Describe all there is, and leave."""
+    def run(self) -> list[Run]:
+        """Describe all there is. Returns the runs with their descriptions; errors as of `caption`."""
+        self.check()
+        self.tell_cost()
         try:
-            await self.work()
+            run_async(self._describe_and_close())
+        finally:
+            self.tell_spent()
+        self._note_failed_second_looks()
+        self.raise_for_failures()
+        return [Run(folder.path) for folder in self.folders]
+
+    async def _describe_and_close(self) -> None:
+        try:
+            await self.describe()
         finally:
             for client in self.session.describer.clients:
                 await client.close()
 
-    async def work(self) -> None:
+    async def describe(self) -> None:
+        """Describe all there is; the engines stay open."""
         try:
             if self.batch:
                 await self._in_rounds()
@@ -252,18 +260,33 @@ class CaptionJob:
         finally:
             for folder in self.folders:
                 if folder.usage.requests and (folder.deferred or not folder.is_finished):
-                    with suppress(StoreError):  # what went wrong before is to be told
+                    with suppress(StoreError):  # the first error is the one to report
                         self._note(folder)
                 folder.close()
 
     async def _round(self) -> None:
         """Describe what can be described now."""
+        topic_usage = next((folder.usage for folder in self.folders if folder.todo), Usage())
+        outcomes = describe(self.session.describer, self._sequences(), topic_usage)
         with self.observer.track("Describing", self.todo, self.spent_so_far) as advance:
-            PURSE.set(next((folder.usage for folder in self.folders if folder.todo), None))  # who pays for what all share
-            await Scheduler(self.session.describer).run(self._lanes(advance))
+            async with task_group() as group, aclosing(outcomes):
+                await self._add(outcomes, group, advance)
         for folder in self.folders:
             if not folder.is_finished:
                 await self._end(folder)
+
+    async def _add(self, outcomes: AsyncIterator[Outcome], group: asyncio.TaskGroup, advance: Callable[[], None]) -> None:
+        """Write each outcome into its folder, and end a folder as soon as it has all of them."""
+        ending = set[asyncio.Task[None]]()
+        async for outcome in outcomes:
+            folder = self._open_folders[outcome.item.folder]
+            folder.add(outcome)
+            if not isinstance(outcome, DeferredKeyframe):
+                advance()
+            if folder.is_over:
+                ending.add(group.create_task(self._end(folder)))
+            if len(ending) > width(self.session.describer):  # each has files open
+                _, ending = await asyncio.wait(ending, return_when=asyncio.FIRST_COMPLETED)
 
     async def _in_rounds(self) -> None:
         """Describe in batches, until nothing is left to wait for."""
@@ -276,37 +299,28 @@ class CaptionJob:
                     folder.again()
                 await self._round()
 
-    def _lanes(self, advance: Callable[[], None]) -> Iterator[KeyframeSequence]:
-        """The keyframes that are told what was before them go in a row, all others each for itself."""
+    def _sequences(self) -> Iterator[KeyframeSequence]:
+        """Yield the keyframes of a folder as one sequence where each question holds the captions before it, else each by itself."""
         in_order = self.settings.context > 0 and not self.session.describer.measures
         for folder in self.folders:
-            if not folder.todo:
-                continue
-            folder.open()
-
-            async def over(folder: DescribedFolder = folder) -> None:
-                if folder.is_over and not folder.is_finished:
-                    await self._end(folder)
-
-            steps = folder.steps(advance, over, with_known=in_order)
-            yield from [steps] if in_order else ([step] for step in steps)
+            if folder.todo:
+                folder.open()
+                self._open_folders[folder.path] = folder
+                tasks = folder.tasks(with_known=in_order)
+                yield from [tasks] if in_order else ([task] for task in tasks)
 
     async def _end(self, folder: DescribedFolder) -> None:
-        """Everything of a folder was tried."""
-        folder.is_finished = True
+        """Verify and finish a folder of which every keyframe was tried."""
         if not folder.is_open:
             folder.open()
-        PURSE.set(folder.usage)
         if self.verifier and not folder.deferred:
             await self.verifier.verify(folder)
-        if folder.deferred:
+        if folder.deferred or folder.is_noted(self._noted(folder)):
             folder.close()
-            return
-        if folder.is_noted(self._noted(folder)):
-            folder.close()
-            return
-        await asyncio.to_thread(folder.finish)
-        self._note(folder, caption=round(perf_counter() - self.start_s, 3))
+        else:
+            await asyncio.to_thread(folder.finish)
+            self._note(folder, caption=round(perf_counter() - self.start_s, 3))
+        folder.is_finished = True
 
     def _noted(self, folder: DescribedFolder) -> dict[str, Any]:
         return {**made_with(self.settings, self.session), "spent": folder.spent_in_all}
@@ -316,6 +330,14 @@ class CaptionJob:
         if folder.manifest:
             changed = {"captioning": self._noted(folder), "seconds": {**folder.manifest.seconds, **seconds}}
             store.write_json(folder.path / store.MANIFEST, folder.manifest.model_copy(update=changed))
+
+    def _note_failed_second_looks(self) -> None:
+        failed = [folder for folder in self.folders if folder.second_look_failures]
+        count = sum(len(folder.second_look_failures) for folder in failed)
+        for folder in failed[:1]:
+            more = f", and in {counted(len(failed) - 1, 'more folder')}" if failed[1:] else ""
+            where = f"{folder.path / store.FAILURES}{more}"
+            self.observer.note(f"{counted(count, 'second look')} failed, and the marked claims stay; see {where}.")
 
     def raise_for_failures(self) -> None:
         failed = [folder for folder in self.folders if folder.failed]
@@ -367,37 +389,37 @@ class RunCaptioner:
     ) -> None:
         self._settings, self._observer = settings, observer
         with ExitStack() as stack:
-            self._made = open_session(settings, os.environ, budget)
-            stack.callback(self._made.close)
-            clients = self._made.describer.clients
+            self._session = open_session(settings, os.environ, budget)
+            stack.callback(self._session.close)
+            clients = self._session.describer.clients
             for client in clients:
                 session.check_engine(client.engine)
-            for note in self._made.notes:
+            for note in self._session.notes:
                 observer.note(note)
             for client in clients:
                 client.limiter.tell = observer.note
                 if outages:
                     client.circuit_breaker.answered = outages.answered
                     client.limiter.outage = client.limiter.outage or Outage(outages.first_s, outages.tell)
-            self.batches = RollingBatches(self._made.describer, batches, observer.note) if batches else None
-            self._verifier = _verifier(settings, self._made, observer) if settings.verify else None
+            self.batches = RollingBatches(self._session.describer, batches, observer.note) if batches else None
+            self._verifier = _verifier(settings, self._session, observer) if settings.verify else None
             stack.pop_all()  # from here on `close` does it
 
     @property
     def has_answered(self) -> bool:
         """Whether a server has, now or before."""
-        return any(client.circuit_breaker.answered for client in self._made.describer.clients)
+        return any(client.circuit_breaker.answered for client in self._session.describer.clients)
 
     @property
     def engines(self) -> tuple[str, str]:
         """Who looks at the pictures and who writes FAMOuS, with their models."""
-        describer = self._made.describer
+        describer = self._session.describer
         return describer.describing_client.engine.name, describer.structuring_client.engine.name
 
     @property
     def width(self) -> int:
-        """How many keyframes find something to do at once."""
-        return Scheduler(self._made.describer).width
+        """How many keyframes are under way at once."""
+        return width(self._session.describer)
 
     def cost(self, folder: Path, keyframes: int) -> str:
         """What so many keyframes like those of a folder will cost, and the ceiling, in words; "" where nothing is paid for."""
@@ -422,19 +444,19 @@ class RunCaptioner:
         job = self._job(folder, topic, SilentObserver())
         (one,) = job.folders
         one.usage = one.usage if usage is None else usage
-        await job.work()
+        await job.describe()
         return frozenset(one.deferred)
 
     def _job(self, folder: Path, topic: str | None, observer: Observer) -> CaptionJob:
-        describer = self._made.describer
+        describer = self._session.describer
         settings = self._settings.model_copy(update={"topic": topic or self._settings.topic})
-        session = replace(self._made, describer=replace(describer, config=replace(describer.config, topic=settings.topic)))
-        return CaptionJob(session, [_folder(Run(folder), settings, session, observer)], settings, observer, self._verifier)
+        session = replace(self._session, describer=replace(describer, config=replace(describer.config, topic=settings.topic)))
+        return CaptionJob(session, [_described_folder(folder, settings, session)], settings, observer, self._verifier)
 
     async def close(self) -> None:
-        for client in self._made.describer.clients:
+        for client in self._session.describer.clients:
             await client.close()
-        self._made.close()
+        self._session.close()
 
 
 class _NoteCollector(SilentObserver):
@@ -456,18 +478,24 @@ def made_with(settings: CaptionSettings, session: CaptionSession) -> dict[str, A
 
 
 @contextmanager
-def _opened(
-    runs: RunOrPath | Sequence[RunOrPath],
+def open_job(
+    runs: Sequence[RunOrPath],
     settings: CaptionSettings,
     observer: Observer,
-    overwrite: bool,
+    list_pictures: ListPictures,
+    *,
+    overwrite: bool = False,
     in_batches: bool = False,
     budget: Budget | None = None,
 ) -> Iterator[CaptionJob]:
+    """Load the engines, open the folders, and yield the job; arguments and errors as of `caption`."""
     session = open_session(settings, os.environ, budget)
     try:
-        given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
-        folders = [_folder(one, settings, session, observer) for one in given]
+        folders = []
+        for run in runs:
+            home = home_of(run)
+            failures = list_pictures(home, settings, observer)
+            folders.append(_described_folder(home, settings, session, failures))
         for note in session.notes:
             observer.note(note)
         for folder in folders:
@@ -482,76 +510,12 @@ def _opened(
         session.close()
 
 
-def _folder(run: RunOrPath, settings: CaptionSettings, session: CaptionSession, observer: Observer) -> DescribedFolder:
-    home = home_of(run)
-    failures: list[Failure] = []
-    if not store.exists(home / store.MANIFEST) and store.is_folder(home):
-        _look_at_pictures(home, settings, observer, failures)
+def _described_folder(
+    home: Path, settings: CaptionSettings, session: CaptionSession, failures: tuple[Failure, ...] = ()
+) -> DescribedFolder:
     manifest = store.load_run(home).manifest
     detector = manifest.backends["detector"] if manifest else settings.detector
-    return DescribedFolder(
-        home, session.describer.fingerprint, detector=detector, failures=tuple(failures), keeps_asked=session.is_auto_offline
-    )
-
-
-def _look_at_pictures(home: Path, settings: CaptionSettings, observer: Observer, failures: list[Failure]) -> None:
-    """Write keyframes.jsonl for a folder of pictures that vip did not extract."""
-    pictures = pictures_in(home)
-    who = f"{settings.detector} for {', '.join(settings.labels)}" if settings.labels else settings.detector
-    known = _known_pictures(home, who)
-    new = [path for path in pictures if path.name not in known]
-    if not new and store.count_rows(home / store.KEYFRAMES) == len(pictures):
-        return
-    detector = detector_for(settings)
-    store.make_folder(home)
-    with store.in_use(home):
-        _list_pictures(home, pictures, new, known, detector, who, observer, failures)
-
-
-def _list_pictures(
-    home: Path,
-    pictures: Sequence[Path],
-    new: Sequence[Path],
-    known: set[str],
-    detector: Detector,
-    who: str,
-    observer: Observer,
-    failures: list[Failure],
-) -> None:
-    """Write the rows of new pictures, and those of the others as they are."""
-    looked = home / f"{store.KEYFRAMES}.looked{store.PARTIAL_SUFFIX}"
-
-    def rows() -> Iterator[Keyframe]:
-        with observer.track("Looking at pictures", len(new)) as advance:
-            for row in keyframes_of(new, detector, on_failure=failures.append, advance=advance):
-                known.add(row.id)
-                yield row.model_copy(update={"detector": who})
-
-    store.write_rows(looked, rows())
-    if not known:
-        files.remove(looked)
-        which = "The only picture" if len(pictures) == 1 else f"None of the {len(pictures):,} pictures"
-        raise InputError(f"{which} in {home} {'cannot' if len(pictures) == 1 else 'can'} be read: {failures[0].message}")
-    order = (path.name for path in pictures if path.name in known)
-    store.merge_rows(home / store.KEYFRAMES, [home / store.KEYFRAMES, looked], Keyframe, key=lambda row: row.id, order=order)
-    files.remove(looked)
-
-
-def _known_pictures(home: Path, detector: str) -> set[str]:
-    """Names of the pictures that an earlier run has looked at, and that have not changed since."""
-    path = home / store.KEYFRAMES
-    if not store.exists(path):
-        return set()
-    seen_ns = path.stat().st_mtime_ns
-    rows = (row for row in store.read_rows(path, Keyframe) if row.detector == detector)
-    return {row.id for row in rows if _changed_ns(home / row.image_path) < seen_ns}
-
-
-def _changed_ns(path: Path) -> float:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return math.inf
+    return DescribedFolder(home, session.describer.fingerprint, detector=detector, failures=failures, keeps_asked=session.is_auto_offline)
 
 
 def _verifier(settings: CaptionSettings, session: CaptionSession, observer: Observer) -> Verifier:
@@ -562,13 +526,3 @@ def _verifier(settings: CaptionSettings, session: CaptionSession, observer: Obse
     reason = why or "it knows no texts"
     observer.note(f"{option('verify')}: only the detector has a say, since the embedder is {name}, {reason}.")
     return Verifier(session.describer, None)
-
-
-def _finished(work: Coroutine[Any, Any, ResultT]) -> ResultT:
-    """Run the coroutine to its end, also where a loop runs already (a notebook)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()

@@ -95,8 +95,13 @@ def checked(
 
 
 def unsupported(verification: Verification) -> tuple[Check, ...]:
-    """The claims that want a second look."""
+    """Return the claims that need a second look."""
     return tuple(check for check in verification.checks if check.verdict == "unsupported")
+
+
+def unchecked(description: Description) -> Verification:
+    """Return the Verification of a description whose picture cannot be read: nothing is held for or against its claims."""
+    return Verification(checks=tuple(Check(field=field, claim=text, verdict="unchecked") for field, text in _said(description.famous)))
 
 
 def corrected(famous: Famous, checks: Sequence[Check]) -> Famous:

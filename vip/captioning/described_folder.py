@@ -1,21 +1,21 @@
 """One run folder, or folder of pictures, while its keyframes are described.
 
-In: keyframes.jsonl, and what earlier runs described. Out: the steps that are left, and in the end descriptions.jsonl in the
-order of the keyframes. Rows are read and written one by one: only where each lies is kept in memory. A row is in the journal
+In: keyframes.jsonl, what earlier runs described, and the outcomes. Out: the tasks that are left, and in the end descriptions.jsonl in
+the order of the keyframes. Rows are read and written one by one: only where each lies is kept in memory. A row is in the journal
 before its keyframe counts as done, so that a killed run loses nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from vip import files, store
+from vip.captioning.describe import DeferredKeyframe, DescribedKeyframe, KeyframeTask, Outcome
 from vip.captioning.describer import CaptionFingerprint, fingerprint_of
-from vip.captioning.scheduler import DescribeStep
 from vip.errors import UsageError
 from vip.llm.budget import Usage, dollars
 from vip.records import Description, Failure, Keyframe, Manifest, Record
@@ -34,10 +34,10 @@ class _PaidDescription(NamedTuple):
 
 
 class DescribedFolder:
-    """A folder whose keyframes are being described. Open it, take its `steps`, finish it.
+    """A folder whose keyframes are being described. Open it, describe its `tasks`, `add` their outcomes, finish it.
 
     Args:
-        how: the descriptions are made now; those that were made otherwise do not count as done.
+        fingerprint: how descriptions are made now; those that were made otherwise do not count as done.
         detector: who looked for objects; None when nobody did.
         failures: pictures that could not even be listed.
         keeps_asked: what an engine was asked for counts as done, however it was made.
@@ -54,6 +54,8 @@ class DescribedFolder:
     ) -> None:
         self.path, self.fingerprint, self.detector = path, fingerprint, detector
         self.early = failures
+        self.second_look_failures: list[Failure] = []
+        """Of `--verify`: the keyframes are described, and their marked claims stay as they are."""
         self.keeps_asked = keeps_asked
         self.manifest: Manifest | None = store.load_run(path).manifest
         self.keyframes = store.count_rows(path / store.KEYFRAMES)
@@ -151,6 +153,8 @@ class DescribedFolder:
         self._log = self._stack.enter_context(store.appending(self.path / store.FAILURES, durable=False))
         for failure in self.early:
             self._fail(failure)
+        for failure in self.second_look_failures:
+            self._log(failure)
 
     def again(self) -> None:
         """Begin another round: what waited for a batch may be there now."""
@@ -184,8 +188,8 @@ class DescribedFolder:
                     yield item, row
                 row = next(rows, None)
 
-    def steps(self, advance: Callable[[], None], over: Callable[[], Awaitable[None]], *, with_known: bool) -> Iterator[DescribeStep]:
-        """What is left to do, in the order of the keyframes.
+    def tasks(self, *, with_known: bool) -> Iterator[KeyframeTask]:
+        """Yield what is left to do, in the order of the keyframes.
 
         Args:
             with_known: also what is done, for the captions before a keyframe.
@@ -196,29 +200,24 @@ class DescribedFolder:
         for number, row in enumerate(store.read_rows(self.path / store.KEYFRAMES, Keyframe), 1):
             item = KeyframePicture(row, self.path)
             if with_known or row.id not in done:
-                yield self._step(item, previous, number, known.get(row.id), advance, over)
+                yield KeyframeTask(item, previous, number, self.keyframes, self.detector, self.usage, known.get(row.id))
             previous = item
 
-    def _step(
-        self,
-        item: KeyframePicture,
-        previous: KeyframePicture | None,
-        number: int,
-        known: Description | None,
-        advance: Callable[[], None],
-        over: Callable[[], Awaitable[None]],
-    ) -> DescribeStep:
-        def described(row: Description) -> None:
-            self.append(row)
+    def add(self, outcome: Outcome) -> None:
+        """Write the outcome of a task."""
+        if isinstance(outcome, DescribedKeyframe):
+            self.append(outcome.description)
             self.described += 1
-            advance()
+        elif isinstance(outcome, DeferredKeyframe):
+            self.deferred.append(outcome.question)
+        else:
+            self._fail(outcome.failure)
 
-        def failed(failure: Failure) -> None:
-            self._fail(failure)
-            advance()
-
-        waits = self.deferred.append
-        return DescribeStep(item, previous, number, self.keyframes, self.detector, described, failed, waits, over, self.usage, known)
+    def add_second_look_failure(self, failure: Failure) -> None:
+        """Write the failure of a second look; its keyframe counts as described."""
+        self.second_look_failures.append(failure)
+        if self._log:
+            self._log(failure)
 
     def _fail(self, failure: Failure) -> None:
         if self._log:

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel
 
 from vip.captioning.encoded_pictures import JPEG_QUALITY, EncodedKeyframe
 from vip.captioning.facts import detected, grounding, stated
+from vip.llm.budget import Usage
 from vip.llm.client import EngineAnswer, EngineClient
 from vip.prompts import Prompt
 from vip.protocols import Picture, Request, Stage
-from vip.records import NOT_DETERMINED, Call, Description, Detection, Direct, Expected, Famous
+from vip.records import NOT_DETERMINED, Description, Detection, Direct, Expected, Famous
 from vip.store import KeyframePicture
 
 Recipe = Literal["direct", "paper"]
@@ -120,37 +122,47 @@ class Describer:
 
     # ------------------------------------------------------------ one keyframe
 
-    async def expected(self) -> tuple[str, ...]:
-        """The grounding list: objects that the topic lets one expect. Asked once; later it is known."""
+    async def expected(self, usage: Usage | None = None) -> tuple[str, ...]:
+        """Return the grounding list: objects that the topic lets one expect. It is asked once and then kept with all answers."""
         if not self.config.topic or self.measures:
             return ()
         values = {"topic": self.config.topic, "language": self.config.language}
-        answer = await self.ask("topic", values)
+        answer = await self.ask("topic", values, usage=usage)
         listed = answer.value.objects if isinstance(answer.value, Expected) else ()
         return tuple(dict.fromkeys(one.strip() for one in listed if one.strip()))[:MOST_EXPECTED]
 
     async def describe(
-        self, item: KeyframePicture, encoded_keyframe: EncodedKeyframe, position: KeyframePosition, expected: Sequence[str] = ()
+        self,
+        item: KeyframePicture,
+        encoded_keyframe: EncodedKeyframe,
+        position: KeyframePosition,
+        expected: Sequence[str] = (),
+        usage: Usage | None = None,
     ) -> Description:
-        """The description of one keyframe.
+        """Return the description of one keyframe.
+
+        Args:
+            usage: what its folder has used; what the answers cost is added.
 
         Raises:
             ReplyError: an answer cannot be used.
             EngineError: an engine cannot be asked, or the money is spent.
-            Postponed: a question waits for a batch.
+            Deferred: a question waits for a batch.
         """
         values = self.values(item, position, expected)
-        calls: list[Call] = []
-        text = None
+        ask = partial(self.ask, encoded_keyframe=encoded_keyframe, usage=usage)
+        caption = None
         if self.config.recipe == "direct":
-            answer = await self.ask("direct", values, encoded_keyframe, calls)
-            dense_caption, famous = _both(answer.value)
+            answers = [await ask("direct", values)]
+            dense_caption, famous = _both(answers[0].value)
         else:
-            text = str((await self.ask("caption", values, encoded_keyframe, calls)).value).strip()
-            answer = await self.ask("describe", {**values, "caption": text}, encoded_keyframe, calls)
-            dense_caption = str(answer.value).strip()
-            answer = await self.ask("structure", {**values, "caption": dense_caption}, encoded_keyframe, calls)
-            famous = answer.value if isinstance(answer.value, Famous) else _both(answer.value)[1]
+            answers = [await ask("caption", values)]
+            caption = str(answers[-1].value).strip()
+            answers.append(await ask("describe", {**values, "caption": caption}))
+            dense_caption = str(answers[-1].value).strip()
+            answers.append(await ask("structure", {**values, "caption": dense_caption}))
+            value = answers[-1].value
+            famous = value if isinstance(value, Famous) else _both(value)[1]
         return Description(
             keyframe_id=item.id,
             time_s=item.time_s,
@@ -160,21 +172,18 @@ class Describer:
             context=self.fingerprint.context,
             topic=self.fingerprint.topic,
             grounding=self._grounding(item, encoded_keyframe, position, expected),
-            caption=text,
+            caption=caption,
             dense_caption=dense_caption,
             famous=_filled(famous),
-            calls=tuple(calls),
+            calls=tuple(call for answer in answers for call in answer.calls),
         )
 
     async def ask(
-        self, name: str, values: Mapping[str, str], encoded_keyframe: EncodedKeyframe | None = None, calls: list[Call] | None = None
+        self, name: str, values: Mapping[str, str], encoded_keyframe: EncodedKeyframe | None = None, usage: Usage | None = None
     ) -> EngineAnswer:
-        """Ask with the prompt of that name; the calls are added to `calls`."""
+        """Ask with the prompt of that name."""
         request, parameters = self.request(name, values, encoded_keyframe)
-        answer = await self.client_for(name).ask(request, self.prompts[name], parameters)
-        if calls is not None:
-            calls.extend(answer.calls)
-        return answer
+        return await self.client_for(name).ask(request, self.prompts[name], parameters, usage)
 
     def request(
         self, name: str, values: Mapping[str, str], encoded_keyframe: EncodedKeyframe | None = None

@@ -20,7 +20,7 @@ from typing import Self
 from vip.captioning.describer import Describer
 from vip.errors import BackendError, OutageError, ReplyError, UsageError, VipError
 from vip.llm.batch_jobs import BatchJob, BatchJobs, status
-from vip.llm.budget import PURSE, Usage
+from vip.llm.budget import Usage
 from vip.llm.client import MARGIN, TRIES_BEFORE_AN_ANSWER, EngineClient
 from vip.protocols import Reply, Request
 from vip.wording import counted, option
@@ -187,8 +187,8 @@ class _OneEngine:
         self.batches = BatchJobs(home, session(), below=below)
         self.direct: set[str] = set()
         """Questions whose answer out of a batch could not be used: they are asked one by one."""
-        self.purses: dict[str, Usage | None] = {}
-        """Whose money it is."""
+        self.usages: dict[str, Usage | None] = {}
+        """Of the folder of each question."""
         self.booked: dict[str, float] = {}
         """Dollars put aside for each question."""
         self.refused: dict[str, float] = {}
@@ -199,11 +199,11 @@ class _OneEngine:
         """Looks in a row at which the server could not be asked."""
         self.failing_since_s = math.inf
 
-    def defer(self, question: bytes, request: Request) -> bool:
+    def defer(self, question: bytes, request: Request, usage: Usage | None) -> bool:
         key = question.hex()
         if key in self.direct or request.stage == "topic":  # a whole run does not wait for one small question
             return False
-        self.purses[key] = PURSE.get()
+        self.usages[key] = usage
         tokens_in, most_out = self.client.most_tokens(request)
         if key not in self.booked and (usd := self.client.budget.book(self.client.price, round(tokens_in * MARGIN), most_out)) is not None:
             self.booked[key] = usd
@@ -219,10 +219,10 @@ class _OneEngine:
         if isinstance(answer, Reply):
             answer = await self._taken(key, answer)
         self.direct.add(key)  # once asked is enough: what cannot be used is asked again by itself, but not before it is known
-        PURSE.set(self.purses.pop(key, None))
+        usage = self.usages.pop(key, None)
         self.client.budget.unbook(self.booked.pop(key, 0.0))
         if isinstance(answer, Reply | ReplyError) and answer.tokens_in is not None:
-            self.client.budget.paid(self.client.price, answer.tokens_in, answer.tokens_out or 0, batch=True)
+            self.client.budget.paid(self.client.price, answer.tokens_in, answer.tokens_out or 0, usage, batch=True)
 
     async def _taken(self, key: str, reply: Reply) -> Reply | ReplyError:
         """Keep an answer that can be used, under a key that is a question's."""

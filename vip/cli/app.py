@@ -16,6 +16,7 @@ from typer.exceptions import TyperException
 from vip import __version__
 from vip.cli import batch, caption, compare, doctor, export, extract, report, run_all, trust
 from vip.cli.console import err, print_json, silence
+from vip.cli.options import with_settings
 from vip.errors import StoreError, VipError
 from vip.wording import on_command_line
 
@@ -30,11 +31,11 @@ app = typer.Typer(
     help="Any video into a handful of keyframes with captions and structured scene descriptions.",
     epilog="Start with: [bold]vip run video.mp4[/bold]   ·   What works here: [bold]vip doctor[/bold]",
 )
-app.command("run", epilog=run_all.EXAMPLES)(run_all.run_command)
-app.command("extract", epilog=extract.EXAMPLES)(extract.extract_command)
-app.command("compare", epilog=compare.EXAMPLES)(compare.compare_command)
-app.command("caption", epilog=caption.EXAMPLES)(caption.caption_command)
-app.command("batch", epilog=batch.EXAMPLES)(batch.batch_command)
+app.command("run", cls=with_settings("extract", "caption"), epilog=run_all.EXAMPLES)(run_all.run_command)
+app.command("extract", cls=with_settings("extract"), epilog=extract.EXAMPLES)(extract.extract_command)
+app.command("compare", cls=with_settings("extract", without=compare.WITHOUT), epilog=compare.EXAMPLES)(compare.compare_command)
+app.command("caption", cls=with_settings("caption"), epilog=caption.EXAMPLES)(caption.caption_command)
+app.command("batch", cls=with_settings("batch", "extract", "caption", without=batch.WITHOUT), epilog=batch.EXAMPLES)(batch.batch_command)
 app.command("export", epilog=export.EXAMPLES)(export.export_command)
 app.command("report", epilog=report.EXAMPLES)(report.report_command)
 app.command("trust", epilog=trust.EXAMPLES)(trust.trust_command)

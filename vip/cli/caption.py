@@ -45,44 +45,19 @@ Batch = Annotated[
     bool,
     options.switch("--batch", help="Ask through the server's Batch API: half the price, within a day.", panel=options.MONEY),
 ]
-Status = Annotated[bool, options.switch("--status", help="With --batch: show how far the batches are.", panel=options.MONEY)]
+Status = Annotated[bool, options.switch("--status", help="With --batch: show the progress of the batches.", panel=options.MONEY)]
 
 
 def caption_command(
     context: typer.Context,
     folders: Folders,
-    engine: options.EngineName = None,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
-    describe_engine: options.DescribeEngine = None,
-    structure_engine: options.StructureEngine = None,
-    base_url: options.BaseUrl = None,
-    key_file: options.KeyFile = None,
-    recipe: options.Recipe = None,
-    topic: options.Topic = None,
-    language: options.Language = None,
-    context_: options.Context = None,
-    verify: options.Verify = None,
-    prompts: options.PromptsFolder = None,
-    picture_side: options.PictureSide = None,
-    picture_detail: options.PictureDetail = None,
     dry_run: options.DryRun = False,
-    max_usd: options.MaxUsd = None,
     batch: Batch = False,
     status: Status = False,
-    prices: options.PricesFile = None,
-    cache: options.CacheFile = None,
-    concurrency: options.Concurrency = None,
-    rpm: options.Rpm = None,
-    tpm: options.Tpm = None,
-    request_timeout: options.RequestTimeout = None,
-    detector: options.Detector = None,
-    labels: options.Labels = None,
-    embedder: options.Embedder = None,
-    device: options.Device = None,
-    precision: options.Precision = None,
 ) -> None:
     """Describe keyframes: a dense caption each, then Focus, Action, Mood, Objects and Setting (FAMOuS)."""
     from vip import store
@@ -132,7 +107,7 @@ def show_status(runs: Sequence[Path], batch: bool, settings: CaptionSettings, co
     from vip.errors import UsageError
 
     if not batch:
-        raise UsageError("--status tells how far batches are. Add --batch.")
+        raise UsageError("--status shows the progress of batches. Add --batch.")
     jobs = caption_job.batches_of(runs, settings, console)
     for job in jobs:
         if console.as_json:

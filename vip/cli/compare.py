@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vip.cli import options
+from vip.cli.completion import backends
 from vip.cli.console import AsJson, Console, Quiet, Verbose, err, print_json
-from vip.cli.values import backends
 from vip.errors import SomeFailedError
 from vip.untrusted import printable
 from vip.wording import counted
@@ -26,6 +26,7 @@ vip compare video.mp4 --with katna      only katna, with what vip extract does
 vip compare video.mp4 --with shots+k-center --with uniform -n 24
 vip compare video.mp4 --json | jq '{combination, seconds, coverage}'
 """
+WITHOUT = ("query", "sampler", "candidates", "pruner", "format")  # settings that the combinations make, or that change no choice
 WIDE = 106  # columns of a terminal that has room for the minor figures
 
 Video = Annotated[str, typer.Argument(help="A video file, an http(s) address, or a folder of pictures.", show_default=False)]
@@ -50,26 +51,11 @@ def compare_command(
     context: typer.Context,
     video: Video,
     with_: With = None,
-    keyframes: options.Keyframes = None,
     out: Out = None,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
-    min_sharpness: options.MinSharpness = None,
-    min_objects: options.MinObjects = None,
-    text_weight: options.TextWeight = None,
-    embedder: options.Embedder = None,
-    detector: options.Detector = None,
-    labels: options.Labels = None,
-    device: options.Device = None,
-    precision: options.Precision = None,
-    start: options.Start = None,
-    end: options.End = None,
-    stream: options.Stream = None,
-    timeout: options.Timeout = None,
-    cookies: options.Cookies = None,
-    proxy: options.Proxy = None,
 ) -> None:
     """Choose keyframes in several ways, and show on one page what each chose, how long it took and how good it is."""
     from vip import registry, store

@@ -17,8 +17,8 @@ from vip.untrusted import one_line, printable, printable_json
 from vip.wording import SaidOnce
 
 AsJson = Annotated[bool, typer.Option("--json", metavar=" ", help="Print the result as JSON, one object a line.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", metavar=" ", help="Say more: seconds of each stage.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar=" ", help="Say nothing but errors.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", metavar=" ", help="Print more: the seconds of each stage.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar=" ", help="Print only errors.")]
 
 
 class Console:

@@ -38,7 +38,7 @@ class DoctorRow:
 
 
 def doctor_command(as_json: AsJson = False) -> None:
-    """Say what works here: decoders, backends, weights, device, engines, and what `auto` would pick and why."""
+    """Show what works here: decoders, backends, weights, device, engines, and what `auto` picks and why."""
     rows = [*_basis(), *_decoders(), *_backends(), *_engines()]
     picks = _auto()
     if as_json:

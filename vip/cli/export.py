@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from vip.cli.completion import choices
 from vip.cli.console import AsJson, Console, Quiet, print_json
 from vip.cli.options import option, switch
-from vip.cli.values import choices
 from vip.wording import counted
 
 EXAMPLES = """[bold]Examples[/bold]

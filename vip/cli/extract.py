@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -37,38 +37,27 @@ vip extract video.mp4 --detector transformers:PekingU/rtdetr_r50vd
 vip extract video.mp4 --json | jq .keyframes
 """
 
+From = Annotated[
+    Path | None,
+    options.option("--from", help="Choose again from this run instead of a video; -o is then NAME-nN.vip.", metavar="RUN"),
+]
+Video = Annotated[
+    str | None,
+    options.option("--video", help="With --from: where its video is now, for pictures the run lacks.", metavar="VIDEO"),
+]
+
 
 def extract_command(
     context: typer.Context,
     videos: options.VideosOrRun = None,
-    keyframes: options.Keyframes = None,
     out: options.Out = None,
-    from_run: options.From = None,
-    video: options.Video = None,
+    from_run: From = None,
+    video: Video = None,
     recursive: options.Recursive = False,
     overwrite: options.Overwrite = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
-    query: options.Query = None,
-    sampler: options.Sampler = None,
-    candidates: options.Candidates = None,
-    pruner: options.Pruner = None,
-    min_sharpness: options.MinSharpness = None,
-    min_objects: options.MinObjects = None,
-    text_weight: options.TextWeight = None,
-    format: options.Format = None,  # noqa: A002 - the option's name
-    embedder: options.Embedder = None,
-    detector: options.Detector = None,
-    labels: options.Labels = None,
-    device: options.Device = None,
-    precision: options.Precision = None,
-    start: options.Start = None,
-    end: options.End = None,
-    stream: options.Stream = None,
-    timeout: options.Timeout = None,
-    cookies: options.Cookies = None,
-    proxy: options.Proxy = None,
 ) -> None:
     """Choose the keyframes of a video and write them with the log of every decision."""
     from vip.config import ExtractSettings

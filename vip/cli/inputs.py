@@ -37,7 +37,7 @@ def find_videos(given: Sequence[str], *, recursive: bool = False) -> FoundInputs
     Raises:
         InputError: a folder with neither.
     """
-    from vip.download.typed_address import resolved
+    from vip.download.sources import resolve_source
     from vip.store import is_folder
     from vip.video.source import is_picture, pictures, source_of
 
@@ -53,7 +53,7 @@ def find_videos(given: Sequence[str], *, recursive: bool = False) -> FoundInputs
             found += inside.videos or [_as_pictures(path)]
             beside, links = beside + inside.pictures, links + inside.links
         else:
-            found.append(resolved(source_of(name)))
+            found.append(resolve_source(source_of(name)))
     return FoundInputs(list(dict.fromkeys(found)), beside, links)
 
 

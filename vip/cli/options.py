@@ -1,20 +1,29 @@
-"""The options that several commands share, in the panels in which --help shows them."""
+"""The options of a command: those that it declares itself, and those that are made from the settings in `vip.config`.
+
+A command that is registered with `cls=with_settings("extract")` has an option for each field of `ExtractSettings`. They are made when the
+command is asked for its parameters: the settings need pydantic, which `vip --help` does without.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
+from typer.core import TyperCommand
 
-from vip.cli.values import backends, choices
+from vip.cli.completion import backends, choices
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
     from vip.config import Settings
 
-KEYFRAMES, MODELS, DESCRIPTIONS = "Choosing keyframes", "Models", "Describing"
-MONEY, READING = "Money and requests", "Reading videos"
+MONEY = "Money and requests"  # the panel of `vip.config.PANELS` in which commands have options of their own
+FIRST = ("with_", "keyframes", "out", "caption", "engine", "dry_run", "max_usd", "batch")
+"""What stands first in its panel, whether the command declares it or the settings do."""
 
 Complete = Callable[[str], Iterable[str | tuple[str, str]]]
 
@@ -26,250 +35,145 @@ def option(
     default: str | bool = False,
     panel: str | None = None,
     complete: Complete | None = None,
+    hidden: bool = False,
 ) -> Any:
-    """An option of the command line.
+    """Return an option of the command line.
 
     Args:
         default: what --help says of it, where something is to be said.
         panel: None for those that a newcomer should see first.
         complete: what the shell offers for its value.
     """
-    return typer.Option(*names, help=help, metavar=metavar, show_default=default, rich_help_panel=panel, autocompletion=complete)
+    return typer.Option(
+        *names, help=help, metavar=metavar, show_default=default, rich_help_panel=panel, autocompletion=complete, hidden=hidden
+    )
 
 
 def switch(*names: str, help: str, panel: str | None = None) -> Any:  # noqa: A002 - as above
-    """An option without a value."""
+    """Return an option without a value."""
     return typer.Option(*names, help=help, metavar=" ", rich_help_panel=panel)
 
 
-# ---------------------------------------------------------------- what is read, and where results go
+# ---------------------------------------------------------------- options that several commands share
 
 VIDEOS_HELP = "Video files, http(s) addresses, pages of video sites, folders of videos; folders, patterns and lists of pictures."
 Videos = Annotated[list[str], typer.Argument(help=VIDEOS_HELP, show_default=False)]
 VideosOrRun = Annotated[list[str] | None, typer.Argument(help=VIDEOS_HELP, show_default=False)]
 Recursive = Annotated[bool, switch("--recursive", "-r", help="Take the videos of folders inside folders too.")]
-From = Annotated[
-    Path | None, option("--from", help="Choose again from this run instead of a video; -o is NAME-nN.vip then.", metavar="RUN")
-]
-Video = Annotated[str | None, option("--video", help="With --from: where its video lies now, for pictures the run lacks.", metavar="VIDEO")]
 Out = Annotated[
     Path | None,
     option("--out", "-o", help="The run folder; with several videos, the folder for their run folders.", metavar="DIR", default="NAME.vip"),
 ]
 Overwrite = Annotated[bool, switch("--overwrite", help="Replace a run of another video or of other settings.")]
-Start = Annotated[str | None, option(help="Use the video from this time on: 75, 1:15 or 1m15s.", metavar="TIME", panel=READING)]
-End = Annotated[str | None, option(help="Use the video up to this time.", metavar="TIME", panel=READING)]
-Stream = Annotated[int | None, option(help="Which video stream of the file, counted from 0.", metavar="N", default="0", panel=READING)]
-Timeout = Annotated[
-    str | None, option(help="Give a video up when its keyframes take longer.", metavar="TIME", default="no limit", panel=READING)
-]
-Cookies = Annotated[Path | None, option(help="Cookies for video sites: a file in Netscape's format.", metavar="FILE", panel=READING)]
-Proxy = Annotated[str | None, option(help="Proxy for video sites: http://… or socks5://….", metavar="URL", panel=READING)]
-
-# ---------------------------------------------------------------- choosing keyframes
-
-Keyframes = Annotated[
-    str | None,
-    option("--keyframes", "-n", help="How many keyframes are wanted, or auto.", metavar="N", default="12", complete=choices("auto")),
-]
-Query = Annotated[
-    str | None,
-    option(help="Keep what fits this sentence, spread over the video. Needs --embedder clip.", metavar="TEXT", panel=KEYFRAMES),
-]
-Sampler = Annotated[
-    str | None,
-    option(
-        help="How candidates are chosen: sync, uniform, every:2s, shots, katna.",
-        metavar="NAME",
-        default="sync",
-        panel=KEYFRAMES,
-        complete=backends("sampler"),
-    ),
-]
-Candidates = Annotated[
-    str | None, option(help="How many candidate frames are looked at.", metavar="N", default="as the sampler finds useful", panel=KEYFRAMES)
-]
-Pruner = Annotated[
-    str | None,
-    option(
-        help="How candidates are thinned out: algorithm1, k-center, threshold:0.93, aks (by --query).",
-        metavar="NAME",
-        default="algorithm1, or aks with --query",
-        panel=KEYFRAMES,
-        complete=backends("pruner"),
-    ),
-]
-MinSharpness = Annotated[
-    float | None, option(help="Drop frames whose variance of the Laplacian is lower.", metavar="NUMBER", panel=KEYFRAMES)
-]
-MinObjects = Annotated[str | None, option(help="Drop frames in which fewer objects are found.", metavar="N", default="0", panel=KEYFRAMES)]
-TextWeight = Annotated[
-    str | None,
-    option(
-        help="Share of the objects' text in the likeness of two frames, 0 to 1; the picture has the rest.",
-        metavar="SHARE",
-        default="0.5",
-        panel=KEYFRAMES,
-    ),
-]
-Format = Annotated[
-    str | None,
-    option(
-        help="File format of the keyframes: jpg, png or webp.",
-        metavar="NAME",
-        default="jpg",
-        panel=KEYFRAMES,
-        complete=choices("jpg", "png", "webp"),
-    ),
+DryRun = Annotated[
+    bool, switch("--dry-run", help="Show how many requests would be sent and their cost; send none. Needs no key.", panel=MONEY)
 ]
 
-# ---------------------------------------------------------------- models
+# ---------------------------------------------------------------- options of settings
 
-Embedder = Annotated[
-    str | None,
-    option(
-        help="What compares frames: classic, clip, clip:ARCH/TAG, clip:ARCH@FILE.",
-        metavar="NAME",
-        default="auto",
-        panel=MODELS,
-        complete=backends("embedder"),
-    ),
-]
-Detector = Annotated[
-    str | None,
-    option(
-        help="What finds people and objects: opencv, transformers:MODEL, file:PATH.",
-        metavar="NAME",
-        default="opencv",
-        panel=MODELS,
-        complete=backends("detector"),
-    ),
-]
-Labels = Annotated[
-    str | None, option(help="What an open-vocabulary detector looks for: 'dog, frisbee', or @FILE.", metavar="WORDS", panel=MODELS)
-]
-Device = Annotated[
-    str | None,
-    option(
-        help="Where models run: auto, cpu, cuda, cuda:1, mps.",
-        metavar="NAME",
-        default="auto",
-        panel=MODELS,
-        complete=choices("auto", "cpu", "cuda", "mps"),
-    ),
-]
-Precision = Annotated[
-    str | None,
-    option(
-        help="Precision of the models' weights: auto, fp32, bf16, fp16.",
-        metavar="NAME",
-        default="auto",
-        panel=MODELS,
-        complete=choices("auto", "fp32", "bf16", "fp16"),
-    ),
-]
 
-# ---------------------------------------------------------------- describing
+def with_settings(*tables: str, without: Collection[str] = ()) -> type[TyperCommand]:
+    """Return the class of a command with an option for each setting of these tables of vip.toml.
 
-EngineName = Annotated[
-    str | None,
-    option(
-        "--engine",
-        help="Who describes: offline, openai:MODEL, transformers:MODEL, auto.",
-        metavar="NAME",
-        default="auto",
-        complete=backends("engine"),
-    ),
-]
-DescribeEngine = Annotated[
-    str | None,
-    option(
-        help="Who looks at the pictures, where it is another one.",
-        metavar="NAME",
-        default="--engine",
-        panel=DESCRIPTIONS,
-        complete=backends("engine"),
-    ),
-]
-StructureEngine = Annotated[
-    str | None,
-    option(
-        help="Who makes FAMOuS of a caption (recipe paper) and reads --topic.",
-        metavar="NAME",
-        default="--engine",
-        panel=DESCRIPTIONS,
-        complete=backends("engine"),
-    ),
-]
-BaseUrl = Annotated[
-    str | None,
-    option(help="Address of an OpenAI-compatible server: http://localhost:8000/v1.", metavar="URL", panel=DESCRIPTIONS),
-]
-KeyFile = Annotated[
-    Path | None,
-    option(help="File with the API key; owner-only.", metavar="FILE", default="OPENAI_API_KEY", panel=DESCRIPTIONS),
-]
-Recipe = Annotated[
-    str | None,
-    option(
-        help="direct: one question a keyframe; paper: caption, dense caption, FAMOuS.",
-        metavar="NAME",
-        default="direct",
-        panel=DESCRIPTIONS,
-        complete=choices("direct", "paper"),
-    ),
-]
-Topic = Annotated[str | None, option(help="What the video is about: lets the model expect objects.", metavar="TEXT", panel=DESCRIPTIONS)]
-Language = Annotated[
-    str | None,
-    option(help="Language of the descriptions: German, de, …", metavar="NAME", default="English", panel=DESCRIPTIONS),
-]
-Context = Annotated[
-    str | None,
-    option("--context", help="Tell each question the captions of the N keyframes before.", metavar="N", default="0", panel=DESCRIPTIONS),
-]
-Verify = Annotated[
-    bool | None,
-    switch("--verify", help="Hold each claim against its frame; mark and look again at what finds no support.", panel=DESCRIPTIONS),
-]
-PromptsFolder = Annotated[Path | None, option("--prompts", help="Folder with prompts of your own.", metavar="DIR", panel=DESCRIPTIONS)]
-PictureSide = Annotated[
-    str | None, option(help="Longest side of the pictures that are sent.", metavar="PX", default="1024", panel=DESCRIPTIONS)
-]
-PictureDetail = Annotated[
-    str | None,
-    option(
-        help="How closely the model looks: low, high, auto.",
-        metavar="NAME",
-        default="high",
-        panel=DESCRIPTIONS,
-        complete=choices("low", "high", "auto"),
-    ),
-]
+    Args:
+        tables: where two have a setting of one name, the first says what its option is.
+        without: settings that the command has no option for.
+    """
 
-# ---------------------------------------------------------------- money and requests
+    class SettingsCommand(TyperCommand):
+        """A command whose parameters are complete once they are asked for."""
 
-DryRun = Annotated[bool, switch("--dry-run", help="Say what would be asked and spent, and ask nothing. Needs no key.", panel=MONEY)]
-MaxUsd = Annotated[str | None, option(help="Stop before more dollars are spent.", metavar="USD", default="5", panel=MONEY)]
-PricesFile = Annotated[Path | None, option("--prices", help="TOML file with prices of your own.", metavar="FILE", panel=MONEY)]
-CacheFile = Annotated[
-    Path | None,
-    option(
-        "--cache",
-        help="SQLite file with the answers of all runs: nothing is asked twice.",
-        metavar="FILE",
-        default="~/.cache/vip/answers.sqlite",
-        panel=MONEY,
-    ),
-]
-Concurrency = Annotated[
-    str | None, option(help="Requests in flight at once.", metavar="N", default="as many as the server answers well", panel=MONEY)
-]
-Rpm = Annotated[str | None, option(help="Requests a minute at most.", metavar="N", panel=MONEY)]
-Tpm = Annotated[str | None, option(help="Tokens a minute at most.", metavar="N", panel=MONEY)]
-RequestTimeout = Annotated[str | None, option(help="Give a request up after this time.", metavar="TIME", default="120", panel=MONEY)]
+        def __init__(self, *arguments: Any, **keywords: Any) -> None:
+            super().__init__(*arguments, **keywords)
+            self._declared = [parameter.name for parameter in self.params]
+            self._is_complete = False
+
+        def get_params(self, ctx: Any) -> list[Any]:
+            if not self._is_complete:
+                self.params = _arranged([*self.params, *_made(_signature(tables, without))])
+                self._is_complete = True
+            return super().get_params(ctx)
+
+        def invoke(self, ctx: Any) -> Any:
+            """Call the command with what it declares; it finds the settings by `given`."""
+            return ctx.invoke(self.callback, **{name: ctx.params[name] for name in self._declared})
+
+    return SettingsCommand
 
 
 def given(context: typer.Context, kind: type[Settings]) -> dict[str, Any]:
-    """What the command line says about the settings of this kind; None for those that it does not name."""
-    return {name: context.params.get(name, context.params.get(f"{name}_")) for name in kind.model_fields}
+    """Return what the command line says about the settings of this kind; None for those that it does not name."""
+    return {name: context.params.get(name) for name in kind.model_fields}
+
+
+def _signature(tables: Iterable[str], without: Collection[str]) -> Signature:
+    from vip.config import COMMANDS
+
+    fields: dict[str, FieldInfo] = {}
+    for table in tables:
+        fields |= {name: field for name, field in COMMANDS[table].model_fields.items() if name not in fields}
+    annotations = {name: _annotation(name, field) for name, field in fields.items() if name not in without}
+    return Signature([Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=one) for name, one in annotations.items()])
+
+
+def _made(signature: Signature) -> list[Any]:
+    """Return the parameters that Typer makes of a signature."""
+
+    def command() -> None: ...
+
+    command.__signature__ = signature  # type: ignore[attr-defined]
+    app = typer.Typer(add_completion=False)
+    app.command()(command)
+    return typer.main.get_command(app).params
+
+
+def _arranged(parameters: list[Any]) -> list[Any]:
+    """Return the parameters in the order of `--help`."""
+    from vip.config import PANELS
+
+    def place(parameter: Any) -> tuple[int, int]:
+        panel = parameter.rich_help_panel
+        return PANELS.index(panel) + 1 if panel else 0, FIRST.index(parameter.name) if parameter.name in FIRST else len(FIRST)
+
+    return sorted(parameters, key=place)
+
+
+def _annotation(name: str, field: FieldInfo) -> Any:
+    """Return the type of an option with what Typer shows of it. Its value stays as it was typed: the settings read it."""
+    shown: Any = field.json_schema_extra  # what `setting` keeps
+    kinds = [*_kinds(field.annotation), *field.metadata]
+    names = [f"--{name.replace('_', '-')}", *([shown["short"]] if shown["short"] else [])]
+    text, panel = field.description or "", shown["panel"]
+    if bool in kinds:
+        return Annotated[bool | None, switch(*names, help=text, panel=panel)]
+    words = shown["words"] or [kind for kind in kinds if isinstance(kind, str)]
+    complete = backends(shown["backend"]) if shown["backend"] else choices(*words) if words else None
+    metavar = shown["metavar"] or ("NAME" if complete and int not in kinds else _metavar(kinds))
+    default = shown["shown"] or _default(field.default, kinds)
+    of_option = option(*names, help=text, metavar=metavar, default=default, panel=panel, complete=complete, hidden=bool(shown["is_hidden"]))
+    return Annotated[str | None, of_option]
+
+
+def _kinds(annotation: Any) -> Iterator[Any]:
+    """Yield a type, all that it is made of, and what it is annotated with: `int | None` gives `int | None`, int and NoneType."""
+    yield annotation
+    for part in get_args(annotation):
+        yield from _kinds(part)
+
+
+def _metavar(kinds: Collection[Any]) -> str:
+    from vip.config import Unit
+
+    units = [kind.metavar for kind in kinds if isinstance(kind, Unit)]
+    by_type = [metavar for of_type, metavar in ((Path, "FILE"), (int, "N"), (float, "NUMBER")) if of_type in kinds]
+    return [*units, *by_type, "TEXT"][0]
+
+
+def _default(value: Any, kinds: Collection[Any]) -> str | bool:
+    """Return a default as a user would type it; False where there is none to show."""
+    from vip.config import Unit
+
+    if value is None or value == ():
+        return False
+    units = [kind.written for kind in kinds if isinstance(kind, Unit)]
+    return units[0](value) if units else str(value)

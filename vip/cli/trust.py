@@ -16,8 +16,8 @@ from vip.wording import counted
 EXAMPLES = """[bold]Examples[/bold]
 vip trust                     vip.toml here, as it is now
 vip trust clips/vip.toml      that of another folder
-vip trust video.vip/          a run of another machine: its video, its batches
-vip trust corpus/             a batch of another machine, to go on with it
+vip trust video.vip/          a run from another machine: its video, its batches
+vip trust corpus/             a batch from another machine, to continue it
 vip trust --revoke            take it back
 """
 
@@ -26,11 +26,10 @@ Revoke = Annotated[bool, options.switch("--revoke", help="Trust it no longer.")]
 
 
 def trust_command(what: What = Path("vip.toml"), revoke: Revoke = False, as_json: AsJson = False, quiet: Quiet = False) -> None:
-    """Allow a vip.toml or a run of somebody else what could do harm: servers, keys, files and addresses that it names.
+    """Allow a vip.toml or a run of somebody else to name servers, keys, files and addresses.
 
-    A vip.toml that only lies in the current folder may set numbers and choices. The rest counts once it is trusted, as long as the file
-    stays as it is. Of a run of another machine, the video is opened then, and batches are collected; a batch goes on with its list and
-    its settings.
+    A vip.toml in the current folder may set numbers and choices. The rest counts once you trust the file, until the file changes. Of a
+    run from another machine, vip then opens the video and collects the batches; a batch continues with its list and its settings.
     """
     from vip import store
 

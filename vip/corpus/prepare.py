@@ -1,6 +1,6 @@
-"""What comes before the work: the lists are read, items chosen, and what lies in the output already is taken into account.
+"""Preparing a batch: read the lists, choose a sample, and record the shards that are in the output already.
 
-In: lists and settings. Out: a state in which what is to be done waits.
+In: lists and settings. Out: a state in which all items to be done wait.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from vip.protocols import Observer
 from vip.wording import counted
 
 DISTRIBUTION = "distribution.json"
-TOLD_EACH = 100_000  # rows
+NOTE_INTERVAL = 100_000  # rows between two notes
 
 
 def prepare(
@@ -36,8 +36,8 @@ def prepare(
     """Bring the state to where the work begins.
 
     Args:
-        retry: try again what failed: "all", or one type of failure.
-        other_sample: choose anew among what was read before, since another number is asked for.
+        retry: try failed items again: "all", or those of one type of failure.
+        other_sample: `--sample` has changed: choose again among the items of the state.
 
     Raises:
         InputError: a list cannot be read.
@@ -46,7 +46,7 @@ def prepare(
         _read(state, lists, choices, observer)
     if lists or other_sample:
         _choose(state, out, choices, observer)
-    _take_over(state, out, observer)
+    _adopt_shards(state, out, observer)
     if retry is not None:
         _retry(state, retry, observer, with_captions=choices.batch.caption)
     state.put("began", time.time())
@@ -75,7 +75,7 @@ def _read(state: StateDatabase, lists: Sequence[str], choices: BatchConfig, obse
 
     told = 0
     for count in state.add(drawn()):
-        if count >= told + TOLD_EACH:
+        if count >= told + NOTE_INTERVAL:
             told = count
             observer.note(f"{counted(count, 'row is', 'rows are')} read.")
     state.commit()
@@ -95,8 +95,8 @@ def _choose(state: StateDatabase, out: str, choices: BatchConfig, observer: Obse
             observer.note(f"  {line}")
 
 
-def _take_over(state: StateDatabase, out: str, observer: Observer) -> None:
-    """Shards that lie in the output and that this state does not know: it was lost, or began on another machine."""
+def _adopt_shards(state: StateDatabase, out: str, observer: Observer) -> None:
+    """Record shards in the output that the state does not know, because it was lost or the batch began on another machine."""
     known = state.shard_numbers()
     for info in read_shards(out, observer.note):
         if info.number not in known:

@@ -13,12 +13,12 @@ from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.errors import UsageError
 from vip.protocols import Observer
 
-TIMEOUT_S = 1800.0  # of a video in a batch, where no other is given: it holds one worker up
+TIMEOUT_S = 1800.0  # of a video in a batch without `--timeout`: a video that hangs occupies a worker
 
 
 @dataclass(frozen=True, slots=True)
 class BatchConfig:
-    """What becomes of the list, how each video is extracted, and how it is described if it is."""
+    """The settings of the batch, of the extraction, and of the captions."""
 
     batch: BatchSettings = field(default_factory=BatchSettings)
     extraction: ExtractSettings = field(default_factory=ExtractSettings)
@@ -27,13 +27,13 @@ class BatchConfig:
     def decided(
         self, observer: Observer, extracted: Mapping[str, Any] | None = None, described: Mapping[str, Any] | None = None
     ) -> BatchConfig:
-        """With an embedder and an engine in the place of `auto`, the same for all machines; the user is told.
+        """Return the settings with an embedder and an engine for `auto`, the same on all machines; note which.
 
         Args:
-            extracted, described: the settings that the batch was begun with; what `auto` became then it stays.
+            extracted, described: the settings that the batch was begun with; `auto` stays what it was then.
 
         Raises:
-            UsageError: what was asked for does not go together.
+            UsageError: the settings contradict each other.
         """
         if self.batch.batch and not self.batch.caption:
             raise UsageError("--batch is about captions, and has nothing to do without --caption; add it, or leave --batch out.")
@@ -42,7 +42,7 @@ class BatchConfig:
         return replace(found, captioning=_asked(self.captioning, described, observer)) if self.batch.caption else found
 
     def with_engines(self, describe_engine: str, structure_engine: str) -> BatchConfig:
-        """With the models that the engines have found where none was named, so that these stay the same."""
+        """Return the settings with the models that the engines have found, where none was named: they stay the same for the batch."""
         asked = self.captioning
         both = {"describe_engine": describe_engine, "structure_engine": structure_engine}
         changed: dict[str, Any] = {
@@ -64,12 +64,12 @@ class BatchConfig:
 
     @property
     def measured(self) -> CaptionSettings | None:
-        """The settings of descriptions that are measured beside the keyframes; None where there are none, or a model is asked."""
+        """The caption settings for the offline engine, which describes in the workers; None for any other engine, or without captions."""
         return self.captioning if self.batch.caption and self.captioning.engine == "offline" else None
 
     @property
     def asked(self) -> CaptionSettings | None:
-        """The settings of descriptions for which a model is asked."""
+        """The caption settings for an engine that asks a model; None for the offline engine, or without captions."""
         return self.captioning if self.batch.caption and self.captioning.engine != "offline" else None
 
 
@@ -97,7 +97,7 @@ def _asked(settings: CaptionSettings, begun: Mapping[str, Any] | None, observer:
 
 
 def with_model(named: str, found: str) -> str:
-    """The name of an engine with the model that it found: `openai` and `openai:gpt` give `openai:gpt`."""
+    """Return the name of an engine with the model that it found: `openai` and `openai:gpt` give `openai:gpt`."""
     head, _, detail = named.partition(":")
     if not detail:
         return found

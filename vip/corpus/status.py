@@ -1,4 +1,4 @@
-"""How far a batch is: counts, rates, failures by type, dollars, time left; while it runs and after."""
+"""The progress of a batch: counts, rates, failures by type, dollars, time left; while it runs and after."""
 
 from __future__ import annotations
 
@@ -15,62 +15,62 @@ from vip.records import Record
 from vip.wording import counted
 
 RATE_OVER_S = 600.0
-CAPTIONS_REST = "captions_rest"  # in the state: while the captions server is left alone
-BATCHES = "captions"  # folder in the state in which batches of questions are noted
+CAPTIONS_REST = "captions_rest"  # in the state: while the model server is not asked
+BATCHES = "captions"  # folder in the state with the batches of questions at the model server
 
 
 class ServerBatch(Record):
     """A batch of questions."""
 
     status: str
-    """`written`, then the server's words; or that another machine handed it in."""
+    """`written`, then the model server's words; or that another machine submitted it."""
     job: str | None
-    """The server's name for it; None where it is not handed in yet."""
+    """The model server's name for it; None before it is submitted."""
     requests: int
     done: int
-    """Failed ones among them."""
+    """Including failed ones."""
     created_utc: str
 
 
 class BatchStatus(Record):
-    """What `vip batch --status` tells."""
+    """The output of `vip batch --status`."""
 
     out: str
     process: int | None
-    """That works on it now; None where none does."""
+    """The process that works on it now; None if none does."""
     chosen: int
     not_chosen: int
     bad_rows: int
     done: int
     failed: int
     waiting: int
-    """Those to be tried again among them."""
+    """Including those to be tried again."""
     again: int
     again_in_s: float | None
-    """When the first of them is due."""
+    """When the next try is due."""
     undescribed_videos: int
     """Extracted, and waiting for their descriptions; part of `waiting`."""
     captions_rest_s: float | None = None
-    """For how long nothing more is asked of the captions server, which is gone; None where it is asked."""
+    """For how long the model server is not asked, because it is gone; None while it is asked."""
     captions_rest_why: str | None = None
     batches: tuple[ServerBatch, ...] = ()
-    """Of questions, where these go through the Batch API: those whose answers are still to come, as last seen."""
+    """Batches of questions at the Batch API whose answers are still to come, as last seen."""
     keyframes: int
     undescribed: int
     """Keyframes that could not be described."""
     shards: int
     shards_again: int = 0
-    """Those that are to be written anew, since keyframes in them are described again."""
+    """Shards to be written anew with more descriptions."""
     not_in_shards: int
     """Videos that are done and in no shard yet."""
     bytes: int
     video_s: float
-    """How long what is done lasts."""
+    """The length of the done videos."""
     failures: dict[str, int]
     usd: float
     tokens: int
     per_minute: float | None
-    """Videos, of the last ten minutes; None where nothing runs."""
+    """Videos in the last ten minutes; None if nothing runs."""
     left_s: float | None
 
     @property
@@ -79,7 +79,7 @@ class BatchStatus(Record):
 
 
 def status(out: str) -> BatchStatus:
-    """Of the batch with this output.
+    """Return the status of the batch with this output.
 
     Raises:
         InputError: there is none.
@@ -94,7 +94,7 @@ def status(out: str) -> BatchStatus:
 
 
 def status_of(state: StateDatabase, out: str, process: int | None) -> BatchStatus:
-    """The same of a state that is open."""
+    """Return the status of an open state."""
     counts, totals, failures = state.state_counts(), state.totals(), state.failure_counts()
     waiting = sum(counts.get(each, 0) for each in (WAITING, LATER, EXTRACTED))
     done = counts.get(READY, 0) + counts.get(SHARDED, 0)
@@ -139,7 +139,7 @@ def _batches(home: Path) -> Iterator[ServerBatch]:
 
 
 def _rates(state: StateDatabase, now: float) -> tuple[float | None, float | None]:
-    """Videos a second that are done, and that come to any end, since this run began or in the last ten minutes."""
+    """Return the videos completed and the videos finished at all a second, since this run began or in the last ten minutes."""
     began = max(state.get("began") or now, now - RATE_OVER_S)
     if now < began + 1:
         return None, None
@@ -148,7 +148,7 @@ def _rates(state: StateDatabase, now: float) -> tuple[float | None, float | None
 
 
 def lines(told: BatchStatus) -> list[str]:
-    """The status for people."""
+    """Return the status for people."""
     share = 100 * (told.done + told.failed) / told.chosen if told.chosen else 100.0
     running = (
         f"process {told.process} works on it" if told.process else "finished" if told.is_finished else "stopped; the same command goes on"
@@ -189,7 +189,7 @@ def lines(told: BatchStatus) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """`45 s`, `12 min`, `3.4 h`, `12.5 days`."""
+    """Return a duration as `45 s`, `12 min`, `3.4 h` or `12.5 days`."""
     for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 48)):
         if seconds < most * length:
             value = seconds / length
@@ -198,7 +198,7 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """`12.3 MB`."""
+    """Return a size as `12.3 MB`."""
     for unit in ("bytes", "kB", "MB", "GB", "TB"):
         if count < 1000 or unit == "TB":
             return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"

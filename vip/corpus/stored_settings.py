@@ -1,7 +1,7 @@
-"""What a batch was begun with, in its state: so that it goes on without its options, and never mixes videos that were done in two ways.
+"""The settings of a batch in its state: it continues without its options, and never mixes videos that were done in two ways.
 
-In: the settings that are given now. Out: those that hold. What the rows depend on stays as it was; of all else the last that was given
-holds. Keys, passwords and the content of files are not kept: what had some has to be given again.
+In: the settings given now. Out: the settings that hold. Those that the rows depend on stay as they were; of all others the last given
+holds. Keys, passwords and the content of files are not stored: settings with one have to be given again.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from vip.errors import UsageError
 from vip.protocols import Observer
 from vip.wording import option
 
-BEGUN = "begun"  # in the state: all settings, as they were given last
-ROWS = "settings"  # in the state: those that the rows depend on
-OF_LISTS = ("weights", "seed")  # matter while a list is read, and only then
+BEGUN = "begun"  # in the state: all settings as last given
+ROWS = "settings"  # in the state: the settings that the rows depend on
+OF_LISTS = ("weights", "seed")  # needed only while a list is read
 NOT_OF_ROWS = {"batch": {"sample", "seed", "weights"}, "extract": set[str](), "caption": {"key_file", "base_url", "topic"}}
 ENGINES = ("engine", "describe_engine", "structure_engine")
 SECRET_PARAMETERS = frozenset(
@@ -32,7 +32,7 @@ SECRET_PARAMETERS = frozenset(
 
 
 class _Setting(NamedTuple):
-    """One that the rows depend on."""
+    """A setting that the rows depend on."""
 
     name: str
     """In the state and in messages."""
@@ -41,13 +41,13 @@ class _Setting(NamedTuple):
 
 
 def settled(state: StateDatabase, out: str, given: BatchConfig, observer: Observer, *, with_list: bool) -> BatchConfig:
-    """The settings that hold for this run.
+    """Return the settings that hold for this run.
 
     Args:
-        with_list: the command is complete; else what it does not name is as it was before.
+        with_list: the command is complete; else settings that it does not name stay as they were.
 
     Raises:
-        UsageError: they contradict those that the rows depend on; or a secret is missing that was given before.
+        UsageError: a setting that the rows depend on has changed; or a secret that was given before is missing.
     """
     rows, begun = state.get(ROWS), state.get(BEGUN)
     choices = given
@@ -55,7 +55,7 @@ def settled(state: StateDatabase, out: str, given: BatchConfig, observer: Observ
         return given.decided(observer)
     if not with_list:
         _refuse_other_draws(begun, given.batch)
-        choices = _recalled(begun, given)
+        choices = _restored(begun, given)
     choices = replace(choices, captioning=_with_models(choices.captioning, begun["caption"]))
     choices = choices.decided(observer, begun["extract"], begun["caption"])
     other = [
@@ -69,13 +69,13 @@ def settled(state: StateDatabase, out: str, given: BatchConfig, observer: Observ
 
 
 def tables_of(state: StateDatabase) -> dict[str, dict[str, Any]]:
-    """All settings as they were given last, by command, but for secrets; none where nothing was begun."""
+    """Return all settings as last given, by command, without secrets; an empty dict before the batch was begun."""
     begun = state.get(BEGUN) or {}
     return {table: settings for table, settings in begun.items() if isinstance(settings, dict)}
 
 
 def remember(state: StateDatabase, choices: BatchConfig) -> None:
-    """Keep the settings of this run for the next ones."""
+    """Store the settings of this run for the next ones."""
     if state.get(ROWS) is None:
         state.put(ROWS, {one.name: one.value for one in _of_rows(choices, choices)})
     tables, withheld = {}, []
@@ -92,7 +92,7 @@ def _tables(choices: BatchConfig) -> Iterator[tuple[str, Settings]]:
 
 
 def _of_rows(choices: BatchConfig, given: BatchConfig) -> Iterator[_Setting]:
-    """Those that the rows depend on; captions and keyframes may have some of one name."""
+    """Yield the settings that the rows depend on; a name that both keyframes and captions have gets a prefix."""
     seen = set()
     for (table, settings), (_, named) in zip(_tables(choices), _tables(given), strict=True):
         if table == "caption" and not choices.batch.caption:
@@ -103,11 +103,11 @@ def _of_rows(choices: BatchConfig, given: BatchConfig) -> Iterator[_Setting]:
             yield _Setting(unique, without_secrets(value) if isinstance(value, str) else value, name in named.model_fields_set)
 
 
-# ---------------------------------------------------------------- kept
+# ---------------------------------------------------------------- storing
 
 
 def _kept(settings: Settings) -> tuple[dict[str, Any], list[str]]:
-    """The settings as JSON, and the names of those that hold secrets, which are left out."""
+    """Return the settings as JSON without those that hold secrets, and the names of the latter."""
     values, withheld = {}, []
     for name in type(settings).model_fields:
         value = getattr(settings, name)
@@ -129,10 +129,10 @@ def _is_secret(name: str, value: Any) -> bool:
     return not SECRET_PARAMETERS.isdisjoint(passed_on(value))
 
 
-# ---------------------------------------------------------------- and taken up
+# ---------------------------------------------------------------- restoring
 
 
-def _recalled(begun: dict[str, Any], given: BatchConfig) -> BatchConfig:
+def _restored(begun: dict[str, Any], given: BatchConfig) -> BatchConfig:
     named = given.batch.model_fields_set | given.extraction.model_fields_set | given.captioning.model_fields_set
     if missing := [name for name in begun["withheld"] if name not in named]:
         options = " and ".join(option(name) for name in missing)
@@ -145,16 +145,16 @@ def _recalled(begun: dict[str, Any], given: BatchConfig) -> BatchConfig:
 
 
 def _over(kind: type[SettingsT], begun: dict[str, Any], given: SettingsT) -> SettingsT:
-    """What is given now over what was before."""
+    """Return the settings of before, with those given now over them."""
     now = {name: getattr(given, name) for name in given.model_fields_set}
     before = {name: value for name, value in begun.items() if name in kind.model_fields}
     if "runner" in now:
-        before.pop("ray_address", None)  # of the other runner
+        before.pop("ray_address", None)  # belongs to the other runner
     return from_keywords(kind, {**before, **now})
 
 
 def _with_models(settings: CaptionSettings, begun: dict[str, Any]) -> CaptionSettings:
-    """`openai` stands for the model that the batch has of it; `auto` for all that it was."""
+    """Return the settings with the models of the batch: `openai` stands for the model of it that the batch began with."""
     changed = {}
     for name in ENGINES:
         named, had = getattr(settings, name), begun.get(name)

@@ -1,1 +1,1 @@
-"""What is written: parts, shards and their sidecars, on any address (`clip` is read first, then `shards`)."""
+"""What a data set is on disk: rows, parts, shards and their sidecars, under any address (read `rows` first, then `shards`)."""

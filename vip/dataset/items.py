@@ -1,4 +1,4 @@
-"""The words of a download: an item of a list, what was fetched, and why an item failed."""
+"""What a data set takes in of a video beside its run: what a list says of it, and what its host says."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ UNKNOWN_VERTICAL = "(Unknown)"  # YouTube-8M's own name for it; a video without 
 
 @dataclass(frozen=True, slots=True)
 class ListItem:
-    """One video of the list."""
+    """One video of a list."""
 
     key: str
-    """Unique in the batch and the `video_id` of its keyframes: the id itself, or the stem of the file and a digest of the whole
-    address. Letters, digits and `._-` only, at most 100; no path."""
+    """Unique in the data set, and the `video_id` of its keyframes: the id itself, or the stem of the file and a digest of the whole
+    address. At most 100 letters, digits and `._-`."""
     kind: ItemKind
     source: str
     """The id, the address, or the absolute path."""
     where: str
-    """Where it was named: `ids.txt, line 12`."""
+    """Its place in the list: `ids.txt, line 12`."""
     labels: tuple[str, ...] = ()
-    """Names of its topics, or their numbers where no vocabulary is given."""
+    """Names of its topics, or their numbers where there is no vocabulary."""
     verticals: tuple[str, ...] = ()
     topic: str | None = None
-    """As the list says; what the vocabulary says of `labels` is looked up when it is needed."""
+    """As the list says; the description of `labels` is looked up in the vocabulary when it is needed."""
     duration_s: float | None = None
     """As the list says."""
 
     @property
     def host(self) -> str:
-        """Whose download slots it takes; empty for a file."""
+        """The host that it is downloaded from, `youtube` for an id; "" for a file."""
         if self.kind == "file":
             return ""
         if self.kind != "address":
@@ -44,15 +44,15 @@ class ListItem:
 
 @dataclass(frozen=True, slots=True)
 class DownloadedVideo:
-    """A video that lies on this machine."""
+    """A video that is on this machine now."""
 
     path: Path
     youtube_id: str | None = None
     title: str | None = None
     duration_s: float | None = None
     info: dict[str, Any] = field(default_factory=dict)
-    """What else the host says that a data set wants to know: uploader, upload_date, license, webpage_url, language, categories, tags."""
+    """What else the host says of it: uploader, upload_date, license, webpage_url, language, categories, tags."""
     subtitles: dict[str, Path] = field(default_factory=dict)
     """WebVTT files by language."""
     is_ours: bool = True
-    """Downloaded, and to be deleted after use; a local file of the user's is not."""
+    """False for a file of the user; others are deleted after use."""

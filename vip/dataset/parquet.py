@@ -1,7 +1,7 @@
-"""Shards in Parquet: one row a keyframe, columns as `vip.dataset.schema` has them.
+"""Shards in Parquet: one row a keyframe, with the columns of `vip.dataset.schema`.
 
-In: clips, one after another. Out: a file whose rows come in groups, so that neither writer nor reader holds more than one; and the
-rows of such a file. Everything is compressed but the pictures, which are already.
+In: samples, one after another. Out: a file of row groups, of which writer and reader hold one in memory; and the rows of such a file.
+All columns are compressed, except for the pictures, which are compressed already.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from vip.dataset.schema import COLUMNS, Row, rows_of
 from vip.dataset.storage import library
 from vip.untrusted import parse_json
 
-GROUP_BYTES = 16 * 2**20  # of a row group: while it is written, it is in memory several times
-ROWS_READ = 16  # at once
+GROUP_BYTES = 16 * 2**20  # of a row group, which is in memory several times while it is written
+ROWS_A_BATCH = 16  # in memory while a shard is read
 JSON_COLUMNS = [name for name, (kind, _) in COLUMNS.items() if kind == "json"]
-HUGGING_FACE = {"info": {"features": {"picture": {"_type": "Image"}}}}  # `datasets` shows the column as pictures
+HUGGING_FACE = {"info": {"features": {"picture": {"_type": "Image"}}}}  # the library `datasets` then shows pictures
 
 
 class ParquetShard:
-    """Writes clips into an open file; to be closed at the end."""
+    """A writer of samples to an open file; close it at the end."""
 
     def __init__(self, file: IO[bytes]) -> None:
         parquet = library("pyarrow.parquet")
@@ -59,20 +59,20 @@ class ParquetShard:
 
 
 def read_parquet(file: IO[bytes]) -> Iterator[Row]:
-    """The rows of a shard.
+    """Yield the rows of a shard.
 
     Raises:
-        ValueError, KeyError: it is damaged, or something else.
+        ValueError, KeyError: it is damaged, or no shard.
     """
     with library("pyarrow.parquet").ParquetFile(file, pre_buffer=False) as shard:
-        for batch in shard.iter_batches(ROWS_READ, columns=list(COLUMNS), use_threads=False):
+        for batch in shard.iter_batches(ROWS_A_BATCH, columns=list(COLUMNS), use_threads=False):
             for row in batch.to_pylist():
                 texts = {name: None if row[name] is None else parse_json(row[name]) for name in JSON_COLUMNS}
                 yield {**row, **texts}
 
 
 def schema() -> Any:
-    """pyarrow's, with a description of each column."""
+    """Return the schema for pyarrow, with a description of each column."""
     arrow = library("pyarrow")
     detection = [("label", arrow.string()), ("score", arrow.float64()), ("box_xyxy", arrow.list_(arrow.float64()))]
     kinds = {
@@ -90,7 +90,7 @@ def schema() -> Any:
 
 
 def _leaves(schema: Any) -> list[str]:
-    """Paths of what is stored: `picture.bytes`, `objects.list.element`."""
+    """Return the paths of the stored values: `picture.bytes`, `objects.list.element`."""
     arrow = library("pyarrow")
 
     def under(kind: Any, path: str) -> Iterator[str]:

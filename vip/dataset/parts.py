@@ -1,7 +1,7 @@
-"""A finished video that waits for its shard: one uncompressed tar file of plain files.
+"""A part: one finished video as an uncompressed tar file, before it is written into a shard.
 
-In: a `VideoSample`. Out: the same, or a run folder that can be described. It is written by processes that were forked and must stay without
-threads, so there is nothing here but the standard library and numpy.
+In: a `VideoSample`. Out: the same, or a run folder that can be described. Parts are written in forked processes that must not start
+threads, so only the standard library and numpy are used here.
 
     video.json  keyframes.jsonl  descriptions.jsonl  failures.jsonl  vectors.npy  keyframes/NAME …
 """
@@ -28,7 +28,7 @@ VIDEO, VECTORS = "video.json", "vectors.npy"
 
 
 def pack(path: Path, sample: VideoSample) -> None:
-    """Write the part; a killed process leaves none. The same clip gives the same bytes. One that a power cut tore is done again.
+    """Write the part, whole or not at all; the same sample gives the same bytes. It is not synced to the disk: see `is_whole`.
 
     Raises:
         StoreError: not writable, or the disk is full.
@@ -39,14 +39,14 @@ def pack(path: Path, sample: VideoSample) -> None:
 
 
 def read_part(path: Path) -> VideoSample:
-    """What was packed.
+    """Return the sample of a part.
 
     Raises:
-        StoreError: there is no such file, it is not whole, or it is something else.
+        StoreError: the file is missing, not whole, or no part.
     """
     try:
         with files.opened(path) as file, tarfile.open(fileobj=file, mode="r:") as archive:
-            return _clip(dict(members(archive)))
+            return _sample(dict(members(archive)))
     except OSError as exc:
         raise StoreError(f"{path} cannot be read: {exc.strerror or exc}. Run the same command again to make it again.") from exc
     except (tarfile.TarError, *DAMAGE) as exc:
@@ -54,6 +54,7 @@ def read_part(path: Path) -> VideoSample:
 
 
 def is_whole(path: Path) -> bool:
+    """Return whether a part can be read; a power cut may have torn it."""
     try:
         read_part(path)
     except StoreError:
@@ -62,7 +63,7 @@ def is_whole(path: Path) -> bool:
 
 
 def unpack(path: Path, folder: Path) -> Run:
-    """A run folder of the part, for `vip.captioning.caption_job.caption`; vectors are left in the part.
+    """Write a part as a run folder, to be described, and return that run; the vectors are left out.
 
     Raises:
         StoreError: the part is damaged, or the folder cannot be written.
@@ -81,33 +82,33 @@ def unpack(path: Path, folder: Path) -> Run:
     return Run(folder)
 
 
-def with_descriptions(path: Path, run: Run) -> None:
-    """Put the descriptions and failures of the unpacked run into the part."""
-    pack(path, described(read_part(path), Run(run.folder)))  # what the run was when it was opened, it may remember
+def add_descriptions(path: Path, run: Run) -> None:
+    """Write the descriptions and failures of the unpacked run into its part."""
+    pack(path, described(read_part(path), Run(run.folder)))  # a new Run: the old one may have cached files that have changed
 
 
 # ---------------------------------------------------------------- files of an archive
 
 
 def add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
-    """A file without date and owner: the same content gives the same bytes."""
+    """Add a file without date and owner, so that the same content gives the same bytes."""
     member = tarfile.TarInfo(name)
     member.size = len(data)
     archive.addfile(member, BytesIO(data))
 
 
-PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE)  # a sparse file claims any size
+REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE)  # a sparse file may claim any size
 
 
 def members(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of its files; whatever else is in it is passed over."""
+    """Yield the names and contents of the regular files."""
     for member in archive:
-        if member.type in PLAIN and (file := archive.extractfile(member)):
+        if member.type in REGULAR and (file := archive.extractfile(member)):
             yield member.name, file.read(member.size)
 
 
 def _files(sample: VideoSample) -> Iterator[tuple[str, bytes]]:
-    """Pictures come last: without its end, an archive lacks one that keyframes.jsonl names."""
+    """Yield names and contents, pictures last: an archive without its end then lacks one that keyframes.jsonl names."""
     yield VIDEO, sample.video.model_dump_json().encode()
     yield store.KEYFRAMES, _rows(frame.keyframe for frame in sample.frames)
     yield store.DESCRIPTIONS, _rows(frame.description for frame in sample.frames)
@@ -121,7 +122,7 @@ def _files(sample: VideoSample) -> Iterator[tuple[str, bytes]]:
         yield frame.keyframe.image_path, frame.picture
 
 
-def _clip(files: dict[str, bytes]) -> VideoSample:
+def _sample(files: dict[str, bytes]) -> VideoSample:
     video = VideoRow.model_validate_json(files[VIDEO])
     descriptions = {row.keyframe_id: row for row in _parsed(files[store.DESCRIPTIONS], Description)}
     failures = {row.item: row for row in _parsed(files[store.FAILURES], Failure)}

@@ -1,7 +1,7 @@
-"""One video with its keyframes, wherever it comes from: a run folder, a part that waits for its shard, or a shard.
+"""One video with its keyframes, of a run folder, a part or a shard.
 
-In: a run, and where the batch knows more, the item of the list and what was fetched. Out: a `VideoSample`, whole in memory: pictures as
-they lie on the disk, vectors, descriptions. Its ids and names are safe as names of files; no text of it holds a login.
+In: a run, and where they are known, its item of a list and the downloaded video. Out: a `VideoSample`, whole in memory: picture files,
+vectors, descriptions. Its ids and names are safe as names of files; no text in it holds a login.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pydantic import AfterValidator, Field
 
 from vip import store
 from vip.dataset.items import DownloadedVideo, ItemKind, ListItem
-from vip.dataset.sanitize import KEY, is_plain_name, plain, safe_key, tidy
-from vip.dataset.subtitles import subtitles_of
+from vip.dataset.sanitize import KEY, is_plain_name, json_value, safe_key, writable
+from vip.dataset.subtitles import read_subtitles
 from vip.errors import InputError, StoreError
 from vip.records import CandidateCounts, Description, Failure, Keyframe, Manifest, Record, VideoInfo
 from vip.store import KeyframePicture, Run
@@ -33,15 +33,15 @@ def _key(text: str) -> str:
 
 
 class VideoRow(Record):
-    """What is known of a video beside its keyframes."""
+    """A video without its keyframes."""
 
     key: Annotated[str, AfterValidator(_key)]
     """Unique in the data set, and the `video_id` of its keyframes."""
     kind: ItemKind
     source: str
-    """The id, the path, or the address without login and query."""
+    """An id, a path, or an address without login and query."""
     where: str | None = None
-    """Where the list named it; None for a run folder."""
+    """Its place in the list; None for a run folder."""
     youtube_id: str | None = None
     title: str | None = None
     duration_s: float | None = None
@@ -56,7 +56,7 @@ class VideoRow(Record):
     subtitles: dict[str, str] = Field(default_factory=dict)
     """Language -> WebVTT."""
     file: VideoInfo | None = None
-    """What the container says; None for pictures that come from no video."""
+    """What its container says; None for pictures that come from no video."""
     counts: CandidateCounts | None = None
     notes: tuple[str, ...] = ()
     backends: dict[str, str] = Field(default_factory=dict)
@@ -65,45 +65,45 @@ class VideoRow(Record):
     device: str | None = None
     seconds: dict[str, float] = Field(default_factory=dict)
     captioning: dict[str, Any] | None = None
-    """Settings of the descriptions; None where nobody described it."""
+    """Settings of the descriptions; None where there are none."""
     created_utc: str | None = None
 
     def manifest(self) -> Manifest | None:
-        """As of a run folder; None for pictures that come from no video."""
+        """Return the manifest of a run folder; None for pictures that come from no video."""
         if self.file is None:
             return None
-        same = {name: getattr(self, name) for name in ("settings", "backends", "versions", "notes", "counts", "captioning", "seconds")}
+        shared = {name: getattr(self, name) for name in ("settings", "backends", "versions", "notes", "counts", "captioning", "seconds")}
         made = {"device": self.device or "", "created_utc": self.created_utc or ""}
-        return Manifest(command="vip batch", video_id=self.key, video=self.file, **same, **made)
+        return Manifest(command="extract", video_id=self.key, video=self.file, **shared, **made)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyframeRow:
-    """A keyframe and everything about it."""
+    """A keyframe with its picture, vector and description."""
 
     keyframe: Keyframe
     """`image_path` is `keyframes/NAME`."""
     picture: bytes
-    """The file as it lies on the disk."""
+    """The bytes of the file."""
     vector: Vector | None
     """Of the embedder that chose the keyframes."""
     description: Description | None = None
     failure: Failure | None = None
-    """Why it has no description; None also where nobody asked for one."""
+    """Why it has no description; None also where none was asked for."""
 
     @property
     def name(self) -> str:
-        """Of the picture's file."""
+        """The name of the picture's file."""
         return PurePath(self.keyframe.image_path).name
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KeyframeRow):
             return NotImplemented
         names = ("keyframe", "picture", "description", "failure")
-        same = self.vector is other.vector or (
+        is_same = self.vector is other.vector or (
             self.vector is not None and other.vector is not None and np.array_equal(self.vector, other.vector, equal_nan=True)
         )
-        return same and all(getattr(self, name) == getattr(other, name) for name in names)
+        return is_same and all(getattr(self, name) == getattr(other, name) for name in names)
 
     def __repr__(self) -> str:
         return f"KeyframeRow({self.keyframe.id!r}, picture={len(self.picture)} bytes)"
@@ -134,14 +134,14 @@ class VideoSample:
                 raise ValueError(f"{key}: expected a description of {frame.keyframe.id} or why there is none, got {about}")
 
     def __repr__(self) -> str:
-        return f"Clip({self.video.key!r}, frames={len(self.frames)})"
+        return f"VideoSample({self.video.key!r}, frames={len(self.frames)})"
 
 
 # ---------------------------------------------------------------- from a run folder
 
 
-def clip_of(run: Run, *, item: ListItem | None = None, fetched: DownloadedVideo | None = None) -> VideoSample:
-    """The run with its pictures, vectors, and what descriptions there are; ids begin with the key of the item.
+def sample_of(run: Run, *, item: ListItem | None = None, fetched: DownloadedVideo | None = None) -> VideoSample:
+    """Return a run with its pictures, vectors and descriptions; ids begin with the key of the item.
 
     Raises:
         StoreError: the run cannot be read, or is damaged.
@@ -159,23 +159,23 @@ def clip_of(run: Run, *, item: ListItem | None = None, fetched: DownloadedVideo 
 
 
 def described(sample: VideoSample, run: Run) -> VideoSample:
-    """The clip with the descriptions that its run folder has now, and why others are missing."""
+    """Return the sample with the descriptions that its run folder has now, and with the failures of the others."""
     ids = [picture.id for picture in run.keyframes]
     descriptions = {row.keyframe_id: row for row in run.descriptions}
     failures = {row.item: row for row in run.failures}
     frames = []
-    for old, frame in zip(ids, sample.frames, strict=True):
-        row, why = descriptions.get(old), failures.get(old)
-        description = tidy(row.model_copy(update={"keyframe_id": frame.keyframe.id})) if row else None
-        failure = tidy(why.model_copy(update={"item": frame.keyframe.id})) if why and not row else None
+    for id_, frame in zip(ids, sample.frames, strict=True):
+        row, why = descriptions.get(id_), failures.get(id_)
+        description = writable(row.model_copy(update={"keyframe_id": frame.keyframe.id})) if row else None
+        failure = writable(why.model_copy(update={"item": frame.keyframe.id})) if why and not row else None
         frames.append(replace(frame, description=description, failure=failure))
     manifest = run.manifest
-    changed = {"captioning": plain(manifest.captioning), "seconds": manifest.seconds} if manifest else {}
+    changed = {"captioning": json_value(manifest.captioning), "seconds": manifest.seconds} if manifest else {}
     return VideoSample(sample.video.model_copy(update=changed), tuple(frames))
 
 
-def renamed(sample: VideoSample, key: str) -> VideoSample:
-    """The clip under another key, ids and all."""
+def with_key(sample: VideoSample, key: str) -> VideoSample:
+    """Return the sample under another key, with new ids."""
 
     def frame(number: int, row: KeyframeRow) -> KeyframeRow:
         name = f"{key}:{number:04d}"
@@ -202,7 +202,7 @@ def _video(run: Run, item: ListItem | None, fetched: DownloadedVideo | None) -> 
     if item:
         about |= {"where": item.where, "labels": item.labels, "verticals": item.verticals, "topic": item.topic}
     if fetched:
-        about |= {"title": fetched.title, "info": fetched.info, "subtitles": subtitles_of(fetched)}
+        about |= {"title": fetched.title, "info": fetched.info, "subtitles": read_subtitles(fetched)}
     lengths = (file and file.duration_s_from_header, fetched and fetched.duration_s, file and file.end_time_s, item and item.duration_s)
     about |= {
         "key": item.key if item else safe_key((manifest and manifest.video_id) or run.folder.name),
@@ -210,11 +210,11 @@ def _video(run: Run, item: ListItem | None, fetched: DownloadedVideo | None) -> 
         "source": source,
         "youtube_id": (fetched and fetched.youtube_id) or (source if kind == "youtube" else None),
         "duration_s": next((length for length in lengths if length), None),
-        # where a downloaded file lay on one machine of many says nothing
+        # not the path of a downloaded file, which was deleted
         "file": file.model_copy(update={"path": source}).model_dump(mode="json") if file else None,
     }
     counts = about.get("counts")
-    return VideoRow(**plain({**about, "counts": counts and counts.model_dump()}, secret_queries=kind == "address"))
+    return VideoRow(**json_value({**about, "counts": counts and counts.model_dump()}, secret_queries=kind == "address"))
 
 
 def _frames(run: Run, key: str, vectors: list[Vector] | None) -> list[KeyframeRow]:
@@ -225,12 +225,12 @@ def _frames(run: Run, key: str, vectors: list[Vector] | None) -> list[KeyframeRo
             name = f"{number:04d}{PurePath(name).suffix.lower()}"
         taken.add(name)
         changed = {"id": f"{key}:{number:04d}", "video_id": key, "image_path": f"{store.PICTURES}/{name}"}
-        row = tidy(picture.record.model_copy(update=changed))
-        frames.append(KeyframeRow(row, _bytes_of(picture), vectors[number - 1] if vectors else None))
+        row = writable(picture.record.model_copy(update=changed))
+        frames.append(KeyframeRow(row, _picture_bytes(picture), vectors[number - 1] if vectors else None))
     return frames
 
 
-def _bytes_of(picture: KeyframePicture) -> bytes:
+def _picture_bytes(picture: KeyframePicture) -> bytes:
     try:
         return picture.data
     except InputError as exc:
@@ -238,14 +238,14 @@ def _bytes_of(picture: KeyframePicture) -> bytes:
 
 
 def _vectors(run: Run, rows: list[Keyframe]) -> list[Vector] | None:
-    """Vectors of the keyframes; None where the run has none."""
+    """Return the vectors of the keyframes; None where the run has none."""
     if run.embeddings is None or not (run.folder / store.CANDIDATES).exists():
         return None
     wanted = {row.candidate for row in rows}
     places: dict[int, int] = {}
     place = 0
     try:
-        for line in filter(bytes.strip, store.lines(run.folder / store.CANDIDATES)):  # a tenth of the time of whole records
+        for line in filter(bytes.strip, store.lines(run.folder / store.CANDIDATES)):  # takes a tenth of the time of whole records
             row = json.loads(line)
             if row["index"] in wanted:
                 places[row["index"]] = place

@@ -1,7 +1,7 @@
-"""The columns of the data set: one row a keyframe, the same in every format, and back again without loss.
+"""The columns of the data set: one row a keyframe, the same in every format, and back without loss.
 
-In: a `VideoSample`. Out: rows as dicts. What few people search by is in `provenance`; what is the same for all keyframes of a video, its
-subtitles among it, is in `video` of the first row, and None in the others.
+In: a `VideoSample`. Out: rows as dicts. `provenance` holds what few people search by. `video` holds what is the same for all keyframes
+of a video, such as its subtitles, in the first row; it is None in the others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from vip.dataset.rows import KeyframeRow, VideoRow, VideoSample
-from vip.dataset.subtitles import chosen_language, spoken_around
+from vip.dataset.subtitles import choose_subtitles, words_around
 from vip.records import Description, Failure, Famous, Keyframe, Quality
 from vip.store import PICTURES
 
@@ -58,7 +58,7 @@ COLUMNS = {
     "provenance": ("json", "How it came about: settings, backends, versions, requests to the engine, candidate, PTS."),
     "video": ("json", "First row of a video: everything that is known of it, subtitles too."),
 }
-"""Name -> kind and description."""
+"""Name of a column -> kind and description."""
 
 _OF_VIDEO = ("source", "youtube_id", "title", "duration_s", "labels", "verticals", "topic")
 _MADE = {"settings", "backends", "versions", "device", "created_utc"}
@@ -68,10 +68,10 @@ _FAILURE_REST = {"kind", "exit_code"}
 
 
 def rows_of(sample: VideoSample) -> Iterator[Row]:
-    """One row a keyframe, with a value for each of `COLUMNS`; `picture` holds bytes and path, `embedding` an array (D,)."""
+    """Yield one row a keyframe, with a value for each of `COLUMNS`; `picture` holds bytes and path, `embedding` an array (D,)."""
     video = sample.video
     made = video.model_dump(mode="json", include=_MADE)
-    around = spoken_around([frame.keyframe.time_s for frame in sample.frames], chosen_language(video.subtitles, video.info.get("language")))
+    around = words_around([frame.keyframe.time_s for frame in sample.frames], choose_subtitles(video.subtitles, video.info.get("language")))
     for number, (frame, subtitle) in enumerate(zip(sample.frames, around, strict=True), 1):
         yield {
             **dict.fromkeys(COLUMNS),
@@ -87,27 +87,27 @@ def rows_of(sample: VideoSample) -> Iterator[Row]:
         }
 
 
-def clips_of(rows: Iterable[Row]) -> Iterator[VideoSample]:
-    """The clips whose rows stand one after another.
+def samples_of(rows: Iterable[Row]) -> Iterator[VideoSample]:
+    """Yield the samples of rows, in which the rows of a video come one after another.
 
     Raises:
-        ValueError, KeyError, TypeError: these are no rows of `rows_of`, or not all of a video.
+        ValueError, KeyError, TypeError: a row is damaged, or a row of a video is missing.
     """
     for _, group in groupby(rows, key=lambda row: row["video_id"]):
-        yield _clip(list(group))
+        yield _sample(list(group))
 
 
 def picture_format(name: str) -> str:
-    """`jpg` for `0001.JPEG`."""
+    """Return `jpg` for `0001.JPEG`."""
     return PurePath(name).suffix.lower().removeprefix(".").replace("jpeg", "jpg").replace("tiff", "tif")
 
 
 def sample_key(row: Row) -> str:
-    """`VIDEO_0001`, for names of files: readers of tar shards take all after the first dot for the kind of a file."""
+    """Return `VIDEO_0001`, without dots: readers of tar shards take all after the first dot as the type of a file."""
     return f"{row['video_id'].replace('.', '_')}_{row['number']:04d}"
 
 
-# ---------------------------------------------------------------- there
+# ---------------------------------------------------------------- to rows
 
 
 def _of_keyframe(frame: KeyframeRow) -> Row:
@@ -150,10 +150,10 @@ def _json(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-# ---------------------------------------------------------------- and back
+# ---------------------------------------------------------------- from rows
 
 
-def _clip(rows: Sequence[Row]) -> VideoSample:
+def _sample(rows: Sequence[Row]) -> VideoSample:
     video = VideoRow.model_validate(rows[0]["video"])
     if [row["number"] for row in rows] != list(range(1, len(rows) + 1)):
         raise ValueError(f"keyframes of {video.key} are missing")

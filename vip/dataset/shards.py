@@ -3,12 +3,12 @@
     OUT/shards/00012.parquet (or .tar)   the keyframes of many videos
     OUT/shards/00012.json                its sidecar, written after it: the name of the file, its length and digest, and the videos in it
 
-A shard counts when its sidecar is there and tells the length of the file that it names. The same clips give the same bytes, so whoever
-is killed on the way writes the shard once more.
+A shard is whole when it has a sidecar that states the length of its file. The same samples give the same bytes, so a writer that was
+killed writes the shard again.
 
-A shard that is written anew is a new generation: first its file with another name, 00012.g1.parquet, then the sidecar in the place of
-the old one, then the old file goes. What readers see is what the sidecar names, at any moment one of the two; a file that no sidecar
-names is left over from a writer that was killed. Videos and keyframes keep their order.
+A shard that is revised gets a new generation: its file is written under another name, 00012.g1.parquet, then the sidecar replaces the old
+one, then the old file is deleted. Readers use the file that the sidecar names. A file that no sidecar names was left by a writer that was
+killed. Videos and keyframes keep their order.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from vip.dataset.parquet import ParquetShard, read_parquet
 from vip.dataset.parts import read_part
 from vip.dataset.rows import VideoRow, VideoSample
 from vip.dataset.sanitize import without_secrets
-from vip.dataset.schema import clips_of, rows_of
+from vip.dataset.schema import rows_of, samples_of
 from vip.dataset.statistics import KeyframeStatistics
 from vip.dataset.webdataset import TarShard, read_tar
 from vip.errors import StoreError
@@ -43,12 +43,12 @@ Format = Literal["parquet", "webdataset"]
 FOLDER = "shards"
 SUFFIXES: dict[Format, str] = {"parquet": "parquet", "webdataset": "tar"}
 NAME = re.compile(r"(\d{5,})(?:\.(?:g(\d+)\.)?(?:parquet|tar)|\.json)")
-"""Of a file in the folder: its number, and its generation where that is not the first."""
-AGAIN = "Run the same `vip batch` again to write it."
+"""The name of a file in the folder, with its number, and its generation where that is not the first."""
+AGAIN = "Run the command that wrote it again."
 
 
 class UndescribedKeyframe(NamedTuple):
-    """A keyframe that could not be described, in a shard."""
+    """A keyframe in a shard that could not be described."""
 
     video: str
     """The key of its item."""
@@ -69,17 +69,17 @@ class ShardInfo(Record):
     rows: int
     """Keyframes."""
     counts: KeyframeStatistics | None = None
-    """What its rows tell, for the data card, which then need not read them; None in shards of an older vip."""
+    """Statistics of its rows, so that a data card need not read them; None where they were not counted."""
     videos: tuple[VideoRow, ...]
     """In the order of their keyframes; of the subtitles only the languages."""
     undescribed: tuple[Failure, ...] = ()
     """Keyframes that could not be described, and why."""
     generation: int = 0
-    """How often it was written anew."""
+    """How often it was revised."""
 
 
 class _HashingFile:
-    """A file that counts and digests what is written to it."""
+    """A file that counts and hashes the bytes that are written to it."""
 
     closed = False
 
@@ -89,7 +89,7 @@ class _HashingFile:
     def write(self, data: Any) -> int:
         with memoryview(data) as view:
             self._digest.update(view)
-            if not self._file.closed:  # a writer that is given up still writes its end
+            if not self._file.closed:  # a failed writer still writes its footer
                 self._file.write(view)
             self.size += view.nbytes
             return view.nbytes
@@ -116,36 +116,36 @@ def write_shard(
     *,
     generation: int = 0,
 ) -> ShardInfo:
-    """Write one shard and, when it is in place, its sidecar; one clip and one row group are in memory.
+    """Write one shard and then its sidecar; one sample and one row group are in memory.
 
     Args:
-        generation: of a shard that is written anew, one more than before; the generations before it go.
+        generation: for a shard that is revised, one more than before; the generations before it are deleted.
 
     Raises:
-        StoreError: it cannot be written, or a part is damaged; what lay there before still does, or nothing.
+        StoreError: it cannot be written, or a part is damaged; an older shard of this number is kept.
         BackendError: a library is missing.
     """
     file = file_name(number, generation, format)
     info = write_file(number, parts, format, out, FOLDER, file).model_copy(update={"generation": generation})
     storage.write_whole(info.model_dump_json(indent=1).encode() + b"\n", out, FOLDER, f"{number:05d}.json")
-    _clear_up(out, file)
+    _delete_partial_files(out, file)
     delete_generations_before(out, info)
     return info
 
 
 def file_name(number: int, generation: int, format: Format) -> str:  # noqa: A002
-    """`00012.parquet`, and `00012.g1.parquet` when it is written anew."""
+    """Return `00012.parquet`, and `00012.g1.parquet` for a revised shard."""
     return f"{number:05d}.{f'g{generation}.' if generation else ''}{SUFFIXES[format]}"
 
 
 def delete_generations_before(out: str, info: ShardInfo) -> None:
-    """The files of a shard that was written anew; those that are gone already are no matter."""
+    """Delete the older files of a shard that was revised."""
     for generation in range(info.generation):
         storage.remove(out, FOLDER, file_name(info.number, generation, info.format))
 
 
 def write_file(number: int, parts: Iterable[Path] | Iterable[VideoSample], format: Format, out: str, *names: str) -> ShardInfo:  # noqa: A002
-    """Only the file of the shard, with any name below `out`; errors as of `write_shard`."""
+    """Write only the file of a shard, under any name below `out`; errors as of `write_shard`."""
     videos: list[VideoRow] = []
     undescribed: list[Failure] = []
     rows, counts = 0, KeyframeStatistics()
@@ -174,8 +174,8 @@ def write_file(number: int, parts: Iterable[Path] | Iterable[VideoSample], forma
     )
 
 
-def _clear_up(out: str, file: str) -> None:
-    """Delete what writers of this shard that were killed left half written."""
+def _delete_partial_files(out: str, file: str) -> None:
+    """Delete the partial files of writers of this shard that were killed."""
     if storage.local_path(out):
         beginning = f".{file.partition('.')[0]}."
         for name in storage.sizes_in(out, FOLDER):
@@ -187,13 +187,13 @@ def _clear_up(out: str, file: str) -> None:
 
 
 def undescribed_in(info: ShardInfo) -> Iterator[UndescribedKeyframe]:
-    """The keyframes of a shard that could not be described; ids of keyframes begin with the key of their video."""
+    """Yield the keyframes of a shard that could not be described; their ids begin with the key of their video."""
     for one in info.undescribed:
         yield UndescribedKeyframe(one.item.rpartition(":")[0], one.item, one.kind, one.message)
 
 
 def read_shards(out: str, report: Callable[[str], None] = lambda text: None) -> Iterator[ShardInfo]:
-    """The sidecars of the whole shards, in order; `report` is told of each that is not whole.
+    """Yield the sidecars of the whole shards, in order; `report` is called with a sentence for each that is not whole.
 
     Raises:
         StoreError: the folder cannot be read.
@@ -205,7 +205,7 @@ def read_shards(out: str, report: Callable[[str], None] = lambda text: None) -> 
             continue
         try:
             info = read_sidecar(out, int(number))
-            size = sizes.get(info.file) or storage.size_of(out, FOLDER, info.file)  # written anew since the folder was read
+            size = sizes.get(info.file) or storage.size_of(out, FOLDER, info.file)  # revised since the folder was read
         except StoreError as exc:
             report(str(exc))
             continue
@@ -217,50 +217,50 @@ def read_shards(out: str, report: Callable[[str], None] = lambda text: None) -> 
 
 
 def delete_leftovers(out: str) -> None:
-    """Delete the files of generations that are in force no more, or not yet: a writer that was killed left them."""
+    """Delete the files that no sidecar names: writers that were killed left them."""
     for number, sizes in _by_number(out):
         if len(sizes) > 2:
-            with suppress(StoreError):  # a sidecar that is damaged is told of when the shards are read
+            with suppress(StoreError):  # `read_shards` reports a damaged sidecar
                 info = read_sidecar(out, int(number))
                 for name in sizes.keys() - {info.file, f"{number}.json"}:
                     storage.remove(out, FOLDER, name)
 
 
 def _by_number(out: str) -> Iterator[tuple[str, dict[str, int]]]:
-    """Of each number its files with their bytes, in order."""
+    """Yield each number with the names and bytes of its files, in order."""
     sizes = {name: size for name, size in storage.sizes_in(out, FOLDER).items() if NAME.fullmatch(name)}
     for number, names in groupby(sorted(sizes, key=lambda name: (int(name.partition(".")[0]), name)), lambda name: name.partition(".")[0]):
         yield number, {name: sizes[name] for name in names}
 
 
-def read_clips(out: str, report: Callable[[str], None] = lambda text: None) -> Iterator[VideoSample]:
-    """The clips of all whole shards; a row group is in memory.
+def read_samples(out: str, report: Callable[[str], None] = lambda text: None) -> Iterator[VideoSample]:
+    """Yield the samples of all whole shards; one row group is in memory.
 
     Raises:
         StoreError: a shard cannot be read, or is damaged.
     """
     for info in read_shards(out, report):
-        yield from clips_in(out, info)
+        yield from samples_in(out, info)
 
 
-def clips_in(out: str, info: ShardInfo) -> Iterator[VideoSample]:
-    """The clips of one shard, which may be written anew meanwhile; errors as of `read_clips`."""
+def samples_in(out: str, info: ShardInfo) -> Iterator[VideoSample]:
+    """Yield the samples of one shard, which may be revised meanwhile; errors as of `read_samples`."""
     count = 0
     while True:
         try:
-            for sample in islice(_clips_of_file(out, info), count, None):
+            for sample in islice(_samples_of_file(out, info), count, None):
                 yield sample
                 count += 1
         except StoreError:
-            if (now := in_force(out, info)) == info:
+            if (now := current_sidecar(out, info)) == info:
                 raise
             info = now
         else:
             return
 
 
-def in_force(out: str, info: ShardInfo) -> ShardInfo:
-    """The sidecar of the shard as it is now, where that has been written anew.
+def current_sidecar(out: str, info: ShardInfo) -> ShardInfo:
+    """Return the sidecar of the shard as it is now; `info` where the shard was not revised.
 
     Raises:
         StoreError: it cannot be read.
@@ -269,11 +269,11 @@ def in_force(out: str, info: ShardInfo) -> ShardInfo:
     return now if now.generation > info.generation else info
 
 
-def _clips_of_file(out: str, info: ShardInfo) -> Iterator[VideoSample]:
+def _samples_of_file(out: str, info: ShardInfo) -> Iterator[VideoSample]:
     address = storage.join(out, FOLDER, info.file)
     read = read_parquet if info.format == "parquet" else read_tar
     with storage.reading(out, FOLDER, info.file) as file:
-        samples = clips_of(read(file))
+        samples = samples_of(read(file))
         while True:
             try:
                 sample = next(samples, None)
@@ -285,9 +285,9 @@ def _clips_of_file(out: str, info: ShardInfo) -> Iterator[VideoSample]:
 
 
 def verify(out: str) -> Iterator[str]:
-    """A sentence for everything that is wrong: shards that are not whole, other bytes than were written, a video twice.
+    """Yield a sentence for each problem: a shard that is not whole, bytes that have changed, a video that occurs twice.
 
-    It reads all of the shards, and keeps the keys on the disk.
+    All shards are read; the keys are kept on the disk.
     """
     problems: list[str] = []
     with closing(sqlite3.connect("")) as seen:  # a file of its own that is deleted at the end
@@ -310,11 +310,11 @@ def _problems_of(out: str, info: ShardInfo) -> Iterator[str]:
             digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
         keys, rows = [], 0
         if digest == info.sha256:
-            for sample in clips_in(out, info):
+            for sample in samples_in(out, info):
                 keys.append(sample.video.key)
                 rows += len(sample.frames)
     except StoreError as exc:
-        if (now := in_force(out, info)) != info:
+        if (now := current_sidecar(out, info)) != info:
             yield from _problems_of(out, now)
         else:
             yield str(exc)
@@ -327,10 +327,10 @@ def _problems_of(out: str, info: ShardInfo) -> Iterator[str]:
 
 
 def read_sidecar(out: str, number: int) -> ShardInfo:
-    """What is in force of a shard.
+    """Return the sidecar of a shard.
 
     Raises:
-        StoreError: there is none, or it is damaged.
+        StoreError: it is missing or damaged.
     """
     address = storage.join(out, FOLDER, f"{number:05d}.json")
     text = storage.read_whole(out, FOLDER, f"{number:05d}.json")

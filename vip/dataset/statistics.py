@@ -1,6 +1,6 @@
-"""What a data card counts of videos and keyframes, in memory that does not grow with their number: bins, and names with a limit.
+"""Statistics of videos and keyframes, in memory that does not grow with their number: histograms, and counts of a limited number of names.
 
-In: videos as the sidecars of shards have them, rows as the shards have them. Out: counts that can be added up.
+In: videos of sidecars, rows of shards. Out: counts that can be merged.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ POSITIONS = tuple(step / 20 for step in range(20))
 LINES = (0.0, 216.0, 324.0, 432.0, 648.0, 972.0, 1296.0, 1944.0)  # a tenth below 240p, 360p, …
 MOST_NAMES = 200
 MOST_LETTERS = 120
-READ = ["video_id", "time_s", "dense_caption", "language", "description_engine", "verification", "provenance"]
-"""Columns of the rows that are counted."""
-NOT_TOLD = {"topic", "spent", "base_url", "key_file"}  # of the settings of captions: one video's alone, or private
+COUNTED_COLUMNS = ["video_id", "time_s", "dense_caption", "language", "description_engine", "verification", "provenance"]
+"""The columns that `KeyframeStatistics.add` needs."""
+UNCOUNTED_SETTINGS = {"topic", "spent", "base_url", "key_file"}  # of captions: they differ for each video, or are private
 NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 @dataclass(slots=True)
 class Histogram:
-    """How many values lie in each bin; the last bin is open."""
+    """The number of values in each bin; the last bin has no upper edge."""
 
     edges: tuple[float, ...]
-    """Where the bins begin."""
+    """The lower edges of the bins."""
     counts: list[int] = field(default_factory=list)
     total: float = 0.0
     unknown: int = 0
@@ -69,7 +69,7 @@ class Histogram:
 
 @dataclass(slots=True)
 class NameCounts:
-    """How often each name occurs; names that come when there are many already count together."""
+    """The number of times each name occurs; beyond `MOST_NAMES`, further names are counted together."""
 
     counts: dict[str, int] = field(default_factory=dict)
     others: int = 0
@@ -87,7 +87,7 @@ class NameCounts:
         self.others += other.others
 
     def most(self, limit: int | None = None) -> list[tuple[str, int]]:
-        """The most frequent first."""
+        """Return the names with their counts, the most frequent first."""
         return sorted(self.counts.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
     @property
@@ -97,15 +97,15 @@ class NameCounts:
 
 @dataclass(slots=True)
 class ModelUse:
-    """The requests to one model that stand behind the descriptions."""
+    """The requests to one model for descriptions."""
 
     calls: int = 0
     cached: int = 0
-    """Answered by an earlier request of the same content."""
+    """Answered from the cache."""
     unpriced: int = 0
     """Requests whose price is unknown."""
     uncounted: int = 0
-    """Requests whose tokens nobody counted, or not all."""
+    """Requests whose tokens are unknown, at least in part."""
     tokens_in: int = 0
     tokens_out: int = 0
     usd: float = 0.0
@@ -130,7 +130,7 @@ class ModelUse:
 
 @dataclass(slots=True)
 class KeyframeStatistics:
-    """What the rows of shards tell."""
+    """Counts of keyframes, from the rows of shards."""
 
     keyframes: int = 0
     described: int = 0
@@ -142,16 +142,16 @@ class KeyframeStatistics:
     languages: NameCounts = field(default_factory=NameCounts)
     prompts: NameCounts = field(default_factory=NameCounts)
     failures: NameCounts = field(default_factory=NameCounts)
-    """Types of what kept keyframes from being described."""
+    """Why keyframes have no description, by type."""
     verified: int = 0
     verdicts: NameCounts = field(default_factory=NameCounts)
-    """Claims by what was found about them."""
+    """Claims by their verdict."""
     corrected: int = 0
     """Descriptions that a second look changed."""
     models: dict[str, ModelUse] = field(default_factory=dict)
 
     def add(self, row: Row, video: VideoRow | None) -> None:
-        """A row as of `vip.dataset.schema`, of which the columns in `READ` are enough."""
+        """Count a row of `vip.dataset.schema`, which needs only `COUNTED_COLUMNS`."""
         self.keyframes += 1
         self.positions.add(_position(row["time_s"], video))
         rest = row["provenance"]
@@ -187,15 +187,15 @@ class KeyframeStatistics:
 
 @dataclass(slots=True)
 class VideoStatistics:
-    """What the sidecars tell."""
+    """Counts of videos, from the sidecars."""
 
     videos: int = 0
     lengths_s: Histogram = field(default_factory=lambda: Histogram(LENGTHS_S))
     keyframes: Histogram = field(default_factory=lambda: Histogram(KEYFRAMES))
     lines: Histogram = field(default_factory=lambda: Histogram(LINES))
-    """Of the pictures, as 720 in 720p: the height of 16:9 around them."""
+    """The resolution of the pictures, as 720 in 720p: the height of the 16:9 frame around them."""
     verticals: NameCounts = field(default_factory=NameCounts)
-    """A video in several counts in each."""
+    """A video in several verticals counts in each."""
     subtitles: NameCounts = field(default_factory=NameCounts)
     """Languages; a video with several counts in each."""
     subtitled: int = 0
@@ -203,9 +203,9 @@ class VideoStatistics:
     """As the hosts say."""
     kinds: NameCounts = field(default_factory=NameCounts)
     notes: NameCounts = field(default_factory=NameCounts)
-    """What the extraction told, without its numbers."""
+    """Notes of the extraction, without the numbers in them."""
     made: dict[str, NameCounts] = field(default_factory=dict)
-    """Settings, backends, versions and devices, with how many videos were made so."""
+    """The values of each setting, backend, version and device, counted by videos."""
     first_utc: str = ""
     last_utc: str = ""
 
@@ -224,12 +224,12 @@ class VideoStatistics:
         self.licences.add(licence if isinstance(licence, str) and licence.strip() else "not known")
         for note in dict.fromkeys(NUMBER.sub("…", note) for note in video.notes):
             self.notes.add(note)
-        self._made(video)
+        self._add_settings(video)
 
-    def _made(self, video: VideoRow) -> None:
-        captioning = {name: value for name, value in (video.captioning or {}).items() if name not in NOT_TOLD}
-        told = {"settings": video.settings, "captions": captioning, "backends": video.backends, "versions": video.versions}
-        for group, values in (*told.items(), ("device", {"device": video.device})):
+    def _add_settings(self, video: VideoRow) -> None:
+        captioning = {name: value for name, value in (video.captioning or {}).items() if name not in UNCOUNTED_SETTINGS}
+        groups = {"settings": video.settings, "captions": captioning, "backends": video.backends, "versions": video.versions}
+        for group, values in (*groups.items(), ("device", {"device": video.device})):
             for name, value in values.items():
                 key = f"{group}.{name}"
                 if key in self.made or len(self.made) < MOST_NAMES:
@@ -240,7 +240,7 @@ class VideoStatistics:
 
 
 def _position(time_s: float | None, video: VideoRow | None) -> float | None:
-    """Where in the video a time lies, 0 to 1."""
+    """Return the place of a time in its video, 0 to 1."""
     if time_s is None or video is None:
         return None
     start_s, end_s = (video.file.start_time_s, video.file.end_time_s) if video.file else (0.0, video.duration_s or 0.0)

@@ -1,8 +1,7 @@
-"""Files under any address: of this machine without further libraries, of S3 and others through fsspec.
+"""Files under any address: on this machine without further libraries, on S3 and others through fsspec.
 
-In: an address as a user gives it, and names below it. Below an address of this machine no link is followed (`vip.files`). A file that
-is written appears under its name when it is whole, or not at all. Credentials come from the usual places of each library, and are
-never shown.
+In: an address that a user gave, and names below it. On this machine no link below the address is followed (`vip.files`). A file appears
+under its name when it is whole, or not at all. Each library finds its credentials in its usual places; they are never shown.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ ENVIRONMENT = {
     "gcs": "GOOGLE_APPLICATION_CREDENTIALS",
 }
 CLIENTS = ("aiobotocore", "aiohttp", "azure", "botocore", "gcsfs", "google", "requests", "s3fs", "urllib3")
-"""Libraries whose errors mean that the storage could not do it."""
+"""Libraries whose errors are errors of the storage."""
 
 
 def local_path(address: str) -> Path | None:
-    """The path of an address on this machine; None for one elsewhere."""
+    """Return the path of an address on this machine; None for any other address."""
     if address.startswith("file://"):
         return Path(address.removeprefix("file://"))
     return None if "://" in address else Path(address)
@@ -46,7 +45,7 @@ def join(address: str, *names: str) -> str:
 
 
 def library(name: str) -> Any:
-    """A module that only data sets need.
+    """Import a module that only data sets need.
 
     Raises:
         BackendError: it is not installed.
@@ -59,7 +58,7 @@ def library(name: str) -> Any:
 
 @contextmanager
 def writing(address: str, *names: str) -> Iterator[IO[bytes]]:
-    """A file to write, which appears under its name at the end. If the block fails, what is there stays as it was.
+    """Open a file to write, which appears under its name at the end; if the block fails, the old file stays.
 
     Raises:
         StoreError: it cannot be written.
@@ -71,7 +70,7 @@ def writing(address: str, *names: str) -> Iterator[IO[bytes]]:
 
 
 def write_whole(data: bytes, address: str, *names: str) -> None:
-    """A small file, elsewhere in one request; errors as of `writing`."""
+    """Write a small file, in a single request where it is not on this machine; errors as of `writing`."""
     if local_path(address):
         with writing(address, *names) as file:
             file.write(data)
@@ -83,7 +82,7 @@ def write_whole(data: bytes, address: str, *names: str) -> None:
 
 @contextmanager
 def reading(address: str, *names: str) -> Iterator[IO[bytes]]:
-    """A file to read, from anywhere in it.
+    """Open a file to read, with seeking.
 
     Raises:
         StoreError: it cannot be read.
@@ -99,10 +98,10 @@ def reading(address: str, *names: str) -> Iterator[IO[bytes]]:
 
 
 def read_whole(address: str, *names: str) -> bytes:
-    """What is in a small file.
+    """Return the bytes of a small file.
 
     Raises:
-        StoreError: it cannot be read, or is no small file.
+        StoreError: it cannot be read, or is too large.
     """
     with reading(address, *names) as file, _translated(join(address, *names), "read"):
         data = file.read(MOST_SMALL_BYTES + 1)
@@ -112,7 +111,7 @@ def read_whole(address: str, *names: str) -> bytes:
 
 
 def sizes_in(address: str, *names: str) -> dict[str, int]:
-    """Names of the files in a folder, in order, and their bytes; none where there is no such folder. Links count as nothing."""
+    """Return the names of the files in a folder, in order, and their bytes, without links; none where there is no folder."""
     folder = join(address, *names)
     with _translated(folder, "read"):
         if top := local_path(address):
@@ -120,7 +119,7 @@ def sizes_in(address: str, *names: str) -> dict[str, int]:
             found = ((name, path / name) for name in files.names_in(path, inside=top))
             return {name: there.lstat().st_size for name, there in found if stat.S_ISREG(there.lstat().st_mode)}
         system, place = _system(folder)
-        system.invalidate_cache()  # others write there too
+        system.invalidate_cache()  # other machines write there too
         try:
             entries = system.ls(place, detail=True)
         except FileNotFoundError:
@@ -129,7 +128,7 @@ def sizes_in(address: str, *names: str) -> dict[str, int]:
 
 
 def size_of(address: str, *names: str) -> int | None:
-    """Bytes of a file; None where there is none."""
+    """Return the bytes of a file; None where there is none."""
     whole = join(address, *names)
     with _translated(whole, "read"):
         try:
@@ -144,7 +143,7 @@ def size_of(address: str, *names: str) -> int | None:
 
 
 def is_empty(folder: str) -> bool:
-    """True if nothing lies there, or nothing but what a killed run left half written."""
+    """Return whether nothing is in the folder but partial files of a killed run."""
     if path := local_path(folder):
         return store.is_empty(path)
     with _translated(folder, "read"):
@@ -157,6 +156,7 @@ def is_empty(folder: str) -> bool:
 
 
 def remove(address: str, *names: str) -> None:
+    """Delete a file, if it is there; errors as of `writing`."""
     with _translated(join(address, *names), "deleted"), suppress(FileNotFoundError):
         if path := local_path(address):
             files.remove(path.joinpath(*names), inside=path if names else None)
@@ -170,7 +170,7 @@ def remove(address: str, *names: str) -> None:
 
 @contextmanager
 def _replacing(top: Path, *names: str) -> Iterator[IO[bytes]]:
-    """As `files.replacing`, on the disk before it has its name; the folders above it are made."""
+    """Open a file as `files.replacing` does, durably, and make the folders above it."""
     inside, path = (top if names else top.parent), top.joinpath(*names)
     store.make_folder(inside)
     for folder in reversed([one for one in path.parents if one != inside and one.is_relative_to(inside)]):
@@ -184,7 +184,7 @@ def _replacing(top: Path, *names: str) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _uploading(address: str) -> Iterator[IO[bytes]]:
-    """fsspec's transaction for one file. Closing a file would otherwise finish the upload also of half of it."""
+    """Open a file in a transaction of fsspec. Without it, closing a file would also finish an upload that failed."""
     system, place = _system(address)
     file = system.open(place, "wb", block_size=BLOCK_BYTES, autocommit=False)
     try:
@@ -197,14 +197,14 @@ def _uploading(address: str) -> Iterator[IO[bytes]]:
 
 
 def _discard(file: Any) -> None:
-    """Take back what was uploaded, as far as the server still answers."""
+    """Delete what was uploaded, if the server still answers."""
     with suppress(Exception):
         file.discard()
-    file.closed = True  # or the end of its life uploads the rest
+    file.closed = True  # or its destructor uploads the rest
 
 
 def _system(address: str) -> tuple[Any, str]:
-    """fsspec's file system of the address, and the place in it."""
+    """Return fsspec's file system of the address, and the path in it."""
     scheme = address.partition("://")[0]
     if scheme in ENVIRONMENT and LOGIN.search(address):
         raise UsageError(f"{without_secrets(address)} came with credentials. Leave them out, and set {ENVIRONMENT[scheme]} instead.")

@@ -1,7 +1,7 @@
 """The words spoken around each keyframe, from the subtitles of its video.
 
-In: files of WebVTT by language, and the times of the keyframes. Out: a text for each, of the cues that overlap the stretch from half
-way to the keyframe before to half way to the next one.
+In: WebVTT files by language, and the times of the keyframes. Out: a text for each keyframe. It comes from the cues between the middles
+to the keyframe before and to the one after.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ MOST_BYTES = 8 * 2**20  # of a language; the words of ten hours are a tenth of i
 Cue = tuple[float, float, list[str]]  # from and to in seconds, lines
 
 
-def subtitles_of(fetched: DownloadedVideo) -> dict[str, str]:
-    """Language -> WebVTT; what is too long for words is left out.
+def read_subtitles(fetched: DownloadedVideo) -> dict[str, str]:
+    """Return the WebVTT of each language, without files that are too long to be subtitles.
 
     Raises:
-        StoreError: a file is gone.
+        StoreError: a file cannot be read.
     """
     found = {}
     for language, path in sorted(fetched.subtitles.items()):
@@ -40,14 +40,14 @@ def subtitles_of(fetched: DownloadedVideo) -> dict[str, str]:
     return found
 
 
-def spoken_around(times_s: Sequence[float | None], vtt: str | None) -> list[str | None]:
-    """For each time, in order, the words around it; None where nothing is said, or the time is not known."""
+def words_around(times_s: Sequence[float | None], vtt: str | None) -> list[str | None]:
+    """Return the words around each time; None where nothing is said, or where the time is unknown."""
     known = sorted({time for time in times_s if time is not None})
     if not vtt or not known:
         return [None] * len(times_s)
     middles = [(one + other) / 2 for one, other in pairwise(known)]
     lines: list[list[str]] = [[] for _ in known]
-    for start, end, said in cues(vtt):
+    for start, end, said in parse_cues(vtt):
         for place in range(bisect_right(middles, start), len(known)):
             if place and middles[place - 1] >= end:
                 break
@@ -56,18 +56,18 @@ def spoken_around(times_s: Sequence[float | None], vtt: str | None) -> list[str 
     return [None if time is None else around[time] for time in times_s]
 
 
-def chosen_language(subtitles: Mapping[str, str], language: object) -> str | None:
-    """WebVTT in the language of the video, else in English, else the first there is."""
+def choose_subtitles(subtitles: Mapping[str, str], language: object) -> str | None:
+    """Return the WebVTT in the language of the video, or else in English, or else the first there is."""
     own = str(language or "en").partition("-")[0]
     order = sorted(subtitles, key=lambda name: (name.partition("-")[0] != own, name.partition("-")[0] != "en", len(name), name))
     return subtitles[order[0]] if order else None
 
 
-def cues(vtt: str) -> Iterator[Cue]:
-    """Those with words; what is no cue is passed over."""
+def parse_cues(vtt: str) -> Iterator[Cue]:
+    """Yield the cues that have words; anything else in the file is skipped."""
     for block in re.split(r"\n[ \t]*\n", vtt):
         lines = block.strip("\n").split("\n")
-        for number, line in enumerate(lines[:2]):  # before the times may stand a name
+        for number, line in enumerate(lines[:2]):  # a name may stand before the times
             if times := TIMES.match(line):
                 words = [" ".join(html.unescape(TAG.sub("", text)).split()) for text in lines[number + 1 :]]
                 yield _seconds(times[1]), _seconds(times[2]), [text for text in words if text]

@@ -1,6 +1,6 @@
 """Shards as tar files that the library WebDataset reads: `VIDEO_0001.jpg`, `.json` with the other columns, `.npy` with the vector.
 
-In: clips, one after another. Out: a tar file without dates and owners; and the rows of such a file, read from front to back.
+In: samples, one after another. Out: a tar file without dates and owners; and the rows of such a file, read from front to back.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from vip.untrusted import parse_json
 
 
 class TarShard:
-    """Writes clips into an open file; to be closed at the end."""
+    """A writer of samples to an open file; close it at the end."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._archive = tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT)  # noqa: SIM115 - closed by close()
@@ -37,17 +37,17 @@ class TarShard:
                 file = BytesIO()
                 np.save(file, vector, allow_pickle=False)
                 add(self._archive, f"{key}.npy", file.getvalue())
-            self._archive.members = []  # type: ignore[attr-defined] # it remembers all
+            self._archive.members = []  # type: ignore[attr-defined] # or it keeps them all
 
     def close(self) -> None:
         self._archive.close()
 
 
 def read_tar(file: IO[bytes]) -> Iterator[Row]:
-    """The rows of a shard.
+    """Yield the rows of a shard.
 
     Raises:
-        ValueError, KeyError, tarfile.TarError: it is damaged, or something else.
+        ValueError, KeyError, tarfile.TarError: it is damaged, or no shard.
     """
     with tarfile.open(fileobj=file, mode="r|") as archive:
         for _, group in groupby(members(archive), key=lambda member: member[0].partition(".")[0]):

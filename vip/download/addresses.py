@@ -1,7 +1,7 @@
-"""What an address of a list names: a video of YouTube, another host, or nothing that may be asked.
+"""What an address names: a video of YouTube, another host, or nothing that may be fetched.
 
-In: text that others wrote. Out: a YouTube id, a host, or why the address is refused. No name is looked up here: what it stands
-for, and where a server sends one on, is watched while a video is fetched.
+In: text that others wrote. Out: a YouTube id, a host, or why the address is refused. No host name is resolved here: `network_guard`
+checks the connections of a download, redirects included.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SHORT = re.compile(rf"/({YOUTUBE_ID.pattern})(?![A-Za-z0-9_-])")
 
 
 def youtube_id(parts: SplitResult) -> str | None:
-    """The id of the one video that an address of YouTube names; None for other hosts, playlists and channels."""
+    """Return the id of the one video that an address of YouTube names; None for other hosts, playlists and channels."""
     host = (parts.hostname or "").rstrip(".")
     for prefix in ("www.", "m.", "music."):
         host = host.removeprefix(prefix)
@@ -39,10 +39,10 @@ def youtube_id(parts: SplitResult) -> str | None:
 
 
 def split_address(address: str) -> SplitResult:
-    """The parts of an http(s) address that names a host.
+    """Split an http(s) address that names a host.
 
     Raises:
-        ValueError: why it does not, as the end of a sentence.
+        ValueError: it names none; the message is the end of a sentence.
     """
     try:
         parts = urlsplit(address)
@@ -57,7 +57,7 @@ def split_address(address: str) -> SplitResult:
 
 
 def is_public_host(host: str) -> bool:
-    """Whether a name, or an address in any of its spellings, is none of the private network; the name is not looked up."""
+    """Return False for a host of the private network, by name or by IP address in any spelling; names are not resolved."""
     host = unicodedata.normalize("NFKC", unquote(host)).replace("。", ".").rstrip(".").lower()
     try:
         return is_public_ip(ip_address(host.strip("[]")))
@@ -70,7 +70,7 @@ def is_public_host(host: str) -> bool:
 
 
 def is_public_ip(ip: IPv4Address | IPv6Address) -> bool:
-    """Whether it belongs to the internet: not private, loopback, link-local, reserved or multicast, nor a wrapping of one that is."""
+    """Return whether it is an address of the internet: not private, loopback, link-local, reserved or multicast, nor does it wrap one."""
     if isinstance(ip, IPv6Address):
         inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
         if ip in NAT64:

@@ -1,9 +1,9 @@
-"""Videos behind addresses, whole in the user's cache folder: downloaded once, whatever is done with them.
+"""Downloaded videos in the user's cache folder, so that each is downloaded once.
 
-    ~/.cache/vip/videos/DIGEST/video.mp4      DIGEST is that of the address, so the folder's name gives no secret away
-                               source.json    what is known of it, written after it
+    ~/.cache/vip/videos/DIGEST/video.mp4      DIGEST is that of the address, so the name of the folder holds no secret
+                               source.json    its record, written after it
 
-Where more than KEPT_BYTES lie there, those go that were not used for longest. All of it may be deleted at any time.
+Beyond KEPT_BYTES, the videos are deleted that were not used for longest. All of it may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -15,54 +15,54 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from vip import store
+from vip import store, user_state
 from vip.errors import StoreError
 from vip.records import Record
 
 KEPT_BYTES = 20_000_000_000
-LEFT_FREE_BYTES = 1_000_000_000  # of the disk: others need room too
+LEFT_FREE_BYTES = 1_000_000_000  # of the disk, for other programs
 RECORD = "source.json"
 
 
 class CachedVideo(Record):
-    """source.json"""
+    """The record in source.json."""
 
     shown: str
     """The address without login and query."""
     file: str
     size_bytes: int
     version: str
-    """What the server said that tells this version from another; "" where it said nothing."""
+    """The server's mark of this version of the file; "" where it gave none."""
     title: str | None = None
     downloaded_utc: str
 
 
 def default_folder() -> Path:
-    """`videos` in the user's cache folder."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vip" / "videos"
+    """Return the folder of all videos, in the user's cache folder."""
+    return user_state.cache_folder() / "videos"
 
 
 def folder_of(shown: str) -> Path:
-    """Where the video of an address lies."""
+    """Return the folder for the video of an address."""
     return default_folder() / hashlib.sha256(shown.encode()).hexdigest()[:32]
 
 
 def find(shown: str) -> tuple[Path, CachedVideo] | None:
-    """The video of an address; None where it is not here, or not whole."""
+    """Return the video of an address and its record; None where it is not in the cache, or not whole."""
     folder = folder_of(shown)
     try:
-        known = store.read_json(folder / RECORD, CachedVideo)
-        path = folder / Path(known.file).name
-        if known.shown != shown or path.stat().st_size != known.size_bytes:
+        record = store.read_json(folder / RECORD, CachedVideo)
+        path = folder / Path(record.file).name
+        if record.shown != shown or path.stat().st_size != record.size_bytes:
             return None
-        os.utime(folder / RECORD)  # it is used
+        os.utime(folder / RECORD)  # it was used now
     except (StoreError, OSError):
         return None
-    return path, known
+    return path, record
 
 
 def keep(shown: str, path: Path, *, version: str = "", title: str | None = None) -> Path:
-    """Move a downloaded file to its place. Returns where it lies now.
+    """Move a downloaded file into the cache, and return its new path.
 
     Raises:
         StoreError: it cannot be moved.
@@ -78,19 +78,19 @@ def keep(shown: str, path: Path, *, version: str = "", title: str | None = None)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     record = CachedVideo(shown=shown, file=target.name, size_bytes=size, version=version, title=title, downloaded_utc=now)
     store.write_json(folder / RECORD, record)
-    _drop_oldest(keeping=folder)
+    _delete_unused(keeping=folder)
     return target
 
 
 def free_bytes() -> int:
-    """How large a download may be."""
+    """Return how large a download may be."""
     folder = default_folder()
     store.make_folder(folder)
     return max(0, shutil.disk_usage(folder).free - LEFT_FREE_BYTES)
 
 
-def _drop_oldest(keeping: Path) -> None:
-    """Delete videos beyond KEPT_BYTES, those first that were not used for longest."""
+def _delete_unused(keeping: Path) -> None:
+    """Delete videos until KEPT_BYTES are left, those first that were not used for longest."""
     used: list[tuple[float, int, Path]] = []
     for folder in default_folder().iterdir():
         with suppress(OSError):

@@ -1,6 +1,6 @@
-"""Which failure is which: what yt-dlp raises becomes an `ItemError` of one kind, and its message one sentence.
+"""Errors of yt-dlp, translated: each becomes an `ItemError` of one kind with a message of one sentence.
 
-Sites say in words why a video cannot be had, YouTube above all; the sentences are those that yt-dlp's extractors pass on.
+Sites, YouTube above all, say only in words why they refuse a video; `PHRASES` recognises the words that yt-dlp passes on.
 What is not recognised is "other", with the sentence as it came.
 """
 
@@ -13,11 +13,12 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from vip.dataset.sanitize import LOGIN
 from vip.errors import FailureKind, ItemError
 from vip.untrusted import one_line
 from vip.wording import option
 
-SAID: tuple[tuple[FailureKind, str], ...] = (
+PHRASES: tuple[tuple[FailureKind, str], ...] = (
     ("bot_check", r"not a bot|captcha|anti-bot|unusual traffic|IP is likely being blocked|^please sign in\b"),
     ("rate_limit", r"content isn't available(, try again later|\.|$)|rate.?limited|too many requests"),
     ("age", r"confirm your age|age.?restricted|inappropriate for some users|age.?verif|mature audiences"),
@@ -41,32 +42,31 @@ SAID: tuple[tuple[FailureKind, str], ...] = (
         r"\bremoved\b|terminated|no longer (available|exists)|does(n't| not) exist|video (is )?(un|not )available|deleted|copyright",
     ),
 )
-"""What a sentence has, the first that fits; apostrophes are straight."""
+"""Kind and pattern of the words that mean it; the first that matches holds. Apostrophes are straight."""
 
 BY_STATUS: dict[int, FailureKind] = {
     **{401: "private", 402: "private", 403: "private", 404: "missing", 410: "deleted"},
     **{408: "network", 425: "network", 429: "rate_limit", 451: "geo"},
 }
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
-LOGIN = re.compile(r"(https?://)[^/@\s]+@", re.IGNORECASE)
-CUT = re.compile(
+ADVICE = re.compile(
     r"[;.]?\s*\(caused by .*|[;.]?\s*please report this issue on .*|[;.]?\s*Use --cookies.*|\s*You might want to use a VPN.*"
     r"|[;.]?\s*(For more information, refer to|Also see|See|See also)\s+https?://.*|\s*This helps protect our community\..*"
     r"|\s*It is recommended to use `.*|[;.]?\s*Use --[a-z-]+ .*",
     re.IGNORECASE | re.DOTALL,
 )
 PREFIX = re.compile(r"(ERROR:\s*|\[download\] Got error:\s*|\[[\w:.+-]+\]\s+(?:[^\s:]{1,64}:\s+)?)")
-LOST = re.compile(r"timed out|giving up after|connection|more expected|failed to resolve|getaddrinfo", re.IGNORECASE)
+CONNECTION_LOST = re.compile(r"timed out|giving up after|connection|more expected|failed to resolve|getaddrinfo", re.IGNORECASE)
 STATUS = re.compile(r"HTTP Error (\d{3})")
 LONGEST = 300
 LONGEST_WAIT_S = 86400.0
 
 
 def item_error(exc: BaseException, log: Sequence[str] = ()) -> ItemError:
-    """The failure as an `ItemError`.
+    """Return the error as an `ItemError`.
 
     Args:
-        log: yt-dlp's last lines; what its warnings say counts where the error itself says nothing.
+        log: the last lines of yt-dlp; its warnings decide the kind where the error itself does not.
     """
     from yt_dlp.networking.exceptions import HTTPError
 
@@ -76,15 +76,15 @@ def item_error(exc: BaseException, log: Sequence[str] = ()) -> ItemError:
     if kind == "other":
         kind = next((found for line in reversed(log) if (found := kind_of_sentence(line)) in {"rate_limit", "bot_check", "network"}), kind)
     refused = next((one for one in chain if isinstance(one, HTTPError)), None)
-    retry_after_s = _seconds(refused.response.headers.get("Retry-After")) if refused is not None else None
+    retry_after_s = _retry_after_s(refused.response.headers.get("Retry-After")) if refused is not None else None
     if kind == "network" and retry_after_s is not None:
-        kind = "rate_limit"  # a server that names a time is busy, not broken
+        kind = "rate_limit"  # a server that states a time is busy, not broken
     lead = "The connection failed: " if kind == "network" else ""
-    message = f"{lead}{sentence.rstrip('.')}. {_what_next(kind)}".strip()
+    message = f"{lead}{sentence.rstrip('.')}. {_next_step(kind)}".strip()
     return ItemError(message, kind, retry_after_s)
 
 
-def _what_next(kind: FailureKind) -> str:
+def _next_step(kind: FailureKind) -> str:
     cookies = option("cookies", "FILE")
     advice: dict[FailureKind, str] = {
         "private": f"With {cookies} of an account that may see it, it can be fetched.",
@@ -97,24 +97,24 @@ def _what_next(kind: FailureKind) -> str:
 
 
 def sentence_of(chain: Sequence[BaseException]) -> str:
-    """What yt-dlp says, without its prefixes, its advice, colours and passwords; at most `LONGEST` characters."""
+    """Return the message of yt-dlp without its prefixes, advice, colours and passwords; at most `LONGEST` characters."""
     said = next((one.orig_msg for one in chain if hasattr(one, "orig_msg")), None) or str(chain[0]) or type(chain[0]).__name__
-    text = LOGIN.sub(r"\1", one_line(str(said)[:10_000]))
+    text = LOGIN.sub("", one_line(str(said)[:10_000]))
     while found := PREFIX.match(text):
         text = text[found.end() :]
-    text = CUT.sub("", text).strip() or text
+    text = ADVICE.sub("", text).strip() or text
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def kind_of_sentence(text: str) -> FailureKind:
-    """By words alone."""
+    """Return the kind by the words of a message alone."""
     text = text.replace("’", "'")
-    for kind, pattern in SAID:
+    for kind, pattern in PHRASES:
         if re.search(pattern, text, re.IGNORECASE):
             return kind
     if found := STATUS.search(text):
         return _of_status(int(found[1]))
-    return "network" if LOST.search(text) else "other"
+    return "network" if CONNECTION_LOST.search(text) else "other"
 
 
 def _kind(chain: Sequence[BaseException], sentence: str) -> FailureKind:
@@ -134,7 +134,7 @@ def _kind(chain: Sequence[BaseException], sentence: str) -> FailureKind:
     for one in chain:
         if isinstance(one, HTTPError):
             if one.status == 403 and "video data" in sentence:
-                return "other"  # its page was shown, so it is there; addresses of the data expire, and some are refused at random
+                return "other"  # the page was served, so the video exists; addresses of its data expire, and some are refused at random
             return _of_status(one.status)
         if isinstance(one, TransportError | ContentTooShortError):
             return "network"
@@ -143,12 +143,12 @@ def _kind(chain: Sequence[BaseException], sentence: str) -> FailureKind:
 
 def _of_status(status: int) -> FailureKind:
     if 300 <= status < 400:
-        return "no_video"  # redirects are followed, so this one goes in a circle, or to what is not followed
+        return "no_video"  # redirects are followed, so this one is a loop, or leads to a scheme that is not followed
     return BY_STATUS.get(status, "network" if status >= 500 else "other")
 
 
 def causes(exc: BaseException | None) -> Iterator[BaseException]:
-    """The error and what led to it, by all the ways in which yt-dlp and Python keep that."""
+    """Yield the error and its causes, by all the attributes in which yt-dlp and Python keep them."""
     waiting: list[Any] = [exc]
     seen: set[int] = set()
     while waiting:
@@ -161,8 +161,8 @@ def causes(exc: BaseException | None) -> Iterator[BaseException]:
         waiting += [kept[1] if isinstance(kept, tuple) else None, getattr(one, "cause", None), one.__cause__, one.__context__]
 
 
-def _seconds(value: str | None) -> float | None:
-    """Retry-After: seconds, or a date."""
+def _retry_after_s(value: str | None) -> float | None:
+    """Return the seconds of a Retry-After header, which holds seconds or a date; None where it holds neither."""
     if value is None:
         return None
     if re.fullmatch(r"[0-9]+", value.strip()):
@@ -171,4 +171,4 @@ def _seconds(value: str | None) -> float | None:
         when = parsedate_to_datetime(value)
     except (ValueError, OverflowError):
         return None
-    return min(max(0.0, (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds()), LONGEST_WAIT_S)
+    return min(max(0.0, (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_retry_after_s()), LONGEST_WAIT_S)

@@ -1,6 +1,6 @@
-"""One video of the list onto this machine: looked up where it has an id of YouTube-8M, downloaded, and moved to its place.
+"""Fetch one video: look up its id of YouTube-8M, download it with yt-dlp, and move it to its place.
 
-Everything is written into a folder that goes away when the fetch fails. What a server says names no path.
+A download is written into a temporary folder, which is deleted when it fails. No text of a server becomes a path.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from urllib.parse import urlsplit
 
 from vip.config import BatchSettings
 from vip.dataset.items import DownloadedVideo, ListItem
+from vip.dataset.sanitize import LOGIN
+from vip.download.addresses import YOUTUBE_ID
 from vip.download.disk_space import UNKNOWN_BYTES, DiskSpace, NoRoomError
-from vip.download.errors import LOGIN, causes, item_error
+from vip.download.errors import causes, item_error
 from vip.download.network_guard import guarding
-from vip.download.youtube8m import youtube_id
-from vip.download.ytdlp import Downloader, ProgressCallback, held, no_progress
+from vip.download.youtube8m import look_up
+from vip.download.ytdlp import Downloader, ProgressCallback, downloader_for, no_progress
 from vip.errors import ItemError
 from vip.untrusted import one_line
 from vip.wording import option
 
 YOUTUBE = "https://www.youtube.com"
-YOUTUBE_ID = re.compile(r"[A-Za-z0-9_-]{11}")
 LANGUAGE = re.compile(r"[A-Za-z0-9-]{2,20}")
 SUFFIX = re.compile(r"\.[a-z0-9]{2,5}")
-TOLD = ("uploader", "upload_date", "license", "webpage_url", "language", "categories", "tags")
-LONGEST = 500  # letters of a title, of each thing told
+INFO_FIELDS = ("uploader", "upload_date", "license", "webpage_url", "language", "categories", "tags")
+LONGEST = 500  # letters of a title, and of each text of `INFO_FIELDS`
 MOST_TAGS = 100
 CONTROL = frozenset(range(32)) - frozenset(b"\t\n\v\f\r\x1b")
 
@@ -43,30 +44,30 @@ def fetch(
     *,
     room_bytes: int,
     space: DiskSpace | None = None,
-    told: ProgressCallback = no_progress,
+    on_progress: ProgressCallback = no_progress,
 ) -> DownloadedVideo:
-    """The video of the item, in `folder` as `KEY.mp4` or what it is; a local file stays where it is.
+    """Fetch the video of the item into `folder`, as `KEY.mp4` or with its own suffix; a local file stays where it is.
 
     Args:
         room_bytes: the video and its subtitles may have so many bytes.
-        space: where that room is shared with other downloads: this one waits until there is enough for it.
-        told: called with the bytes that are here, and those of all where the host says.
+        space: where other downloads share that room: this one waits until it has enough.
+        on_progress: called with the bytes that are downloaded, and with those of the whole file where the host states them.
 
     Raises:
-        ItemError: it cannot be had; nothing of it is left in `folder` then.
-        UsageError, BackendError: none can be had, as `preflight` says too.
+        ItemError: it cannot be fetched; nothing of it is left in `folder`.
+        UsageError, BackendError: no video can be fetched, for a reason that `preflight` also finds.
     """
     if item.kind == "file":
         return _local(Path(item.source), settings)
-    downloader = held(settings)
+    downloader = downloader_for(settings)
     if space:
         space.wait_for(UNKNOWN_BYTES)
     while True:
         try:
-            return _fetch_once(item, settings, downloader, folder, room_bytes, space, told)
+            return _fetch_once(item, settings, downloader, folder, room_bytes, space, on_progress)
         except NoRoomError as exc:
             assert space is not None
-            _let_go(exc)
+            _release_files(exc)
             space.wait_for(exc.size_bytes)
 
 
@@ -77,25 +78,25 @@ def _fetch_once(
     folder: Path,
     room_bytes: int,
     space: DiskSpace | None,
-    told: ProgressCallback,
+    on_progress: ProgressCallback,
 ) -> DownloadedVideo:
     with guarding(settings.public_only, downloader.proxies) as guard:
         try:
             with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as scratch:
-                downloader.limits.begin(room_bytes, space, told)
+                downloader.limits.start(room_bytes, space, on_progress)
                 return _fetch(item, settings, downloader, Path(scratch), folder)
         except NoRoomError:
             raise
-        except Exception as exc:  # whatever one of 1,800 extractors stumbles over costs this video only
+        except Exception as exc:  # a bug in one of 1,800 extractors costs this video only
             error = guard.refusal or (exc if isinstance(exc, ItemError) else item_error(exc, downloader.log.lines))
-            _let_go(exc)
+            _release_files(exc)
             raise error from None
         finally:
-            downloader.rest()
+            downloader.reset()
 
 
-def _let_go(exc: Exception) -> None:
-    """yt-dlp leaves what it was writing open, and a deleted file that is open takes its room on the disk."""
+def _release_files(exc: Exception) -> None:
+    """Close the files that yt-dlp left open: a deleted file that is open still takes room on the disk."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         for one in causes(exc):
@@ -118,14 +119,14 @@ def _local(path: Path, settings: BatchSettings) -> DownloadedVideo:
 def _fetch(item: ListItem, settings: BatchSettings, downloader: Downloader, scratch: Path, folder: Path) -> DownloadedVideo:
     known = None
     if item.kind == "youtube8m":
-        known = youtube_id(item.source, settings.youtube8m_base_url, downloader.read)
+        known = look_up(item.source, settings.youtube8m_base_url, downloader.read)
     elif item.kind == "youtube":
         known = item.source
     address, extractor = _address(item.source, known, settings)
     info = downloader.load(address, scratch, extractor=extractor)
     video = Path(info["requested_downloads"][0]["filepath"])
     if _is_text(video):
-        raise ItemError("What the server gives for the video is a text, such as a page that says why there is none.", "no_video")
+        raise ItemError("The server sends a text and no video. Open the address in a browser to see what it says.", "no_video")
     suffix = video.suffix.lower() if SUFFIX.fullmatch(video.suffix.lower()) else ".video"
     subtitles = {folder / f"{item.key}.{path.name}": path for path in _subtitles(info, downloader, scratch)}
     result = DownloadedVideo(
@@ -133,7 +134,7 @@ def _fetch(item: ListItem, settings: BatchSettings, downloader: Downloader, scra
         youtube_id=known or (str(info["id"]) if info.get("extractor_key") == "Youtube" else None),
         title=_text(info.get("title")),
         duration_s=float(info["duration"]) if info.get("duration") else None,
-        info={name: told for name in TOLD if (told := _told(info.get(name))) is not None},
+        info={name: value for name in INFO_FIELDS if (value := _info_value(info.get(name))) is not None},
         subtitles={path.stem: target for target, path in subtitles.items()},
     )
     _move({**subtitles, result.path: video})
@@ -141,7 +142,7 @@ def _fetch(item: ListItem, settings: BatchSettings, downloader: Downloader, scra
 
 
 def _address(source: str, known: str | None, settings: BatchSettings) -> tuple[str, str | None]:
-    """Where the video is watched, and yt-dlp's name of the site where that is known."""
+    """Return the address of the video, and yt-dlp's name of its site where that is known."""
     if known is not None:
         if not YOUTUBE_ID.fullmatch(known):
             raise ItemError(f"{known[:40]!r} is no YouTube id, which has 11 letters, digits, - and _.", "bad_row")
@@ -149,46 +150,46 @@ def _address(source: str, known: str | None, settings: BatchSettings) -> tuple[s
         return f"{base}/watch?v={known}", "Youtube" if base == YOUTUBE else None
     try:
         parts = urlsplit(source)
-        good = parts.scheme.lower() in {"http", "https"} and bool(parts.hostname)
+        is_good = parts.scheme.lower() in {"http", "https"} and bool(parts.hostname)
     except ValueError:
-        good = False
-    if not good:
+        is_good = False
+    if not is_good:
         raise ItemError("Only addresses that begin with http:// or https:// are fetched.", "bad_row")
     return source, None
 
 
 def _is_text(path: Path) -> bool:
-    """True for a page or a playlist: every container of videos has control characters at its beginning."""
+    """Return True for a page or a playlist: every container of videos has control characters at its beginning."""
     with path.open("rb") as file:
         return CONTROL.isdisjoint(file.read(1024))
 
 
 def _subtitles(info: dict[str, Any], downloader: Downloader, scratch: Path) -> Iterator[Path]:
-    """`en.vtt` and so on: WebVTT in the video's own language and in English, else in the first there is.
+    """Yield `en.vtt` and so on: WebVTT in the video's own language and in English, or else in the first language there is.
 
-    One that cannot be had is left out. Automatic ones are fetched where `--ytdlp-opts --write-auto-subs` asks for them: sites limit
-    those requests most tightly.
+    One that cannot be fetched is left out. Automatic ones are fetched only with `--ytdlp-opts --write-auto-subs`, since sites limit
+    those requests most.
     """
-    there: dict[str, list[dict[str, Any]]] = info.get("subtitles") or {}
+    offered: dict[str, list[dict[str, Any]]] = info.get("subtitles") or {}
     if downloader.automatic_subtitles:
-        there = {**(info.get("automatic_captions") or {}), **there}
-    for language in _languages(there, info.get("language")):
-        choice = next((one for one in there[language] if one.get("ext") == "vtt"), None)
+        offered = {**(info.get("automatic_captions") or {}), **offered}
+    for language in _languages(offered, info.get("language")):
+        choice = next((one for one in offered[language] if one.get("ext") == "vtt"), None)
         path = scratch / f"{language}.vtt"
         if choice is None:
             continue
         try:
             downloader.load_subtitles(info, choice, path)
             with path.open("rb") as file:
-                whole = file.read(16).removeprefix(b"\xef\xbb\xbf").startswith(b"WEBVTT")
-        except Exception:  # as for the video; the video is there, and is worth more
-            whole = False
-        if whole:
+                is_whole = file.read(16).removeprefix(b"\xef\xbb\xbf").startswith(b"WEBVTT")
+        except Exception:  # a bug in an extractor; the video itself is there
+            is_whole = False
+        if is_whole:
             yield path
 
 
-def _languages(there: Iterable[str], own: object) -> list[str]:
-    names = [name for name in there if LANGUAGE.fullmatch(name)]
+def _languages(offered: Iterable[str], own: object) -> list[str]:
+    names = [name for name in offered if LANGUAGE.fullmatch(name)]
     wanted = {str(own or "en").split("-")[0], "en"}
     chosen: dict[str, str] = {}
     for name in sorted(names, key=len):  # "en" before "en-GB", and one of them
@@ -198,7 +199,7 @@ def _languages(there: Iterable[str], own: object) -> list[str]:
 
 
 def _move(files: dict[Path, Path]) -> None:
-    """To each target its file; all of them or none."""
+    """Move each file to its target; all of them or none."""
     try:
         for target, path in files.items():
             path.replace(target)
@@ -212,9 +213,9 @@ def _text(value: object) -> str | None:
     return one_line(value)[:LONGEST] or None if isinstance(value, str) else None
 
 
-def _told(value: object) -> Any:
-    """A text or a list of texts; an address without the password in it."""
+def _info_value(value: object) -> Any:
+    """Return a text or a list of texts, an address without its login; None for anything else."""
     if isinstance(value, list | tuple):
         return [text for one in value[:MOST_TAGS] if (text := _text(one))] or None
     text = _text(value)
-    return LOGIN.sub(r"\1", text) if text else None
+    return LOGIN.sub("", text) if text else None

@@ -1,10 +1,9 @@
-"""What a download may reach: with `--public-only` the public network alone, and never by another program.
+"""Limits what a download may reach: with `--public-only` the public network alone, and never through another program.
 
-Names are no help here: a name may stand for one address when it is checked and for another one when it is used, and a
-redirect leads anywhere. So Python's own audit events are watched where a connection is made, for every socket of this process.
-What libraries in C connect is not seen, so those are left out (see `ytdlp`); other programs that are given an address to
-fetch are not started. A proxy of the user is allowed; what an HTTP proxy is asked for is checked by name too, and what a
-SOCKS proxy reaches is its own affair.
+A check of host names is not enough: a name may resolve to another address when it is used, and a redirect may lead anywhere. So an
+audit hook of Python checks every connection of this process as it is made. It does not see connections of libraries in C, so those are
+left out (see `ytdlp`). Programs that would fetch an address are not started. Proxies of the user are allowed. What an HTTP proxy is
+asked for is checked by name; what a SOCKS proxy connects to is not.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ SOCKS_PORT = 1080
 
 
 class BlockedConnectionError(PermissionError):
-    """Raised into whatever wanted to connect; `NetworkGuard.refusal` says more."""
+    """A connection or a program that the guard refused; `NetworkGuard.refusal` says why."""
 
 
 @dataclass
 class NetworkGuard:
-    """What holds while videos are fetched.
+    """The rules for connections while videos are fetched.
 
     Args:
         proxies: the addresses (IP, port) of the user's proxies.
@@ -43,16 +42,16 @@ class NetworkGuard:
     public_only: bool
     proxies: frozenset[tuple[str, int]]
     refusal: ItemError | None = None
-    """Why something was refused last."""
+    """Why the last connection or program was refused."""
 
-    def connect(self, address: Any) -> None:
+    def check_connection(self, address: Any) -> None:
         if not self.public_only or not isinstance(address, tuple) or address[:2] in self.proxies:
             return
         if not is_public(str(address[0])):
             self._refuse(f"The address leads to {address[0]}, which is not in the public network; {option('public_only')} refuses it.")
 
-    def send(self, data: object) -> None:
-        """What goes to an HTTP server, which may be a proxy that is asked for something else."""
+    def check_request(self, data: object) -> None:
+        """Check the host that a request asks an HTTP proxy for."""
         if not self.public_only or not self.proxies or not isinstance(data, bytes) or not (found := ASKED_OF_PROXY.match(data)):
             return
         name = found[1].decode("ascii", "replace").strip("[]")
@@ -60,7 +59,7 @@ class NetworkGuard:
             if not is_public(address):
                 self._refuse(f"The address leads to {name}, which is not in the public network; {option('public_only')} refuses it.")
 
-    def start(self, arguments: object) -> None:
+    def check_program(self, arguments: object) -> None:
         if any("://" in _text(argument) for argument in (arguments if isinstance(arguments, list | tuple) else [arguments])):
             self._refuse("The video is a kind of stream that only another program could fetch, which vip does not let it.", "no_video")
 
@@ -70,21 +69,21 @@ class NetworkGuard:
 
 
 _active: NetworkGuard | None = None
-_watching = False
+_is_hooked = False
 
 
 @contextmanager
 def guarding(public_only: bool, proxies: Iterable[str]) -> Iterator[NetworkGuard]:
-    """All connections of this process are watched meanwhile.
+    """Check all connections of this process inside the block.
 
     Args:
         proxies: addresses of the user's proxies, such as `http://proxy:3128`.
     """
-    global _active, _watching
-    guard = NetworkGuard(public_only, frozenset(_ends(proxies)) if public_only else frozenset())
-    if not _watching:
-        sys.addaudithook(_watch)
-        _watching = True
+    global _active, _is_hooked
+    guard = NetworkGuard(public_only, frozenset(_endpoints(proxies)) if public_only else frozenset())
+    if not _is_hooked:
+        sys.addaudithook(_audit)
+        _is_hooked = True
     _active = guard
     try:
         yield guard
@@ -92,19 +91,19 @@ def guarding(public_only: bool, proxies: Iterable[str]) -> Iterator[NetworkGuard
         _active = None
 
 
-def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     if _active is None:
         return
     if event == "socket.connect":
-        _active.connect(arguments[1])
+        _active.check_connection(arguments[1])
     elif event == "http.client.send":
-        _active.send(arguments[1])
+        _active.check_request(arguments[1])
     elif event == "subprocess.Popen":
-        _active.start(arguments[1])
+        _active.check_program(arguments[1])
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address belongs to one machine of the public network. False for what is no IP address."""
+    """Return whether a text is an IP address of the public network."""
     with suppress(ValueError):
         return is_public_ip(ipaddress.ip_address(address.partition("%")[0]))
     return False
@@ -117,7 +116,7 @@ def _is_address(name: str) -> bool:
     return False
 
 
-def _ends(proxies: Iterable[str]) -> Iterator[tuple[str, int]]:
+def _endpoints(proxies: Iterable[str]) -> Iterator[tuple[str, int]]:
     for proxy in proxies:
         parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
         port = parts.port or PORTS.get(parts.scheme, SOCKS_PORT)
@@ -126,7 +125,7 @@ def _ends(proxies: Iterable[str]) -> Iterator[tuple[str, int]]:
 
 
 def _addresses_of(name: str, port: int | None) -> set[str]:
-    """Empty for a name that only a proxy can resolve."""
+    """Return the IP addresses of a name; none for a name that only a proxy can resolve."""
     with suppress(OSError, UnicodeError):
         return {str(found[4][0]) for found in socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)}
     return set()

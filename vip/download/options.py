@@ -1,7 +1,7 @@
-"""What yt-dlp is told: vip's own choice, the settings, and what the user passes on with `--ytdlp-opts`.
+"""The parameters of yt-dlp: vip's own, those of the settings, and those that the user passes on with `--ytdlp-opts`.
 
-The user's options are read by yt-dlp's own parser. Only those on the list below are let through; all others would write
-elsewhere, start programs, fetch more than one video, or have a setting of vip's own.
+yt-dlp's own parser reads the options of the user. Only those in `PASSED_ON` are allowed: the others write elsewhere, start programs,
+fetch more than one video, or have an option of vip.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ PASSED_ON = {
     "legacy_server_connect": "legacyserverconnect",
     "no_check_certificate": "nocheckcertificate",
 }
-"""Name in yt-dlp's parser -> name of the parameter."""
+"""Name in the parser of yt-dlp -> name of the parameter."""
 
-OWN = {"ratelimit": "--rate-limit", "proxy": "--proxy", "cookiefile": "--cookies", "max_filesize": "--disk-budget"}
+VIP_OPTIONS = {"ratelimit": "--rate-limit", "proxy": "--proxy", "cookiefile": "--cookies", "max_filesize": "--disk-budget"}
 RUNTIMES = ("deno", "node", "quickjs")
-"""JavaScript runtimes that keep what a site sends in a sandbox; Bun does not."""
+"""JavaScript runtimes that run the code of a site in a sandbox; Bun does not."""
 
-# One file without sound where there is one: the picture alone is smaller, and needs no ffmpeg. H.264 is the quickest to decode.
-SILENT = {"format": "bv*", "format_sort": ["res:720", "fps:30", "hdr:sdr", "vcodec:h264", "+hasaud", "ext:mp4", "proto"]}
-LOUD = {"format": "bv*+ba/b/bv*", "format_sort": ["res:720", "fps:30", "hdr:sdr", "vcodec:h264", "ext:mp4", "proto"]}
-NO_MERGING = {**LOUD, "format": "b/bv*"}
+# A file without sound is smaller, and needs no ffmpeg to be merged. H.264 is the quickest to decode.
+WITHOUT_SOUND = {"format": "bv*", "format_sort": ["res:720", "fps:30", "hdr:sdr", "vcodec:h264", "+hasaud", "ext:mp4", "proto"]}
+WITH_SOUND = {"format": "bv*+ba/b/bv*", "format_sort": ["res:720", "fps:30", "hdr:sdr", "vcodec:h264", "ext:mp4", "proto"]}
+WITH_SOUND_UNMERGED = {**WITH_SOUND, "format": "b/bv*"}
 
-NEEDED = "Fetching videos needs yt-dlp. Install it with pip install 'vip-keyframes[batch]'."
+NOT_INSTALLED = "Fetching videos needs yt-dlp. Install it with pip install 'vip-keyframes[batch]'."
 
 
 def parameters(settings: BatchSettings) -> dict[str, Any]:
-    """Of `yt_dlp.YoutubeDL`.
+    """Return the parameters of `yt_dlp.YoutubeDL`.
 
     Raises:
         UsageError: a bad option in `--ytdlp-opts`, or cookies that cannot be read.
         BackendError: yt-dlp is not installed.
     """
-    quality = SILENT if not settings.audio else LOUD if shutil.which("ffmpeg") else NO_MERGING
+    quality = WITHOUT_SOUND if not settings.audio else WITH_SOUND if shutil.which("ffmpeg") else WITH_SOUND_UNMERGED
     return {
         **{"retries": 2, "fragment_retries": 3, "extractor_retries": 1, "file_access_retries": 1, "socket_timeout": 20.0},
         **{"sleep_interval": settings.sleep, "sleep_interval_requests": settings.sleep, "sleep_interval_subtitles": settings.sleep},
@@ -69,7 +69,7 @@ def parameters(settings: BatchSettings) -> dict[str, Any]:
 
 
 def passed_on(options: Sequence[str]) -> dict[str, Any]:
-    """The parameters that these words of yt-dlp's command line set, and no other.
+    """Return the parameters that these words of yt-dlp's command line set, and no others.
 
     Raises:
         UsageError: an option that yt-dlp does not know, or that vip does not pass on.
@@ -80,7 +80,7 @@ def passed_on(options: Sequence[str]) -> dict[str, Any]:
         from yt_dlp import parse_options
         from yt_dlp.options import create_parser
     except ImportError as exc:
-        raise BackendError(NEEDED) from exc
+        raise BackendError(NOT_INSTALLED) from exc
     parser = create_parser()
     values = _Values(parser.defaults)
     _, addresses = _quietly(lambda: parser.parse_args(list(options), values))
@@ -88,14 +88,14 @@ def passed_on(options: Sequence[str]) -> dict[str, Any]:
         raise UsageError(f"--ytdlp-opts {addresses[0]!r}: this is no option. Name videos in the list.")
     for name in sorted(values.given - PASSED_ON.keys()):
         spelling = next((option.get_opt_string() for option in _options_of(parser) if option.dest == name), name)
-        instead = f"Use vip's own {OWN[name]}." if name in OWN else "Leave it out; it would change what vip relies on."
+        instead = f"Use vip's own {VIP_OPTIONS[name]}." if name in VIP_OPTIONS else "Leave it out; it would change what vip relies on."
         raise UsageError(f"--ytdlp-opts {spelling}: vip does not pass this on to yt-dlp. {instead}")
     parsed = _quietly(lambda: parse_options(list(options))).ydl_opts
     return {PASSED_ON[name]: parsed[PASSED_ON[name]] for name in values.given}
 
 
 def cookies(path: Path | None) -> io.StringIO | None:
-    """The file's text: yt-dlp would write into the file itself, and many processes share it.
+    """Return the text of the file, since yt-dlp writes into a file that it is given, and many processes share it.
 
     Raises:
         UsageError: it cannot be read, or is not in Netscape's format.
@@ -119,7 +119,7 @@ def cookies(path: Path | None) -> io.StringIO | None:
 
 
 class _Values(optparse.Values):
-    """Remembers what was given, also where it is the default."""
+    """Values that remember which of them were given, also where these equal the default."""
 
     def __init__(self, defaults: dict[str, Any]) -> None:
         self.__dict__["given"] = set()
@@ -138,7 +138,7 @@ def _options_of(parser: Any) -> list[optparse.Option]:
 
 
 def _quietly(parse: Callable[[], Any]) -> Any:
-    """yt-dlp's parser prints, and ends the program."""
+    """Call yt-dlp's parser, which would print and end the program."""
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             return parse()

@@ -1,4 +1,4 @@
-"""Before a list is fetched: what cannot work is refused, and what will be missed is said. Asks nothing of the network."""
+"""Checks before a list is fetched: refuse settings that cannot work, and name what is missing. Without the network."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from datetime import UTC, date, datetime
 from urllib.parse import urlsplit
 
 from vip.config import BatchSettings
-from vip.download.options import NEEDED, RUNTIMES, parameters
+from vip.download.options import NOT_INSTALLED, RUNTIMES, parameters
 from vip.errors import BackendError, UsageError
 from vip.wording import option
 
-OLD_DAYS = 90  # YouTube changes every few weeks
+OLD_DAYS = 90  # of yt-dlp: YouTube changes every few weeks
 PROXIES = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")
 
 
 def preflight(settings: BatchSettings, items_need_youtube: bool) -> list[str]:
-    """Sentences about what is missing; none where all is well.
+    """Return a sentence for each thing that is missing.
 
     Raises:
         UsageError: a bad proxy, base address, `--ytdlp-opts`, or file of cookies.
-        BackendError: yt-dlp is not installed, or too old to be told what it must be told.
+        BackendError: yt-dlp is not installed, or too old.
     """
     try:
-        from yt_dlp.globals import supported_js_runtimes  # noqa: F401 - older ones are deaf to js_runtimes
+        from yt_dlp.globals import supported_js_runtimes  # noqa: F401 - older ones ignore js_runtimes
     except ImportError as exc:
-        raise BackendError(_why_not()) from exc
+        raise BackendError(_not_usable()) from exc
     if settings.proxy is not None:
         _check(option("proxy"), settings.proxy, PROXIES, "http://host:3128 or socks5://host:1080")
     _check("--video-base-url", settings.video_base_url, ("http", "https"), "https://www.youtube.com")
@@ -35,21 +35,21 @@ def preflight(settings: BatchSettings, items_need_youtube: bool) -> list[str]:
     return [*_cookies(settings), *_sound(settings), *(_youtube(given["js_runtimes"]) if items_need_youtube else ())]
 
 
-def _why_not() -> str:
+def _not_usable() -> str:
     try:
         from yt_dlp.version import __version__
     except ImportError:
-        return NEEDED
+        return NOT_INSTALLED
     return f"yt-dlp {__version__} is too old. Update it with pip install -U 'yt-dlp[default]'."
 
 
 def _check(option: str, address: str, schemes: tuple[str, ...], example: str) -> None:
     try:
         parts = urlsplit(address)
-        good = parts.scheme.lower() in schemes and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        is_good = parts.scheme.lower() in schemes and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
-        good = False
-    if not good:
+        is_good = False
+    if not is_good:
         hidden = f"…{address.rpartition('@')[2]}" if "@" in address else address  # a password stands before the @
         raise UsageError(f"{option} {hidden!r} is no address that can be used. Write it like {example}.")
 

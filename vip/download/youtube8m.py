@@ -1,12 +1,11 @@
-"""Which YouTube video a YouTube-8M id stands for. The data set's 4-letter ids are looked up at its own server, once.
+"""Look up which YouTube video an id of YouTube-8M stands for, at the server of that data set.
 
-Answers are kept in one SQLite file in the user's cache folder that all processes share: for good where there is a video, for a
-month where there is none. A cache that cannot be used costs a request, no video.
+The answers are cached in one SQLite file that all processes share: without limit where there is a video, for a month where there is none.
+Where the cache cannot be used, the server is asked again; no video fails for it.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 import time
@@ -14,9 +13,10 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
+from vip import files, user_state
 from vip.errors import ItemError
 
-ID = re.compile(r"[A-Za-z0-9_-]{4}")
+YOUTUBE8M_ID = re.compile(r"[A-Za-z0-9_-]{4}")
 ANSWER = re.compile(r'\s*i\("([A-Za-z0-9_-]{4})","([A-Za-z0-9_-]{11})"\);?\s*')  # i("ABCD","dQw4w9WgXcQ");
 NONE_FOR_S = 30 * 86400.0
 PATIENCE_S = 30.0  # for other processes that write
@@ -24,35 +24,35 @@ SCHEMA = "create table if not exists ids (asked text primary key, youtube_id tex
 
 
 def default_path() -> Path:
-    """`youtube8m.sqlite` in the user's cache folder."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "vip" / "youtube8m.sqlite"
+    """Return the file of the cache, in the user's cache folder."""
+    return user_state.cache_folder() / "youtube8m.sqlite"
 
 
-def youtube_id(short: str, base_url: str, read: Callable[[str], str | None]) -> str:
-    """The 11-letter id of the video.
+def look_up(short: str, base_url: str, read: Callable[[str], str | None]) -> str:
+    """Return the YouTube id of a video of YouTube-8M.
 
     Args:
+        short: its 4-letter id.
         base_url: the server's folder; the file of ABCD is `AB/ABCD.js` there.
-        read: gives what the server says, or None where it knows no such file.
+        read: returns the text at an address, or None where there is none.
 
     Raises:
-        ItemError: the id is none, or it stands for no video any more.
+        ItemError: `short` is no such id, or its video is gone.
     """
-    if not ID.fullmatch(short):
+    if not YOUTUBE8M_ID.fullmatch(short):
         raise ItemError(f"{short[:40]!r} is no id of YouTube-8M, which has 4 letters and digits.", "bad_row")
     address = f"{base_url.rstrip('/')}/{short[:2]}/{short}.js"
-    kept = _kept(address)
-    if kept is None:
-        kept = _found(short, read(address))
-        _keep(address, kept)
-    if not kept:
+    found = _read_cache(address)
+    if found is None:
+        found = _parse_answer(short, read(address))
+        _write_cache(address, found)
+    if not found:
         raise ItemError(f"YouTube-8M knows no video {short} any more; it was deleted or made private.", "missing")
-    return kept
+    return found
 
 
-def _found(short: str, answer: str | None) -> str:
-    """The id in the server's answer; empty where there is none."""
+def _parse_answer(short: str, answer: str | None) -> str:
+    """Return the YouTube id in the server's answer; "" where there is no answer."""
     if answer is None:
         return ""
     found = ANSWER.fullmatch(answer)
@@ -61,8 +61,8 @@ def _found(short: str, answer: str | None) -> str:
     return found[2]
 
 
-def _kept(address: str) -> str | None:
-    """The id; empty where there is none, None where that is not known."""
+def _read_cache(address: str) -> str | None:
+    """Return the cached YouTube id; "" where there is no video, None where nothing valid is cached."""
     with suppress(sqlite3.Error, OSError), closing(_connect()) as connection:
         row = connection.execute("select youtube_id, at_s from ids where asked = ?", (address,)).fetchone()
         if row and (row[0] or 0 <= time.time() - row[1] < NONE_FOR_S):
@@ -70,7 +70,7 @@ def _kept(address: str) -> str | None:
     return None
 
 
-def _keep(address: str, found: str) -> None:
+def _write_cache(address: str, found: str) -> None:
     with suppress(sqlite3.Error, OSError), closing(_connect()) as connection:
         connection.execute("insert or replace into ids values (?, ?, ?)", (address, found, time.time()))
 
@@ -78,6 +78,7 @@ def _keep(address: str, found: str) -> None:
 def _connect() -> sqlite3.Connection:
     path = default_path()
     path.parent.mkdir(parents=True, exist_ok=True)
+    files.check_database(path)
     connection = sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)
     try:
         connection.execute(SCHEMA)

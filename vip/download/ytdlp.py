@@ -1,7 +1,7 @@
-"""yt-dlp, held for many fetches: it writes into one folder, says nothing, keeps within limits, and answers with a file or an error.
+"""A downloader around yt-dlp: it writes into one folder, prints nothing, keeps to limits, and gives a file or an error.
 
 Importing yt-dlp and compiling the patterns of its 1,800 sites takes about 0.6 s of a processor; a fetch after the first takes 0.015 s.
-So `held` keeps it, with the player code of YouTube that it has read, for as long as the settings are the same.
+So `downloader_for` keeps one, with the player code of YouTube that it has read, as long as the settings are the same.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from typing import Any
 
 from vip.config import BatchSettings
 from vip.download.disk_space import STEP_BYTES, DiskSpace, NoRoomError
-from vip.download.options import NEEDED, parameters
+from vip.download.options import NOT_INSTALLED, parameters
 from vip.errors import BackendError, ItemError
 from vip.timecode import timecode
 from vip.wording import option
 
 PAGE_BYTES = 50 * 2**20  # the longest page or manifest that is read into memory
 KEPT_LINES = 20
-KEPT_ANSWERS = 50  # to be closed at the end, where nobody has; a long video may have thousands
+MOST_OPEN_ANSWERS = 50  # of servers, closed at the end; a long video may have thousands
 EXTENSIONS = {"mp4", "m4v", "mov", "3gp", "webm", "mkv", "ogv", "ogg", "avi", "flv", "wmv", "mpg", "mpeg", "ts", "gif"}
-PYTHON_ONLY = {"Urllib", "Requests", "Websockets"}  # whose connections `public` sees; curl_cffi connects in C
+PYTHON_ONLY = {"Urllib", "Requests", "Websockets"}  # `network_guard` sees their connections; curl_cffi connects in C
 
 
 ProgressCallback = Callable[[int, int | None], None]
 
 
 def no_progress(done: int, size: int | None) -> None:
-    """Is told how far a download is."""
+    """Ignore the progress of a download: bytes so far, and of the whole file."""
 
 
 class YtdlpLog:
-    """Stands where yt-dlp wants a logger: keeps the last warnings and errors, prints nothing."""
+    """A logger for yt-dlp that keeps the last warnings and errors and prints nothing."""
 
     def __init__(self) -> None:
         self.lines: deque[str] = deque(maxlen=KEPT_LINES)
@@ -51,25 +51,26 @@ class YtdlpLog:
 
 
 class DownloadLimits:
-    """What a video must keep within; why it does not is kept in `refusal`."""
+    """The limits on one download: length, size, disk space. `refusal` says which one the video breaks."""
 
     def __init__(self, settings: BatchSettings) -> None:
         self.settings = settings
         self.room_bytes = 0
-        self.told: ProgressCallback = no_progress
+        self.on_progress: ProgressCallback = no_progress
         self.space: DiskSpace | None = None
-        self.short_of: int | None = None
-        """So much is needed of a room that is shared, and is not free."""
+        self.needed_bytes: int | None = None
+        """Disk space that the download needs and that is not free now."""
         self.refusal: ItemError | None = None
-        self._loaded: dict[str, int] = {}
-        self._copies = 1  # of what is downloaded; parts lie there beside the file that they are merged into
+        self._downloaded_bytes: dict[str, int] = {}
+        self._copies = 1  # on the disk: 2 while picture and sound are merged into one file
 
-    def begin(self, room_bytes: int, space: DiskSpace | None, told: ProgressCallback) -> None:
-        self.room_bytes, self.space, self.short_of, self.told = room_bytes, space, None, told
-        self.refusal, self._loaded, self._copies = None, {}, 1
+    def start(self, room_bytes: int, space: DiskSpace | None, on_progress: ProgressCallback) -> None:
+        """Forget the last download, and set the limits of the next."""
+        self.room_bytes, self.space, self.needed_bytes, self.on_progress = room_bytes, space, None, on_progress
+        self.refusal, self._downloaded_bytes, self._copies = None, {}, 1
 
-    def judge(self, info: dict[str, Any], *, incomplete: bool = False) -> str | None:
-        """yt-dlp's `match_filter`: None for a video that may be fetched."""
+    def match_filter(self, info: dict[str, Any], *, incomplete: bool = False) -> str | None:
+        """Return why a video may not be downloaded, and None where it may: a `match_filter` of yt-dlp."""
         self.refusal = self._refusal(info)
         return str(self.refusal) if self.refusal else None
 
@@ -87,23 +88,23 @@ class DownloadLimits:
         self._copies = 2 if len(parts) > 1 else 1
         if refusal := self._too_large(sum(part.get("filesize") or 0 for part in parts)):
             return refusal
-        if self.space:  # before anything of it is here
+        if self.space:  # before anything is downloaded
             self.space.wait_for(self._copies * sum(part.get("filesize") or part.get("filesize_approx") or 0 for part in parts))
         return None
 
     def progress(self, state: dict[str, Any]) -> None:
-        """yt-dlp's progress hook, called for every block that is written."""
+        """Check the limits for every block that is written: a progress hook of yt-dlp."""
         from yt_dlp.utils import DownloadCancelled
 
         done, size = state.get("downloaded_bytes") or 0, state.get("total_bytes") or state.get("total_bytes_estimate")
-        self.told(done, int(size) if size else None)
-        self._loaded[str(state.get("filename"))] = max(done, state.get("total_bytes") or 0)
-        self.refusal = self._too_large(sum(self._loaded.values()))
+        self.on_progress(done, int(size) if size else None)
+        self._downloaded_bytes[str(state.get("filename"))] = max(done, state.get("total_bytes") or 0)
+        self.refusal = self._too_large(sum(self._downloaded_bytes.values()))
         if self.refusal:
             raise DownloadCancelled(str(self.refusal))
-        needed = self._copies * sum(self._loaded.values())
+        needed = self._copies * sum(self._downloaded_bytes.values())
         if self.space and needed > self.space.held_bytes and not self.space.take(needed + STEP_BYTES):
-            self.short_of = max(needed + STEP_BYTES, 2 * self.space.held_bytes)
+            self.needed_bytes = max(needed + STEP_BYTES, 2 * self.space.held_bytes)
             raise DownloadCancelled("There is no room on the disk now.")
 
     def _too_large(self, size: int) -> ItemError | None:
@@ -119,35 +120,35 @@ class Downloader:
     def __init__(self, settings: BatchSettings) -> None:
         self.log, self.limits = YtdlpLog(), DownloadLimits(settings)
         given = parameters(settings)
-        given |= {"logger": self.log, "match_filter": self.limits.judge, "progress_hooks": [self.limits.progress]}
-        self._yt: Any = _class()(given, public_only=settings.public_only)
+        given |= {"logger": self.log, "match_filter": self.limits.match_filter, "progress_hooks": [self.limits.progress]}
+        self._yt: Any = _confined_class()(given, public_only=settings.public_only)
 
     @property
     def proxies(self) -> Iterable[str]:
         return [value for name, value in self._yt.proxies.items() if name != "no" and value]
 
     def load(self, address: str, folder: Path, *, extractor: str | None = None) -> dict[str, Any]:
-        """Download the video at the address into the folder, and return what yt-dlp knows of it; `limits` have begun.
+        """Download the video at the address into the folder, and return yt-dlp's info; call `limits.start` first.
 
         Args:
             extractor: yt-dlp's name of the site, where that is known.
 
         Raises:
-            ItemError: it is not to be had within the limits.
-            NoRoomError: there is no room for it now.
-            Exception: whatever else yt-dlp raises.
+            ItemError: there is no video, or it breaks a limit.
+            NoRoomError: the disk space that it needs is not free now.
+            Exception: any other error of yt-dlp.
         """
         self._yt.folder = folder
         try:
             info = self._yt.extract_info(address, ie_key=extractor)
         except Exception:
-            if self.limits.short_of is not None:
-                raise NoRoomError(self.limits.short_of) from None
+            if self.limits.needed_bytes is not None:
+                raise NoRoomError(self.limits.needed_bytes) from None
             if self.limits.refusal:
                 raise self.limits.refusal from None
             raise
-        if self.limits.short_of is not None:
-            raise NoRoomError(self.limits.short_of)
+        if self.limits.needed_bytes is not None:
+            raise NoRoomError(self.limits.needed_bytes)
         if self.limits.refusal:
             raise self.limits.refusal
         if not info or not info.get("requested_downloads"):
@@ -155,7 +156,7 @@ class Downloader:
         return dict(info)
 
     def load_subtitles(self, info: dict[str, Any], subtitles: dict[str, Any], path: Path) -> None:
-        """Write one file of subtitles, of those that yt-dlp names in `info`."""
+        """Write one of the subtitles that `info` names to a file."""
         if subtitles.get("data") is not None:
             path.write_text(subtitles["data"], encoding="utf-8")
         else:
@@ -166,7 +167,7 @@ class Downloader:
         return bool(self._yt.params.get("writeautomaticsub"))
 
     def read(self, address: str) -> str | None:
-        """The text at an address; None where there is none (HTTP 403, 404 or 410)."""
+        """Return the text at an address; None where there is none (HTTP 403, 404 or 410)."""
         from yt_dlp.networking.exceptions import HTTPError
 
         try:
@@ -176,37 +177,37 @@ class Downloader:
                 return None
             raise
 
-    def rest(self) -> None:
-        """End what is still being answered and forget what was said; connections stay for the next fetch from the same host."""
+    def reset(self) -> None:
+        """Close open answers and clear the log; connections stay open for the next fetch from the same host."""
         self.log.lines.clear()
-        self._yt.rest()
+        self._yt.close_answers()
 
     def close(self) -> None:
-        self.rest()
+        self.reset()
         self._yt.close()
 
 
 @functools.cache
-def _class() -> Any:
-    """`YoutubeDL` that writes into `folder` alone, and reads no page without end."""
+def _confined_class() -> Any:
+    """Return a `YoutubeDL` that writes into `folder` alone, and bounds the size of pages."""
     try:
         from yt_dlp import YoutubeDL
         from yt_dlp.networking.exceptions import HTTPError, TransportError
     except ImportError as exc:
-        raise BackendError(NEEDED) from exc
+        raise BackendError(NOT_INSTALLED) from exc
 
-    def bounded(read: Callable[[int | None], bytes], amount: int | None = None) -> bytes:
+    def read_bounded(read: Callable[[int | None], bytes], amount: int | None = None) -> bytes:
         data = read(PAGE_BYTES + 1 if amount is None else amount)
         if amount is None and len(data) > PAGE_BYTES:
             raise TransportError(f"the page has more than {PAGE_BYTES >> 20} MB")
         return data
 
-    class Contained(YoutubeDL):  # type: ignore[misc,unused-ignore]
+    class ConfinedYoutubeDL(YoutubeDL):  # type: ignore[misc,unused-ignore]
         folder: Path
 
         def __init__(self, given: dict[str, Any], *, public_only: bool) -> None:
             self._public_only = public_only
-            self._answers: deque[Any] = deque(maxlen=KEPT_ANSWERS)
+            self._answers: deque[Any] = deque(maxlen=MOST_OPEN_ANSWERS)
             super().__init__(given)
 
         def get_output_path(self, dir_type: str = "", filename: str | None = None) -> str:
@@ -222,7 +223,7 @@ def _class() -> Any:
             except HTTPError as exc:
                 self._answers.append(exc)
                 raise
-            answer.read = functools.partial(bounded, answer.read)
+            answer.read = functools.partial(read_bounded, answer.read)
             self._answers.append(answer)
             return answer
 
@@ -231,22 +232,22 @@ def _class() -> Any:
                 info_dict["ext"] = "unknown_video"
             return super().process_info(info_dict)
 
-        def rest(self) -> None:
+        def close_answers(self) -> None:
             for answer in self._answers:
                 answer.close()
             self._answers.clear()
 
-    return Contained
+    return ConfinedYoutubeDL
 
 
-_held: tuple[BatchSettings, Downloader] | None = None
+_last: tuple[BatchSettings, Downloader] | None = None
 
 
-def held(settings: BatchSettings) -> Downloader:
-    """The downloader of these settings, the one of the last call where they are the same."""
-    global _held
-    if _held is None or _held[0] != settings:
-        if _held is not None:
-            _held[1].close()
-        _held = settings, Downloader(settings)
-    return _held[1]
+def downloader_for(settings: BatchSettings) -> Downloader:
+    """Return a downloader with these settings, the one of the last call where they are the same."""
+    global _last
+    if _last is None or _last[0] != settings:
+        if _last is not None:
+            _last[1].close()
+        _last = settings, Downloader(settings)
+    return _last[1]

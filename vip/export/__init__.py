@@ -1,1 +1,1 @@
-"""From keyframes to what other programs read: one module a format. `write` has what they share."""
+"""Keyframes in the formats of other programs: one module a format. Read `write` first."""

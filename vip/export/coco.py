@@ -1,7 +1,7 @@
-"""`--to coco`: captions and objects as the tools for COCO read them.
+"""`--to coco`: captions and objects for the tools of COCO.
 
-In: clips. Out: OUT/captions.json and OUT/instances.json, in two files as COCO has them: pycocotools takes no caption for an object.
-The pictures that they name are in OUT/pictures/VIDEO/.
+In: samples. Out: OUT/captions.json and OUT/instances.json, two files as COCO has them, since pycocotools cannot mix captions and objects.
+Their pictures are in OUT/pictures/VIDEO/.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from vip.dataset import storage
 from vip.dataset.rows import KeyframeRow, VideoSample
 from vip.records import Detection
 
-OLD = ""
+STALE_FILES = ""
 INFO = {"description": "Keyframes of videos, captions and detected objects", "version": "1.0"}
 
 
 class _AnnotationRows:
-    """Objects with ids from 1, kept on the disk until the file they go into is written."""
+    """Rows with ids from 1, in a temporary file until the file of the export is written."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file, self.count = file, 0
@@ -34,6 +34,7 @@ class _AnnotationRows:
 
 
 def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None]) -> int:
+    """Write both files and the pictures."""
     categories: dict[str, int] = {}
     with ExitStack() as stack:
         images, captions, objects = (_AnnotationRows(stack.enter_context(TemporaryFile())) for _ in range(3))
@@ -59,7 +60,7 @@ def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None])
 
 
 def _box(detection: Detection, frame: KeyframeRow) -> dict[str, Any] | None:
-    """In pixels, cut at the edges of the picture; None for a region, which is no object, and for what is outside."""
+    """Return the box in pixels, cut at the edges of the picture; None for a region, which is no object, and for a box outside."""
     left, top, right, bottom = (min(1.0, max(0.0, edge)) for edge in detection.box_xyxy)
     if detection.kind != "object" or right <= left or bottom <= top:
         return None

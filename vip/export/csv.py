@@ -1,7 +1,7 @@
 """`--to csv`: a table for spreadsheets, one row a keyframe.
 
-In: clips. Out: OUT/keyframes.csv (RFC 4180, UTF-8 with the mark by which Excel knows it), and the pictures it names in
-OUT/pictures/VIDEO/. Texts come from models and strangers: none of them becomes a formula, and each stands on one line.
+In: samples. Out: OUT/keyframes.csv (RFC 4180, UTF-8 with a byte order mark, which Excel needs), and its pictures in
+OUT/pictures/VIDEO/. Texts come from models and strangers: none becomes a formula, and each is on one line.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from vip.dataset.rows import VideoSample
 from vip.dataset.schema import rows_of
 from vip.untrusted import one_line
 
-OLD = ""
+STALE_FILES = ""
 FILE = "keyframes.csv"
 FORMULA = re.compile(r"(^|;[ \"]*)(?=[=+\-@＝＋－＠])")
-"""Where a spreadsheet would begin a formula (OWASP: CSV injection); also behind a semicolon, which separates cells in many countries."""
+"""Where a spreadsheet would start a formula (OWASP: CSV injection); also after a semicolon, which separates cells in many countries."""
 CELLS = (
     *("video_id", "title", "keyframe_id", "number", "time_s", "time", "picture", "width_px", "height_px"),
     *("sharpness", "brightness", "contrast", "detections", "dense_caption", "focus", "action", "mood", "objects", "setting"),
     *("language", "description_engine", "caption_failure", "subtitle", "source", "youtube_id", "duration_s", "labels", "topic"),
 )
-"""Those of `vip.dataset.schema.COLUMNS` that fit a cell, and `time` as h:mm:ss."""
+"""The columns of `vip.dataset.schema` that fit a cell, and `time` as h:mm:ss."""
 
 
 def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None]) -> int:
+    """Write the table and the pictures."""
     files = 1
     with storage.writing(out, FILE) as file:
         file.write(codecs.BOM_UTF8)
@@ -40,13 +41,13 @@ def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None])
             for row in rows_of(sample):
                 place = ("pictures", row["video_id"], row["picture"]["path"])
                 storage.write_whole(row["picture"]["bytes"], out, *place)
-                shown = {
+                cells = {
                     **row,
                     "picture": "/".join(place),
                     "time": hours_minutes_seconds(row["time_s"]),
-                    "detections": _found(row["detections"]),
+                    "detections": _detections_cell(row["detections"]),
                 }
-                table.writerow([cell(shown[name]) for name in CELLS])
+                table.writerow([cell(cells[name]) for name in CELLS])
                 files += 1
     return files
 
@@ -67,8 +68,8 @@ def hours_minutes_seconds(time_s: float | None) -> str | None:
     return f"{'-' if time_s <= -1 else ''}{minutes // 60}:{minutes % 60:02}:{second:02}"
 
 
-def _found(detections: list[dict[str, Any]] | None) -> str | None:
-    """Return `dog 0.75; person 0.61`; None where nobody looked."""
+def _detections_cell(detections: list[dict[str, Any]] | None) -> str | None:
+    """Return `dog 0.75; person 0.61`; None where no objects were sought."""
     if detections is None:
         return None
     return "; ".join(f"{one['label']} {one['score']:.2f}" for one in detections) or "none"

@@ -1,7 +1,7 @@
-"""A caption as subtitle cues that fit a picture and can be read while they are shown.
+"""Captions as subtitle cues that are short enough to read.
 
-In: a caption, and the time from its keyframe to the next one. Out: cues, one after another, of at most two lines of 42 columns, as the
-guides of the BBC and of Netflix ask. Wide letters (Chinese, Japanese, Korean) take two columns.
+In: a caption, and the time from its keyframe to the next. Out: cues, one after another, of at most two lines of 42 columns, as in the
+guides of the BBC and of Netflix. Wide letters (Chinese, Japanese, Korean) take two columns.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from vip.untrusted import JOINERS, one_line
 
 LINE_COLUMNS = 42
 CUE_LINES = 2
-COLUMNS_PER_S = 20  # what adults can read, says Netflix; of wide letters half as many
-LEAST_S = 1.0  # a cue that is shown for less time is gone before it is read; only the first of a caption may be
+COLUMNS_PER_S = 20  # the reading speed of adults, says Netflix; half as many wide letters
+LEAST_S = 1.0  # a shorter cue cannot be read; only the first of a caption may be shorter
 ELLIPSIS = "…"
 SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]」』）]*$")
-OPENING, CLOSING = frozenset({"Ps", "Pi"}), frozenset({"Pe", "Pf", "Po", "Sk", "Mn", "Mc", "Me"})  # Sk: colours of skin behind emoji
+OPENING, CLOSING = frozenset({"Ps", "Pi"}), frozenset({"Pe", "Pf", "Po", "Sk", "Mn", "Mc", "Me"})  # Sk: skin colours after emoji
 
 
 @dataclass(frozen=True, slots=True)
 class SubtitleCue:
-    """Lines that are shown together."""
+    """The lines that are shown at one time."""
 
     start_ms: int
     end_ms: int
@@ -35,16 +35,16 @@ class SubtitleCue:
 
 @dataclass(frozen=True, slots=True)
 class CaptionCues:
-    """A caption in cues; none where there is no time at all."""
+    """A caption as cues; none where there is no time for any."""
 
     cues: tuple[SubtitleCue, ...]
     is_whole: bool
-    """False: an ellipsis stands for the rest, or nothing is shown."""
+    """False where an ellipsis stands for the rest, or nothing is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """What stands on one line."""
+    """A piece of text that is not broken."""
 
     text: str
     columns: int
@@ -55,7 +55,7 @@ class _Word:
 def caption_cues(caption: str, start_ms: int, end_ms: int) -> CaptionCues:
     """Return the caption in cues from start to end, each for a time in proportion to its length.
 
-    A caption that is too long for its time ends early with an ellipsis; what fits on two lines is shown however short the time is.
+    A caption that is too long for its time ends early with an ellipsis. One that fits on two lines is shown in any time.
     """
     if end_ms <= start_ms:
         return CaptionCues((), is_whole=False)
@@ -76,7 +76,7 @@ def columns(text: str) -> int:
 
 
 def _words(text: str) -> Iterator[_Word]:
-    """Yield what a line can be broken between: words, wide letters, and letters of a word that is longer than a line."""
+    """Yield the pieces between which a line can be broken: words, wide letters, and the letters of a word longer than a line."""
     for word in text.split():
         is_long = columns(word) > LINE_COLUMNS
         parts = _parts(word, anywhere=is_long) if is_long or any(map(_is_wide, word)) else [word]
@@ -88,7 +88,7 @@ def _parts(word: str, *, anywhere: bool) -> list[str]:
     parts, width = [word[0]], columns(word[0])
     for before, letter in pairwise(word):
         width += columns(letter)
-        is_break = (anywhere or _is_wide(before) or _is_wide(letter)) and not _sticks(before, letter)
+        is_break = (anywhere or _is_wide(before) or _is_wide(letter)) and not _must_join(before, letter)
         if is_break or width > LINE_COLUMNS:
             parts.append("")
             width = columns(letter)
@@ -96,8 +96,8 @@ def _parts(word: str, *, anywhere: bool) -> list[str]:
     return parts
 
 
-def _sticks(before: str, letter: str) -> bool:
-    """Whether no line ends between two letters: closing marks stay behind what they close, opening ones in front."""
+def _must_join(before: str, letter: str) -> bool:
+    """Return whether a line may not end between two letters: closing marks stay after, opening marks before their text."""
     return unicodedata.category(letter) in CLOSING or unicodedata.category(before) in OPENING or letter in JOINERS or before in JOINERS
 
 
@@ -113,7 +113,7 @@ def _is_mark(letter: str) -> bool:
 
 
 def _cues_that_fit(words: Sequence[_Word], room: float) -> tuple[list[tuple[str, ...]], bool]:
-    """Return the lines of each cue, with as many words as can be read in a time in which `room` columns can, and whether that is all."""
+    """Return the lines of each cue, with as many words as fit into `room` columns, and whether these are all words."""
     first = bisect_right(list(accumulate(word.columns for word in words)), room)  # more words cannot fit
     if first == len(words) and _fits(whole := _cues(words), room):
         return whole, True
@@ -125,7 +125,7 @@ def _cues_that_fit(words: Sequence[_Word], room: float) -> tuple[list[tuple[str,
 
 
 def _on_two_lines(words: Sequence[_Word]) -> int:
-    """Return how many words a single cue takes, with the ellipsis behind them."""
+    """Return how many words fit into a single cue, with an ellipsis."""
 
     def is_too_much(count: int) -> bool:
         cues = _cues(_cut_off(words[:count]))
@@ -140,7 +140,7 @@ def _fits(cues: Sequence[tuple[str, ...]], room: float) -> bool:
 
 
 def _weight(lines: Sequence[str]) -> float:
-    """Return how many columns can be read while these lines have to be shown."""
+    """Return the columns that can be read in the shortest time that these lines are shown."""
     return max(sum(map(columns, lines)), COLUMNS_PER_S * LEAST_S)
 
 
@@ -153,7 +153,7 @@ def _cut_off(words: Sequence[_Word]) -> list[_Word]:
 
 
 def _cues(words: Sequence[_Word]) -> list[tuple[str, ...]]:
-    """Return the lines of each cue: sentences together as far as they fit, a long one in several cues with lines of about one length."""
+    """Return the lines of each cue: as many sentences as fit, and a long sentence in several cues with lines of about the same length."""
     groups: list[list[_Word]] = []
     for sentence in _sentences(words):
         if groups and len(_lines([*groups[-1], *sentence], LINE_COLUMNS)) <= CUE_LINES:
@@ -176,7 +176,7 @@ def _sentences(words: Sequence[_Word]) -> Iterator[list[_Word]]:
 
 
 def _even_lines(words: Sequence[_Word]) -> list[str]:
-    """Return as many full pairs of lines as are needed, as narrow as they can be; one line where that is enough."""
+    """Return one line if it is enough, or else full pairs of lines, as narrow as possible."""
     lines = _lines(words, LINE_COLUMNS)
     if len(lines) == 1:
         return lines
@@ -186,7 +186,7 @@ def _even_lines(words: Sequence[_Word]) -> list[str]:
 
 
 def _lines(words: Sequence[_Word], most_columns: int) -> list[str]:
-    """Fill one line after the other."""
+    """Return the words in lines, each as full as possible."""
     lines: list[str] = []
     width = 0
     for word in words:

@@ -1,4 +1,4 @@
-"""Fonts for text in pictures. Pillow brings one for English; other letters need a font of the system.
+"""Fonts for text in pictures. Pillow has one for English; other letters need a font of the system.
 
 In: a text and a size. Out: the first font that has all of its letters, and the text cut to a width.
 """
@@ -23,9 +23,9 @@ FILES = (
         "malgun.ttf",
     ),
 )
-"""As they are called on Linux, macOS and Windows; Pillow looks for them where the system keeps its fonts."""
+"""Names on Linux, macOS and Windows; Pillow looks for them in the font folders of the system."""
 ELLIPSIS = "…"
-NO_LETTER = "\uffff"  # which no font has, so it shows what a font draws for a missing letter
+NO_LETTER = "\uffff"  # no font has it, so this shows what a font draws for a missing letter
 MOST_LETTERS = 500  # of a text that is cut
 
 
@@ -36,7 +36,7 @@ def font_for(text: str, size_px: int) -> FreeTypeFont | None:
 
 
 def cut_to(text: str, font: FreeTypeFont, width_px: int, lines: int = 1) -> list[str]:
-    """Return the text in at most so many lines, broken between words, with an ellipsis where it goes on."""
+    """Return the text in at most so many lines, broken between words, with an ellipsis where it was cut."""
     found: list[str] = []
     rest = text[:MOST_LETTERS]
     while rest and len(found) < lines:
@@ -56,8 +56,8 @@ def cut_to(text: str, font: FreeTypeFont, width_px: int, lines: int = 1) -> list
 def _font(name: str, size_px: int) -> FreeTypeFont | None:
     """Return Pillow's own font for "", or one of the system; None where it is not installed."""
     if not name:
-        own = ImageFont.load_default(size_px)
-        return own if isinstance(own, FreeTypeFont) else None
+        built_in = ImageFont.load_default(size_px)
+        return built_in if isinstance(built_in, FreeTypeFont) else None
     try:
         return ImageFont.truetype(name, size_px)
     except OSError:

@@ -1,6 +1,6 @@
 """`--to hf`: a folder that `datasets.load_dataset` loads, and that the Hugging Face Hub shows.
 
-In: clips. Out: OUT/data/train-00000.parquet …, and README.md, the card that says how to load it and what is in it.
+In: samples. Out: OUT/data/train-00000.parquet …, and README.md, the card that says what is in it and how to load it.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from vip.dataset.shards import write_file
 from vip.export.in_shards import in_shards
 from vip.wording import counted
 
-OLD = r"data/train-\d{5,}\.parquet"
+STALE_FILES = r"data/train-\d{5,}\.parquet"
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"), (10_000_000, "1M<n<10M"))
 SIZES_ABOVE = "10M<n<100M"
 
 
 def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None]) -> int:
-    told = _CardFacts()
+    """Write the Parquet files and the card."""
+    facts = _CardFacts()
     files = 0
-    for number, some in in_shards(told.through(samples)):
+    for number, some in in_shards(facts.counting(samples)):
         write_file(number, some, "parquet", out, "data", f"train-{number:05d}.parquet")
         files += 1
-    storage.write_whole(told.card(without_secrets(out).rstrip("/").rpartition("/")[2]).encode(), out, "README.md")
+    storage.write_whole(facts.card(without_secrets(out).rstrip("/").rpartition("/")[2]).encode(), out, "README.md")
     return files + 1
 
 
 class _CardFacts:
-    """What the card tells, counted while the clips go by."""
+    """The facts on the card, counted while the samples are written."""
 
     def __init__(self) -> None:
         self.videos = self.keyframes = 0
@@ -42,7 +43,8 @@ class _CardFacts:
         self.languages: Counter[str] = Counter()
         self.engines: Counter[str] = Counter()
 
-    def through(self, samples: Iterator[VideoSample]) -> Iterator[VideoSample]:
+    def counting(self, samples: Iterator[VideoSample]) -> Iterator[VideoSample]:
+        """Yield the samples and count them."""
         for sample in samples:
             self.videos += 1
             self.keyframes += len(sample.frames)
@@ -53,6 +55,7 @@ class _CardFacts:
             yield sample
 
     def card(self, name: str) -> str:
+        """Return the text of README.md."""
         codes = {language: code for code, language in reversed(LANGUAGES.items())}
         head = {
             "pretty_name": name,

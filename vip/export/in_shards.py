@@ -1,4 +1,4 @@
-"""Many clips as shards of a handy size."""
+"""Samples in shards of a practical size."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from itertools import groupby
 from vip.dataset.rows import VideoSample
 from vip.dataset.shards import FOLDER, NAME, Format, write_shard
 
-OLD = rf"{FOLDER}/{NAME.pattern}"
-SHARD_BYTES = 500 * 2**20  # of pictures: large enough for few files, small enough to be fetched again
+STALE_FILES = rf"{FOLDER}/{NAME.pattern}"
+SHARD_BYTES = 500 * 2**20  # of pictures: large enough for few files, small enough to be downloaded again
 
 
 class _ShardNumber:
-    """Of the shard that the next clip goes into."""
+    """The number of the shard that the next sample goes into."""
 
     def __init__(self) -> None:
         self.number = self.bytes = 0
@@ -27,12 +27,12 @@ class _ShardNumber:
 
 
 def in_shards(samples: Iterator[VideoSample]) -> Iterator[tuple[int, Iterator[VideoSample]]]:
-    """Numbers of shards, and the clips of each, to be taken before the next one."""
+    """Yield the number of each shard with its samples, which have to be read before the next shard."""
     return groupby(samples, _ShardNumber())
 
 
 def write_shards(samples: Iterator[VideoSample], out: str, kind: Format) -> int:
-    """OUT/shards/00000.parquet … or .tar, each with its sidecar. Returns how many files these are."""
+    """Write OUT/shards/00000.parquet … or .tar, each with its sidecar, and return the number of files."""
     files = 0
     for number, some in in_shards(samples):
         write_shard(out, number, some, kind)

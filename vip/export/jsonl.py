@@ -1,4 +1,4 @@
-"""`--to jsonl`: one line a keyframe. In: clips. Out: OUT/keyframes.jsonl, and the pictures it names in OUT/pictures/VIDEO/."""
+"""`--to jsonl`: one line a keyframe. In: samples. Out: OUT/keyframes.jsonl, and its pictures in OUT/pictures/VIDEO/."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from vip.dataset import storage
 from vip.dataset.rows import VideoSample
 from vip.dataset.schema import rows_of
 
-OLD = ""
+STALE_FILES = ""
 
 
 def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None]) -> int:
+    """Write the rows and the pictures."""
     files = 1
     with storage.writing(out, "keyframes.jsonl") as file:
         for sample in samples:

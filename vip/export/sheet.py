@@ -1,6 +1,6 @@
 """`--to sheet`: contact sheets, to see a video at a glance or to print it.
 
-In: clips. Out: OUT/VIDEO.jpg, and OUT/VIDEO~2.jpg … where there are many keyframes (`~` is in no name of a video).
+In: samples. Out: OUT/VIDEO.jpg, and OUT/VIDEO~2.jpg … where there are many keyframes (`~` is in no name of a video).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vip.html.format import plural
 from vip.timecode import timecode
 from vip.untrusted import one_line
 
-OLD = ""  # `write` removes the sheets that an earlier export of the same video leaves over
+STALE_FILES = ""  # `write` deletes the left-over sheets of each video itself
 MOST_S = 3600.0 * 1000
 EMOJI_PARTS = "\ufe0e\ufe0f"
 DASHES = str.maketrans(dict.fromkeys("‐‑‒–—−", "-"))  # Pillow's own font has no other
@@ -26,8 +26,9 @@ MAX_TILES = 60  # of a sheet, which is then about 1600 x 4500 pixels
 
 
 def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None]) -> int:
+    """Write the sheets of each video, and delete those of an earlier export with more keyframes."""
     files = without_letters = 0
-    there = storage.sizes_in(out)
+    existing = storage.sizes_in(out)
     for sample in samples:
         tiles = [_tile(number, frame) for number, frame in enumerate(sample.frames, 1)]
         captions = [one_line(frame.description.dense_caption) if frame.description else "" for frame in sample.frames]
@@ -36,7 +37,7 @@ def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None])
         for number, sheet in enumerate(sheets_of(sample, tiles), 1):
             storage.write_whole(sheet, out, _name(sample, number))
             files += 1
-        while (old := _name(sample, number := number + 1)) in there:  # of an earlier export of more keyframes
+        while (old := _name(sample, number := number + 1)) in existing:
             storage.remove(out, old)
     if without_letters:
         left_out = plural(without_letters, "caption is", "captions are")
@@ -49,7 +50,7 @@ def _name(sample: VideoSample, number: int) -> str:
 
 
 def sheets_of(sample: VideoSample, tiles: list[SheetTile]) -> Iterator[bytes]:
-    """Yield the sheets of a video, with about as many pictures on each."""
+    """Yield the sheets of a video, with about the same number of pictures on each."""
     shape = shape_for(
         [(frame.keyframe.width_px, frame.keyframe.height_px) for frame in sample.frames], captions=any(tile.caption for tile in tiles)
     )

@@ -1,4 +1,4 @@
-"""How a contact sheet is drawn: a title, and a grid of pictures with their times and the first words of their captions.
+"""Draws a contact sheet: a title, and a grid of pictures with their times and the first words of their captions.
 
 In: a title, tiles, and the shape that all tiles have. Out: one JPEG. One decoded picture is in memory at a time, beside the sheet.
 """
@@ -26,7 +26,7 @@ TITLE_PX, TEXT_PX, SMALL_PX = 30, 20, 17
 LINE = 1.3  # from one line to the next
 CAPTION_LINES = 2
 JPEG_QUALITY = 88
-PAPER, SUNK, INK, SOFT = "#fbfaf8", "#e9e5df", "#1d1c1a", "#6a665f"
+PAPER, FIELD, INK, GREY = "#fbfaf8", "#e9e5df", "#1d1c1a", "#6a665f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class SheetTile:
 
 @dataclass(frozen=True, slots=True)
 class TileShape:
-    """What all tiles of a video have in common."""
+    """The size of all tiles of a video."""
 
     columns: int
     width_px: int
@@ -57,7 +57,7 @@ class TileShape:
 
 
 def shape_for(sizes: Sequence[tuple[int, int]], *, captions: bool) -> TileShape:
-    """Return a shape for pictures of these widths and heights."""
+    """Return the shape of the tiles for pictures of these widths and heights."""
     aspect = min(HIGHEST_ASPECT, max(LOWEST_ASPECT, median(width / height for width, height in sizes)))
     columns = COLUMNS if aspect > 0.85 else PORTRAIT_COLUMNS
     width_px = (WIDTH_PX - 2 * MARGIN_PX - (columns - 1) * GAP_PX) // columns
@@ -73,7 +73,7 @@ def draw_sheet(title: str, facts: str, tiles: Sequence[SheetTile], shape: TileSh
     sheet = Image.new("RGB", (width, top + rows * (shape.height_px + GAP_PX) - GAP_PX + MARGIN_PX), PAPER)
     drawing = ImageDraw.Draw(sheet)
     _write(drawing, (MARGIN_PX, MARGIN_PX), title, TITLE_PX, INK, width - 2 * MARGIN_PX)
-    _write(drawing, (MARGIN_PX, MARGIN_PX + round(TITLE_PX * LINE)), facts, SMALL_PX, SOFT, width - 2 * MARGIN_PX)
+    _write(drawing, (MARGIN_PX, MARGIN_PX + round(TITLE_PX * LINE)), facts, SMALL_PX, GREY, width - 2 * MARGIN_PX)
     for place, tile in enumerate(tiles):
         row, column = divmod(place, shape.columns)
         x, y = MARGIN_PX + column * (shape.width_px + GAP_PX), top + row * (shape.height_px + GAP_PX)
@@ -86,17 +86,17 @@ def draw_sheet(title: str, facts: str, tiles: Sequence[SheetTile], shape: TileSh
 
 def _draw_picture(sheet: Image.Image, drawing: ImageDraw.ImageDraw, tile: SheetTile, at: tuple[int, int], shape: TileShape) -> None:
     x, y = at
-    drawing.rectangle((x, y, x + shape.width_px - 1, y + shape.picture_height_px - 1), fill=SUNK)
+    drawing.rectangle((x, y, x + shape.width_px - 1, y + shape.picture_height_px - 1), fill=FIELD)
     try:
         small = _small(tile, shape)
     except InputError:
-        _write(drawing, (x + 12, y + 12), "This picture cannot be read.", SMALL_PX, SOFT, shape.width_px - 24)
+        _write(drawing, (x + 12, y + 12), "This picture cannot be read.", SMALL_PX, GREY, shape.width_px - 24)
         return
     sheet.paste(small, (x + (shape.width_px - small.width) // 2, y + (shape.picture_height_px - small.height) // 2))
 
 
 def _small(tile: SheetTile, shape: TileShape) -> Image.Image:
-    """Return the picture so large that it fits its field.
+    """Return the picture scaled to fit its field.
 
     Raises:
         InputError: it is damaged or too large.
@@ -115,11 +115,11 @@ def _draw_words(drawing: ImageDraw.ImageDraw, tile: SheetTile, at: tuple[int, in
     number = str(tile.number)
     room = (
         shape.width_px
-        - _write(drawing, (x + shape.width_px, y + TEXT_PX - SMALL_PX), number, SMALL_PX, SOFT, shape.width_px, anchor="ra")
+        - _write(drawing, (x + shape.width_px, y + TEXT_PX - SMALL_PX), number, SMALL_PX, GREY, shape.width_px, anchor="ra")
         - GAP_PX
     )
     _write(drawing, (x, y), tile.label, TEXT_PX, INK, room)
-    _write(drawing, (x, y + round(TEXT_PX * LINE)), tile.caption, SMALL_PX, SOFT, shape.width_px, lines=CAPTION_LINES)
+    _write(drawing, (x, y + round(TEXT_PX * LINE)), tile.caption, SMALL_PX, GREY, shape.width_px, lines=CAPTION_LINES)
 
 
 def _write(
@@ -133,7 +133,7 @@ def _write(
     lines: int = 1,
     anchor: str = "la",
 ) -> int:
-    """Write as much of a text as there is room for, nothing where no font has its letters; return how wide the last line is."""
+    """Write as much of a text as fits, nothing where no font has its letters, and return the width of the last line."""
     font = font_for(text, size_px)
     width = 0.0
     for number, line in enumerate(cut_to(text, font, width_px, lines) if font else ()):

@@ -1,6 +1,6 @@
-"""What is exported: data sets of `vip batch`, under any address, and run folders.
+"""The sources of an export: data sets, under any address, and run folders.
 
-In: what the user named. Out: clips, one after another, each key once.
+In: what the user named. Out: samples, one after another, each with a key of its own.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 
 from vip.captioning.caption_job import runs_in
 from vip.dataset import storage
-from vip.dataset.rows import VideoSample, clip_of, renamed
+from vip.dataset.rows import VideoSample, sample_of, with_key
 from vip.dataset.sanitize import without_secrets
-from vip.dataset.shards import FOLDER, NAME, clips_in, read_shards
+from vip.dataset.shards import FOLDER, NAME, read_shards, samples_in
 from vip.errors import InputError
 from vip.store import Run, load_run
 
-MOST_KEY = 90  # letters, so that a number fits behind
+MOST_KEY = 90  # letters of a key, before a number is added
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class ExportSource:
 
 
 def sources_of(given: Sequence[str]) -> list[ExportSource]:
-    """The data sets and runs, and instead of a folder that holds run folders these.
+    """Return the data sets and runs; a folder of run folders is replaced by them.
 
     Raises:
-        InputError: something is neither, or is not finished.
+        InputError: one is neither, or is not finished.
     """
     found: list[ExportSource] = []
     for address in dict.fromkeys(given):
@@ -49,15 +49,15 @@ def sources_of(given: Sequence[str]) -> list[ExportSource]:
     return found
 
 
-def clips_of_all(
+def read_sources(
     sources: Sequence[ExportSource], note: Callable[[str], None], advance: Callable[[], None] = lambda: None
 ) -> Iterator[VideoSample]:
-    """The clips in order; `advance` is called behind each shard and each run. A key that was there before gets a number.
+    """Yield the samples in order; a key that occurs again gets a number. `advance` is called after each shard and each run.
 
     Raises:
-        StoreError: something is damaged.
+        StoreError: a source is damaged.
     """
-    with closing(sqlite3.connect("")) as seen:  # a file of its own that is deleted at the end: there may be millions of keys
+    with closing(sqlite3.connect("")) as seen:  # a temporary file: there may be millions of keys
         seen.execute("CREATE TABLE keys (key TEXT PRIMARY KEY) WITHOUT ROWID")
         for source in sources:
             for samples in _pieces(source, note):
@@ -68,10 +68,10 @@ def clips_of_all(
 
 def _pieces(source: ExportSource, note: Callable[[str], None]) -> Iterator[Iterator[VideoSample]]:
     if source.run:
-        yield iter([clip_of(source.run)])
+        yield iter([sample_of(source.run)])
         return
     for info in read_shards(source.address, note):
-        yield clips_in(source.address, info)
+        yield samples_in(source.address, info)
 
 
 def _with_new_key(sample: VideoSample, seen: sqlite3.Connection) -> VideoSample:
@@ -79,16 +79,16 @@ def _with_new_key(sample: VideoSample, seen: sqlite3.Connection) -> VideoSample:
     name = sample.video.key
     while not seen.execute("INSERT OR IGNORE INTO keys VALUES (?)", (name,)).rowcount:
         name = next(names)
-    return sample if name == sample.video.key else renamed(sample, name)
+    return sample if name == sample.video.key else with_key(sample, name)
 
 
-def pieces(sources: Sequence[ExportSource]) -> int:
-    """How often `advance` will be called; shards that are not whole count too."""
+def count_pieces(sources: Sequence[ExportSource]) -> int:
+    """Return how often `read_sources` calls `advance`; shards that are not whole count too."""
     names = (name for source in sources if not source.run for name in storage.sizes_in(source.address, FOLDER))
     return sum(name.endswith(".json") for name in names) + sum(source.run is not None for source in sources)
 
 
 def default_name(given: Sequence[str], format: str) -> str:  # noqa: A002
-    """`corpus-hf` for `s3://bucket/corpus/`, in the current folder."""
+    """Return `corpus-hf` for `s3://bucket/corpus/`, in the current folder."""
     last = Path(without_secrets(given[0]).partition("://")[2] or given[0]).absolute().name if len(given) == 1 else ""
     return f"{last.removesuffix('.vip') or 'export'}-{format}"

@@ -1,4 +1,4 @@
-"""`--to vtt`: captions as subtitles, for any player. In: clips. Out: OUT/VIDEO.vtt, with each keyframe's caption until the next one."""
+"""`--to vtt`: captions as subtitles, for any player. In: samples. Out: OUT/VIDEO.vtt, which shows each caption until the next keyframe."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from vip.export.cues import CaptionCues, SubtitleCue, caption_cues
 from vip.untrusted import one_line
 from vip.wording import agreeing, counted, option
 
-OLD = ""
+STALE_FILES = ""
 LAST_S = 5.0  # of the last caption, where the length of the video is not known
-MOST_S = 1000 * 3600.0  # what a host says of a length may be nonsense
+MOST_S = 1000 * 3600.0  # a host may state any length
 
 
 def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None]) -> int:
-    """Raises InputError where no keyframe of a video is described."""
+    """Write the subtitles of each video that is described.
+
+    Raises:
+        InputError: no keyframe is described.
+    """
     files = left_out = 0
     captions: Counter[str] = Counter()
     for sample in samples:
@@ -58,13 +62,13 @@ def captions_of(sample: VideoSample) -> list[CaptionCues]:
 
 
 def webvtt(captions: Iterable[CaptionCues]) -> str:
-    """Return the file."""
+    """Return the text of a WebVTT file."""
     cues = (cue for caption in captions for cue in caption.cues)
     return "\n".join(("WEBVTT\n", *map(_cue, cues)))
 
 
 def _cue(cue: SubtitleCue) -> str:
-    text = html.escape("\n".join(cue.lines), quote=False)  # of < and -->, which mean something there
+    text = html.escape("\n".join(cue.lines), quote=False)  # < and --> have a meaning in WebVTT
     return f"{_clock(cue.start_ms)} --> {_clock(cue.end_ms)}\n{text}\n"
 
 

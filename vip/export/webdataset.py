@@ -1,14 +1,15 @@
-"""`--to webdataset`: tar files for training. In: clips. Out: OUT/shards/00000.tar …, each with its sidecar."""
+"""`--to webdataset`: tar files for training. In: samples. Out: OUT/shards/00000.tar …, each with its sidecar."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from vip.dataset.rows import VideoSample
-from vip.export.in_shards import OLD, write_shards
+from vip.export.in_shards import STALE_FILES, write_shards
 
-__all__ = ["OLD", "write"]
+__all__ = ["STALE_FILES", "write"]
 
 
 def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None]) -> int:
+    """Write the tar shards."""
     return write_shards(samples, out, "webdataset")

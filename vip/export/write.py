@@ -1,7 +1,7 @@
-"""`export`: keyframes in the format that other programs read.
+"""`vip export`: write keyframes in the format of another program.
 
-In: data sets and run folders, a format, and where to. Out: files there, and `export.json`, which says what was exported. Clips flow
-through one after another.
+In: data sets and run folders, a format, and a folder. Out: files in it, and `export.json`, which says what was exported. One sample is in
+memory at a time.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from vip.dataset.rows import VideoSample
 from vip.dataset.sanitize import without_secrets
 from vip.dataset.shards import FOLDER
 from vip.errors import InputError, UsageError, did_you_mean
-from vip.export.sources import ExportSource, clips_of_all, default_name, pieces, sources_of
+from vip.export.sources import ExportSource, count_pieces, default_name, read_sources, sources_of
 from vip.protocols import Observer, SilentObserver
 from vip.records import Record
 from vip.wording import counted
 
 Target = Literal["parquet", "webdataset", "hf", "jsonl", "csv", "coco", "vtt", "sheet"]
 TARGETS: tuple[Target, ...] = ("parquet", "webdataset", "hf", "jsonl", "csv", "coco", "vtt", "sheet")
-MARK = "export.json"
+RECORD = "export.json"
 
 
 class ExportRecord(Record):
-    """export.json."""
+    """The content of export.json."""
 
     format: str
     sources: tuple[str, ...]
@@ -48,23 +48,24 @@ class ExportRecord(Record):
 class ExportFormat(Protocol):
     """What the module of a format has."""
 
-    OLD: str
-    """Pattern of the names of files, relative to the folder, that would be taken for a part of the new export; "" if there are none."""
+    STALE_FILES: str
+    """Pattern of the paths of files, below the folder, that would be taken for a part of the new export; "" if there are none."""
 
     def write(self, samples: Iterator[VideoSample], out: str, note: Callable[[str], None]) -> int:
-        """Write the clips, at least one, and return how many files that made."""
+        """Write the samples, at least one, and return the number of files."""
         ...
 
 
 @dataclass
 class _SampleCounts:
-    """How many went by."""
+    """Counts of the samples that were exported."""
 
     videos: int = 0
     keyframes: int = 0
     described: int = 0
 
-    def through(self, samples: Iterator[VideoSample]) -> Iterator[VideoSample]:
+    def counting(self, samples: Iterator[VideoSample]) -> Iterator[VideoSample]:
+        """Yield the samples and count them."""
         for sample in samples:
             self.videos += 1
             self.keyframes += len(sample.frames)
@@ -89,29 +90,29 @@ def export(
     out = out or default_name(sources, to)
     given = sources_of(sources)
     format_: ExportFormat = import_module(f"vip.export.{to}")
-    mark = ExportRecord(format=to, sources=tuple(without_secrets(source.address) for source in given), out=without_secrets(out))
-    _check(out, given, mark, overwrite)
+    record = ExportRecord(format=to, sources=tuple(without_secrets(source.address) for source in given), out=without_secrets(out))
+    _check(out, given, record, overwrite)
     done = _SampleCounts()
-    with observer.track("Exporting", pieces(given), lambda: counted(done.videos, "video")) as advance:
-        samples = done.through(clips_of_all(given, observer.note, advance))
+    with observer.track("Exporting", count_pieces(given), lambda: counted(done.videos, "video")) as advance:
+        samples = done.counting(read_sources(given, observer.note, advance))
         if (first := next(samples, None)) is None:
             raise InputError(f"{without_secrets(sources[0])} holds no whole shard. Run the same `vip batch` again to finish it.")
-        _begin(out, mark, format_)
+        _begin(out, record, format_)
         try:
             files = format_.write(chain([first], samples), out, observer.note)
-        except InputError:  # nothing of it can be shown in this format
-            _unmark(out)
+        except InputError:  # nothing of it fits this format
+            _delete_record(out)
             raise
-    return _mark(out, mark.model_copy(update={**vars(done), "files": files, "is_finished": True}))
+    return _write_record(out, record.model_copy(update={**vars(done), "files": files, "is_finished": True}))
 
 
-def _check(out: str, sources: Sequence[ExportSource], mark: ExportRecord, overwrite: bool) -> None:
+def _check(out: str, sources: Sequence[ExportSource], record: ExportRecord, overwrite: bool) -> None:
     if any(_same(out, source.address) for source in sources):
         raise UsageError(f"{without_secrets(out)} is what is to be exported. Choose another folder with -o.")
     if storage.is_empty(out):
         return
-    if MARK in storage.sizes_in(out):
-        if overwrite or _read_mark(out) == mark:  # killed on the way
+    if RECORD in storage.sizes_in(out):
+        if overwrite or _read_record(out) == record:  # it was killed
             return
     elif storage.sizes_in(out, FOLDER):
         raise UsageError(f"{without_secrets(out)} holds a data set of `vip batch`. Choose another folder with -o.")
@@ -119,8 +120,8 @@ def _check(out: str, sources: Sequence[ExportSource], mark: ExportRecord, overwr
         raise UsageError(f"{without_secrets(out)} is not empty. Choose another folder with -o, or add --overwrite.")
 
 
-def _read_mark(out: str) -> ExportRecord | None:
-    text = storage.read_whole(out, MARK)
+def _read_record(out: str) -> ExportRecord | None:
+    text = storage.read_whole(out, RECORD)
     try:
         return ExportRecord.model_validate_json(text)
     except ValidationError:
@@ -134,25 +135,25 @@ def _same(one: str, other: str) -> bool:
     return one.rstrip("/") == other.rstrip("/")
 
 
-def _begin(out: str, mark: ExportRecord, format_: ExportFormat) -> None:
-    """Mark the folder, so that a killed export is known as one; what would be taken for a part of this one goes."""
+def _begin(out: str, record: ExportRecord, format_: ExportFormat) -> None:
+    """Mark the folder as an unfinished export, and delete files that would be taken for a part of this one."""
     if path := storage.local_path(out):
         store.make_folder(path)
-    _mark(out, mark)
-    folder, _, pattern = format_.OLD.rpartition("/")
+    _write_record(out, record)
+    folder, _, pattern = format_.STALE_FILES.rpartition("/")
     place = [folder] if folder else []
     for name in storage.sizes_in(out, *place):
         if pattern and re.fullmatch(pattern, name):
             storage.remove(out, *place, name)
 
 
-def _mark(out: str, mark: ExportRecord) -> ExportRecord:
-    storage.write_whole(mark.model_dump_json(indent=1).encode() + b"\n", out, MARK)
-    return mark
+def _write_record(out: str, record: ExportRecord) -> ExportRecord:
+    storage.write_whole(record.model_dump_json(indent=1).encode() + b"\n", out, RECORD)
+    return record
 
 
-def _unmark(out: str) -> None:
-    storage.remove(out, MARK)
+def _delete_record(out: str) -> None:
+    storage.remove(out, RECORD)
     if path := storage.local_path(out):
-        with suppress(OSError):  # something else is in it
+        with suppress(OSError):  # it holds other files
             path.rmdir()

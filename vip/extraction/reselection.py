@@ -7,7 +7,7 @@ from typing import Any
 
 from vip import store
 from vip.config import ExtractSettings, from_keywords
-from vip.download.typed_address import resolved
+from vip.download.sources import resolve_source
 from vip.errors import InputError, UsageError
 from vip.extraction.existing_run import is_same_file
 from vip.records import Manifest
@@ -49,8 +49,8 @@ def video_of(manifest: Manifest, video: str | Path | None) -> Source | None:
         InputError: it is another video.
     """
     if video is None:
-        return resolved(source_of(manifest.video.path)) if store.is_own(manifest) else None
-    named = resolved(source_of(video))
+        return resolve_source(source_of(manifest.video.path)) if store.is_own(manifest) else None
+    named = resolve_source(source_of(video))
     if not is_same_file(manifest.video, named):
         raise InputError(f"{named} is not the video that the run was made from ({manifest.video.path}), or has changed since.")
     return named

@@ -1,1 +1,1 @@
-"""What every page is made of: layout, escaping, words, axes."""
+"""What every page is made of: layout, parts, escaping, words, axes and charts."""

@@ -9,8 +9,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from vip.html.format import time_code
-from vip.html.markup import Html, join, percent, tag
+from vip.html.markup import join, percent, tag
 from vip.records import VideoInfo
 
 TIME_STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
@@ -29,24 +31,29 @@ class AxisSpan:
         if not self.end_s > self.start_s:
             raise ValueError(f"expected end after start, got {self.start_s} to {self.end_s}")
 
+    @classmethod
+    def between(cls, start_s: float, end_s: float) -> AxisSpan:
+        """Return the span of a time that may have no length; it then has one second."""
+        return cls(start_s, end_s if end_s > start_s else start_s + 1.0)
+
     def place(self, time_s: float) -> float:
-        """Percent of the width, in [0, 100]."""
+        """Return the percent of the width, in [0, 100]."""
         return min(100.0, max(0.0, 100 * (time_s - self.start_s) / (self.end_s - self.start_s)))
 
 
 def span_of(video: VideoInfo | None, times_s: Iterable[float]) -> AxisSpan | None:
-    """From the first frame to the end of the last one; None where nothing has a time."""
+    """Return the time from the first frame to the end of the last one; None where nothing has a time."""
     known = list(times_s)
     if video is not None:
         known += [video.start_time_s, video.end_time_s + (float(1 / video.frame_rate) if video.frame_rate else 0.0)]
     if not known:
         return None
     start_s, end_s = (min(known) if video else min(0.0, *known)), max(known)
-    return AxisSpan(start_s, end_s if end_s > start_s else start_s + 1.0)
+    return AxisSpan.between(start_s, end_s)
 
 
 def time_ticks(span: AxisSpan) -> list[tuple[float, bool]]:
-    """Round times within the span, and whether each has room on a phone."""
+    """Return round times within the span, and whether each has room on a phone."""
     length_s = span.end_s - span.start_s
     step_s = next((step for step in TIME_STEPS_S if length_s / step <= WIDE_INTERVALS), length_s / WIDE_INTERVALS)
     every = next(n for n in (1, 2, 3, 4, 5) if length_s / step_s / n <= NARROW_INTERVALS or n == 5)
@@ -54,8 +61,8 @@ def time_ticks(span: AxisSpan) -> list[tuple[float, bool]]:
     return [(tick * step_s, tick % every == 0) for tick in range(first, last + 1)]
 
 
-def time_axis(span: AxisSpan, *, y_px: float, grid_px: float = 0) -> Html:
-    """Labels at `y_px`, with lines of `grid_px` above them."""
+def time_axis(span: AxisSpan, *, y_px: float, grid_px: float = 0) -> Markup:
+    """Return labels at `y_px`, with lines of `grid_px` above them."""
     ticks = time_ticks(span)
     decimals = 0 if all(abs(time_s - round(time_s)) < 1e-6 for time_s, _ in ticks) else 1
     parts = []
@@ -63,17 +70,19 @@ def time_axis(span: AxisSpan, *, y_px: float, grid_px: float = 0) -> Html:
         x, kind = percent(span.place(time_s)), None if narrow else "wide"
         if grid_px:
             parts.append(tag("line", class_=f"grid {kind or ''}".strip(), x1=x, x2=x, y1=y_px - 16 - grid_px, y2=y_px - 12))
-        parts.append(tag("text", time_code(time_s, decimals=decimals), class_=kind, x=x, y=y_px, text_anchor=_anchor(span.place(time_s))))
+        parts.append(
+            tag("text", time_code(time_s, decimals=decimals), class_=kind, x=x, y=y_px, text_anchor=text_anchor(span.place(time_s)))
+        )
     return tag("g", join(parts), class_="axis")
 
 
-def _anchor(place: float) -> str:
-    """A label centred on an edge would stick out of a phone's screen."""
+def text_anchor(place: float) -> str:
+    """Return how a label stands at a place in percent: centred on an edge it would stick out of a phone's screen."""
     return "start" if place < 3 else "end" if place > 97 else "middle"
 
 
 def round_ticks(low: float, high: float, *, intervals: int = 4) -> list[float]:
-    """Multiples of 1, 2 or 5 that enclose [low, high], about `intervals` steps."""
+    """Return multiples of 1, 2 or 5 that enclose [low, high], about `intervals` steps."""
     raw = max(high - low, 1e-6) / intervals
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * (1 - 1e-9))
@@ -82,7 +91,7 @@ def round_ticks(low: float, high: float, *, intervals: int = 4) -> list[float]:
 
 
 def spread(places: list[float], *, gap: float, low: float, high: float) -> list[float]:
-    """The nearest places (least squares) in the same order that lie `gap` apart and within [low, high].
+    """Return the nearest places (least squares) in the same order that lie `gap` apart and within [low, high].
 
     Isotonic regression (pool adjacent violators) of `place - i * gap`, then clipped.
     """
@@ -99,7 +108,7 @@ def spread(places: list[float], *, gap: float, low: float, high: float) -> list[
 
 
 def evenly(count: int, limit: int) -> list[int]:
-    """At most `limit` of the indices below `count`, evenly, first and last included."""
+    """Return at most `limit` of the indices below `count`, evenly, first and last included."""
     if count <= limit:
         return list(range(count))
     if limit <= 1:

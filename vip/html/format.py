@@ -1,4 +1,4 @@
-"""Times, numbers and rules in plain English."""
+"""Times, numbers and rules in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RULES: dict[Rule, tuple[str, str]] = {
     "duplicate": ("Duplicate", "the same picture as a neighbour"),
     "blurred": ("Blurred", "blurred against their surroundings"),
     "faded": ("Faded", "a pale copy of a neighbour, as in a fade"),
-    "in_transition": ("Restless", "beside a cross-fade or another change of shot"),
+    "in_transition": ("In transition", "beside a cross-fade or another change of shot"),
     "below_min_sharpness": ("Not sharp enough", "under the least sharpness asked for"),
     "too_few_objects": ("Too few objects", "fewer objects found than asked for"),
     "black": ("Black", "all but black"),
@@ -26,7 +26,7 @@ GOOD_ENOUGH: frozenset[Rule] = frozenset({"kept", "pruned", "duplicate"})
 
 
 def time_code(time_s: float, *, decimals: int = 1) -> str:
-    """`1:02.4`, `1:00:05.0`; with `decimals=0`, `1:02`."""
+    """Return `1:02.4`, `1:00:05.0`; with `decimals=0`, `1:02`."""
     ticks = round(abs(time_s) * 10**decimals)
     seconds, fraction = divmod(ticks, 10**decimals)
     minutes, second = divmod(seconds, 60)
@@ -36,31 +36,32 @@ def time_code(time_s: float, *, decimals: int = 1) -> str:
 
 
 def number(value: float) -> str:
-    """Three digits that count: 1 234, 12.3, 0.12."""
+    """Return the number with about three digits: 1 234, 12.3, 0.12."""
     if abs(value) >= 100:
         return f"{value:,.0f}".replace(",", "\u202f")
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
 def file_size(size_bytes: int) -> str:
+    """Return `2.4 MB`, `999 bytes`."""
     for unit, power in (("GB", 9), ("MB", 6), ("kB", 3)):
         if size_bytes >= 10**power:
             return f"{size_bytes / 10**power:.1f} {unit}"
     return f"{size_bytes} bytes"
 
 
-def whole(count: int) -> str:
-    """`12`, `12 345`."""
+def whole_number(count: int) -> str:
+    """Return `12`, `12 345`."""
     return f"{count:,}".replace(",", "\u202f")
 
 
 def plural(count: int, one: str, many: str | None = None) -> str:
-    """`1 picture`, `2 pictures`, `12 345 pictures`."""
-    return f"{whole(count)} {one if count == 1 else many or one + 's'}"
+    """Return `1 picture`, `2 pictures`, `12 345 pictures`."""
+    return f"{whole_number(count)} {one if count == 1 else many or one + 's'}"
 
 
 def date(created_utc: str) -> str:
-    """`5 March 2025, 14:03 UTC`; the text as it is where it is no ISO date."""
+    """Return `5 March 2025, 14:03 UTC`; the text as it is where it is no ISO date."""
     try:
         when = datetime.fromisoformat(created_utc)
     except ValueError:
@@ -70,5 +71,5 @@ def date(created_utc: str) -> str:
 
 
 def is_undetermined(text: str) -> bool:
-    """True for what an engine says where it cannot tell."""
+    """Return whether an engine says with this text that it cannot see it."""
     return text.strip().casefold().startswith(NOT_DETERMINED)

@@ -1,45 +1,86 @@
-"""What every page begins and ends with: a head whose policy allows the page's own style and script and nothing else."""
+"""Pages from Jinja templates: escaped, self-contained, under a policy that allows their own style and script and nothing else.
+
+A package keeps its templates (`*.html.jinja`) and style sheets beside its Python. Its pages extend `layout.html.jinja` of this package and
+take their parts from `parts.html.jinja`. In a template a line break and its indentation are nothing; a space is written `{{ " " }}`.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+import re
+from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 from vip.errors import StoreError
-from vip.html.markup import Html, join, tag
+from vip.html import format as words
+from vip.html import markup
+from vip.html.pictures import data_uri
 
-GENERATOR = tag("meta", name="generator", content="vip")
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
-
-def resource(name: str) -> str:
-    """A file that ships beside this module."""
-    return resources.files("vip.report").joinpath(name).read_text(encoding="utf-8")
-
-
-LIGHTBOX = "page.js"
-
-
-def opening(title: str, style: str, *, script: str = LIGHTBOX) -> Iterator[Html]:
-    """From the doctype to the opened `main`; `script` names the file that `closing` puts at the end."""
-    yield Html('<!doctype html>\n<html lang="en">')
-    yield _head(title, style, resource(script))
-    yield Html("<body><main>")
+PACKAGE = "vip.html"
+GENERATOR = Markup('<meta name="generator" content="vip">')
+LIGHTBOX = "lightbox.js"
 
 
-def closing(*, script: str = LIGHTBOX) -> Iterator[Html]:
-    """From the closed `main` to the end: the script, and the lightbox if it is the one that fills it."""
-    yield Html("</main>")
-    if script == LIGHTBOX:
-        yield _lightbox()
-    yield tag("script", Html(resource(script)))
-    yield Html("</body></html>\n")
+def resource(name: str, package: str = PACKAGE) -> str:
+    """Return the text of a file that ships with a package."""
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+
+
+def render_page(package: str, template: str, *, style: str, script: str = "", **context: Any) -> str:
+    """Return a page from the template of a package.
+
+    Args:
+        style: CSS behind that of every page.
+        script: the page's own script; by default the one that enlarges the pictures of cards.
+        context: what the template reads.
+    """
+    style, policed = resource("page.css") + style, script or resource(LIGHTBOX)
+    policy = (
+        f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(policed)}; base-uri 'none'; form-action 'none'"
+    )
+    page = {"generator": GENERATOR, "policy": policy, "style": Markup(style), "script": Markup(policed), "has_lightbox": not script}
+    return templates(package).get_template(template).render(page=page, **context)
+
+
+@cache
+def templates(package: str) -> Environment:
+    """Return the templates of a package and of this one. Whatever is not `Markup` is escaped, and what is undefined is an error."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    from jinja2.ext import Extension
+
+    class Compact(Extension):
+        """Turns line breaks and indentation into comments: pages stay small, and messages keep their line numbers."""
+
+        def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+            return re.sub(r"[ \t]*\n[ \t]*", "{#\n#}", source)
+
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(name, "") for name in dict.fromkeys((package, PACKAGE))]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        extensions=[Compact],
+        finalize=_showable,
+    )
+    for function in (words.number, words.plural, words.time_code, words.whole_number, markup.decimal, markup.percent, data_uri):
+        environment.filters[function.__name__] = function
+    return environment
+
+
+def _showable(value: object) -> object:
+    """Return what a template writes: markup as it is, anything else as text that can be shown."""
+    return value if hasattr(value, "__html__") else markup.showable(str(value))
 
 
 def is_page(path: Path) -> bool:
-    """Whether a file is a page that vip wrote.
+    """Return whether a file is a page that vip wrote.
 
     Raises:
         StoreError: it cannot be read.
@@ -51,31 +92,6 @@ def is_page(path: Path) -> bool:
         raise StoreError(f"{path} cannot be read: {exc.strerror}.") from exc
 
 
-def _head(title: str, style: str, script: str) -> Html:
-    policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        GENERATOR,
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("title", title),
-        tag("link", rel="icon", href="data:,"),
-        tag("style", Html(style)),
-    )
-
-
 def _hash(text: str) -> str:
-    """As the browser takes it of the element's text."""
+    """Return the hash of an element's text as the policy names it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _lightbox() -> Html:
-    """Empty and closed; the script fills it with the picture of a card."""
-    buttons = [
-        tag("button", text, type="button", data_do=do, aria_label=label)
-        for do, text, label in (("previous", "‹", "Previous"), ("next", "›", "Next"), ("close", "×", "Close"))
-    ]
-    return tag("dialog", tag("div", class_="stage"), tag("p", class_="title"), join(buttons), id="lightbox", aria_label="Keyframe")

@@ -1,7 +1,7 @@
-"""HTML from small functions with one escaping helper: a plain string is text and gets escaped, only `Html` is markup.
+"""Markup made in Python, for drawings: a plain string is text and gets escaped, only `Markup` is written as it is.
 
-Captions, names and reasons come from models and from other people's files, so whatever is not `Html` is hostile.
-Forgetting to escape is impossible, escaping twice is merely ugly.
+Captions, names and reasons come from models and from other people's files, so whatever is not `Markup` is hostile. Pages are Jinja
+templates (see `layout`), which escape by the same rule.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable
+
+from markupsafe import Markup
 
 VOID = frozenset({"br", "img", "input", "link", "meta", "wbr"})
 
@@ -18,32 +20,31 @@ _UNSHOWN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\
 Attribute = str | float | bool | None
 
 
-class Html(str):
-    """Markup that is safe to write as it is."""
-
-    __slots__ = ()
-
-
-def escape(text: str) -> Html:
-    """The text as HTML, quotes escaped too; characters that must not be shown become U+FFFD."""
-    return Html(html.escape(_UNSHOWN.sub("\ufffd", text), quote=True))
+def showable(text: str) -> str:
+    """Return the text with U+FFFD for every character that must not be shown."""
+    return _UNSHOWN.sub("\ufffd", text)
 
 
-def join(parts: Iterable[str], separator: str = "") -> Html:
-    """The parts in a row; those that are not `Html` are escaped."""
-    return Html(_safe(separator).join(map(_safe, parts)))
+def escape(text: str) -> Markup:
+    """Return the text as HTML, quotes escaped too."""
+    return Markup(html.escape(showable(text), quote=True))
 
 
-def tag(name: str, /, *children: str, **attributes: Attribute) -> Html:
-    """One element. `class_` becomes class, `aria_label` aria-label; None and False leave the attribute out."""
+def join(parts: Iterable[str]) -> Markup:
+    """Return the parts in a row; those that are not `Markup` are escaped."""
+    return Markup("".join(map(_safe, parts)))
+
+
+def tag(name: str, /, *children: str, **attributes: Attribute) -> Markup:
+    """Return one element. `class_` becomes class, `aria_label` aria-label; None and False leave the attribute out."""
     shown = "".join(_attribute(key, value) for key, value in attributes.items())
     if name in VOID:
-        return Html(f"<{name}{shown}>")
-    return Html(f"<{name}{shown}>{join(children)}</{name}>")
+        return Markup(f"<{name}{shown}>")
+    return Markup(f"<{name}{shown}>{''.join(map(_safe, children))}</{name}>")
 
 
-def _safe(text: str) -> Html:
-    return text if isinstance(text, Html) else escape(text)
+def _safe(text: str) -> Markup:
+    return text if isinstance(text, Markup) else escape(text)
 
 
 def _attribute(key: str, value: Attribute) -> str:
@@ -54,9 +55,10 @@ def _attribute(key: str, value: Attribute) -> str:
 
 
 def decimal(value: float) -> str:
-    """At most three digits after the point, no exponent: what SVG and CSS attributes need."""
+    """Return the number with at most three digits after the point and no exponent, as SVG and CSS want it."""
     return str(value) if isinstance(value, int) else f"{value:.3f}".rstrip("0").rstrip(".")
 
 
 def percent(value: float) -> str:
+    """Return the number as a CSS length in percent."""
     return f"{decimal(value)}%"

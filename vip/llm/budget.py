@@ -7,7 +7,6 @@ What is on its way counts as if it cost the most it can; only what the server co
 from __future__ import annotations
 
 import asyncio
-from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 
 from vip.errors import BudgetError
@@ -47,10 +46,6 @@ class Usage:
         if self.unsure_usd:
             parts.append(f"at most {dollars(self.unsure_usd)} more for requests that were never answered")
         return ", ".join(parts)
-
-
-PURSE: ContextVar[Usage | None] = ContextVar("PURSE", default=None)
-"""Whose money it is, beside that of the run: the folder that is being described."""
 
 
 def dollars(usd: float) -> str:
@@ -132,10 +127,16 @@ class Budget:
         self._held_usd = max(0.0, self._held_usd - held)
         self._change.set()
 
-    def paid(self, price: Price | None, tokens_in: int, tokens_out: int, *, batch: bool = False) -> float | None:
-        """Note what an answer cost; the dollars, or None where the price is unknown."""
+    def paid(
+        self, price: Price | None, tokens_in: int, tokens_out: int, folder_usage: Usage | None = None, *, batch: bool = False
+    ) -> float | None:
+        """Note what an answer cost. Returns the dollars, or None where the price is unknown.
+
+        Args:
+            folder_usage: what the folder that is being described has used; counted into as well, as below.
+        """
         usd = price.usd(tokens_in, tokens_out, batch=batch) if price else None
-        for usage in self._purses():
+        for usage in self._counted(folder_usage):
             usage.requests += 1
             usage.tokens_in += tokens_in
             usage.tokens_out += tokens_out
@@ -143,17 +144,16 @@ class Budget:
             usage.unpriced += usd is None
         return usd
 
-    def saved(self) -> None:
+    def saved(self, folder_usage: Usage | None = None) -> None:
         """Note an answer that was there already."""
-        for usage in self._purses():
+        for usage in self._counted(folder_usage):
             usage.cached += 1
 
-    def _purses(self) -> list[Usage]:
-        purse = PURSE.get()
-        return [self.usage, purse] if purse is not None else [self.usage]
-
-    def lost(self, price: Price | None, tokens_in: int, tokens_out: int) -> None:
+    def lost(self, price: Price | None, tokens_in: int, tokens_out: int, folder_usage: Usage | None = None) -> None:
         """Note a request whose answer never came, and which the server may have worked on."""
         if price:
-            for usage in self._purses():
+            for usage in self._counted(folder_usage):
                 usage.unsure_usd += price.usd(tokens_in, tokens_out)
+
+    def _counted(self, folder_usage: Usage | None) -> list[Usage]:
+        return [self.usage] if folder_usage is None else [self.usage, folder_usage]

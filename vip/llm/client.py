@@ -23,7 +23,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from vip.errors import BudgetError, BusyError, EngineError, OutageError, RejectedError, ReplyError
-from vip.llm.budget import Budget
+from vip.llm.budget import Budget, Usage
 from vip.llm.cache import AnswerCache
 from vip.llm.limiter import AdaptiveLimiter
 from vip.llm.prices import Price, request_tokens, text_tokens
@@ -109,7 +109,7 @@ class EngineClient:
 
     Args:
         answers: None where answers are not kept.
-        postpone: takes questions that are not answered yet, for a batch; False where one has to be asked now.
+        defer: takes questions that are not answered yet, for a batch; returns False where one has to be asked now.
     """
 
     engine: Engine
@@ -117,7 +117,7 @@ class EngineClient:
     limiter: AdaptiveLimiter
     answers: AnswerCache | None = None
     price: Price | None = None
-    defer: Callable[[bytes, Request], bool] | None = None
+    defer: Callable[[bytes, Request, Usage | None], bool] | None = None
     circuit_breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     wait_s: float = FIRST_WAIT_S
     _locks: dict[bytes, tuple[asyncio.Lock, int]] = field(default_factory=dict)
@@ -126,29 +126,32 @@ class EngineClient:
     def keeps(self) -> bool:
         return self.answers is not None and self.engine.capabilities.caches
 
-    async def ask(self, request: Request, prompt: Prompt, parameters: Mapping[str, Any] | None = None) -> EngineAnswer:
-        """The answer to one question.
+    async def ask(
+        self, request: Request, prompt: Prompt, parameters: Mapping[str, Any] | None = None, usage: Usage | None = None
+    ) -> EngineAnswer:
+        """Return the answer to one question.
 
         Args:
             prompt: what the request was rendered from; its record is what the answer must fit.
             parameters: of the request, for the record of the call.
+            usage: what the folder that is being described has used; what the answer costs is added.
 
         Raises:
             ReplyError: no answer that can be used, after so many tries; or the server failed for this request alone.
             EngineError: the engine cannot be asked, or the money is spent. Nothing more should be asked.
-            Postponed: it goes into a batch.
+            Deferred: it goes into a batch.
         """
-        asking = RequestAttempt(self, request, prompt, dict(parameters or {}))
+        attempt = RequestAttempt(self, request, prompt, dict(parameters or {}), usage)
         if not self.keeps:
-            return await asking.answer()
+            return await attempt.answer()
         question = self.digest(request)
         async with self._alone(question):
-            if (kept := self._kept(question)) and (value := asking.read(kept)) is not None:
-                self.budget.saved()
-                return EngineAnswer(value, (asking.call(kept, 0.0, 0.0, cached=True),))
-            if self.defer and self.defer(question, request):
+            if (kept := self._kept(question)) and (value := attempt.read(kept)) is not None:
+                self.budget.saved(usage)
+                return EngineAnswer(value, (attempt.call(kept, 0.0, 0.0, cached=True),))
+            if self.defer and self.defer(question, request, usage):
                 raise Deferred(question)
-            return await asking.answer(keep=question)
+            return await attempt.answer(keep=question)
 
     def _kept(self, question: bytes) -> Reply | None:
         reply = self.answers.get(question) if self.answers else None
@@ -220,6 +223,7 @@ class RequestAttempt:
     request: Request
     prompt: Prompt
     parameters: dict[str, Any]
+    usage: Usage | None = None
     calls: list[Call] = field(default_factory=list)
     tries: Counter[str] = field(default_factory=Counter)
     is_alone: bool = False
@@ -273,21 +277,22 @@ class RequestAttempt:
                     if exc.kind != "connection":
                         client.limiter.overloaded(permit)
                     if exc.kind in {"timeout", "dropped"}:
-                        client.budget.lost(client.price, tokens_in, most_out)
+                        client.budget.lost(client.price, tokens_in, most_out, self.usage)
                     raise
                 except ReplyError as exc:
                     client.limiter.answered(permit, None)
                     if exc.tokens_in is not None:
-                        client.budget.paid(client.price, exc.tokens_in, exc.tokens_out or 0)
+                        client.budget.paid(client.price, exc.tokens_in, exc.tokens_out or 0, self.usage)
                     elif exc.kind not in NOT_TAKEN:
-                        client.budget.lost(client.price, tokens_in, most_out)
+                        client.budget.lost(client.price, tokens_in, most_out, self.usage)
                     raise
                 latency_s = client.limiter.clock() - permit.started_s
                 used_in = reply.tokens_in if reply.tokens_in is not None else tokens_in
                 used_out = reply.tokens_out if reply.tokens_out is not None else text_tokens(reply.text) if client.price else 0
                 client.limiter.answered(permit, used_in + used_out)
                 client.limiter.told(reply.limits)
-                self.calls.append(self.call(reply, client.budget.paid(client.price, used_in, used_out), latency_s))
+                usd = client.budget.paid(client.price, used_in, used_out, self.usage)
+                self.calls.append(self.call(reply, usd, latency_s))
                 value = self.read(reply)
                 if value is None:
                     raise self._outside_schema(reply)
@@ -336,7 +341,9 @@ class RequestAttempt:
         times = self.tries["schema"] + 1
         name = self.prompt.record.__name__
         return ReplyError(
-            f"{self.client.engine.name} answered {counted(times, 'time')} outside the schema of {name} ({problem}).", kind="schema"
+            f"{self.client.engine.name} answered {counted(times, 'time')} outside the schema of {name} ({problem}).",
+            kind="schema",
+            problem=problem,
         )
 
     def _asked_again(self, asked: Request, exc: ReplyError) -> Request:
@@ -358,8 +365,7 @@ class RequestAttempt:
         if kind == "length":
             return replace(asked, max_tokens=2 * asked.max_tokens)
         if kind == "schema":
-            problem = str(exc).partition("(")[2].rpartition(")")[0]
-            again = f"\n\nYour last answer could not be used ({problem}). Answer again with the JSON object alone."
+            again = f"\n\nYour last answer could not be used ({exc.problem}). Answer again with the JSON object alone."
             return replace(asked, prompt=self.request.prompt + again)
         return asked
 

@@ -1,4 +1,5 @@
-"""Work on one file in a process of its own, which can be abandoned: FFmpeg may loop without end or crash on a damaged file.
+"""Work in child processes, which may crash, hang or be ended.
 
-`parent.apart` starts and watches the child; `child` runs in it. Only messages cross the border, results are on disk.
+`supervisor` keeps the child processes of `vip batch`. `isolated` reads one file in a process that can be abandoned, because FFmpeg may
+crash or loop forever on a damaged file; `child` is the other side of it. Messages are sent over pipes; results are on disk.
 """

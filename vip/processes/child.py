@@ -1,4 +1,4 @@
-"""The side of the child: do the work, and tell the parent over a pipe what happens, that all is well, and how it ended.
+"""The child of `isolated`: do the work, and send its progress, a regular sign of life, and its result to the parent.
 
 A message is a tuple: ("note", text), ("track", number, title, total), ("advance", number, steps), ("end", number),
 ("beat", how many beats the longest call into FFmpeg has lasted), and as the last one ("done",) or ("failed", exception).
@@ -25,16 +25,16 @@ from vip.protocols import Observer
 from vip.video.stall_guard import inside_ffmpeg
 from vip.wording import option
 
-BEAT_S = 1.0  # how often the child says that it lives
-TELL_S = 0.1  # how often progress is told at most
-TOLD, NOT_TOLD = 0, 1  # exit codes: whether the last message says how it ended
+BEAT_S = 1.0  # between two signs of life
+PROGRESS_S = 0.1  # between two messages about progress, at least
+REPORTED, NOT_REPORTED = 0, 1  # exit codes: whether the last message has the result
 PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 
 Work = Callable[[Observer], None]
 
 
 class MessageSender:
-    """The observer in the child: everything it is told goes to the parent, from any thread."""
+    """The observer in the child; sends everything to the parent, from any thread."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
         self._pipe = pipe
@@ -58,39 +58,39 @@ class MessageSender:
         try:
             yield steps.advance
         finally:
-            steps.tell()
+            steps.flush()
             self.send("end", number)
 
 
 class StepCounter:
-    """Counts steps, from any thread, and tells them a few at a time: a message for each would cost more than some of them."""
+    """Counts steps, from any thread, and reports several at once: a message may cost more than a step."""
 
-    def __init__(self, tell: Callable[[int], None]) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[int], None]) -> None:
+        self._report = report
         self._lock = threading.Lock()
-        self._untold, self._told_at = 0, time.monotonic()
+        self._unreported, self._reported_at = 0, time.monotonic()
 
     def advance(self) -> None:
         with self._lock:
-            self._untold += 1
-            due = time.monotonic() - self._told_at > TELL_S
+            self._unreported += 1
+            due = time.monotonic() - self._reported_at > PROGRESS_S
         if due:
-            self.tell()
+            self.flush()
 
-    def tell(self) -> None:
+    def flush(self) -> None:
         with self._lock:
-            untold, self._untold, self._told_at = self._untold, 0, time.monotonic()
-        if untold:
-            self._tell(untold)
+            unreported, self._unreported, self._reported_at = self._unreported, 0, time.monotonic()
+        if unreported:
+            self._report(unreported)
 
 
 def run(work: Work, subject: object, parent: int, pipe: IO[bytes]) -> NoReturn:
-    """Do the work, report, and end this process, whatever happens.
+    """Do the work, report the result, and end this process, whatever happens.
 
     Args:
         parent: process id; when that process is gone, this one ends.
     """
-    code = NOT_TOLD
+    code = NOT_REPORTED
     try:
         end_with_parent(parent)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
@@ -100,15 +100,15 @@ def run(work: Work, subject: object, parent: int, pipe: IO[bytes]) -> NoReturn:
         messenger = MessageSender(pipe)
         threading.Thread(target=_beat, args=(messenger,), daemon=True).start()
         messenger.send(*_outcome(work, subject, messenger))
-        code = TOLD
+        code = REPORTED
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing may be raised from here on
     except KeyboardInterrupt:
-        pass  # the parent ended this, and does not listen any more
+        pass  # the parent ended this process and reads no more
     finally:
         for stream in (sys.stdout, sys.stderr):
             with suppress(AttributeError, OSError, ValueError):
                 stream.flush()
-        os._exit(code)  # not to the caller of the fork, and past what a thread stuck in FFmpeg would wait for
+        os._exit(code)  # skips the caller of the fork, and a thread stuck in FFmpeg
 
 
 def _outcome(work: Work, subject: object, observer: Observer) -> tuple[Any, ...]:
@@ -129,7 +129,7 @@ def _outcome(work: Work, subject: object, observer: Observer) -> tuple[Any, ...]
 
 
 def _sendable(exc: BaseException) -> BaseException:
-    """The exception, or what it says where it cannot be sent."""
+    """Return the exception, or its text as a RuntimeError if it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(exc))
     except Exception:  # any class may refuse in its own way
@@ -141,14 +141,14 @@ def _sendable(exc: BaseException) -> BaseException:
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:
-    signal.signal(number, signal.SIG_IGN)  # once: it must not strike while that is handled
+    signal.signal(number, signal.SIG_IGN)  # once: not again while this one is handled
     raise KeyboardInterrupt
 
 
 def _beat(messenger: MessageSender) -> None:
-    """Say every second that this process lives, and how long the longest call into FFmpeg has lasted: a count of beats.
+    """Send every second how many beats the longest running call into FFmpeg has lasted.
 
-    Beats are counted and no clock is asked: neither goes on while the process is stopped.
+    Beats are counted because a clock goes on while the process is stopped.
     """
     seen: dict[int, int] = {}
     while True:
@@ -156,23 +156,23 @@ def _beat(messenger: MessageSender) -> None:
         seen = {call: seen.get(call, 0) + 1 for call in inside_ffmpeg.running()}
         try:
             messenger.send("beat", max(seen.values(), default=0))
-        except OSError:  # nobody listens: the parent is gone
-            os._exit(NOT_TOLD)
+        except OSError:  # the parent is gone
+            os._exit(NOT_REPORTED)
 
 
 def end_with_parent(parent: int) -> None:
-    """On Linux at once; elsewhere the next beat finds nobody who listens. Where memory runs out, this process goes first."""
+    """End this process with its parent: on Linux at once, elsewhere at the next beat. If memory runs out, it is killed first."""
     if sys.platform != "linux":
         return
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
-        os._exit(NOT_TOLD)
+        os._exit(NOT_REPORTED)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("500")
 
 
 def main() -> NoReturn:
-    """In a new interpreter: the job comes over stdin, and stdout becomes the pipe. What others print goes to stderr."""
+    """Run the work that comes over stdin; in a new interpreter. Its stdout becomes the pipe; what libraries print goes to stderr."""
     pipe = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     work, subject, parent = pickle.load(sys.stdin.buffer)

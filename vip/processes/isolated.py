@@ -1,9 +1,9 @@
-"""The side of the parent: start the child, pass on what it says, and end it when it must be abandoned.
+"""Work on one file in a child process that can be abandoned: start it, pass on its progress, and end it.
 
-That is when the time limit is over, when one call into FFmpeg does not come back, when the child falls silent, and on Ctrl-C.
+It is ended when its time limit is over, when a call into FFmpeg does not return, when it falls silent, and on Ctrl-C.
 
-On Linux the child may be a fork, which costs a few milliseconds. A fork of a process with threads can wait for ever for a
-lock that one of them held; so there, and elsewhere, it is a new interpreter, which takes about half a second to start.
+On Linux the child may be a fork, which costs a few milliseconds. A fork of a process with threads may deadlock on a lock that one of them
+held. So with threads, and on other systems, it is a new interpreter, which takes half a second to start.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from vip.processes.child import BEAT_S, Work
 from vip.protocols import Observer
 from vip.wording import again, option
 
-STALLED_BEATS = 120  # no frame takes FFmpeg that long, nor does a search through a file on a slow network disk
+STALLED_BEATS = 120  # FFmpeg needs less for any frame, also for a search through a file on a slow network disk
 GRACE_S = 0.3  # for the child to tidy up; Ctrl-C promises an end within a second
 KILLED_S = 5.0  # for the system to end a killed process; one that waits for a dead disk is left behind
 BOOTSTRAP = "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); from vip.processes import child; child.main()"
@@ -50,12 +50,12 @@ class EndableProcess(Protocol):
 
 
 def run_isolated(work: Work, subject: object, observer: Observer, *, timeout_s: float | None = None, fork: bool = False) -> None:
-    """Do `work(observer)` in a process of its own and come back when it is done.
+    """Do `work(observer)` in a child process and return when it is done.
 
     Args:
-        work: sent by pickle where it is not forked.
+        work: sent by pickle unless it is forked.
         subject: the file that is worked on, for messages.
-        fork: fork where that is safe. What was changed in this process (by tests, by plugins) then holds in the child too.
+        fork: fork if that is safe. Changes to this process (by tests, by plugins) then hold in the child too.
 
     Raises:
         GivenUpError: the time was over, FFmpeg hung or crashed, or memory ran out.
@@ -81,7 +81,7 @@ def run_isolated(work: Work, subject: object, observer: Observer, *, timeout_s: 
 
 
 def _death(code: int | None, subject: object) -> str:
-    """Why a child ended without a word, and what to do."""
+    """Return why a child ended without a result, and what to do."""
     if code == -9:
         return "reading it was ended by the system (SIGKILL), most likely because memory ran out. Free some, and try again."
     try:
@@ -99,7 +99,7 @@ def _repaired(subject: object) -> str:
 
 
 def _listen(messages: SimpleQueue[Message], process: EndableProcess, observer: Observer, deadline: float | None) -> Message:
-    """Pass on to the observer what comes, until it is over: ("done",), ("failed", …), ("late",), ("stalled", seconds), ("ended",)."""
+    """Pass messages on to the observer. Return how it ended: ("done",), ("failed", …), ("late",), ("stalled", seconds), ("ended",)."""
     silent = 0
     with _ProgressRelay(observer) as bars:
         while True:
@@ -109,7 +109,7 @@ def _listen(messages: SimpleQueue[Message], process: EndableProcess, observer: O
             try:
                 kind, *values = messages.get(timeout=left)
             except Empty:
-                silent += 1  # polls are counted, no clock is asked: it goes on while both processes are stopped
+                silent += 1  # polls are counted because a clock goes on while both processes are stopped
                 if silent >= STALLED_BEATS:
                     return "stalled", silent * BEAT_S
                 if process.poll() is not None and messages.empty():
@@ -126,7 +126,7 @@ def _listen(messages: SimpleQueue[Message], process: EndableProcess, observer: O
 
 
 class _ProgressRelay:
-    """Tells the observer what the child's messages of these names say; closes what the child left open."""
+    """Passes the child's messages of these names on to the observer; closes progress bars that the child left open."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
@@ -159,9 +159,9 @@ class _ProgressRelay:
 
 @contextmanager
 def _started(work: Work, subject: object, *, fork: bool) -> Iterator[tuple[EndableProcess, SimpleQueue[Message]]]:
-    """The child and its messages; it is gone at the end of the context."""
+    """Yield the child and its messages; end it with the context."""
     messages: SimpleQueue[Message] = SimpleQueue()
-    with _signals_held() as release:  # Ctrl-C must find the child known here, and ready for it there
+    with _signals_held() as release:  # Ctrl-C must come when the child is known here and prepared there
         process, pipe = (_forked if fork else _new)(work, subject)
         reader = threading.Thread(target=_read, args=(pipe, messages), daemon=True)
         reader.start()
@@ -175,7 +175,7 @@ def _started(work: Work, subject: object, *, fork: bool) -> Iterator[tuple[Endab
 
 @contextmanager
 def _signals_held() -> Iterator[Callable[[], None]]:
-    """SIGINT and SIGTERM wait until the value of the context is called, or to its end. A child inherits that they wait."""
+    """Hold SIGINT and SIGTERM until the yielded function is called, or to the end. A child inherits that they are held."""
     if not hasattr(signal, "pthread_sigmask"):
         yield lambda: None
         return
@@ -228,14 +228,14 @@ class _Fork:
         if self._code is None:
             try:
                 pid, status = os.waitpid(self._pid, os.WNOHANG)
-            except ChildProcessError:  # where SIGCHLD is ignored, nobody learns how a child ended
+            except ChildProcessError:  # if SIGCHLD is ignored, the exit code is lost
                 self._code = 0
             else:
                 self._code = os.waitstatus_to_exitcode(status) if pid else None
         return self._code
 
     def terminate(self) -> None:
-        os.kill(self._pid, signal.SIGTERM)  # as long as nobody has polled its end, the number is its own
+        os.kill(self._pid, signal.SIGTERM)  # until its end is polled, no other process gets this number
 
     def kill(self) -> None:
         os.kill(self._pid, signal.SIGKILL)
@@ -246,12 +246,12 @@ def _forked(work: Work, subject: object) -> tuple[EndableProcess, IO[bytes]]:
     parent = os.getpid()
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):
-            stream.flush()  # or the child has the same lines to write
+            stream.flush()  # or the child would write the same lines
     with _opencv_without_threads(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 counts the threads of OpenBLAS, which can be forked
         pid = os.fork()
     if pid == 0:
-        gc.freeze()  # what is there already is not garbage, and to look at it would copy its pages
+        gc.freeze()  # inherited objects are no garbage, and visiting them would copy their pages
         child.run(work, subject, parent, os.fdopen(there, "wb"))
     os.close(there)
     return _Fork(pid), os.fdopen(here, "rb")
@@ -276,13 +276,13 @@ def _native_threads() -> int:
     return len(list(Path("/proc/self/task").iterdir())) if sys.platform == "linux" else 1
 
 
-USUAL_THREADS = _native_threads()  # those of OpenBLAS, which knows how to go on in a fork; torch's OpenMP waits for ever there
-TORCH_CAME_FIRST = "torch" in sys.modules  # so that its threads may be among them
+USUAL_THREADS = _native_threads()  # of OpenBLAS, which survives a fork; torch's OpenMP deadlocks there
+TORCH_CAME_FIRST = "torch" in sys.modules  # its threads may be among them
 
 
 @contextmanager
 def _opencv_without_threads() -> Iterator[None]:
-    """End OpenCV's threads: a fork has none of them, and OpenCV crashes where it wants to end them there."""
+    """End OpenCV's threads: a fork has none of them, and OpenCV crashes when it ends them there."""
     before = cv2.getNumThreads()
     cv2.setNumThreads(1)
     try:

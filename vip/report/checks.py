@@ -1,36 +1,71 @@
-"""FAMOuS on a card, and what `--verify` found beside the words that it is about: support, none, and what was there before a second look.
+"""What `--verify` found beside the words of a card: support, none, and what stood there before the review.
 
-In: a description with or without its Verification. Out: the FAMOuS list of a card, and one line that sums the checks up.
+In: a description with or without its Verification. Out: the FAMOuS list of a card, and one line that counts the verdicts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
 
 from vip.html.format import is_undetermined
-from vip.html.markup import Html, join, tag
 from vip.records import NOT_DETERMINED, Check, Description, Famous, Verification
 
 VERDICTS = {"supported": "supported by the frame", "unsupported": "not", "unchecked": "left open"}
 
 
-def famous(description: Description, *, told: Collection[str] = ()) -> Html:
-    """Return the fields that say something, each claim with its mark, and one line that names the others.
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A text that the review took away, and why."""
+
+    text: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownClaim:
+    """A text of FAMOuS with its mark: `doubt` where it found no support, `seen` where the review confirms it all the same."""
+
+    text: str
+    mark: Literal["", "doubt", "seen"] = ""
+    title: str = ""
+    replaced: Replaced | None = None
+
+    @property
+    def is_undetermined(self) -> bool:
+        """The engine says that it cannot see it."""
+        return is_undetermined(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class FamousRow:
+    """A field of FAMOuS: one text, or a list of objects with those that the review took away."""
+
+    name: str
+    claims: tuple[ShownClaim, ...]
+    removed: tuple[Replaced, ...] = ()
+    is_list: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FamousList:
+    """The fields that say something, and the names of the others."""
+
+    rows: tuple[FamousRow, ...]
+    silent: tuple[str, ...]
+
+
+def famous_list(description: Description, *, stated_above: Collection[str] = ()) -> FamousList:
+    """Return the fields that say something, each claim with its mark, and the names of the others.
 
     Args:
-        told: fields of which the page says elsewhere that they are not determined.
+        stated_above: fields of which the page says once for all cards that they are not determined.
     """
-    said, silent = description.famous, silent_fields(description)
-    values = {
-        name: _objects(said.objects, description) if name == "objects" else _value(name, getattr(said, name), description)
-        for name in Famous.model_fields
-        if name not in silent
-    }
-    rows = [tag("div", tag("dt", name.capitalize()), value) for name, value in values.items()]
-    missing = [name for name in silent if name not in told]
-    line = tag("p", f"{NOT_DETERMINED.capitalize()}: {', '.join(missing)}", class_="silent") if missing else ""
-    return join([tag("dl", join(rows), class_="famous") if rows else "", line])
+    silent = silent_fields(description)
+    rows = [_row(name, description) for name in Famous.model_fields if name not in silent]
+    return FamousList(tuple(rows), tuple(name for name in silent if name not in stated_above))
 
 
 def silent_fields(description: Description) -> tuple[str, ...]:
@@ -39,42 +74,36 @@ def silent_fields(description: Description) -> tuple[str, ...]:
     return tuple(name for name in description.famous.undetermined if name not in corrected)
 
 
-def summary(verification: Verification | None) -> Html:
-    """`Claims: 7 supported by the frame, 1 not, 2 left open; 1 corrected by a second look`; nothing where nobody checked."""
+def summary(verification: Verification | None) -> str:
+    """Return `Claims: 7 supported by the frame, 1 not, 2 left open; 1 corrected by a second look.`; nothing where nobody checked."""
     if verification is None or not verification.checks:
-        return Html("")
+        return ""
     counts: Counter[str] = Counter(check.verdict for check in verification.checks)
-    told = ", ".join(f"{counts[verdict]} {words}" for verdict, words in VERDICTS.items() if counts[verdict])
+    verdicts = ", ".join(f"{counts[verdict]} {words}" for verdict, words in VERDICTS.items() if counts[verdict])
     changed = sum(map(_is_corrected, verification.checks))
-    corrected = f"; {changed} corrected by a second look" if changed else ""
-    return tag("p", f"Claims: {told}{corrected}.", class_="checked")
+    return f"Claims: {verdicts}{f'; {changed} corrected by a second look' if changed else ''}."
 
 
-def _value(field: str, text: str, description: Description) -> Html:
-    return tag("dd", _claim(field, text, description), class_="undetermined" if is_undetermined(text) else None, dir="auto")
-
-
-def _objects(objects: tuple[str, ...], description: Description) -> Html:
-    gone = [tag("li", _was(check)) for check in _checks(description) if check.field == "objects" and check.after == ""]
-    if len(objects) == 1 and not gone:
-        return _value("objects", objects[0], description)
-    named = join(tag("li", tag("bdi", _claim("objects", name, description))) for name in objects)
-    return tag("dd", tag("ul", named, join(gone), class_="inline"))
+def _row(name: str, description: Description) -> FamousRow:
+    value: str | tuple[str, ...] = getattr(description.famous, name)
+    if isinstance(value, str):
+        return FamousRow(name, (_claim(name, value, description),))
+    removed = tuple(_replaced(check) for check in _checks(description) if check.field == name and check.after == "")
+    return FamousRow(name, tuple(_claim(name, one, description) for one in value), removed, is_list=len(value) != 1 or bool(removed))
 
 
 def _checks(description: Description) -> tuple[Check, ...]:
     return description.verification.checks if description.verification else ()
 
 
-def _claim(field: str, text: str, description: Description) -> Html | str:
-    """The text, marked where it found no support, and with what was there before."""
+def _claim(field: str, text: str, description: Description) -> ShownClaim:
     check = next((one for one in _checks(description) if one.field == field and text in (_after(one), one.claim)), None)
     if check is None or check.verdict != "unsupported":
-        return text
+        return ShownClaim(text)
     if _is_corrected(check):
-        return join([tag("span", text), " ", _was(check)])
-    seen = "a second look confirms it" if check.after is not None else "no second look was taken"
-    return tag("mark", text, title=f"No support in the frame{_figures(check)}; {seen}.", class_="seen" if check.after else "doubt")
+        return ShownClaim(text, replaced=_replaced(check))
+    outcome = "a second look confirms it" if check.after is not None else "no second look was taken"
+    return ShownClaim(text, "seen" if check.after else "doubt", f"No support in the frame{_figures(check)}; {outcome}.")
 
 
 def _is_corrected(check: Check) -> bool:
@@ -82,12 +111,12 @@ def _is_corrected(check: Check) -> bool:
 
 
 def _after(check: Check) -> str | None:
-    """Return the text that stands in the description since the second look: of an object that is not there, none."""
+    """Return the text that stands in the description since the review: of an object that is not there, none."""
     return NOT_DETERMINED if check.after == "" and check.field != "objects" else check.after
 
 
-def _was(check: Check) -> Html:
-    return tag("s", check.claim, title=f"Found no support in the frame{_figures(check)}; corrected by a second look.", class_="was")
+def _replaced(check: Check) -> Replaced:
+    return Replaced(check.claim, f"Found no support in the frame{_figures(check)}; corrected by a second look.")
 
 
 def _figures(check: Check) -> str:

@@ -6,21 +6,24 @@ In: a `Comparison`. Out: compare.html in its folder, which needs nothing else, l
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from markupsafe import Markup
 
 from vip.html.axes import AxisSpan, evenly, time_axis
-from vip.html.format import date, file_size, number, plural, time_code
-from vip.html.layout import closing, opening, resource
-from vip.html.markup import Html, decimal, join, percent, tag
-from vip.records import Failure, Manifest
+from vip.html.format import date, file_size, plural, time_code
+from vip.html.layout import render_page, resource
+from vip.html.markup import decimal, percent, tag
+from vip.html.parts import Fact, FailureRow, failure_rows
+from vip.records import Manifest
 from vip.report.combinations import ComparedRun, Comparison
 from vip.report.measures import COLUMNS, Column, best, stretch
-from vip.report.pictures import ShownPicture, data_uri, img, missing, open_thumbnails, shrink_all
-from vip.report.timeline import BAR_PX, Stop, marks
-from vip.store import FAILURES, KEYFRAMES, KeyframePicture, replacing
+from vip.report.pictures import ShownPicture, open_thumbnails, shrink_all
+from vip.report.timeline import BAR_PX, TimelineKeyframe, keyframe_marks
+from vip.store import KeyframePicture, replacing
 
 MAX_PICTURES = 600
 AXIS_PX = 20
@@ -32,21 +35,61 @@ def write_comparison(comparison: Comparison) -> Path:
     Raises:
         StoreError: a file of a run is damaged, or the page cannot be written.
     """
-    parts = list(page(comparison))  # all of it before the file is opened, as for a report
+    view = ComparisonView(comparison)
+    style = resource("compare.css", "vip.report") + _css(view.aspect)
+    text = render_page("vip.report", "compare.html.jinja", style=style, view=view)  # before the file is opened, as for a report
     with replacing(comparison.page) as file:
-        file.writelines(part.encode() for part in parts)
+        file.write(text.encode())
     return comparison.page
 
 
+def _css(aspect: float) -> str:
+    """Return rules of numbers only: nothing from a run's texts gets here."""
+    least_px = 140 if aspect > 0.85 else 100
+    grid = f"grid-template-columns:repeat(auto-fill,minmax({least_px}px,1fr))"
+    beside = f"@media (min-width:641px){{.pictures{{grid-template-columns:minmax(0,1fr) {least_px}px}}}}"
+    return f".choice .strip{{{grid}}}.choice .frame{{aspect-ratio:{decimal(aspect)}}}{beside}"
+
+
+class ComparedKeyframe(NamedTuple):
+    """A keyframe of a choice; `place` counts the keyframes from 1."""
+
+    place: int
+    frame: KeyframePicture
+    shown: ShownPicture | None
+
+    @property
+    def code(self) -> str:
+        """Its time, or the file's name where it has none."""
+        return self.frame.path.name if self.frame.time_s is None else time_code(self.frame.time_s)
+
+
+class Cell(NamedTuple):
+    """A figure of the table."""
+
+    text: str
+    is_best: bool
+    is_reused: bool
+    """An earlier command measured it."""
+
+
+class MissedMoment(NamedTuple):
+    """The frame that is least like any keyframe; without its thumbnail where no run has one."""
+
+    code: str
+    coverage: float
+    thumbnail: bytes | None
+
+
 @dataclass(frozen=True)
-class Strip:
-    """A choice and those of its keyframes that have a picture on the page."""
+class ChoiceView:
+    """A choice, and those of its keyframes that are on the page."""
 
     number: int
     choice: ComparedRun
-    frames: dict[int, KeyframePicture]
-    """By their place among the keyframes, from 1."""
-    shown: tuple[ShownPicture | None, ...]
+    keyframes: tuple[ComparedKeyframe, ...]
+    is_default: bool
+    """`vip extract` with the same settings chooses so."""
 
     @property
     def name(self) -> str:
@@ -56,25 +99,63 @@ class Strip:
     def anchor(self) -> str:
         return f"c{self.number}"
 
-    def stops(self, span: AxisSpan) -> list[Stop]:
-        times_s = [(place, frame.time_s) for place, frame in self.frames.items() if frame.time_s is not None]
-        return [Stop(place, time_s, span.place(time_s), None) for place, time_s in times_s]
+    @property
+    def options(self) -> str:
+        """The options that choose so."""
+        combination = self.choice.combination
+        return f"--sampler {shlex.quote(combination.sampler)} --pruner {shlex.quote(combination.pruner)}"
+
+    @property
+    def folder(self) -> str:
+        return shlex.quote(str(self.choice.run.folder))
+
+    @property
+    def pts(self) -> set[int | None]:
+        return {frame.record.pts for frame in self.choice.run.keyframes}
+
+    def bar(self, span: AxisSpan) -> Markup:
+        """Return its keyframes on a bar, and the moment that it covers least."""
+        keyframes = [
+            TimelineKeyframe(place, frame.time_s, span.place(frame.time_s), None)
+            for place, frame, _ in self.keyframes
+            if frame.time_s is not None
+        ]
+        missed_s, dot = self.choice.measures.missed_time_s, Markup()
+        if missed_s is not None:
+            title = tag("title", f"Covered least: {time_code(missed_s)}")
+            dot = tag("circle", title, class_="dot bad", cx=percent(span.place(missed_s)), cy=BAR_PX / 2, r=4.5)
+        return tag(
+            "svg",
+            tag("rect", class_="track", y=0, width="100%", height=BAR_PX, rx=5),
+            keyframe_marks(keyframes, anchor=f"{self.anchor}k"),
+            dot,
+            height=BAR_PX,
+            role="group",
+            aria_label=f"{self.name}: {plural(len(keyframes), 'keyframe')} from {time_code(span.start_s)} to {time_code(span.end_s)}",
+        )
 
 
 @dataclass(frozen=True)
-class Side:
-    """A comparison, and what the parts of its page share."""
+class ComparisonView:
+    """A comparison, and what compare.html.jinja shows of it."""
 
     comparison: Comparison
+    column_meanings: tuple[Column, ...] = COLUMNS
 
     @cached_property
-    def strips(self) -> list[Strip]:
-        limit = max(1, MAX_PICTURES // len(self.comparison.choices))
-        frames = [{i + 1: choice.run.keyframes[i] for i in evenly(len(choice.run.keyframes), limit)} for choice in self.comparison.choices]
-        shown = iter(shrink_all([frame for some in frames for frame in some.values()]))
+    def choices(self) -> list[ChoiceView]:
+        done, settings = self.comparison.choices, self.comparison.settings
+        limit = max(1, MAX_PICTURES // len(done))
+        places = [evenly(len(choice.run.keyframes), limit) for choice in done]
+        shown = iter(shrink_all([choice.run.keyframes[i] for choice, some in zip(done, places, strict=True) for i in some]))
         return [
-            Strip(number, choice, some, tuple(next(shown) for _ in some))
-            for number, (choice, some) in enumerate(zip(self.comparison.choices, frames, strict=True), 1)
+            ChoiceView(
+                number,
+                choice,
+                tuple(ComparedKeyframe(i + 1, choice.run.keyframes[i], next(shown)) for i in some),
+                is_default=(choice.combination.sampler, choice.combination.pruner) == (settings.sampler, settings.pruner),
+            )
+            for number, (choice, some) in enumerate(zip(done, places, strict=True), 1)
         ]
 
     @property
@@ -83,10 +164,7 @@ class Side:
 
     @cached_property
     def span(self) -> AxisSpan | None:
-        if self.manifest is None:
-            return None
-        start_s, end_s = stretch(self.manifest)
-        return AxisSpan(start_s, end_s if end_s > start_s else start_s + 1.0)
+        return AxisSpan.between(*stretch(self.manifest)) if self.manifest else None
 
     @property
     def title(self) -> str:
@@ -98,221 +176,86 @@ class Side:
         video = self.manifest.video if self.manifest else None
         return min(2.4, max(0.4, video.width_px / video.height_px)) if video else 16 / 9
 
-    def is_default(self, choice: ComparedRun) -> bool:
-        """Whether `vip extract` with the same settings chooses so."""
-        settings, combination = self.comparison.settings, choice.combination
-        return (combination.sampler, combination.pruner) == (settings.sampler, settings.pruner)
+    @property
+    def facts(self) -> list[Fact]:
+        """The figures at the top."""
+        compared = Fact("Compared", plural(len(self.choices), "way of choosing", "ways of choosing"))
+        if self.manifest is None:
+            return [compared]
+        video, settings = self.manifest.video, self.comparison.settings
+        part = " of it" if settings.start is not None or settings.end is not None else ""
+        return [
+            compared,
+            Fact("Keyframes asked", str(settings.keyframes)),
+            Fact("Duration", f"{time_code(self.span.end_s - self.span.start_s)}{part}" if self.span else "unknown"),
+            Fact("Picture", f"{video.width_px} × {video.height_px}"),
+            Fact("File", f"{video.codec}, {file_size(video.size_bytes)}"),
+            Fact("Cosines by", self.manifest.backends.get("embedder", "unknown")),
+            Fact("Made", date(self.manifest.created_utc)),
+        ]
 
+    @property
+    def failures(self) -> list[FailureRow]:
+        return failure_rows(self.comparison.failures)
 
-def page(comparison: Comparison) -> Iterator[Html]:
-    """The page in parts: joined they are the file."""
-    side = Side(comparison)
-    yield from opening(f"{side.title} · comparison", f"{resource('page.css')}{resource('compare.css')}{_css(side)}")
-    yield _header(side)
-    yield _failures(comparison.failures)
-    yield _figures(side)
-    yield _lanes(side)
-    for strip in side.strips:
-        yield _choice(strip, side)
-    yield from closing()
+    @property
+    def columns(self) -> list[list[Column]]:
+        """The columns of the table, each with the minor ones that stand beneath it."""
+        groups: list[list[Column]] = []
+        for column in COLUMNS:
+            if column.minor:
+                groups[-1].append(column)
+            else:
+                groups.append([column])
+        return groups
 
+    def cell(self, choice: ChoiceView, column: Column) -> Cell:
+        """Return a figure of a choice."""
+        shown = column.shown(choice.choice.measures)
+        return Cell(shown, choice.number - 1 in self._best[column.name], choice.choice.reused and column.name == "Seconds")
 
-def _css(side: Side) -> str:
-    """Rules of numbers only: nothing from a run's texts gets here."""
-    least_px = 140 if side.aspect > 0.85 else 100
-    grid = f"grid-template-columns:repeat(auto-fill,minmax({least_px}px,1fr))"
-    beside = f"@media (min-width:641px){{.pictures{{grid-template-columns:minmax(0,1fr) {least_px}px}}}}"
-    return f".choice .strip{{{grid}}}.choice .frame{{aspect-ratio:{decimal(side.aspect)}}}{beside}"
+    @cached_property
+    def _best(self) -> dict[str, set[int]]:
+        measures = [choice.choice.measures for choice in self.choices]
+        return {column.name: best(column, measures) for column in COLUMNS}
 
+    @property
+    def caveat(self) -> str:
+        """What to bear in mind when reading the table."""
+        parts = ["The best value of each column is marked."] if len(self.choices) > 1 else []
+        if len({choice.choice.measures.keyframes for choice in self.choices}) > 1:
+            parts.append("More keyframes cover more and are more redundant: compare rows that keep about as many.")
+        if any(choice.choice.reused for choice in self.choices):
+            parts.append("* Measured by an earlier command, whose keyframes are used again.")
+        return " ".join(parts)
 
-# ---------------------------------------------------------------- above the pictures
+    @property
+    def axis(self) -> Markup:
+        return tag("svg", time_axis(self.span, y_px=AXIS_PX - 6), height=AXIS_PX, aria_hidden="true") if self.span else Markup()
 
+    def shared(self, choice: ChoiceView) -> str:
+        """Return how many of its frames the first choice has too."""
+        first = self.choices[0]
+        mine, its = choice.pts, first.pts
+        if choice is first or not mine & its:
+            return ""
+        if mine == its:
+            return f"The very frames of {first.name}."
+        return f"{len(mine & its)} of {len(mine)} are frames of {first.name} too."
 
-def _header(side: Side) -> Html:
-    facts = [tag("div", tag("dt", name), tag("dd", value)) for name, value in _facts(side)]
-    return tag("header", tag("h1", tag("bdi", side.title)), tag("dl", join(facts), class_="facts"))
+    def missed(self, choice: ChoiceView) -> MissedMoment | None:
+        """Return the moment that a choice covers least."""
+        measures = choice.choice.measures
+        if measures.missed_time_s is None or measures.coverage_lowest is None:
+            return None
+        return MissedMoment(time_code(measures.missed_time_s), measures.coverage_lowest, self._thumbnail(measures.missed_time_s))
 
-
-def _facts(side: Side) -> list[tuple[str, str]]:
-    compared = ("Compared", plural(len(side.strips), "way of choosing", "ways of choosing"))
-    if side.manifest is None:
-        return [compared]
-    video, settings = side.manifest.video, side.comparison.settings
-    part = " of it" if settings.start is not None or settings.end is not None else ""
-    return [
-        compared,
-        ("Keyframes asked", str(settings.keyframes)),
-        ("Duration", f"{time_code(side.span.end_s - side.span.start_s)}{part}" if side.span else "unknown"),
-        ("Picture", f"{video.width_px} × {video.height_px}"),
-        ("File", f"{video.codec}, {file_size(video.size_bytes)}"),
-        ("Cosines by", side.manifest.backends.get("embedder", "unknown")),
-        ("Made", date(side.manifest.created_utc)),
-    ]
-
-
-def _failures(failures: Sequence[Failure]) -> Html:
-    if not failures:
-        return Html("")
-    rows = [tag("li", tag("b", tag("bdi", failure.item)), " ", tag("bdi", failure.message)) for failure in failures]
-    title = tag("h2", f"{plural(len(failures), 'way', 'ways')} of choosing failed")
-    return tag("section", title, tag("ul", join(rows)), tag("p", f"Also in {FAILURES}.", class_="hint"), class_="failures")
-
-
-def _figures(side: Side) -> Html:
-    """The table, and what its columns mean."""
-    measures = [strip.choice.measures for strip in side.strips]
-    tops = {column.name: best(column, measures) for column in COLUMNS}
-    heads = [tag("th", column.name, *(tag("small", minor.name) for minor in minors), scope="col") for column, minors in _groups()]
-    rows = [
-        tag("tr", tag("th", tag("a", _name(strip), href=f"#{strip.anchor}"), scope="row"), join(_cells(strip, tops, i)))
-        for i, strip in enumerate(side.strips)
-    ]
-    table = tag("table", tag("thead", tag("tr", tag("td"), join(heads))), tag("tbody", join(rows)))
-    meanings = [tag("div", tag("dt", column.name), tag("dd", column.meaning)) for column in COLUMNS]
-    return tag(
-        "section",
-        tag("h2", "Figures"),
-        tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Figures"),
-        tag("p", _caveat(side), class_="hint"),
-        tag("dl", join(meanings), class_="meanings"),
-        class_="figures",
-    )
-
-
-def _groups() -> list[tuple[Column, list[Column]]]:
-    """The columns with the minor ones beneath them."""
-    groups: list[tuple[Column, list[Column]]] = []
-    for column in COLUMNS:
-        if column.minor:
-            groups[-1][1].append(column)
-        else:
-            groups.append((column, []))
-    return groups
-
-
-def _cells(strip: Strip, tops: dict[str, set[int]], row: int) -> Iterator[Html]:
-    measures = strip.choice.measures
-
-    def value(column: Column) -> Html:
-        shown = column.shown(measures)
-        star = tag("i", "*", class_="star") if column.name == "Seconds" and strip.choice.reused else ""
-        return tag("b", shown, star, class_="best", title="best of this column") if row in tops[column.name] else tag("span", shown, star)
-
-    for column, minors in _groups():
-        yield tag("td", value(column), *(tag("small", value(minor)) for minor in minors))
-
-
-def _caveat(side: Side) -> str:
-    parts = ["The best value of each column is marked."] if len(side.strips) > 1 else []
-    if len({strip.choice.measures.keyframes for strip in side.strips}) > 1:
-        parts.append("More keyframes cover more and are more redundant: compare rows that keep about as many.")
-    if any(strip.choice.reused for strip in side.strips):
-        parts.append("* Measured by an earlier command, whose keyframes are used again.")
-    return " ".join(parts)
-
-
-def _name(strip: Strip) -> Html:
-    """The line may break behind the plus sign."""
-    return tag("bdi", strip.choice.combination.sampler, "+", tag("wbr"), strip.choice.combination.pruner)
-
-
-def _lanes(side: Side) -> Html:
-    """A bar for each choice, all on the same time axis."""
-    span = side.span
-    if span is None:
-        return Html("")
-    lanes = [tag("div", tag("a", _name(strip), href=f"#{strip.anchor}"), _bar(strip, span), class_="plot lane") for strip in side.strips]
-    axis = tag("svg", time_axis(span, y_px=AXIS_PX - 6), height=AXIS_PX, aria_hidden="true")
-    keys = [("key mark", "keyframe"), ("key dot bad", "moment that is covered least")]
-    legend = tag("p", join(tag("span", tag("i", class_=kind), text) for kind, text in keys), class_="legend")
-    return tag(
-        "section", tag("h2", "When"), join(lanes), tag("div", tag("span"), axis, class_="plot lane"), legend, class_="timeline lanes"
-    )
-
-
-def _bar(strip: Strip, span: AxisSpan) -> Html:
-    stops, missed_s = strip.stops(span), strip.choice.measures.missed_time_s
-    dot = Html("")
-    if missed_s is not None:
-        title = tag("title", f"Covered least: {time_code(missed_s)}")
-        dot = tag("circle", title, class_="dot bad", cx=percent(span.place(missed_s)), cy=BAR_PX / 2, r=4.5)
-    return tag(
-        "svg",
-        tag("rect", class_="track", y=0, width="100%", height=BAR_PX, rx=5),
-        marks(stops, anchor=f"{strip.anchor}k"),
-        dot,
-        height=BAR_PX,
-        role="group",
-        aria_label=f"{strip.name}: {plural(len(stops), 'keyframe')} from {time_code(span.start_s)} to {time_code(span.end_s)}",
-    )
-
-
-# ---------------------------------------------------------------- the pictures
-
-
-def _choice(strip: Strip, side: Side) -> Html:
-    """What one combination chose, how to have it again, and the moment it misses most."""
-    tiles = [_tile(strip, place, frame, shown) for (place, frame), shown in zip(strip.frames.items(), strip.shown, strict=True)]
-    total = len(strip.choice.run.keyframes)
-    rest = f"{len(strip.frames)} of {total} are shown, evenly chosen; all are in {KEYFRAMES}." if len(strip.frames) < total else ""
-    return tag(
-        "section",
-        tag("h2", _name(strip), tag("small", "what vip extract does") if side.is_default(strip.choice) else ""),
-        _how(strip, side),
-        tag("p", rest, class_="hint") if rest else "",
-        tag("ul", join(tag("li", note, dir="auto") for note in strip.choice.run.notes), class_="told") if strip.choice.run.notes else "",
-        tag("div", tag("ul", join(tiles), class_="strip"), _missed(strip, side), class_="pictures"),
-        id=strip.anchor,
-        class_="choice",
-    )
-
-
-def _how(strip: Strip, side: Side) -> Html:
-    """The options that choose so, where the run lies, and how many of the frames the first combination chose too."""
-    combination, first = strip.choice.combination, side.strips[0]
-    options = f"--sampler {shlex.quote(combination.sampler)} --pruner {shlex.quote(combination.pruner)}"
-    text = join(["Chosen by ", tag("code", options), ", kept in ", tag("code", shlex.quote(str(strip.choice.run.folder))), "."])
-    mine, its = ({frame.record.pts for frame in one.choice.run.keyframes} for one in (strip, first))
-    if strip is first or not mine & its:
-        shared = ""
-    elif mine == its:
-        shared = f" The very frames of {first.name}."
-    else:
-        shared = f" {len(mine & its)} of {len(mine)} are frames of {first.name} too."
-    return tag("p", text, shared, class_="hint")
-
-
-def _tile(strip: Strip, place: int, frame: KeyframePicture, shown: ShownPicture | None) -> Html:
-    code = frame.path.name if frame.time_s is None else time_code(frame.time_s)
-    title = f"{strip.name} · {code} · {place} of {len(strip.choice.run.keyframes)}"
-    picture = img(shown.card if shown else None, f"{strip.name}, keyframe {place} at {code}")
-    sharpness = tag("span", number(frame.record.quality.sharpness), class_="rule", title="sharpness")
-    return tag(
-        "li",
-        tag("span", picture, class_="frame picture", data_title=title),
-        tag("span", tag("b", code, class_="code"), " ", sharpness, class_="line"),
-        id=f"{strip.anchor}k{place}",
-        class_="card",
-    )
-
-
-def _missed(strip: Strip, side: Side) -> Html:
-    """The frame that is least like any keyframe, small; its time where no run has a thumbnail of it."""
-    measures = strip.choice.measures
-    if measures.missed_time_s is None or measures.coverage_lowest is None:
-        return Html("")
-    code, data = time_code(measures.missed_time_s), _thumbnail(side, measures.missed_time_s)
-    picture = tag("img", src=data_uri(data), alt=f"Frame at {code}", loading="lazy") if data else missing("no thumbnail")
-    words = [tag("b", code, class_="code"), tag("span", f"covered least, {measures.coverage_lowest:.2f}", class_="rule bad")]
-    return tag("div", tag("span", picture, class_="frame"), tag("span", join(words), class_="words"), class_="missed")
-
-
-def _thumbnail(side: Side, time_s: float) -> bytes | None:
-    """From the first run that looked at this frame."""
-    for choice in side.comparison.choices:
-        for row in choice.run.candidates:
-            if row.time_s == time_s:
-                with open_thumbnails(choice.run.folder) as thumbnails:
-                    if data := thumbnails.read(row.index):
-                        return data
-    return None
+    def _thumbnail(self, time_s: float) -> bytes | None:
+        """Return the thumbnail of a frame from the first run that analyzed it."""
+        for choice in self.comparison.choices:
+            for row in choice.run.candidates:
+                if row.time_s == time_s:
+                    with open_thumbnails(choice.run.folder) as thumbnails:
+                        if data := thumbnails.read(row.index):
+                            return data
+        return None

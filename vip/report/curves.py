@@ -1,6 +1,6 @@
-"""Sharpness and similarity over time, as SVG of our own: one drawing for every width, with tooltips and no script.
+"""Sharpness and similarity of the candidates over time.
 
-In: points in time order. Out: a figure with title, legend, axes and, on every point, what it is.
+In: points in time order. Out: a chart with axes and, on every point, what it is; and the legend of all of them.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from markupsafe import Markup
 
-from vip.html.axes import AxisSpan, round_ticks, time_axis
+from vip.html import charts
+from vip.html.axes import AxisSpan, time_axis
+from vip.html.charts import Chart, Scale
 from vip.html.format import GOOD_ENOUGH, RULES, number, time_code
-from vip.html.markup import Html, decimal, join, percent, tag
+from vip.html.markup import join, tag
 from vip.records import Candidate, Embeddings
 from vip.store import KeyframePicture
 
-PLOT_PX = 170
-TOP_PX = 10
-AXIS_Y = TOP_PX + PLOT_PX + 20
-HEIGHT_PX = AXIS_Y + 6
 MAX_POINTS = 600
-MAX_RULES = 40  # more vertical lines than this are a curtain
+MAX_KEYFRAME_LINES = 40  # more vertical lines than this hide the curve
 
 Kind = Literal["kept", "pruned", "bad"]
 KINDS: dict[Kind, str] = {"kept": "keyframe", "pruned": "dropped as too alike", "bad": "bad"}
@@ -32,7 +31,7 @@ KINDS: dict[Kind, str] = {"kept": "keyframe", "pruned": "dropped as too alike", 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value of the curve; `kind` says what became of the candidate."""
+    """A value of the curve; `kind` says whether the candidate was kept."""
 
     time_s: float
     value: float
@@ -42,7 +41,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What one figure shows. `threshold` draws a dashed line."""
+    """What one chart shows. `threshold` draws a dashed line."""
 
     title: str
     explanation: str
@@ -54,13 +53,14 @@ class Curve:
 
 
 def kind_of(candidate: Candidate) -> Kind:
+    """Return the colour of a candidate's point."""
     if candidate.decision.kept:
         return "kept"
     return "pruned" if candidate.decision.rule in GOOD_ENOUGH else "bad"
 
 
 def sharpness_curve(candidates: Sequence[Candidate], keyframes: Sequence[KeyframePicture], *, least: float | None) -> Curve:
-    """Of the candidates, or where there are none of the keyframes that have a time."""
+    """Return the curve of the candidates, or where there are none of the keyframes that have a time."""
     points = [
         Point(row.time_s, row.quality.sharpness, kind_of(row), f"{_what(row)}, sharpness {number(row.quality.sharpness)}")
         for row in candidates
@@ -75,7 +75,7 @@ def sharpness_curve(candidates: Sequence[Candidate], keyframes: Sequence[Keyfram
 
 
 def similarity_curve(candidates: Sequence[Candidate], embeddings: Embeddings) -> Curve:
-    """The cosine of each decoded candidate to the one before it.
+    """Return the curve of the cosines of each decoded candidate to the one before it.
 
     Raises:
         ValueError: the rows of the embeddings are not those of the candidates.
@@ -93,13 +93,13 @@ def similarity_curve(candidates: Sequence[Candidate], embeddings: Embeddings) ->
 
 
 def consecutive_cosines(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-    """float64 (N - 1,) of rows of length 1."""
+    """Return the cosines of neighbouring rows of length 1: float64 (N - 1,)."""
     cosines: npt.NDArray[np.float64] = np.einsum("nd,nd->n", vectors[:-1], vectors[1:], dtype=np.float64)
     return cosines.clip(-1, 1)
 
 
 def _what(row: Candidate) -> str:
-    name = "keyframe" if row.decision.kept else RULES[row.decision.rule][0].lower() if row.decision.rule in RULES else "dropped"
+    name = "keyframe" if row.decision.kept else RULES[row.decision.rule][0].lower()
     return f"{time_code(row.time_s)} {name}"
 
 
@@ -110,60 +110,37 @@ def _in_order(points: Sequence[Point]) -> tuple[Point, ...]:
 # ---------------------------------------------------------------- drawing
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """Values to pixels from the top, with round numbers to label them."""
-
-    ticks: tuple[float, ...]
-
-    def y(self, value: float) -> float:
-        low, high = self.ticks[0], self.ticks[-1]
-        return TOP_PX + PLOT_PX * (1 - (value - low) / (high - low))
-
-    def name(self, tick: float) -> str:
-        """With the decimals that tell neighbouring ticks apart."""
-        step = self.ticks[1] - self.ticks[0]
-        return f"{tick:,.{max(0, math.ceil(-math.log10(step) - 1e-9))}f}".replace(",", "\u202f")
-
-
-def figure(curve: Curve, span: AxisSpan) -> Html:
-    """The curve with all that is around it; nothing where there are fewer than two points."""
+def draw(curve: Curve, span: AxisSpan) -> Chart | None:
+    """Return the chart of a curve; None where there are fewer than two points."""
     if len(curve.points) < 2:
-        return Html("")
-    points = thin(curve.points)
-    return tag(
-        "figure",
-        tag("figcaption", tag("h3", curve.title), tag("p", curve.explanation)),
-        tag("div", _svg(curve, points, _scale(curve), span), class_="plot"),
-        class_="chart",
+        return None
+    points, scale = thin_out(curve.points), _scale(curve)
+    crowded = sum(point.kind == "kept" for point in points) > MAX_KEYFRAME_LINES
+    radius: dict[Kind, float] = {"kept": 3 if crowded else 4.5, "pruned": 1.5 if crowded else 2.5, "bad": 2.5}
+    keyframes_last = sorted(points, key=lambda point: point.kind == "kept")
+    svg = charts.draw(
+        charts.value_axis(scale),
+        time_axis(span, y_px=charts.AXIS_Y, grid_px=charts.PLOT_PX),
+        Markup() if crowded else _keyframe_lines(points, span),
+        _threshold(curve, scale),
+        charts.polyline((span.place(point.time_s), scale.y(point.value)) for point in points),
+        join(
+            charts.dot(point.label, point.kind, span.place(point.time_s), scale.y(point.value), radius_px=radius[point.kind])
+            for point in keyframes_last
+        ),
+        height_px=charts.HEIGHT_PX,
+        label=_in_words(curve),
     )
+    return Chart(curve.title, curve.explanation, svg)
 
 
 def _scale(curve: Curve) -> Scale:
     values = [point.value for point in curve.points] + ([curve.threshold] if curve.threshold is not None else [])
-    return Scale(tuple(round_ticks(min(curve.base, *values), max(values))))
+    return Scale.enclosing(min(curve.base, *values), max(values))
 
 
-def _svg(curve: Curve, points: Sequence[Point], scale: Scale, span: AxisSpan) -> Html:
-    crowded = sum(point.kind == "kept" for point in points) > MAX_RULES
-    radius: dict[Kind, float] = {"kept": 3 if crowded else 4.5, "pruned": 1.5 if crowded else 2.5, "bad": 2.5}
-    keyframes_last = sorted(points, key=lambda point: point.kind == "kept")
-    return tag(
-        "svg",
-        value_axis(scale),
-        time_axis(span, y_px=AXIS_Y, grid_px=PLOT_PX),
-        _keyframe_lines(points, span),
-        _threshold(curve, scale),
-        _line(points, scale, span),
-        join(_dot(point, span.place(point.time_s), scale.y(point.value), radius=radius[point.kind]) for point in keyframes_last),
-        height=HEIGHT_PX,
-        role="img",
-        aria_label=_spoken(curve),
-    )
-
-
-def _spoken(curve: Curve) -> str:
-    """The curve in a sentence, for those who cannot see it."""
+def _in_words(curve: Curve) -> str:
+    """Return the curve in a sentence, for those who cannot see it."""
     low, high = min(curve.points, key=lambda point: point.value), max(curve.points, key=lambda point: point.value)
     first, last = curve.points[0], curve.points[-1]
     return (
@@ -172,59 +149,31 @@ def _spoken(curve: Curve) -> str:
     )
 
 
-def value_axis(scale: Scale) -> Html:
-    """Horizontal lines with their numbers at the left."""
-    lines = [tag("line", class_="grid", x1=0, x2="100%", y1=scale.y(tick), y2=scale.y(tick)) for tick in scale.ticks]
-    names = [tag("text", scale.name(tick), x=-8, y=scale.y(tick) + 4, text_anchor="end") for tick in scale.ticks]
-    return tag("g", join(lines), join(names), class_="axis")
-
-
-def _threshold(curve: Curve, scale: Scale) -> Html:
+def _threshold(curve: Curve, scale: Scale) -> Markup:
     if curve.threshold is None:
-        return Html("")
+        return Markup()
     y = scale.y(curve.threshold)
     label = tag("text", f"{curve.threshold_label} {number(curve.threshold)}", x="100%", y=y - 5, text_anchor="end")
-    return tag("g", tag("line", x1=0, x2="100%", y1=y, y2=y), label, class_="threshold")
+    return tag("g", charts.horizontal_line(y), label, class_="threshold")
 
 
-def _keyframe_lines(points: Sequence[Point], span: AxisSpan) -> Html:
-    """A vertical line at each keyframe."""
-    places = [percent(span.place(point.time_s)) for point in points if point.kind == "kept"]
-    if len(places) > MAX_RULES:
-        return Html("")
-    return tag("g", join(tag("line", x1=place, x2=place, y1=TOP_PX, y2=TOP_PX + PLOT_PX) for place in places), class_="rules")
+def _keyframe_lines(points: Sequence[Point], span: AxisSpan) -> Markup:
+    return tag("g", join(charts.vertical_line(span.place(point.time_s)) for point in points if point.kind == "kept"), class_="rules")
 
 
-def _line(points: Sequence[Point], scale: Scale, span: AxisSpan) -> Html:
-    """A polyline knows no percentages: it is stretched over the width in a drawing of its own."""
-    places = " ".join(f"{decimal(span.place(point.time_s))},{decimal(scale.y(point.value))}" for point in points)
-    line = tag("polyline", points=places, class_="curve", vector_effect="non-scaling-stroke")
-    return tag("svg", line, viewBox=f"0 0 100 {HEIGHT_PX}", width="100%", height=HEIGHT_PX, preserveAspectRatio="none")
-
-
-def _dot(point: Point, place: float, y: float, *, radius: float) -> Html:
-    x = percent(place)
-    shown = tag("circle", class_=f"dot {point.kind}", cx=x, cy=y, r=radius)
-    # The point is small, the area that answers with its tooltip is not.
-    return tag("g", tag("title", point.label), tag("circle", class_="hit", cx=x, cy=y, r=9), shown)
-
-
-def legend(candidates: Sequence[Candidate]) -> Html:
-    """What the colours of the points mean; without candidates, every point is a keyframe."""
+def legend(candidates: Sequence[Candidate]) -> list[tuple[str, str]]:
+    """Return the colours of the points and what they mean; without candidates, every point is a keyframe."""
     kinds = {kind_of(row) for row in candidates} or {"kept"}
-    return tag(
-        "p",
-        join(tag("span", tag("i", class_=f"key dot {kind}"), name) for kind, name in KINDS.items() if kind in kinds),
-        class_="legend",
-    )
+    return [(f"dot {kind}", name) for kind, name in KINDS.items() if kind in kinds]
 
 
-def thin(points: Sequence[Point], limit: int = MAX_POINTS) -> tuple[Point, ...]:
-    """At most about `limit` points, in order: every keyframe, and of the others the extremes of equal groups."""
+def thin_out(points: Sequence[Point], limit: int = MAX_POINTS) -> tuple[Point, ...]:
+    """Return at most about `limit` points, in order: every keyframe, and of the others the extremes of equal groups."""
     if len(points) <= limit:
         return tuple(points)
     size = math.ceil(2 * len(points) / limit)
-    chosen = {i for i, point in enumerate(points) if point.kind == "kept"} if sum(p.kind == "kept" for p in points) <= limit else set()
+    keyframes = {i for i, point in enumerate(points) if point.kind == "kept"}
+    chosen = keyframes if len(keyframes) <= limit else set()
     for start in range(0, len(points), size):
         group = range(start, min(start + size, len(points)))
         chosen |= {min(group, key=lambda i: points[i].value), max(group, key=lambda i: points[i].value)}

@@ -15,9 +15,10 @@ from vip.captioning.caption_job import runs_in
 from vip.errors import InputError, StoreError, UsageError
 from vip.html.axes import evenly, span_of
 from vip.html.layout import is_page
+from vip.html.pictures import Jpeg, shrink
 from vip.records import Failure
 from vip.report.index_page import RunEntry, RunIndex, index_page
-from vip.report.pictures import THUMBNAIL_SIDE_PX, Jpeg, Thumbnails, open_thumbnails, shrink
+from vip.report.pictures import THUMBNAIL_SIDE_PX, Thumbnails, open_thumbnails
 from vip.store import FAILURES, KEYFRAMES, MANIFEST, REPORT, KeyframePicture, Run, exists, home_of, load_run, read_rows, replacing
 from vip.video.pillow import open_picture, shown
 
@@ -60,9 +61,9 @@ def write_index(folder: Path, *, failed: Mapping[Path, str] | None = None) -> Pa
     listed = runs[:MAX_RUNS]
     entries = tuple(_entries(listed, failed or {}))
     index = RunIndex(folder.resolve().name or str(folder), entries, unlisted=len(runs) - len(listed), failures=_failures(folder))
-    parts = list(index_page(index))
+    text = index_page(index)
     with replacing(path) as file:
-        file.writelines(part.encode() for part in parts)
+        file.write(text.encode())
     return path
 
 

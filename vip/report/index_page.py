@@ -1,23 +1,22 @@
-"""What the index of a folder of runs looks like: one page that needs nothing else, with a filter and an order where scripts run.
+"""What the index of a folder of runs shows: one page that needs nothing else, with a filter and an order where scripts run.
 
-In: a `RunIndex`. Out: the page in parts. Whatever is not `Html` gets escaped.
+In: a `RunIndex`. Out: the page.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from vip.html.format import plural, time_code, whole
-from vip.html.layout import closing, opening, resource
-from vip.html.markup import Html, join, tag
+from vip.html.format import plural, time_code, whole_number
+from vip.html.layout import render_page, resource
+from vip.html.parts import Fact, FailureRow, failure_rows
+from vip.html.pictures import Jpeg
 from vip.records import Failure
-from vip.report.pictures import Jpeg, data_uri
 from vip.store import FAILURES, REPORT
 
-SCRIPT = "index.js"
 MAX_FAILURES = 200
 ORDERS = {"name": "Name", "length": "Longest first", "keyframes": "Most keyframes first", "failures": "Most failures first"}
 
@@ -41,10 +40,36 @@ class RunEntry:
     problem: str = ""
     """Why it cannot be shown; empty where it can."""
 
+    @property
+    def link(self) -> str:
+        """The address of its report.html; empty where there is none."""
+        return f"{quote(os.fsencode(self.name))}/{REPORT}" if self.has_page else ""
+
+    @property
+    def summary(self) -> str:
+        """`video.vip/ · 1:02.4 · 12 keyframes · described by offline`; the folder only where it is not named like the video."""
+        engines = f"described by {', '.join(self.engines)}"
+        parts = [
+            "" if self.title.rpartition(".")[0] == self.name.removesuffix(".vip") else f"{self.name}/",
+            "" if self.length_s is None else time_code(self.length_s),
+            plural(self.keyframes, "keyframe"),
+            "not described" if not self.described else engines if self.described == self.keyframes else f"{self.described} {engines}",
+        ]
+        return " · ".join(filter(None, parts))
+
+
+@dataclass(frozen=True, slots=True)
+class FailureList:
+    """A section of failures: its first rows, and how many more there are."""
+
+    title: str
+    rows: list[FailureRow]
+    hint: str
+
 
 @dataclass(frozen=True, slots=True)
 class RunIndex:
-    """The runs of a folder."""
+    """The runs of a folder, and what index.html.jinja shows of them."""
 
     title: str
     runs: tuple[RunEntry, ...]
@@ -53,112 +78,57 @@ class RunIndex:
     failures: tuple[Failure, ...]
     """Videos of which there is no run."""
 
+    @property
+    def shown(self) -> list[RunEntry]:
+        return [run for run in self.runs if not run.problem]
 
-def index_page(index: RunIndex) -> Iterator[Html]:
-    """The page in parts: joined they are the file."""
-    yield from opening(f"{index.title} · runs", resource("page.css") + resource("index.css"), script=SCRIPT)
-    yield _header(index)
-    yield _failures(index)
-    yield _tools(index)
-    yield from _runs(index)
-    yield from closing(script=SCRIPT)
+    @property
+    def most_pictures(self) -> int:
+        """The most pictures of a run."""
+        return max((len(run.pictures) for run in self.runs), default=0)
 
+    @property
+    def facts(self) -> list[Fact]:
+        """The figures at the top."""
+        lengths = [run.length_s for run in self.runs if run.length_s is not None]
+        keyframes, described = sum(run.keyframes for run in self.runs), sum(run.described for run in self.runs)
+        engines = ", ".join(dict.fromkeys(engine for run in self.runs for engine in run.engines))
+        of = f" of {whole_number(keyframes)}" if described < keyframes else ""
+        return [
+            Fact("Runs", whole_number(len(self.runs))),
+            *([Fact("Duration", time_code(sum(lengths), decimals=0))] if lengths else []),
+            Fact("Keyframes", whole_number(keyframes)),
+            Fact("Captions", f"{whole_number(described)}{of} by {engines}" if described else "none yet"),
+        ]
 
-def _header(index: RunIndex) -> Html:
-    facts = [tag("div", tag("dt", name), tag("dd", value)) for name, value in _facts(index) if value]
-    notes = [tag("li", note) for note in _notes(index)]
-    told = tag("ul", join(notes), class_="notes") if notes else ""
-    return tag("header", tag("h1", tag("bdi", index.title)), tag("dl", join(facts), class_="facts"), told)
+    @property
+    def notes(self) -> list[str]:
+        """What is missing on the page."""
+        notes = []
+        if without_page := sum(not run.has_page for run in self.shown):
+            notes.append(f"{plural(without_page, 'run has', 'runs have')} no page yet. vip report DIR writes all of them.")
+        if self.unlisted:
+            listed = plural(len(self.runs), "run")
+            notes.append(f"The first {listed} by name; {plural(self.unlisted, 'more is', 'more are')} in the folder.")
+        return notes
 
-
-def _facts(index: RunIndex) -> list[tuple[str, str]]:
-    lengths = [run.length_s for run in index.runs if run.length_s is not None]
-    keyframes, described = sum(run.keyframes for run in index.runs), sum(run.described for run in index.runs)
-    engines = ", ".join(dict.fromkeys(engine for run in index.runs for engine in run.engines))
-    of = f" of {whole(keyframes)}" if described < keyframes else ""
-    return [
-        ("Runs", whole(len(index.runs))),
-        ("Duration", time_code(sum(lengths), decimals=0) if lengths else ""),
-        ("Keyframes", whole(keyframes)),
-        ("Captions", f"{whole(described)}{of} by {engines}" if described else "none yet"),
-    ]
-
-
-def _notes(index: RunIndex) -> Iterator[str]:
-    """What is missing on the page."""
-    without_page = sum(not run.has_page for run in index.runs if not run.problem)
-    if without_page:
-        yield f"{plural(without_page, 'run has', 'runs have')} no page yet. vip report DIR writes all of them."
-    if index.unlisted:
-        yield f"The first {plural(len(index.runs), 'run')} by name; {plural(index.unlisted, 'more is', 'more are')} in the folder."
-
-
-def _failures(index: RunIndex) -> Html:
-    damaged = [tag("li", tag("b", tag("bdi", run.name)), " ", tag("bdi", run.problem)) for run in index.runs if run.problem]
-    failed = [tag("li", tag("b", tag("bdi", failure.item)), " ", tag("bdi", failure.message)) for failure in index.failures]
-    parts = []
-    for rows, title, where in (
-        (damaged, f"{plural(len(damaged), 'run')} cannot be shown", ""),
-        (failed, f"{plural(len(failed), 'video')} failed", f" in {FAILURES}"),
-    ):
-        if rows:
-            rest = len(rows) - MAX_FAILURES
-            more = tag("p", f"and {rest} more{where}.", class_="hint") if rest > 0 else ""
-            parts.append(tag("section", tag("h2", title), tag("ul", join(rows[:MAX_FAILURES])), more, class_="failures"))
-    return join(parts)
+    @property
+    def failure_lists(self) -> list[FailureList]:
+        """Runs that cannot be shown, and videos that failed."""
+        damaged = [FailureRow(run.name, run.problem) for run in self.runs if run.problem]
+        return [
+            _failure_list(f"{plural(len(damaged), 'run')} cannot be shown", damaged, ""),
+            _failure_list(f"{plural(len(self.failures), 'video')} failed", failure_rows(self.failures), f" in {FAILURES}"),
+        ]
 
 
-def _tools(index: RunIndex) -> Html:
-    """Shown by the script that they need."""
-    if len(index.runs) < 2:
-        return Html("")
-    order = tag("select", *(tag("option", text, value=value) for value, text in ORDERS.items()), id="order")
-    return tag(
-        "form",
-        tag("label", "Filter ", tag("input", type="search", id="filter", autocomplete="off")),
-        tag("label", "Order ", order),
-        tag("output", "", id="count"),
-        class_="tools",
-        hidden=True,
-    )
+def index_page(index: RunIndex) -> str:
+    """Return the page."""
+    style, script = (resource(name, "vip.report") for name in ("index.css", "index.js"))
+    return render_page("vip.report", "index.html.jinja", style=style, script=script, index=index, orders=ORDERS)
 
 
-def _runs(index: RunIndex) -> Iterator[Html]:
-    most = max((len(run.pictures) for run in index.runs), default=0)
-    yield Html(f'<ul class="runs with-{most}">')
-    yield from (_run(run) for run in index.runs if not run.problem)
-    yield Html("</ul>")
-
-
-def _run(run: RunEntry) -> Html:
-    address = f"{quote(os.fsencode(run.name))}/{REPORT}"
-    title: Html = tag("bdi", run.title)
-    strip = join(
-        tag("img", src=data_uri(picture.data), width=picture.width_px, height=picture.height_px, alt="") for picture in run.pictures
-    )
-    if run.has_page:
-        title = tag("a", title, href=address)
-        strip = tag("a", strip, href=address, tabindex="-1", aria_hidden="true", class_="pictures") if strip else strip
-    elif strip:
-        strip = tag("span", strip, class_="pictures")
-    words = [tag("h2", title), tag("p", " · ".join(_words(run)))]
-    if run.failures:
-        words.append(tag("p", f"{plural(run.failures, 'item')} failed", class_="bad"))
-    return tag(
-        "li",
-        strip,
-        tag("div", join(words)),
-        data_length=run.length_s or 0.0,
-        data_keyframes=run.keyframes,
-        data_failures=run.failures,
-    )
-
-
-def _words(run: RunEntry) -> Iterator[str]:
-    if run.title.rpartition(".")[0] != run.name.removesuffix(".vip"):
-        yield f"{run.name}/"
-    if run.length_s is not None:
-        yield time_code(run.length_s)
-    yield plural(run.keyframes, "keyframe")
-    by = f"described by {', '.join(run.engines)}"
-    yield "not described" if not run.described else by if run.described == run.keyframes else f"{run.described} {by}"
+def _failure_list(title: str, rows: Iterable[FailureRow], where: str) -> FailureList:
+    first = list(rows)
+    rest = len(first) - MAX_FAILURES
+    return FailureList(title, first[:MAX_FAILURES], f"and {rest} more{where}." if rest > 0 else "")

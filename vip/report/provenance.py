@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from vip.html.format import plural
-from vip.html.markup import Html, join, tag
+from vip.html.parts import ValueTable
 from vip.records import Call, Description, Manifest, VideoInfo
 
 
-def provenance(manifest: Manifest | None, descriptions: Sequence[Description]) -> Html:
-    """A folded section; nothing where nothing is known."""
-    parts = [*(_of_manifest(manifest) if manifest else []), *_of_calls([call for row in descriptions for call in row.calls])]
-    if not parts:
-        return Html("")
-    return tag("details", tag("summary", tag("h2", "How this was made")), tag("div", join(parts), class_="tables"), class_="made")
+def provenance(manifest: Manifest | None, descriptions: Sequence[Description]) -> list[ValueTable]:
+    """Return the tables that have rows."""
+    tables = {
+        **(_of_manifest(manifest) if manifest else {}),
+        "Calls to engines": _of_calls([call for row in descriptions for call in row.calls]),
+    }
+    return [ValueTable(title, [(key, _shown(value)) for key, value in rows.items()]) for title, rows in tables.items() if rows]
 
 
-def _of_manifest(manifest: Manifest) -> list[Html]:
+def _of_manifest(manifest: Manifest) -> dict[str, Mapping[str, Any]]:
     seconds = {stage: _seconds(value) for stage, value in manifest.seconds.items()}
     if len(seconds) > 1:
         seconds["together"] = _seconds(sum(manifest.seconds.values()))
-    return [
-        _table("Seconds per stage", seconds),
-        _table("Settings", {"command": manifest.command, **manifest.settings}),
-        _table("Settings of the captions", manifest.captioning or {}),
-        _table("What auto became", manifest.backends),
-        _table("Versions", {**manifest.versions, "device": manifest.device}),
-        _table("The file", _of_video(manifest.video)),
-    ]
+    return {
+        "Seconds per stage": seconds,
+        "Settings": {"command": manifest.command, **manifest.settings},
+        "Settings of the captions": manifest.captioning or {},
+        "What auto became": manifest.backends,
+        "Versions": {**manifest.versions, "device": manifest.device},
+        "The file": _of_video(manifest.video),
+    }
 
 
 def _seconds(value: float) -> str:
@@ -52,10 +53,10 @@ def _of_video(video: VideoInfo) -> dict[str, Any]:
     }
 
 
-def _of_calls(calls: Sequence[Call]) -> list[Html]:
+def _of_calls(calls: Sequence[Call]) -> dict[str, Any]:
     if not calls:
-        return []
-    facts: dict[str, Any] = {
+        return {}
+    return {
         "calls": len(calls),
         "models": _distinct(call.model for call in calls),
         "prompts": _distinct(f"{call.prompt} {call.prompt_version} ({call.prompt_sha256[:12]})" for call in calls),
@@ -64,27 +65,19 @@ def _of_calls(calls: Sequence[Call]) -> list[Html]:
         "US dollars": _sum([call.usd for call in calls], ",.4f"),
         "seconds, mean of a call": f"{sum(call.latency_s for call in calls) / len(calls):.2f}",
     }
-    return [_table("Calls to engines", facts)]
 
 
-def _distinct(values: Any) -> str:
+def _distinct(values: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(values))
 
 
 def _sum(values: Sequence[float | None], form: str) -> str:
-    """Unknown is not zero: says how many calls did not report."""
+    """Return the sum, and how many calls did not report: unknown is not zero."""
     known = [value for value in values if value is not None]
     if not known:
         return "not reported"
-    silent = len(values) - len(known)
-    return f"{sum(known):{form}}" + (f" ({plural(silent, 'call')} did not report)" if silent else "")
-
-
-def _table(title: str, rows: Mapping[str, Any]) -> Html:
-    if not rows:
-        return Html("")
-    lines = [tag("div", tag("dt", tag("bdi", key)), tag("dd", tag("bdi", _shown(value)))) for key, value in rows.items()]
-    return tag("section", tag("h3", title), tag("dl", join(lines)))
+    unreported = len(values) - len(known)
+    return f"{sum(known):{form}}" + (f" ({plural(unreported, 'call')} did not report)" if unreported else "")
 
 
 def _shown(value: object) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from markupsafe import Markup
 
-from vip.corpus.card.charts import bars, histogram
+from vip.corpus.card.charts import histogram, share_bars
 from vip.corpus.card.histograms import HistogramBin, HistogramPlot
 from vip.corpus.card.tables import CardTable
 
@@ -17,16 +18,16 @@ def plot(count: int, label: str = "20–29") -> HistogramPlot:
 
 def test_bars_are_as_long_as_their_shares_of_the_largest() -> None:
     table = CardTable("Verticals", ("Vertical", "Asked", "Chosen"), (("Sports", "50.0 %", "25.0 %"), ("News", "10.0 %", "–")), "")
-    found = re.findall(r'<rect class="s\d" y="(\d+)" width="([\d.]+)%"', str(bars(table)))
+    found = re.findall(r'<rect class="s\d" y="(\d+)" width="([\d.]+)%"', str(Markup().join(share_bars(table))))
     assert [(int(y), float(width)) for y, width in found] == [(0, 100), (11, 50), (0, 20), (11, 0)]
 
 
 @pytest.mark.parametrize(("count", "shown", "wide"), [(5, 5, 0), (8, 8, 4), (16, 8, 4), (30, 8, 4)])
 def test_of_many_labels_some_stand_and_every_other_one_only_where_it_is_wide(count: int, shown: int, wide: int) -> None:
-    labels = re.findall(r"<text[^>]*>20–29</text>", str(histogram(plot(count))))
+    labels = re.findall(r"<text[^>]*>20–29</text>", str(histogram(plot(count)).svg))
     assert (len(labels), sum('class="wide"' in label for label in labels)) == (shown, wide)
 
 
 def test_columns_are_as_high_as_their_counts() -> None:
-    heights = [float(found) for found in re.findall(r'<rect class="column"[^>]* height="([\d.]+)"', str(histogram(plot(4))))]
+    heights = [float(found) for found in re.findall(r'<rect class="column"[^>]* height="([\d.]+)"', str(histogram(plot(4)).svg))]
     assert [height / heights[0] for height in heights] == pytest.approx([1, 2, 3, 4], rel=0.02)

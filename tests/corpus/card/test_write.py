@@ -13,7 +13,7 @@ import pytest
 import yaml
 from markdown_it import MarkdownIt
 
-from tests.corpus.making import sample as clip
+from tests.corpus.making import sample
 from tests.corpus.s3 import BUCKET, S3, SECRET
 from tests.report.pages import read
 from tests.report.test_page import HOSTILE
@@ -64,7 +64,7 @@ def write(out: str, *, text: str = "", format: Format = "parquet", choices: Batc
     some = []
     for number, seconds in enumerate((100.0, 140.0)):
         verticals = ("Sports", f"News{text}")[: number + 1]
-        one = clip(f"v{number}", verticals=verticals, duration_s=seconds, width_px=1280, height_px=720, **about, **made)
+        one = sample(f"v{number}", verticals=verticals, duration_s=seconds, width_px=1280, height_px=720, **about, **made)
         some.append(spoken(one, "A dog, a cat." if number else "Two dogs run.", **call))
     write_shard(out, 0, some, format)
     shares = tuple(share.model_copy(update={"vertical": share.vertical + text}) for share in SHARES)
@@ -151,7 +151,7 @@ def test_settings_of_captions_are_named_only_where_captions_were_asked_for(tmp_p
 
 
 def test_captions_that_were_held_against_their_pictures_are_told(tmp_path: Path) -> None:
-    one = clip(count=3)
+    one = sample(count=3)
     checks = [Check(field="focus", claim="a", verdict=verdict) for verdict in ("supported", "supported", "supported", "unchecked")]
     first = one.frames[0].description
     assert first
@@ -170,7 +170,7 @@ def test_captions_that_were_held_against_their_pictures_are_told(tmp_path: Path)
 
 
 def test_settings_that_differ_are_told_with_how_many_videos_have_them(tmp_path: Path) -> None:
-    write_shard(str(tmp_path), 0, [clip(f"v{number}", settings={"count": 12, "fps": min(number, 1)}) for number in range(3)], "parquet")
+    write_shard(str(tmp_path), 0, [sample(f"v{number}", settings={"count": 12, "fps": min(number, 1)}) for number in range(3)], "parquet")
     write_card(str(tmp_path), status(str(tmp_path)))
     text = (tmp_path / README).read_text()
     assert "| count | 12 |" in text
@@ -184,7 +184,7 @@ def test_a_data_set_of_which_nothing_is_left_has_a_card(tmp_path: Path) -> None:
 
 
 def test_keyframes_without_captions_have_a_card_too(tmp_path: Path) -> None:
-    write_shard(str(tmp_path), 0, [clip(described=False)], "parquet")
+    write_shard(str(tmp_path), 0, [sample(described=False)], "parquet")
     write_card(str(tmp_path), status(str(tmp_path)))
     text = (tmp_path / README).read_text()
     assert "Nothing is described." in text
@@ -236,7 +236,7 @@ def test_the_code_of_the_card_runs(tmp_path: Path, format: Format) -> None:  # n
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_shard_that_was_written_anew_is_loaded_by_the_same_pattern(tmp_path: Path, format: Format) -> None:  # noqa: A002
-    info = write_shard(str(tmp_path), 0, [clip("v0")], format, generation=3)
+    info = write_shard(str(tmp_path), 0, [sample("v0")], format, generation=3)
     write_card(str(tmp_path), status(str(tmp_path)))
     code = (tmp_path / README).read_text()
     suffix = "parquet" if format == "parquet" else "tar"

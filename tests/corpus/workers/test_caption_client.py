@@ -14,7 +14,7 @@ import pytest
 
 from tests.api_server import ApiServer
 from tests.captioning.keyframes import marker
-from tests.corpus.test_batch import Bars, clips_in, failures, listed, videos
+from tests.corpus.test_batch import Bars, failures, listed, samples_in, videos
 from vip.captioning.in_batches import jobs_in
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.batch import batch
@@ -49,7 +49,7 @@ def test_each_keyframe_has_the_caption_of_its_own_picture(server: ApiServer, tmp
     assert told.tokens == 18 * (11 + 7)
     assert told.usd == pytest.approx(18 * (11 * 1e-6 + 7 * 1e-5))
     assert [note for note in bars.notes if "18 requests" in note]
-    for clip in clips_in(tmp_path / "corpus"):
+    for clip in samples_in(tmp_path / "corpus"):
         run = unpack(packed(tmp_path, clip), tmp_path / "again" / clip.video.key)
         for item, frame in zip(run.keyframes, clip.frames, strict=True):
             assert frame.description is not None
@@ -79,7 +79,7 @@ def test_one_keyframe_that_is_refused_costs_itself_only_and_is_named(tmp_path: P
     assert told.done + told.failed == 6
     assert told.undescribed > 0
     named = {row["item"] for row in failures(tmp_path / "corpus") if row["kind"] == "content_filter"}
-    rows = [frame for clip in clips_in(tmp_path / "corpus") for frame in clip.frames]
+    rows = [frame for clip in samples_in(tmp_path / "corpus") for frame in clip.frames]
     assert {frame.keyframe.id for frame in rows if frame.description is None} == named
     assert all(frame.failure for frame in rows if frame.description is None)
 
@@ -169,7 +169,7 @@ def test_a_run_that_is_killed_while_the_server_is_gone_goes_on_when_it_is_back(s
     server.restart()
     assert process.wait() == 0
     assert (server.stats().usable, server.stats().most_answered) == (18, 1)
-    assert all(frame.description for clip in clips_in(out) for frame in clip.frames)
+    assert all(frame.description for clip in samples_in(out) for frame in clip.frames)
 
 
 def test_a_server_that_never_answered_ends_the_batch_and_the_extracted_videos_wait(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_killed_while_it_asks_no_more_is_asked_again_than_was_in_flight(tmp_path
         assert subprocess.run(command, check=False).returncode == 0
         assert kills >= 2
         assert 30 <= server.stats().chats <= 30 + 2 * kills
-    frames = [frame for clip in clips_in(out) for frame in clip.frames]
+    frames = [frame for clip in samples_in(out) for frame in clip.frames]
     assert len(frames) == 30
     assert all(frame.description for frame in frames)
 
@@ -239,7 +239,7 @@ def test_questions_of_many_videos_go_in_one_batch_at_half_the_price(server: ApiS
     assert told.usd == pytest.approx(18 * (11 * 1e-6 + 7 * 1e-5) / 2)
     assert [job.rows for job in jobs_in(tmp_path / "corpus" / "state" / "captions")] == [18]
     assert [note for note in bars.notes if note.startswith("1 batch with 18 requests at the server")]
-    assert all(frame.description for clip in clips_in(tmp_path / "corpus") for frame in clip.frames)
+    assert all(frame.description for clip in samples_in(tmp_path / "corpus") for frame in clip.frames)
     assert told.batches == ()
 
 
@@ -270,7 +270,7 @@ def test_while_a_batch_is_at_the_server_the_status_tells_and_a_killed_run_goes_o
     assert done.returncode == 0, done.stderr
     assert (server.stats().rows, server.stats().most_answered) == (12, 1)
     assert status(str(out)).batches == ()
-    assert all(frame.description for clip in clips_in(out) for frame in clip.frames)
+    assert all(frame.description for clip in samples_in(out) for frame in clip.frames)
 
 
 def test_batches_that_are_at_the_server_are_not_left_there_for_questions_one_by_one(server: ApiServer, tmp_path: Path) -> None:

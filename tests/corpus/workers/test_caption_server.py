@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.corpus.making import sample as clip
+from tests.corpus.making import sample
 from tests.llm.clockwork import Clockwork
 from vip.corpus.workers import caption_server
 from vip.corpus.workers.caption_client import (
@@ -109,7 +109,7 @@ def at_work(home: Path, captioner: Captioner) -> Iterator[tuple[CaptionServer, A
 
 def part(home: Path, key: str, count: int = 3) -> CaptionTask:
     path = home / f"{key}.tar"
-    pack(path, clip(key, count, described=False))
+    pack(path, sample(key, count, described=False))
     return CaptionTask(key, path, f"about {key}")
 
 
@@ -261,7 +261,7 @@ def test_whoever_waits_lets_others_work_though_something_changed_before(tmp_path
 
         async def work() -> None:
             desk._change.set()
-            await desk._waited(30.0)
+            await desk._wait(30.0)
             assert round(asyncio.get_running_loop().time()) == 30
 
         in_made_up_time(asyncio.wait_for(work(), 60.0))
@@ -290,7 +290,7 @@ def test_what_was_spent_is_told_when_it_changes_and_that_a_server_answers_once(m
     async def work() -> None:
         task = asyncio.create_task(_report_cost(SimpleNamespace(send=told.append), ledger, captioner))  # type: ignore[arg-type]
         await asyncio.sleep(2.0)
-        ledger.spent = Usage(usd=1.0, unsure_usd=0.5, tokens_in=3, tokens_out=4)
+        ledger.usage = Usage(usd=1.0, unsure_usd=0.5, tokens_in=3, tokens_out=4)
         captioner.has_answered = True
         await asyncio.sleep(2.0)
         task.cancel()

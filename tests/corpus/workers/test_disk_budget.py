@@ -12,7 +12,7 @@ from threading import Event, Thread
 
 import pytest
 
-from vip.corpus.workers.disk_budget import LEDGER, DiskAllowance, DiskBudget, DiskHolder, _changing, shared_folder
+from vip.corpus.workers.disk_budget import LEDGER, DiskAllowance, DiskBudget, DiskHolder, _locked_ledger, shared_folder
 from vip.errors import StoreError
 
 BUDGET = 1000
@@ -23,13 +23,13 @@ def budget(folder: Path, holder: str = "crew") -> DiskBudget:
 
 
 def held(folder: Path) -> int:
-    with _changing(folder) as ledger:
+    with _locked_ledger(folder) as ledger:
         return int(ledger.execute("SELECT total(bytes) FROM held").fetchone()[0])
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vip.corpus.workers.disk_budget.LOOK_S", 0.01)
+    monkeypatch.setattr("vip.corpus.workers.disk_budget.POLL_S", 0.01)
 
 
 def test_many_downloads_of_several_crews_never_have_more_than_the_budget_and_all_get_through(tmp_path: Path) -> None:
@@ -213,30 +213,30 @@ def test_the_budget_may_be_used_to_the_byte(tmp_path: Path) -> None:
 
 def test_a_download_that_is_given_up_while_it_waits_holds_up_nobody(tmp_path: Path) -> None:
     crew = DiskHolder(budget(tmp_path), tmp_path / "videos")
-    assert DiskAllowance(crew.budget, "one")._got(900, 1)
-    assert not DiskAllowance(crew.budget, "two")._got(900, 2)
-    assert not DiskAllowance(crew.budget, "three")._got(100, 3), "two came first"
+    assert DiskAllowance(crew.budget, "one")._try_to_hold(900, 1)
+    assert not DiskAllowance(crew.budget, "two")._try_to_hold(900, 2)
+    assert not DiskAllowance(crew.budget, "three")._try_to_hold(100, 3), "two came first"
     crew.free("two")
-    assert DiskAllowance(crew.budget, "three")._got(100, 3)
+    assert DiskAllowance(crew.budget, "three")._try_to_hold(100, 3)
     crew.close()
 
 
 def test_a_download_that_goes_on_stands_in_the_line_no_more(tmp_path: Path) -> None:
     crew = DiskHolder(budget(tmp_path), tmp_path / "videos")
-    assert DiskAllowance(crew.budget, "one")._got(900, 1)
-    assert not DiskAllowance(crew.budget, "two")._got(900, 2)
+    assert DiskAllowance(crew.budget, "one")._try_to_hold(900, 1)
+    assert not DiskAllowance(crew.budget, "two")._try_to_hold(900, 2)
     crew.free("one")
-    assert DiskAllowance(crew.budget, "two")._got(900, 2)
-    assert DiskAllowance(crew.budget, "three")._got(100, 3)
+    assert DiskAllowance(crew.budget, "two")._try_to_hold(900, 2)
+    assert DiskAllowance(crew.budget, "three")._try_to_hold(100, 3)
     crew.close()
 
 
 def test_a_crew_that_leaves_takes_its_place_in_the_line_with_it(tmp_path: Path) -> None:
     one, other = (DiskHolder(budget(tmp_path, name), tmp_path / name) for name in ("one", "other"))
-    assert DiskAllowance(one.budget, "a")._got(600, 1)
-    assert not DiskAllowance(one.budget, "b")._got(900, 2)
+    assert DiskAllowance(one.budget, "a")._try_to_hold(600, 1)
+    assert not DiskAllowance(one.budget, "b")._try_to_hold(900, 2)
     one.close()
-    assert DiskAllowance(other.budget, "c")._got(BUDGET, 3)
+    assert DiskAllowance(other.budget, "c")._try_to_hold(BUDGET, 3)
     other.close()
 
 

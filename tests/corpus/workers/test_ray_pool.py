@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.clips import clip
-from tests.corpus.test_batch import choices, clips_in, failures, family, left_over, listed, videos
+from tests.corpus.test_batch import choices, failures, family, left_over, listed, samples_in, videos
 from tests.corpus.test_batch_fetched import MB, measured
 from tests.models import clip_models
 from tests.video_host import hosting
@@ -68,7 +68,7 @@ def test_workers_of_ray_are_killed_and_so_is_the_driver_and_nothing_is_lost_or_d
     assert started(names, out).wait() == 0
     told = status(str(out))
     assert (told.done, told.failed, told.waiting) == (16, 0, 0)
-    assert Counter(video.video.source for video in clips_in(out)) == Counter(rows)
+    assert Counter(video.video.source for video in samples_in(out)) == Counter(rows)
     assert left_over(out) == []
 
 
@@ -118,7 +118,7 @@ def test_with_gpus_the_model_runs_on_them_alone_and_the_keyframes_are_the_same(t
 
 
 def chosen(out: Path) -> dict[str, list[int | None]]:
-    return {clip.video.key: [frame.keyframe.pts for frame in clip.frames] for clip in clips_in(out)}
+    return {clip.video.key: [frame.keyframe.pts for frame in clip.frames] for clip in samples_in(out)}
 
 
 def test_what_killed_actors_left_on_a_machine_goes_with_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

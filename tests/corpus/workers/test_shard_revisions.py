@@ -20,7 +20,7 @@ import pytest
 
 from tests.api_server import ApiServer, Asked
 from tests.corpus.s3 import S3
-from tests.corpus.test_batch import Bars, clips_in, failures, family, listed, videos
+from tests.corpus.test_batch import Bars, failures, family, listed, samples_in, videos
 from tests.corpus.workers.killed import kill_children
 from tests.corpus.workers.test_caption_client import COMMAND, choices, until
 from vip.captioning.in_batches import jobs_in
@@ -28,7 +28,7 @@ from vip.config import CaptionSettings
 from vip.corpus.batch import batch
 from vip.corpus.status import status
 from vip.dataset.rows import VideoSample
-from vip.dataset.shards import FOLDER, read_clips, read_shards, verify
+from vip.dataset.shards import FOLDER, read_samples, read_shards, verify
 from vip.errors import BackendError, BudgetError
 
 
@@ -55,11 +55,11 @@ def files(out: Path) -> list[str]:
 
 
 def rows(out: Path | str) -> Counter[str]:
-    return Counter(frame.keyframe.id for sample in read_clips(str(out)) for frame in sample.frames)
+    return Counter(frame.keyframe.id for sample in read_samples(str(out)) for frame in sample.frames)
 
 
 def undescribed(out: Path | str) -> list[str]:
-    return [frame.keyframe.id for sample in read_clips(str(out)) for frame in sample.frames if frame.description is None]
+    return [frame.keyframe.id for sample in read_samples(str(out)) for frame in sample.frames if frame.description is None]
 
 
 @pytest.mark.parametrize("shards", ["parquet", "webdataset"])
@@ -81,7 +81,7 @@ def test_keyframes_in_shards_are_described_later_and_no_video_is_read_again(
     assert undescribed(out) == []
     assert set(rows(out).values()) == {1}
     assert server.stats().chats == asked + len(failed), "nothing else is asked"
-    after = {sample.video.key: sample for sample in clips_in(out)}
+    after = {sample.video.key: sample for sample in samples_in(out)}
     assert after.keys() == before.keys()
     for key, sample in before.items():
         for frame, now in zip(sample.frames, after[key].frames, strict=True):
@@ -97,7 +97,7 @@ def test_keyframes_in_shards_are_described_later_and_no_video_is_read_again(
 
 
 def read_all(out: Path) -> dict[str, VideoSample]:
-    return {sample.video.key: sample for sample in read_clips(str(out))}
+    return {sample.video.key: sample for sample in read_samples(str(out))}
 
 
 def test_without_retry_they_stay_as_they_are(server: ChoosyServer, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_readers_see_every_keyframe_once_while_shards_are_written_anew(server: C
         while not over.is_set():
             said: list[str] = []
             found = Counter[str]()
-            for sample in read_clips(str(out), said.append):
+            for sample in read_samples(str(out), said.append):
                 found.update(frame.keyframe.id for frame in sample.frames)
                 time.sleep(0.05)  # as one who does something with them
             seen.append(found if not said else Counter(said))
@@ -297,4 +297,4 @@ def take_descriptions(out: Path, numbers: Sequence[str]) -> None:
         ]
         return replace(sample, frames=tuple(frames))
 
-    write_shard(str(out), 0, [without(sample) for sample in list(read_clips(str(out)))], "parquet")
+    write_shard(str(out), 0, [without(sample) for sample in list(read_samples(str(out)))], "parquet")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.corpus.making import sample as clip
+from tests.corpus.making import sample
 from tests.corpus.test_state import fill, item
 from tests.corpus.workers.children import Children, Gone, children_of
 from vip.corpus.state import StateDatabase
@@ -27,7 +27,7 @@ from vip.corpus.workers.shard_revisions import (
 )
 from vip.dataset.parts import pack, read_part
 from vip.dataset.rows import VideoSample
-from vip.dataset.shards import FOLDER, UndescribedKeyframe, read_clips, read_sidecar, write_shard
+from vip.dataset.shards import FOLDER, UndescribedKeyframe, read_samples, read_sidecar, write_shard
 from vip.errors import BackendError, StoreError
 from vip.records import Failure
 
@@ -239,7 +239,7 @@ def without(one: VideoSample, *numbers: int, topic: str | None = None) -> VideoS
 @pytest.fixture
 def out(tmp_path: Path) -> str:
     """A shard of three videos, of which one is described."""
-    clips = [without(clip("a"), 2), clip("b"), without(clip("c"), 1, 3, topic="a race")]
+    clips = [without(sample("a"), 2), sample("b"), without(sample("c"), 1, 3, topic="a race")]
     write_shard(str(tmp_path / "out"), 0, clips, "webdataset")
     return str(tmp_path / "out")
 
@@ -263,13 +263,13 @@ def test_the_next_generation_has_the_new_descriptions_and_all_else_as_it_was(out
     found = _unpack(out, UnpackShard(0, 1, tmp_path / "again"))
     assert isinstance(found, UnpackedShard)
     one = found.videos[1]
-    whole = replace(clip("c"), video=read_part(one.path).video)
+    whole = replace(sample("c"), video=read_part(one.path).video)
     pack(one.path, whole)
     done = _rewrite(out, RewriteShard(0, 1, {"c": one.path}))
     assert isinstance(done, RevisedShard)
     assert (done.number, done.generation, done.rows, done.undescribed) == (0, 1, 9, (UndescribedKeyframe("a", "a:0002", "refusal", "no"),))
     assert files(out) == ["00000.g1.tar", "00000.json"]
-    assert [(one.video.key, [frame.description is None for frame in one.frames]) for one in read_clips(out)] == [
+    assert [(one.video.key, [frame.description is None for frame in one.frames]) for one in read_samples(out)] == [
         ("a", [False, True, False]),
         ("b", [False] * 3),
         ("c", [False] * 3),
@@ -277,7 +277,7 @@ def test_the_next_generation_has_the_new_descriptions_and_all_else_as_it_was(out
 
 
 def test_a_generation_that_a_killed_run_has_written_is_not_written_again(out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_shard(out, 0, [without(clip("a"), 2), clip("b"), clip("c")], "webdataset", generation=1)
+    write_shard(out, 0, [without(sample("a"), 2), sample("b"), sample("c")], "webdataset", generation=1)
     (Path(out) / FOLDER / "00000.tar").write_bytes(b"left over")
     info = read_sidecar(out, 0)
 
@@ -293,7 +293,7 @@ def test_a_generation_that_a_killed_run_has_written_is_not_written_again(out: st
 
 
 def test_where_all_is_described_by_now_nothing_is_unpack(out: str, tmp_path: Path) -> None:
-    write_shard(out, 0, [clip("a")], "webdataset")
+    write_shard(out, 0, [sample("a")], "webdataset")
     assert isinstance(_unpack(out, UnpackShard(0, 1, tmp_path / "again")), RevisedShard)
 
 

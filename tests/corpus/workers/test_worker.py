@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.corpus.making import sample as clip
+from tests.corpus.making import sample
 from tests.corpus.workers.test_disk_budget import held
 from vip import cores
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
@@ -128,7 +128,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     monkeypatch.setattr("vip.pipeline.extract", extract)
     monkeypatch.setattr("vip.video.source.FileSource", lambda path, key: SimpleNamespace(path=path, key=key))
-    monkeypatch.setattr("vip.dataset.rows.clip_of", lambda run, *, item, fetched: clip(item.key))
+    monkeypatch.setattr("vip.dataset.rows.sample_of", lambda run, *, item, fetched: sample(item.key))
     monkeypatch.setattr("vip.cores._most", None)
     return asked
 

@@ -14,7 +14,7 @@ from vip.dataset import storage
 from vip.dataset.sanitize import without_secrets
 from vip.dataset.schema import Row
 from vip.dataset.shards import FOLDER, ShardInfo, read_shards
-from vip.dataset.statistics import READ, KeyframeStatistics, VideoStatistics
+from vip.dataset.statistics import COUNTED_COLUMNS, KeyframeStatistics, VideoStatistics
 from vip.dataset.storage import library
 from vip.errors import StoreError
 from vip.untrusted import DAMAGE, parse_json
@@ -88,7 +88,7 @@ def keyframes_of(out: str, info: ShardInfo) -> KeyframeStatistics:
 
 def _in_parquet(file: IO[bytes]) -> Iterator[Row]:
     with library("pyarrow.parquet").ParquetFile(file, pre_buffer=False) as shard:
-        for batch in shard.iter_batches(ROWS_READ, columns=READ, use_threads=False):
+        for batch in shard.iter_batches(ROWS_READ, columns=COUNTED_COLUMNS, use_threads=False):
             for row in batch.to_pylist():
                 checks = row["verification"]
                 yield {**row, "provenance": parse_json(row["provenance"]), "verification": None if checks is None else parse_json(checks)}

@@ -1,6 +1,6 @@
 """The data card as README.md: Markdown that is also a dataset card of the Hugging Face Hub, whose YAML says how to load the shards.
 
-In: a `Card`. Out: text. What comes from hosts and lists is text and nothing else: no markup of theirs gets through.
+In: a `DataCard`. Out: text. What comes from hosts and lists is text and nothing else: no markup of theirs gets through.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator
 
 from vip.config import LANGUAGES
-from vip.corpus.card.histograms import HistogramPlot, names, plots
-from vip.corpus.card.notes import about, asked, columns, limits, loading, made
-from vip.corpus.card.tables import CardTable, DataCard, compared, facts, failures, models, printable, verticals
+from vip.corpus.card.content import Command, Section, sections
+from vip.corpus.card.histograms import HistogramPlot
+from vip.corpus.card.notes import about
+from vip.corpus.card.tables import CardTable, DataCard, facts, printable
 from vip.dataset.shards import FOLDER, SUFFIXES
 from vip.export.hf import SIZES, SIZES_ABOVE
 
@@ -23,34 +24,24 @@ BAR_LETTERS = 40
 
 
 def markdown(card: DataCard) -> str:
-    """The whole file."""
+    """Return the whole file."""
     parts = [
-        *("---", *_head(card), "---"),
+        *("---", *_front_matter(card), "---"),
         *("", f"# {text(card.name)}", "", text(about(card))),
         *("", "Plots of these figures are in `card.html`.", ""),
         *_table(CardTable("", ("", ""), tuple(facts(card)))),
-        *_section(compared(card)),
-        *_section(verticals(card)),
-        *("", "## Histograms"),
-        *(line for plot in plots(card) for line in _plot(plot)),
-        *(line for table in names(card) for line in _section(table)),
-        *_section(failures(card)),
-        *_section(models(card)),
-        *("", "## Known limits", "", *(f"- {text(sentence)}" for sentence in limits(card))),
-        *("", "## Loading", *(line for library, code in loading(card) for line in _code(library, code))),
-        *_section(columns()),
-        *_made(card),
+        *(line for section in sections(card) for line in _section(section)),
     ]
     return "\n".join(parts) + "\n"
 
 
 def text(value: str) -> str:
-    """As Markdown that shows it, in one line."""
+    """Return Markdown that shows the text, in one line."""
     return MARKUP.sub(r"\\\1", html.escape(printable(value), quote=False))
 
 
-def _head(card: DataCard) -> Iterator[str]:
-    """YAML, each value as JSON."""
+def _front_matter(card: DataCard) -> Iterator[str]:
+    """Yield YAML, each value as JSON."""
     codes = {language: code for code, language in reversed(LANGUAGES.items())}
     count = card.counts.keyframes.keyframes
     files = [{"split": "train", "path": f"{FOLDER}/*.{SUFFIXES[name]}"} for name in SUFFIXES if name in card.counts.files]
@@ -68,14 +59,26 @@ def _head(card: DataCard) -> Iterator[str]:
             yield f"{key}: {json.dumps(value)}"
 
 
-def _section(table: CardTable) -> Iterator[str]:
-    """With its title and note; nothing where it is empty."""
-    if not table.rows:
-        return
-    yield from ("", f"## {text(table.title)}", "")
-    if table.note:
-        yield from (text(table.note), "")
-    yield from _table(table)
+def _section(section: Section) -> Iterator[str]:
+    if section.title:
+        yield from ("", f"## {text(section.title)}")
+    if section.sentences:
+        yield from ("", *(f"- {text(sentence)}" for sentence in section.sentences))
+    if section.command:
+        yield from ("", _command(section.command))
+    for plot in section.plots:
+        yield from _plot(plot)
+    for library, code in section.code:
+        yield from ("", f"{text(library)}:", "", "```python" if "import " in code else "```sh", code, "```")
+    for table in section.tables:
+        if table.title != section.title:
+            yield from ("", f"{'##' if section.kind == 'names' else '###'} {text(table.title)}")
+        yield from ("", text(table.note)) if table.note else ()
+        yield from ("", *_table(table))
+
+
+def _command(command: Command) -> str:
+    return f"`{command.program}`{command.joint}{text(command.options)}{command.end}"
 
 
 def _table(table: CardTable) -> Iterator[str]:
@@ -87,7 +90,7 @@ def _table(table: CardTable) -> Iterator[str]:
 
 
 def _plot(plot: HistogramPlot) -> Iterator[str]:
-    """Bars of letters; the labels are vip's own."""
+    """Yield bars of letters; the labels are vip's own."""
     width, most = max(len(one.label) for one in plot.bins), max(one.count for one in plot.bins)
     digits = len(f"{most:,}")
     yield from ("", f"### {text(plot.title)}", "", text(plot.note), "", "```text")
@@ -95,15 +98,3 @@ def _plot(plot: HistogramPlot) -> Iterator[str]:
         bar = "█" * round(BAR_LETTERS * one.count / most) or ("▏" if one.count else "")
         yield f"{one.label:>{width}}  {one.count:>{digits},}  {bar}".rstrip()
     yield "```"
-
-
-def _code(library: str, code: str) -> Iterator[str]:
-    yield from ("", f"{text(library)}:", "", "```python" if "import " in code else "```sh", code, "```")
-
-
-def _made(card: DataCard) -> Iterator[str]:
-    yield from ("", "## How it was made", "")
-    options = asked(card)
-    yield "`vip batch` with " + (f"{text(' '.join(options))}, and the defaults else." if options else "the settings below.")
-    for table in made(card):
-        yield from ("", f"### {text(table.title)}", "", *_table(table))

@@ -22,6 +22,7 @@ MOST_NOTES = 8
 
 
 def columns() -> CardTable:
+    """Return the columns of the rows of a data set."""
     rows = tuple((name, kind, text) for name, (kind, text) in COLUMNS.items())
     return CardTable("Columns", ("Column", "Type", "Meaning"), rows, "One row a keyframe; those of a video stand together, in order.")
 
@@ -34,7 +35,7 @@ def about(card: DataCard) -> str:
     return f"Keyframes of {counted(card.counts.videos.videos, 'video')}{described}. Made by vip batch, as described in the VIP paper."
 
 
-def asked(card: DataCard) -> list[str]:
+def options_given(card: DataCard) -> list[str]:
     """The settings that are not the defaults, as options."""
     if card.choices is None:
         return []

@@ -34,7 +34,7 @@ def write_card(out: str, status: BatchStatus, choices: BatchConfig | None = None
     path = storage.local_path(address)
     name = (path.resolve().name if path else address.rstrip("/").rpartition("/")[2]) or "data set"
     card = DataCard(name, address, status, count(out), _distribution(out), choices)
-    for file, content in ((README, markdown(card)), (PAGE, "".join(page(card)))):
+    for file, content in ((README, markdown(card)), (PAGE, page(card))):
         storage.write_whole(content.encode(), out, file)
 
 

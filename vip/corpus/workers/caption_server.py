@@ -92,7 +92,7 @@ class CaptionServer:
         group.create_task(self._describe(task, folder, count, usage))
 
     async def _describe(self, task: CaptionTask, folder: Path, count: int, usage: Usage | None) -> None:
-        from vip.dataset.parts import with_descriptions
+        from vip.dataset.parts import add_descriptions
         from vip.llm.budget import Usage
         from vip.store import Run
 
@@ -105,7 +105,7 @@ class CaptionServer:
             run = Run(folder)
             failed = undescribed_keyframes(run)
             failure = failed[0][2] if len(failed) >= count > 0 else None
-            await asyncio.to_thread(with_descriptions, task.part, run)
+            await asyncio.to_thread(add_descriptions, task.part, run)
             self.pipe.send(_cost(self.budget))
             self.pipe.send(Described(task.key, failed, task.part.stat().st_size, failure))
         finally:

@@ -1,8 +1,8 @@
-"""`--disk-budget`: one budget for the downloads of all crews of a batch on a machine, in one file that they share.
+"""`--disk-budget`: one budget for the downloads of all pools of a batch on a machine, in one file that they share.
 
-In: what a download needs. Out: leave to go on, at once or when others are done with theirs. Whoever waits holds nothing, and first come
-is first served, so that a large video is not passed over by small ones for ever. What a crew held that was killed is deleted and free:
-each has a lock that the system releases with it.
+In: the bytes of a download. Out: permission to continue, at once or when other downloads have freed their bytes. A waiting download holds
+nothing. First come, first served: small videos do not overtake a large one. The downloads of a killed pool are deleted and their bytes
+freed: each pool has a lock that the system releases with its process.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from vip.errors import StoreError
 from vip.locks import lock_file
 
 LEDGER = "disk.sqlite"
-LOOK_S = 0.5  # between looks for room
-PATIENCE_S = 60.0  # for others who write
+POLL_S = 0.5  # between two tries of a waiting download
+LEDGER_TIMEOUT_S = 60.0  # for the write of another pool
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS holders (name TEXT PRIMARY KEY, downloads TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS held (holder TEXT NOT NULL, key TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (holder, key));
@@ -35,11 +35,11 @@ CREATE TABLE IF NOT EXISTS waiting (ticket INTEGER PRIMARY KEY, holder TEXT NOT 
 
 @dataclass(frozen=True, slots=True)
 class DiskBudget:
-    """The budget as one crew has it.
+    """The budget, for one pool.
 
     Args:
-        folder: of the ledger: the same for all crews of the batch on this machine.
-        holder: the crew.
+        folder: of the ledger: the same for all pools of the batch on this machine.
+        holder: the name of the pool.
     """
 
     folder: Path
@@ -48,10 +48,10 @@ class DiskBudget:
 
 
 def shared_folder(batch: str) -> Path:
-    """The folder of the ledger for crews that do not have one of the batch's: on Ray's machines. It belongs to this user alone.
+    """Return the folder of the ledger on a machine of a Ray cluster. It belongs to this user alone.
 
     Raises:
-        StoreError: somebody else has made it.
+        StoreError: another user has made it.
     """
     name = hashlib.sha256(batch.encode()).hexdigest()[:16]
     user = os.getuid() if hasattr(os, "getuid") else 0  # on Windows the folder for temporary files is the user's own
@@ -64,32 +64,32 @@ def shared_folder(batch: str) -> Path:
 
 @dataclass(slots=True)
 class DiskHolder:
-    """The crew's side: there while the crew is."""
+    """The entry of a pool in the ledger, from its start to its end."""
 
     budget: DiskBudget
     downloads: Path
-    """What others delete when this crew was killed."""
+    """The folder that other pools delete if this one is killed."""
     _lock: IO[str] = field(init=False)
 
     def __post_init__(self) -> None:
         store.make_folder(self.budget.folder)
-        with _changing(self.budget.folder) as ledger:
+        with _locked_ledger(self.budget.folder) as ledger:
             self._lock = _lock_path(self.budget.folder, self.budget.holder).open("w")
             lock_file(self._lock, wait=True)
-            _forget(ledger, self.budget.holder)  # of a crew of this name that was killed
+            _forget(ledger, self.budget.holder)  # of a killed pool of this name
             ledger.execute("INSERT INTO holders VALUES (?, ?)", (self.budget.holder, str(self.downloads.absolute())))
-            _bury(ledger, self.budget.folder)
+            _free_dead(ledger, self.budget.folder)
 
     def free(self, key: str) -> None:
-        """A download is deleted, or was given up."""
-        with _changing(self.budget.folder) as ledger:
+        """Free the bytes of a download that is deleted or given up."""
+        with _locked_ledger(self.budget.folder) as ledger:
             for table in ("held", "waiting"):
                 ledger.execute(f"DELETE FROM {table} WHERE holder = ? AND key = ?", (self.budget.holder, key))
 
     def close(self) -> None:
-        """Leave. The ledger stays: another crew may come at this moment."""
+        """Remove the entry. The ledger stays: another pool may be starting."""
         folder = self.budget.folder
-        with suppress(StoreError), _changing(folder) as ledger:
+        with suppress(StoreError), _locked_ledger(folder) as ledger:
             _forget(ledger, self.budget.holder)
             self._lock.close()  # first: Windows deletes nothing that is open
             _lock_path(folder, self.budget.holder).unlink(missing_ok=True)
@@ -98,15 +98,15 @@ class DiskHolder:
 
 @dataclass(slots=True)
 class DiskAllowance:
-    """What one download has of the budget: a `vip.download.disk_space.DiskSpace`.
+    """The share of one download in the budget: a `vip.download.disk_space.DiskSpace`.
 
     Args:
-        waits: told True when it has to wait, and False when it goes on.
+        on_wait: called with True when the download starts to wait, and with False when it goes on.
     """
 
     budget: DiskBudget
     key: str
-    waits: Callable[[bool], None] = lambda waits: None
+    on_wait: Callable[[bool], None] = lambda waits: None
     held_bytes: int = 0
 
     def wait_for(self, size_bytes: int) -> None:
@@ -114,32 +114,32 @@ class DiskAllowance:
             return
         self.settle(0)
         ticket = time.time_ns()
-        if self._got(size_bytes, ticket):
+        if self._try_to_hold(size_bytes, ticket):
             return
-        self.waits(True)
-        while not self._got(size_bytes, ticket):
-            time.sleep(LOOK_S)
-        self.waits(False)
+        self.on_wait(True)
+        while not self._try_to_hold(size_bytes, ticket):
+            time.sleep(POLL_S)
+        self.on_wait(False)
 
     def take(self, size_bytes: int) -> bool:
-        return size_bytes <= self.held_bytes or self._got(size_bytes, None)
+        return size_bytes <= self.held_bytes or self._try_to_hold(size_bytes, None)
 
     def settle(self, size_bytes: int) -> None:
-        """So much is needed, and no more."""
-        with _changing(self.budget.folder) as ledger:
+        """Hold so many bytes, and free the rest."""
+        with _locked_ledger(self.budget.folder) as ledger:
             self._hold(ledger, size_bytes)
 
-    def _got(self, size_bytes: int, ticket: int | None) -> bool:
-        """Whether it has so much now, or all there is where that is less.
+    def _try_to_hold(self, size_bytes: int, ticket: int | None) -> bool:
+        """Hold so many bytes, or the whole budget if that is less; return False if they are not free.
 
         Args:
-            ticket: its place among those who wait; None for one that goes on: it holds something, and goes first.
+            ticket: the place in the queue; None for a download that holds something already: it goes first.
         """
         folder, holder = self.budget.folder, self.budget.holder
         size_bytes = min(size_bytes, self.budget.size_bytes)
-        with _changing(folder) as ledger:
+        with _locked_ledger(folder) as ledger:
             if not self._fits(ledger, size_bytes, ticket):
-                _bury(ledger, folder)
+                _free_dead(ledger, folder)
                 if not self._fits(ledger, size_bytes, ticket):
                     if ticket is not None:
                         ledger.execute("INSERT OR IGNORE INTO waiting VALUES (?, ?, ?)", (ticket, holder, self.key))
@@ -164,11 +164,11 @@ class DiskAllowance:
 
 
 @contextmanager
-def _changing(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Alone in it; all changes or none. What a power cut takes of it means nothing afterwards."""
+def _locked_ledger(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Yield the ledger, locked; make all changes or none. After a power cut the ledger is not needed."""
     path = folder / LEDGER
     try:
-        with closing(sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)) as ledger:
+        with closing(sqlite3.connect(path, timeout=LEDGER_TIMEOUT_S, isolation_level=None)) as ledger:
             ledger.execute("PRAGMA synchronous = OFF")
             ledger.execute("BEGIN IMMEDIATE")
             for statement in filter(str.strip, SCHEMA.split(";")):
@@ -183,8 +183,8 @@ def _lock_path(folder: Path, holder: str) -> Path:
     return folder / f"{holder}.lock"
 
 
-def _bury(ledger: sqlite3.Connection, folder: Path) -> None:
-    """Delete what crews held that are there no more."""
+def _free_dead(ledger: sqlite3.Connection, folder: Path) -> None:
+    """Delete the downloads of dead pools, and free their bytes."""
     for holder, downloads in ledger.execute("SELECT name, downloads FROM holders").fetchall():
         if not _is_alive(folder, holder):
             shutil.rmtree(downloads, ignore_errors=True)

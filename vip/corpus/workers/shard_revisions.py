@@ -246,7 +246,7 @@ def main(fd: str) -> None:
 
 def _unpack(out: str, request: UnpackShard) -> UnpackedShard | RevisedShard | UnreadableShard:
     from vip.dataset.parts import pack
-    from vip.dataset.shards import clips_in, delete_generations_before, read_sidecar
+    from vip.dataset.shards import delete_generations_before, read_sidecar, samples_in
 
     shutil.rmtree(request.folder, ignore_errors=True)
     request.folder.mkdir(parents=True)
@@ -257,7 +257,7 @@ def _unpack(out: str, request: UnpackShard) -> UnpackedShard | RevisedShard | Un
             delete_generations_before(out, info)
             return _revised(info)
         keys = {keyframe.video for keyframe in _undescribed(info)}
-        for sample in clips_in(out, info):
+        for sample in samples_in(out, info):
             if sample.video.key in keys:
                 path = request.folder / f"{sample.video.key}.tar"
                 pack(path, sample)
@@ -284,9 +284,9 @@ def _rewrite(out: str, request: RewriteShard) -> RevisedShard | IncompleteParts 
 def _revised_clips(out: str, info: ShardInfo, parts: Mapping[str, Path]) -> Iterator[VideoSample]:
     """Yield the videos of the present generation; those that were described again, from their parts."""
     from vip.dataset.parts import read_part
-    from vip.dataset.shards import clips_in
+    from vip.dataset.shards import samples_in
 
-    for sample in clips_in(out, info):
+    for sample in samples_in(out, info):
         yield read_part(parts[sample.video.key]) if sample.video.key in parts else sample
 
 

@@ -187,7 +187,7 @@ def extract_video(config: WorkerConfig, work: WorkItem, video: DownloadedVideo |
         count: the cores to use.
     """
     from vip.dataset.parts import pack
-    from vip.dataset.rows import clip_of
+    from vip.dataset.rows import sample_of
     from vip.pipeline import extract
     from vip.video.source import FileSource
 
@@ -200,7 +200,7 @@ def extract_video(config: WorkerConfig, work: WorkItem, video: DownloadedVideo |
         run = extract(FileSource(here.path, work.item.key), out=folder, settings=config.extraction, isolated=True)
         if config.captioning:
             _describe(run.folder, config.captioning, work.item.topic)
-        sample = clip_of(run, item=work.item, fetched=here)
+        sample = sample_of(run, item=work.item, fetched=here)
         path = part_path(config.home, work.item.key)
         pack(path, sample)
         return PartInfo(len(sample.frames), path.stat().st_size, sample.video.duration_s, here.youtube_id, undescribed_keyframes(run))

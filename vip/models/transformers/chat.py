@@ -167,12 +167,7 @@ def read_talker(name: str, device: str, precision: str) -> ChatModel:
         BackendError: it is not to be had, or does not write; or the device is not there.
     """
     hardware = choose_hardware(device, precision)
-    try:
-        files = ModelFiles.find(name)
-        talker = _read(files, hardware, given=precision != "auto")
-    except BackendError as exc:  # the detectors of the library are found in the same way
-        raise BackendError(str(exc).replace(option("detector"), option("engine"))) from exc.__cause__
-    return talker
+    return _read(ModelFiles.find(name, "engine"), hardware, given=precision != "auto")
 
 
 def _read(files: ModelFiles, hardware: Hardware, *, given: bool) -> ChatModel:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
+from vip import wording
 from vip.errors import BackendError
 from vip.models import hub
 from vip.models.hardware import one_thread
-from vip.wording import counted, option
 
 LoadedT = TypeVar("LoadedT")
 
@@ -29,9 +29,11 @@ class ModelFiles:
     """As the user names it: a folder, or a repository of the hub."""
     folder: Path | None
     """None for a repository."""
+    option: Literal["detector", "engine"] = "detector"
+    """The option that named the model: what a message says to type."""
 
     @staticmethod
-    def find(name: str) -> ModelFiles:
+    def find(name: str, option: Literal["detector", "engine"] = "detector") -> ModelFiles:
         """The files of a model, in a folder or in a repository of the hub; nothing is read yet.
 
         Raises:
@@ -41,10 +43,10 @@ class ModelFiles:
         if path.is_dir():
             if not (path / "config.json").is_file():
                 raise BackendError(f"The folder {name} has no config.json. Give one that save_pretrained() wrote, or a model of the hub.")
-            return ModelFiles(name, path)
+            return ModelFiles(name, path, option)
         if name[:1] in {"/", ".", "~"} or name.count("/") > 1:
             raise BackendError(f"There is no folder {name}. Give a folder with config.json, or a model of the hub as owner/name.")
-        return ModelFiles(name, None)
+        return ModelFiles(name, None, option)
 
     def load(self, loader: Callable[..., LoadedT], **settings: Any) -> LoadedT:
         """What `loader`, some `from_pretrained`, makes of these files. The network is tried only where the cache does not suffice.
@@ -58,7 +60,7 @@ class ModelFiles:
             if why_not := hub.why_not():
                 raise BackendError(
                     f"The model {self.name} is not in the local cache and cannot be downloaded, because {why_not}."
-                    f" Run once with a connection, or give a folder with the model: {option('detector', 'transformers:FOLDER')}."
+                    f" Run once with a connection, or give a folder with the model: {wording.option(self.option, 'transformers:FOLDER')}."
                 )
             return self._call(loader, local_files_only=False, **settings)
         try:
@@ -92,10 +94,16 @@ class ModelFiles:
             kind, count = model.config.model_type, len(model.state_dict())
             raise BackendError(
                 f"The weights of {self.name} are not those of a {kind} model as transformers builds it: of"
-                f" {counted(count, 'tensor')} {len(unfit)}"
-                f" are missing or of another shape, such as {min(unfit)}. {_instead(kind)}"
+                f" {wording.counted(count, 'tensor')} {len(unfit)}"
+                f" are missing or of another shape, such as {min(unfit)}. {self._instead(kind)}"
             )
         return model.eval()
+
+    def _instead(self, model_type: str) -> str:
+        if model_type == "florence2":  # Microsoft's own repositories hold the weights under the names of their own code
+            example = wording.option(self.option, "transformers:florence-community/Florence-2-base")
+            return f"Take them as converted for transformers: {example}."
+        return "Copy the model again, or choose another."
 
 
 def _unfit(model: Any, info: Mapping[str, Any]) -> set[str]:
@@ -103,12 +111,6 @@ def _unfit(model: Any, info: Mapping[str, Any]) -> set[str]:
     state = model.state_dict()
     missing = {key for key in info["missing_keys"] if key not in state or state[key].is_floating_point()}
     return missing | {row[0] for row in info["mismatched_keys"]}
-
-
-def _instead(model_type: str) -> str:
-    if model_type == "florence2":  # Microsoft's own repositories hold the weights under the names of their own code
-        return f"Take them as converted for transformers: {option('detector', 'transformers:florence-community/Florence-2-base')}."
-    return "Copy the model again, or choose another."
 
 
 @contextmanager

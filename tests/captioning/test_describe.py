@@ -15,7 +15,7 @@ import pytest
 
 from tests.captioning.keyframes import DIRECT, PROMPTS, Scripted, Told, describe, keyframe, keyframes, paper
 from vip import files, store
-from vip.captioning.scheduler import AHEAD, APART_S, failure_of
+from vip.captioning.describe import AHEAD, APART_S, failure_of
 from vip.errors import EngineError, InputError, ReplyError, StoreError
 from vip.models.fake import FakeEngine
 from vip.models.offline import OfflineEngine

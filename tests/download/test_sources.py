@@ -13,8 +13,8 @@ from tests.download.pages import page, video
 from tests.file_server import serving
 from tests.video_host import Answer, VideoHost
 from vip.config import BatchSettings, ExtractSettings
-from vip.download import cache, typed_address
-from vip.download.typed_address import _Progress, downloaded, resolved
+from vip.download import cache, sources
+from vip.download.sources import _Progress, download_source, resolve_source
 from vip.errors import InputError, NotInPartsError, UsageError
 from vip.protocols import SilentObserver
 from vip.video import AddressSource, DownloadedSource, source_of
@@ -76,11 +76,11 @@ def test_a_newer_file_at_the_address_is_loaded_again(mp4: bytes, webm: bytes, tm
     address = host.put("/get", mp4, "video/mp4")
     source = AddressSource(address)
     why = NotInPartsError("…", "whole", "v1")
-    first = downloaded(source, ExtractSettings(), Notes(), why)
+    first = download_source(source, ExtractSettings(), Notes(), why)
     assert isinstance(first, DownloadedSource)
     host.put("/get", webm, "video/webm")
-    assert downloaded(source, ExtractSettings(), Notes(), why) == first
-    second = downloaded(source, ExtractSettings(), Notes(), NotInPartsError("…", "whole", "v2"))
+    assert download_source(source, ExtractSettings(), Notes(), why) == first
+    second = download_source(source, ExtractSettings(), Notes(), NotInPartsError("…", "whole", "v2"))
     assert isinstance(second, DownloadedSource)
     assert second.path.read_bytes() == webm
 
@@ -117,7 +117,7 @@ def test_a_web_page_is_called_one(host: VideoHost, tmp_path: Path, monkeypatch: 
     address = host.put("/about", page("nothing"))
     with pytest.raises(InputError, match=r"/about is a web page, not a video file\. yt-dlp finds no video in it\."):
         vip.extract(address, out=tmp_path / "run")
-    monkeypatch.setattr(typed_address, "_has_ytdlp", lambda: False)
+    monkeypatch.setattr(sources, "_has_ytdlp", lambda: False)
     with pytest.raises(InputError, match=r"is a web page, not a video file\..* pip install 'vip-keyframes\[batch\]'"):
         vip.extract(address, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
@@ -132,14 +132,14 @@ def test_a_page_that_is_served_in_parts_is_still_a_page(tmp_path: Path) -> None:
 @pytest.mark.extra("yt_dlp")
 def test_a_youtube_address_is_named_by_its_id_in_all_its_spellings() -> None:
     for address in (WATCH, "https://youtu.be/dQw4w9WgXcQ?si=abc", "https://m.youtube.com/watch?v=dQw4w9WgXcQ&t=10s&list=PL1"):
-        source = resolved(source_of(address))
+        source = resolve_source(source_of(address))
         assert isinstance(source, DownloadedSource)
         assert (source.stem, source.location, str(source), source.state()) == ("dQw4w9WgXcQ", WATCH, WATCH, None)
 
 
 @pytest.mark.parametrize("address", ["https://example.org/film.mp4", "https://example.org/talks/1"])
 def test_other_addresses_stay_what_they_are(address: str) -> None:
-    assert resolved(source_of(address)) == AddressSource(address)
+    assert resolve_source(source_of(address)) == AddressSource(address)
 
 
 def test_a_server_that_refuses_is_said(host: VideoHost, tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_video_of_youtube_is_watched_by_its_id_and_kept(
     host: VideoHost, mp4: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host.put("/watch?v=dQw4w9WgXcQ", mp4, "video/mp4")
-    monkeypatch.setattr(typed_address, "BatchSettings", partial(BatchSettings, video_base_url=host.address))
+    monkeypatch.setattr(sources, "BatchSettings", partial(BatchSettings, video_base_url=host.address))
     monkeypatch.chdir(tmp_path)
     run = vip.extract(f"{WATCH}&list=PL1", keyframes=2)
     assert run.folder == Path("dQw4w9WgXcQ.vip")
@@ -165,7 +165,7 @@ def test_a_video_of_youtube_is_watched_by_its_id_and_kept(
 
 @pytest.mark.extra("yt_dlp")
 def test_a_video_that_was_deleted_is_said_in_one_sentence(host: VideoHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(typed_address, "BatchSettings", partial(BatchSettings, video_base_url=host.address))
+    monkeypatch.setattr(sources, "BatchSettings", partial(BatchSettings, video_base_url=host.address))
     with pytest.raises(InputError, match=rf"^{re.escape(WATCH)}: .*404"):
         vip.extract(WATCH, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
