@@ -140,7 +140,7 @@ def make_folder(path: Path, *, inside: Path | None = None) -> None:
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=folder)
         if folder is None:
-            if not _checked(path.parent, [path.name]).is_dir():  # Windows opens no folder
+            if not _without_links(path.parent, [path.name]).is_dir():  # Windows opens no folder
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         else:
             os.close(_open(name, os.O_RDONLY | _FOLDER, folder))
