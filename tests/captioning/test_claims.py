@@ -294,6 +294,15 @@ def test_absence_counts_only_with_a_detector_that_finds_such_things(detector: st
     assert (check.verdict, check.by) == ("unsupported", by)
 
 
+def test_absence_says_nothing_about_what_is_no_object() -> None:
+    said = [SCENES[0].model_copy(update={"focus": "horse"}), *SCENES[1:]]
+    space = WordSpace()
+    images = np.stack([space.shows(one, seed) for seed, one in enumerate(SCENES)])
+    detections = [(), *[(detection("horse"),)] * 11]
+    check = checked([described(one) for one in said], images, space, detections, "detr")[0].checks[0]
+    assert (check.field, check.verdict, check.by) == ("focus", "unsupported", ("words",))
+
+
 # ---------------------------------------------------------------- by hand
 
 

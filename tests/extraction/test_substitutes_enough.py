@@ -121,6 +121,15 @@ def test_a_calm_frame_of_the_same_view_is_taken_unless_it_shows_nothing(monkeypa
     assert calm_ones(Film(monkeypatch, {}, steady(12, bursts=BURST))) == []
 
 
+def test_progress_counts_each_frame_also_where_no_other_is_near(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[None] = []
+    film: Any = Film(monkeypatch, {5.92: 60}, steady(12, bursts=BURST))
+    analyzer: Any = Looker(SAME_VIEW)
+    frames = [analysis(5000, view=SAME_VIEW), analysis(11999, view=SAME_VIEW)]
+    find_outside_transitions(film, frames, analyzer, keeper=KeepNone(), advance=lambda: steps.append(None))
+    assert len(steps) == 2
+
+
 def test_a_frame_that_is_restless_itself_gives_way_to_the_nearer_one(monkeypatch: pytest.MonkeyPatch) -> None:
     index = steady(12, bursts={4.9: 0.1, 6.1: 0.4})
     assert calm_ones(Film(monkeypatch, {5.6: 60, 5.92: 60}, index)) == [5.6]

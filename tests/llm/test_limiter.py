@@ -372,6 +372,23 @@ def test_what_goes_out_keeps_within_the_minute(limits: dict[str, int], tokens: i
         assert within * tokens <= limits.get("tpm", 10**9) + 2 * max(tokens, 1000)
 
 
+def test_of_a_hundred_and_twenty_a_minute_two_go_at_once_and_then_one_each_half_second(clock: Clockwork) -> None:
+    sent: list[float] = []
+
+    async def go() -> None:
+        limiter, start_s = AdaptiveLimiter(50, rpm=120, clock=clock), clock.now_s
+
+        async def ask() -> None:
+            async with limiter.permit(0) as permit:
+                sent.append(clock.now_s - start_s)
+                limiter.answered(permit, 0)
+
+        await asyncio.gather(*(ask() for _ in range(4)))
+
+    clock.run(go())
+    assert sent == pytest.approx([0.0, 0.0, 0.5, 1.0], abs=0.01)
+
+
 def test_tokens_beyond_those_reckoned_are_waited_for_by_the_next(clock: Clockwork) -> None:
     async def go() -> float:
         limiter = AdaptiveLimiter(5, tpm=6000, clock=clock)

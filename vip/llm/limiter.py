@@ -28,16 +28,16 @@ class TokenBucket:
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate = per_minute / 60
-        self.client = max(1.0, self.rate * BURST_S)
-        self.level = self.client
+        self.capacity = max(1.0, self.rate * BURST_S)
+        self.level = self.capacity
         self.clock, self.at_s = clock, clock()
 
     def wait_s(self, units: float) -> float:
         """Seconds until so many may be taken; more than the bucket holds may be taken from a full one."""
         now = self.clock()
-        self.level = min(self.client, self.level + (now - self.at_s) * self.rate)
+        self.level = min(self.capacity, self.level + (now - self.at_s) * self.rate)
         self.at_s = now
-        return max(0.0, (min(units, self.client) - self.level) / self.rate)
+        return max(0.0, (min(units, self.capacity) - self.level) / self.rate)
 
     def take(self, units: float) -> None:
         """Below empty where more came than was expected: the next ones wait for it."""

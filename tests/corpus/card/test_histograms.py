@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vip.corpus.card.histograms import _clock, _names, _numbers, _plot, _spans
+from vip.corpus.card.histograms import _clock, _mean, _names, _numbers, _plot, _spans
 from vip.dataset.statistics import Histogram, NameCounts
 
 
@@ -34,3 +34,11 @@ def test_names_that_are_too_many_stand_together_in_the_last_row() -> None:
     assert rows[:3] == (("en", "4", "4.8 %"), ("de", "3", "3.6 %"), ("x00", "1", "1.2 %"))
     assert (len(rows), rows[-1]) == (31, ("others", "7", "8.3 %"))
     assert _names("Languages", ("Language", "Videos"), NameCounts({"en": 1}), 1).rows == (("en", "1", "100.0 %"),)
+
+
+def test_the_title_says_the_average_where_there_is_one() -> None:
+    counted = Histogram((0.0, 10.0, 20.0))
+    assert _mean(counted) is None
+    for value in (4, 5, 12):
+        counted.add(value)
+    assert _mean(counted) == "7.0"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from tests.corpus.test_state import fill, item, ready
 from tests.corpus.workers.children import Children, Gone, children_of
 from vip.corpus.state import StateDatabase
-from vip.corpus.workers.shard_writer import ShardWriter, ShardWritten, TornParts, WriteShard
+from vip.corpus.workers.shard_writer import ShardWriter, ShardWritten, TornParts, WriteShard, main
 from vip.errors import BackendError, StoreError
 
 
@@ -171,3 +172,42 @@ def test_what_cannot_be_written_ends_the_run(state: StateDatabase, children: Chi
     writer.close()
     writer.close()
     assert children[0].killed == 1
+
+
+class ScriptedPipe:
+    """Says these messages and then hangs up; keeps what it is told."""
+
+    def __init__(self, *messages: object) -> None:
+        self.messages, self.sent = list(messages), list[object]()
+
+    def recv(self) -> object:
+        if not self.messages:
+            raise EOFError
+        return self.messages.pop(0)
+
+    def send(self, message: object) -> None:
+        self.sent.append(message)
+
+
+def test_a_shard_that_cannot_be_written_is_said_and_parts_that_are_not_whole_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torn = tmp_path / "torn.part"
+    torn.write_bytes(b"half")
+    pipe = ScriptedPipe((str(tmp_path), "parquet"), (7, [torn]), (8, []))
+
+    @contextmanager
+    def scripted(_: str) -> Iterator[ScriptedPipe]:
+        with suppress(EOFError):
+            yield pipe
+
+    def fails(*_: object) -> None:
+        raise StoreError("The disk is full.")
+
+    monkeypatch.setattr("vip.corpus.workers.shard_writer.child_pipe", scripted)
+    monkeypatch.setattr("vip.dataset.shards.write_shard", fails)
+    main("0")
+    first, second = pipe.sent
+    assert first == TornParts(7, ("torn",))
+    assert isinstance(second, StoreError)
+    assert str(second) == "The disk is full."
