@@ -46,3 +46,9 @@ def test_llms_txt_names_every_page_with_its_summary(tmp_path: Path) -> None:
 def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_module_that_is_named_is_there(page: Path) -> None:
+    named = re.findall(r"`((?:vip|tests|benchmarks|docs|prompts)/[\w/.-]+\.\w+)`", page.read_text(encoding="utf-8"))
+    assert [name for name in named if not (ROOT / name).exists()] == []
