@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import re
 import signal
 import stat
+import sys
+import tempfile
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from itertools import count
@@ -23,6 +26,12 @@ from vip.wording import on_command_line
 
 # Nothing in the tests, nor in the commands that they start, asks a model hub; what it would answer depends on the network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+# This process, the others of pytest-xdist and the commands that they start share their bytecode, also from one run to the next.
+BYTECODE = Path(os.environ.get("PYTHONPYCACHEPREFIX") or Path(tempfile.gettempdir()) / f"vip-tests-bytecode-{getpass.getuser()}")
+sys.dont_write_bytecode, sys.pycache_prefix = False, str(BYTECODE)
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
 
 EXTRAS = frozenset(
     {
@@ -43,9 +52,10 @@ EXTRAS = frozenset(
 )
 """Modules that vip itself does not need."""
 
-SLOW = ("benchmarks", "cli", "corpus/test_batch", "corpus/work", "examples", "isolation", "models/test_open_clip", "models/test_served")
-SLOW += ("models/test_transformers", "test_describing", "test_api_server")
-"""Where nearly every test starts processes or loads torch: `-m "not slow"` leaves them out."""
+SLOW = ("benchmarks", "cli", "corpus/card/test_write", "corpus/test_batch", "corpus/test_state_dir", "corpus/workers", "examples")
+SLOW += ("models/clip/test_embedder", "models/embedding_server", "models/transformers", "processes", "test_api_server", "test_fuzz.py")
+SLOW += ("test_import", "test_locks", "test_other_systems", "test_video_memory")
+"""Where nearly every test starts processes, loads torch or takes more than a second: `-m "not slow"` leaves them out."""
 
 # The same examples at every run; HYPOTHESIS_PROFILE=search looks for new ones. A busy machine is no failure.
 PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
