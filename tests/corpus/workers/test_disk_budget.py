@@ -128,10 +128,10 @@ def test_who_waits_holds_nothing_and_tells_so(tmp_path: Path) -> None:
 HOLDING = """
 import sys, time
 from pathlib import Path
-from vip.corpus.work.disk import LEDGER, Allowance, DiskBudget, Holder
+from vip.corpus.workers.disk_budget import LEDGER, DiskAllowance, DiskBudget, DiskHolder
 folder = Path(sys.argv[1])
-crew = Holder(DiskBudget(folder, "killed", 1000), folder / "videos")
-Allowance(crew.budget, "video").wait_for(900)
+crew = DiskHolder(DiskBudget(folder, "killed", 1000), folder / "videos")
+DiskAllowance(crew.budget, "video").wait_for(900)
 (folder / "videos").mkdir()
 (folder / "videos" / "video.mp4").write_bytes(b"x" * 900)
 print("here", flush=True)
