@@ -22,6 +22,7 @@ from vip.dataset.subtitles import read_subtitles
 from vip.errors import InputError, StoreError
 from vip.records import CandidateCounts, Description, Failure, Keyframe, Manifest, Record, VideoInfo
 from vip.store import KeyframePicture, Run
+from vip.wording import option
 
 Vector = npt.NDArray[np.float32]  # (D,)
 
@@ -148,13 +149,15 @@ def sample_of(run: Run, *, item: ListItem | None = None, fetched: DownloadedVide
         InputError: it has no keyframes.
     """
     if not run.keyframes:
-        raise InputError(f"{run.folder} has no keyframes. Run `vip extract` with a lower --min-sharpness or --min-objects.")
+        raise InputError(
+            f"{run.folder} has no keyframes. Run `vip extract` with a lower {option('min_sharpness')} or {option('min_objects')}."
+        )
     try:
         video = _video(run, item, fetched)
         vectors = _vectors(run, [picture.record for picture in run.keyframes])
         sample = VideoSample(video, tuple(_frames(run, video.key, vectors)))
     except ValueError as exc:
-        raise StoreError(f"{run.folder}: damaged ({exc}). Run the same `vip extract` with --overwrite to make it again.") from exc
+        raise StoreError(f"{run.folder}: damaged ({exc}). Run the same `vip extract` with {option('overwrite')} to make it again.") from exc
     return described(sample, run)
 
 

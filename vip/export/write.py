@@ -25,7 +25,7 @@ from vip.errors import InputError, UsageError, did_you_mean
 from vip.export.sources import ExportSource, count_pieces, default_name, read_sources, sources_of
 from vip.protocols import Observer, SilentObserver
 from vip.records import Record
-from vip.wording import counted
+from vip.wording import counted, option
 
 Target = Literal["parquet", "webdataset", "hf", "jsonl", "csv", "coco", "vtt", "sheet"]
 TARGETS: tuple[Target, ...] = ("parquet", "webdataset", "hf", "jsonl", "csv", "coco", "vtt", "sheet")
@@ -108,16 +108,16 @@ def export(
 
 def _check(out: str, sources: Sequence[ExportSource], record: ExportRecord, overwrite: bool) -> None:
     if any(_same(out, source.address) for source in sources):
-        raise UsageError(f"{without_secrets(out)} is what is to be exported. Choose another folder with -o.")
+        raise UsageError(f"{without_secrets(out)} is what is to be exported. Choose another folder with {option('out')}.")
     if storage.is_empty(out):
         return
     if RECORD in storage.sizes_in(out):
         if overwrite or _read_record(out) == record:  # it was killed
             return
     elif storage.sizes_in(out, FOLDER):
-        raise UsageError(f"{without_secrets(out)} holds a data set of `vip batch`. Choose another folder with -o.")
+        raise UsageError(f"{without_secrets(out)} holds a data set of `vip batch`. Choose another folder with {option('out')}.")
     if not overwrite:
-        raise UsageError(f"{without_secrets(out)} is not empty. Choose another folder with -o, or add --overwrite.")
+        raise UsageError(f"{without_secrets(out)} is not empty. Choose another folder with {option('out')}, or add {option('overwrite')}.")
 
 
 def _read_record(out: str) -> ExportRecord | None:
