@@ -43,8 +43,8 @@ EXTRAS = frozenset(
 )
 """Modules that vip itself does not need."""
 
-SLOW = ("benchmarks", "cli", "corpus/test_batch", "corpus/work", "examples", "isolation", "models/test_open_clip", "models/test_served")
-SLOW += ("models/test_transformers", "test_describing", "test_api_server")
+SLOW = ("benchmarks", "cli", "corpus/test_batch", "corpus/work", "examples", "isolation", "models/clip", "models/embedding_server")
+SLOW += ("models/transformers", "models/test_engine_conformance", "test_describing", "test_api_server")
 """Where nearly every test starts processes or loads torch: `-m "not slow"` leaves them out."""
 
 # The same examples at every run; HYPOTHESIS_PROFILE=search looks for new ones. A busy machine is no failure.
