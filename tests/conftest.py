@@ -53,7 +53,15 @@ EXTRAS = frozenset(
 """Modules that vip itself does not need."""
 
 SLOW = ("benchmarks", "cli", "corpus/card/test_write", "corpus/test_batch", "corpus/test_state_dir", "corpus/workers", "examples")
-SLOW += ("models/clip/test_embedder", "models/embedding_server", "models/transformers", "processes", "test_api_server", "test_fuzz.py")
+SLOW += (
+    "models/clip/test_embedder",
+    "models/embedding_server",
+    "models/test_engine_conformance",
+    "models/transformers",
+    "processes",
+    "test_api_server",
+    "test_fuzz.py",
+)
 SLOW += ("test_import", "test_locks", "test_other_systems", "test_video_memory")
 """Where nearly every test starts processes, loads torch or takes more than a second: `-m "not slow"` leaves them out."""
 

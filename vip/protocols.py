@@ -1,7 +1,7 @@
 """The protocols of backends, and the records in which each states what it can do.
 
 A backend has the methods of its protocol and a `capabilities` record: `EngineCapabilities()` where the defaults fit. A new adapter
-first joins the conformance suite in tests/models/test_conformance.py.
+first joins the conformance suite: tests/models/test_conformance.py, for engines tests/models/test_engine_conformance.py.
 """
 
 from __future__ import annotations

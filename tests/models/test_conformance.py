@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,13 +15,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import vip
 from tests.extraction.analyses import picture
 from tests.extraction.pruning import at_angles, prunable
 from tests.media import Clips, remux
 from tests.models import clip_models, tiny_models
 from vip import registry
 from vip.errors import BackendError, UsageError
-from vip.protocols import PictureOrigin
+from vip.models.embedding_server.client import ServedEmbedder
+from vip.protocols import Embedder, PictureOrigin
 from vip.records import Detection
 from vip.video import Video
 
@@ -77,6 +82,16 @@ def test_samplers_give_at_most_as_many_candidates_as_are_asked(name: str, keyfra
             assert len(chosen) == min(candidates, len(video.index.shown_pts))
 
 
+@pytest.mark.parametrize("name", sorted(registry.BUILT_IN["sampler"]))
+def test_the_very_frames_of_an_exact_sampler_are_candidates(name: str, clips: Clips, tmp_path: Path) -> None:
+    clip = clips("uneven.mkv").path
+    with Video(clip) as video:
+        chosen = registry.sampler(name).sample(video, keyframes=5)
+    run = vip.extract(clip, out=tmp_path / "run", sampler=name, embedder="classic", keyframes=5)
+    if registry.sampler(name).capabilities.exact:
+        assert set(chosen) <= {row.pts for row in run.candidates}
+
+
 @samplers
 def test_samplers_give_no_frame_that_an_edit_list_hides(name: str, clips: Clips, tmp_path: Path) -> None:
     remux(clips("h264.mp4").path, tmp_path / "cut.mp4", skip_s=Fraction(1, 2))
@@ -106,6 +121,13 @@ def test_pruners_keep_at_most_what_is_asked_and_log_each_drop(name: str, steps: 
     assert all(1 <= count <= len(frames) and -1.01 <= likeness <= 1.01 for count, likeness in thinned.curve)
     assert thinned.kept.startswith("kept")
     assert thinned == registry.pruner(name).prune(frames, keep=keep, redundant=redundant)
+
+
+@pytest.mark.parametrize("name", sorted(registry.BUILT_IN["pruner"].keys() - {"aks"}))  # which needs a question
+def test_pruners_get_bad_frames_and_copies_only_where_they_say_so(name: str, tmp_path: Path) -> None:
+    run = vip.extract(SAMPLE, out=tmp_path / "run", sampler="uniform", pruner=name, embedder="classic", keyframes=8, min_sharpness=300)
+    dropped_before = {row.decision.rule for row in run.candidates} - {"kept", "pruned"}
+    assert (not dropped_before) == registry.pruner(name).capabilities.as_is
 
 
 @pytest.mark.parametrize("name", sorted(registry.BUILT_IN["pruner"].keys() - {"aks"}))
@@ -153,6 +175,55 @@ def test_embedders_do_not_depend_on_company_and_do_not_change(name: str, full_na
     together = registry.embedder(full_name(name), precision="fp32").embed_images(images)
     alone = np.concatenate([registry.embedder(full_name(name), precision="fp32").embed_images([image]) for image in images])
     np.testing.assert_allclose(together, alone, atol=1e-5)
+
+
+@pytest.fixture(params=["here", "served"])
+def embedder_at(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Embedder]]:
+    """An embedder of this process, or one that is served to it."""
+    with ExitStack() as stack:
+
+        def make(name: str) -> Embedder:
+            if request.param == "here":
+                return registry.embedder(name, device="cpu", precision="fp32")
+            address, stop = registry.serve_embedder(name, "127.0.0.1", device="cpu", precision="fp32")
+            stack.callback(stop)
+            return ServedEmbedder(address)
+
+        yield make
+
+
+@embedders
+def test_embedders_do_what_their_record_says(name: str, full_name: Callable[[str], str], embedder_at: Callable[[str], Embedder]) -> None:
+    embedder = embedder_at(full_name(name))
+    can, images = embedder.capabilities, [picture(seed) for seed in range(3)]
+    vectors = embedder.embed_images(images)
+    assert -1 < can.redundant_cosine <= (vectors @ embedder.embed_images(images).T).diagonal().min()
+    assert not can.joint_space or embedder.embed_texts(["a dog"]).shape == (1, embedder.dim)
+    assert can.device is None or can.device.partition(" in ")[::2] == ("cpu", "fp32")
+    many = (images * can.batch)[: can.batch + 1]
+    np.testing.assert_allclose(embedder.embed_images(many), np.tile(vectors, (can.batch, 1))[: can.batch + 1], atol=1e-5)
+    small = [can.prepare(image) if can.prepare else image for image in images]
+    assert all(max(image.shape) <= 640 and image.dtype == np.uint8 for image in small)
+    np.testing.assert_allclose(embedder.embed_images(small), vectors, atol=1e-5)
+    assert replace(can, prepare=None) == replace(
+        registry.embedder(full_name(name), device="cpu", precision="fp32").capabilities, prepare=None
+    )
+
+
+@detectors
+def test_detectors_do_what_their_record_says(name: str, full_name: Callable[[str], str]) -> None:
+    detector = registry.detector(full_name(name), device="cpu")
+    can, where = detector.capabilities, [PictureOrigin(time_s=0.0)]
+    assert can == registry.detector(full_name(name), device="cpu").capabilities
+    assert can.side_px is None or can.side_px > 0
+    assert can.batch >= 1
+    assert can.device is None or can.device.startswith("cpu in ")
+    images = [picture(seed) for seed in range(can.batch + 2)]
+    one_by_one = [_rounded(detector.detect([image], where)[0]) for image in images]
+    assert [_rounded(row) for row in detector.detect(images, where * len(images))] == one_by_one
+    if can.device is None:
+        with ThreadPoolExecutor(4) as pool:
+            assert [_rounded(rows[0]) for rows in pool.map(lambda image: detector.detect([image], where), images)] == one_by_one
 
 
 @detectors

@@ -25,7 +25,7 @@ from vip.models.clip import weight_files
 from vip.models.clip.embedder import OpenClipEmbedder
 from vip.video import Video
 
-SAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sample.mp4"
+SAMPLE = Path(__file__).resolve().parents[3] / "examples" / "sample.mp4"
 TEXTS = ["a dog jumps", "frisbee at the top left", "nothing"]
 REPO = "someone/tiny-clip"
 
@@ -351,13 +351,15 @@ FORKED = """
 import sys
 import numpy as np
 from vip import registry
-from vip.isolation import parent
-from vip.protocols import Silent
+from vip.processes import isolated
+from vip.protocols import SilentObserver
 
 embedder = registry.embedder(f"clip:{sys.argv[1]}", device="cpu", precision="fp32")
-assert parent._can_fork()
+assert isolated._can_fork()
 pictures = list(np.load(sys.argv[2]))
-parent.apart(lambda observer: np.save(sys.argv[3], embedder.embed_images(pictures)), "test", Silent(), timeout_s=60, fork=True)
+def work(observer):
+    np.save(sys.argv[3], embedder.embed_images(pictures))
+isolated.run_isolated(work, "test", SilentObserver(), timeout_s=60, fork=True)
 """
 
 

@@ -33,7 +33,7 @@ from vip.models.embedding_server.client import ServedEmbedder, ServerAddress
 from vip.models.embedding_server.server import info_of, pictures, serve
 from vip.records import Image, Vectors
 
-SAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sample.mp4"
+SAMPLE = Path(__file__).resolve().parents[3] / "examples" / "sample.mp4"
 TEXTS = ["a dog jumps", "frisbee at the top left", "nothing"]
 
 
@@ -192,7 +192,7 @@ def test_what_auto_stands_for_does_not_depend_on_a_server(local: OpenClipEmbedde
 ASK = """
 import sys
 import numpy as np
-from vip.models.served import ServedEmbedder
+from vip.models.embedding_server.client import ServedEmbedder
 
 there = ServedEmbedder(sys.argv[1])
 pictures = list(np.load(sys.argv[2]))
@@ -245,14 +245,16 @@ FORKED = """
 import os, sys
 import numpy as np
 from vip import registry
-from vip.isolation import parent
-from vip.protocols import Silent
+from vip.processes import isolated
+from vip.protocols import SilentObserver
 
 embedder = registry.embedder(f"clip:{sys.argv[1]}")
 assert type(embedder).__name__ == "ServedEmbedder"
-assert parent._can_fork()
+assert isolated._can_fork()
 pictures = [embedder.capabilities.prepare(picture) for picture in np.load(sys.argv[2])]
-parent.apart(lambda observer: np.save(sys.argv[3], embedder.embed_images(pictures)), "test", Silent(), timeout_s=60, fork=True)
+def work(observer):
+    np.save(sys.argv[3], embedder.embed_images(pictures))
+isolated.run_isolated(work, "test", SilentObserver(), timeout_s=60, fork=True)
 wanted = embedder.embed_images(pictures)
 child = os.fork()
 mine = slice(0, 3) if child else slice(3, 6)
