@@ -856,11 +856,11 @@ def test_of_batches_that_are_there_the_server_is_asked(mine: dict[str, Any], tmp
     job, notes = waiting(monkeypatch), Notes()
     seen = job.model_copy(update={"status": "completed"})
 
-    async def looked_at(describer: Any, home: Path) -> list[BatchJob]:
+    async def refreshed_jobs(describer: Any, home: Path) -> list[BatchJob]:
         assert home == tmp_path
         return [seen]
 
-    monkeypatch.setattr(in_batches, "looked_at", looked_at)
+    monkeypatch.setattr(in_batches, "refreshed_jobs", refreshed_jobs)
     assert batches_of([tmp_path], CaptionSettings(**mine), notes) == [seen]
     assert notes.told == []
     assert not [thread for thread in threading.enumerate() if thread.name == "vip answers"]

@@ -195,7 +195,7 @@ def test_another_round_begins_with_nothing_failed_and_nothing_postponed(path: Pa
     one.add(FailedKeyframe(second.item, failure(1)))
     one.add(DeferredKeyframe(third.item, b"question"))
     one.is_finished = True
-    one.again()
+    one.start_round()
     assert (one.failed, one.failures, one.deferred, one.is_finished, one.is_open) == (0, [], [], False, False)
     one.open()
     assert store.load_run(path).failures == []

@@ -33,7 +33,7 @@ def sample(folder: Path, count: int = 3, **changed: Any) -> list[tuple[KeyframeP
 
 
 @pytest.mark.parametrize(
-    ("manner", "requests", "tokens_out"),
+    ("config", "requests", "tokens_out"),
     [
         ({}, 1000, 220_000),
         ({"recipe": "paper"}, 3000, 45_000 + 125_000 + 95_000),
@@ -46,7 +46,7 @@ def test_every_request_is_counted(config: dict[str, Any], requests: int, tokens_
     assert (found.keyframes, found.requests, found.tokens_out) == (1000, requests, tokens_out)
 
 
-@pytest.mark.parametrize("manner", [{}, {"recipe": "paper"}, {"topic": "A dog learns to surf"}, {"language": "German"}])
+@pytest.mark.parametrize("config", [{}, {"recipe": "paper"}, {"topic": "A dog learns to surf"}, {"language": "German"}])
 def test_tokens_are_those_of_the_questions_that_are_asked(config: dict[str, Any], tmp_path: Path) -> None:
     """Of the answers, which are part of the next questions, only the length is guessed."""
     items = keyframes(tmp_path, 3)

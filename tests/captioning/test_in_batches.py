@@ -363,11 +363,11 @@ async def end(batches: RollingBatches, server: Memory) -> None:
 
 def test_the_batches_of_several_folders_are_noted_above_them_all(tmp_path: Path) -> None:
     one, other = tmp_path / "a" / "photos", tmp_path / "b" / "photos"
-    assert in_batches.home_of([one]) == one
-    assert in_batches.home_of([one, other]) == tmp_path
-    assert in_batches.home_of([tmp_path / "a" / "x", one]) == tmp_path / "a"
-    assert in_batches.home_of([one, tmp_path / "a"]) == tmp_path / "a"
-    assert in_batches.home_of([Path("photos")]) == Path.cwd() / "photos"
+    assert in_batches.batches_home([one]) == one
+    assert in_batches.batches_home([one, other]) == tmp_path
+    assert in_batches.batches_home([tmp_path / "a" / "x", one]) == tmp_path / "a"
+    assert in_batches.batches_home([one, tmp_path / "a"]) == tmp_path / "a"
+    assert in_batches.batches_home([Path("photos")]) == Path.cwd() / "photos"
 
 
 def test_a_part_is_handed_in_an_hour_after_its_first_question(tmp_path: Path, clock: Clock) -> None:
@@ -605,9 +605,9 @@ def test_who_looks_at_batches_leaves_no_engine_open(fails: bool, tmp_path: Path)
     server.busy = BusyError("The server is gone.", kind="connection") if fails else None
     if fails:
         with pytest.raises(BusyError):
-            asyncio.run(in_batches.looked_at(made, tmp_path))
+            asyncio.run(in_batches.refreshed_jobs(made, tmp_path))
     else:
-        assert [job.status for job in asyncio.run(in_batches.looked_at(made, tmp_path))] == ["in_progress"]
+        assert [job.status for job in asyncio.run(in_batches.refreshed_jobs(made, tmp_path))] == ["in_progress"]
     assert made.describing_client.engine.closed  # type: ignore[attr-defined]
 
 

@@ -137,7 +137,7 @@ def test_the_failure_of_a_second_look_is_still_there_after_another_round(path: P
     folder = described(path, made)
     asyncio.run(Verifier(made, Numbers(path)).verify(folder))
     assert folder.failed == 0, "its keyframe is described"
-    folder.again()
+    folder.start_round()
     folder.open()
     folder.close()
     assert [failure.item for failure in store.load_run(path).failures] == ["a:0003"]

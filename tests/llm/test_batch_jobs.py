@@ -334,9 +334,9 @@ PROGRAM = """
 import os, signal, sys
 from pathlib import Path
 from tests.api_server import ApiServer
-from tests.llm import test_batches
-from vip.asking.batches import Batches
-from vip.models.openai_batch import OpenAIBatches
+from tests.llm import test_batch_jobs
+from vip.llm.batch_jobs import BatchJobs
+from vip.models.openai.batch_api import OpenAIBatches
 
 address, folder, where, after = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 
@@ -364,21 +364,21 @@ async def take(key, answer):
     if where == "answer" and count == after:
         die()
 
-real = Batches._note
+real = BatchJobs._note
 def note(self, *jobs):
     real(self, *jobs)
     if where == "noted" and any(job.status == "collected" for job in jobs):
         die()
-Batches._note = note
+BatchJobs._note = note
 if where == "adding":
-    done = Batches.add
+    done = BatchJobs.add
     def add(self, key, request):
         done(self, key, request)
         if key == "key-7":
             die()
-    Batches.add = add
+    BatchJobs.add = add
 
-test_batches.collect(Address(), folder, range(10), api=Mortal, take=take, part_rows=6)
+test_batch_jobs.collect(Address(), folder, range(10), api=Mortal, take=take, part_rows=6)
 """
 
 

@@ -23,11 +23,11 @@ WRITER = """
 import asyncio, os, sys
 from hashlib import sha256
 from pathlib import Path
-from vip.asking.answers import Answers
+from vip.llm.cache import AnswerCache
 from vip.protocols import Reply
 
 async def go(first, count):
-    answers = Answers(Path(sys.argv[1]))
+    answers = AnswerCache(Path(sys.argv[1]))
     print("open", flush=True)
     async def keep(number):
         await answers.keep(sha256(str(number).encode()).digest(), "e", Reply(f"text {number}", "m"))

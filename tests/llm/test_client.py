@@ -360,7 +360,7 @@ def test_it_is_tried_again_as_often_as_that_can_help(
     assert caught.value.kind == kind
     assert len(engine.asked) == tries
     assert answers.count() == 0, "what cannot be used is not kept"
-    assert not client.circuit_breaker.open, "the server is well, this question is not"
+    assert not client.circuit_breaker.is_open, "the server is well, this question is not"
 
 
 def test_different_failures_are_counted_apart(room_of: RoomOf, clock: Clockwork) -> None:

@@ -126,7 +126,7 @@ def test_whatever_happens_the_limit_holds_and_nobody_waits_for_ever(steps: list[
             elif what == "cancel" and there:
                 there[which % len(there)].task.cancel()
             elif what == "told":
-                limiter.told(RateLimits(requests_left=0, requests_reset_s=which / 10))
+                limiter.apply_limits(RateLimits(requests_left=0, requests_reset_s=which / 10))
             elif what in {"answered", "overloaded"} and under_way:
                 under_way[which % len(under_way)].ended.set_result(what)
             elif what == "rest":
@@ -431,7 +431,7 @@ def test_nothing_goes_out_while_it_is_held(clock: Clockwork) -> None:
 def test_it_waits_where_the_server_says_that_nothing_is_left(limits: RateLimits | None, seconds: float, clock: Clockwork) -> None:
     async def go() -> float:
         limiter = AdaptiveLimiter(5, clock=clock)
-        limiter.told(limits)
+        limiter.apply_limits(limits)
         async with limiter.permit(0):
             return clock.now_s
 
@@ -440,7 +440,7 @@ def test_it_waits_where_the_server_says_that_nothing_is_left(limits: RateLimits 
 
 def test_a_long_wait_is_told_once() -> None:
     now, told = [0.0], list[str]()
-    limiter = AdaptiveLimiter(clock=lambda: now[0], tell=told.append)
+    limiter = AdaptiveLimiter(clock=lambda: now[0], on_long_wait=told.append)
     for seconds in (1.0, 600.0, 600.0, 590.0):
         limiter.hold(seconds)
     assert told == ["The server asks to wait: nothing goes out for 600 s."]
@@ -448,5 +448,5 @@ def test_a_long_wait_is_told_once() -> None:
 
 def test_a_limit_that_is_reset_in_days_holds_for_an_hour() -> None:
     limiter = AdaptiveLimiter(clock=lambda: 0.0)
-    limiter.told(RateLimits(requests_left=0, requests_reset_s=86400.0))
+    limiter.apply_limits(RateLimits(requests_left=0, requests_reset_s=86400.0))
     assert limiter.held_until_s == 3600.0

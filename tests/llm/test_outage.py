@@ -15,7 +15,7 @@ from tests.llm.test_client import GOOD, Script, ask, busy, ends
 from vip.errors import BusyError, EngineError, OutageError, ReplyError, VipError
 from vip.llm.budget import Budget
 from vip.llm.cache import AnswerCache
-from vip.llm.client import ALONE, EngineAnswer, EngineClient
+from vip.llm.client import MOST_PROBES, EngineAnswer, EngineClient
 from vip.llm.limiter import AdaptiveLimiter
 from vip.llm.outage import Outage, OutagePause
 from vip.protocols import Reply, Request
@@ -162,10 +162,10 @@ def test_a_question_that_the_server_fails_at_costs_itself_only(resting: Resting,
 
 def test_the_last_question_that_the_server_fails_at_is_given_up_after_a_few_rests(resting: Resting, clock: Clockwork) -> None:
     client, told = resting(Poison([], clock))
-    with pytest.raises(ReplyError, match=f"Tried {ALONE} times alone") as caught:
+    with pytest.raises(ReplyError, match=f"Tried {MOST_PROBES} times alone") as caught:
         clock.run(ask(client, 7))
     assert caught.value.kind == "server"
-    assert len([rest for rest in told if rest]) == ALONE + 1
+    assert len([rest for rest in told if rest]) == MOST_PROBES + 1
     assert clock.now_s < 2400
 
 
@@ -174,7 +174,7 @@ def test_one_that_is_given_up_while_it_waits_passes_its_turn_on(clock: Clockwork
 
     async def go() -> bool:
         outage.rest(BusyError("Gone.", kind="connection"))
-        first, second = asyncio.create_task(outage.passed()), asyncio.create_task(outage.passed())
+        first, second = asyncio.create_task(outage.wait_turn()), asyncio.create_task(outage.wait_turn())
         await asyncio.sleep(FIRST_S - 1)
         asyncio.get_running_loop().call_later(1.0, first.cancel)  # as its turn comes
         return await second
@@ -208,7 +208,7 @@ def test_a_rest_begins_anew_where_the_server_answered_in_between(answered_s: flo
         await asyncio.sleep(answered_s)
         outage.answered()
         outage.rest(gone)
-        return await outage.passed()
+        return await outage.wait_turn()
 
     assert clock.run(go()) is True
     assert clock.now_s == pytest.approx(answered_s + FIRST_S)
@@ -218,7 +218,7 @@ def test_who_has_waited_longest_goes_first(clock: Clockwork) -> None:
     outage, went = Outage(FIRST_S), list[tuple[int, bool]]()
 
     async def wait(number: int) -> None:
-        alone = await outage.passed()
+        alone = await outage.wait_turn()
         went.append((number, alone))
         await asyncio.sleep(1)
         outage.answered()

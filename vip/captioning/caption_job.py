@@ -39,7 +39,7 @@ from vip.records import Failure
 from vip.store import Run
 from vip.wording import again, counted, option
 
-KNOWN_FROM = 5  # requests
+EXTRAPOLATED_FROM = 5  # requests
 SAMPLE = 8  # keyframes from which the cost is estimated
 RunOrPath = Run | str | Path
 ListPictures = Callable[[Path, CaptionSettings, Observer], tuple[Failure, ...]]
@@ -67,7 +67,7 @@ def caption(
         overwrite: describe again what was described by another engine, by another recipe or in another language.
         in_batches: ask through the server's Batch API, at half the price and within a day. It may be ended and called again.
         settings: or its fields as keywords: `engine=`, `recipe=`, `topic=`, `verify=`, `max_usd=`, see `vip.config.CaptionSettings`.
-        ledger: the money of several calls together; without it each has a ceiling of its own.
+        budget: shared by several calls; without it each call has a ceiling of its own.
 
     Returns:
         The run with its descriptions, or a list of runs for a list. Those that were made in the same way before are kept, not
@@ -114,14 +114,14 @@ def check(settings: CaptionSettings, *, asks: bool = True) -> None:
 
 
 def batches_of(folders: Sequence[Path], settings: CaptionSettings, observer: Observer) -> list[BatchJob]:
-    """The batches that were handed in for these folders: as the server sees them, or where it cannot be asked as last seen.
+    """Return the batches of these folders: as the server reports them, or as last seen where it cannot be asked.
 
     Raises:
         InputError: there is no such folder.
     """
     for folder in folders:
         store.check_folder(folder)
-    home = in_batches.home_of(folders)
+    home = in_batches.batches_home(folders)
     jobs = in_batches.jobs_in(home)
     if not any(job.is_at_server for job in jobs):
         return jobs
@@ -131,7 +131,7 @@ def batches_of(folders: Sequence[Path], settings: CaptionSettings, observer: Obs
         observer.note(f"As last seen, since the server cannot be asked: {exc}")
         return jobs
     try:
-        return run_async(in_batches.looked_at(session.describer, home))
+        return run_async(in_batches.refreshed_jobs(session.describer, home))
     except VipError as exc:
         observer.note(f"As last seen, since the server does not answer: {exc}")
         return jobs
@@ -140,12 +140,12 @@ def batches_of(folders: Sequence[Path], settings: CaptionSettings, observer: Obs
 
 
 def home_of(run: RunOrPath) -> Path:
-    """The folder that is meant by a run, its folder, or its keyframes/ folder."""
+    """Return the folder that is meant by a run, its folder, or its keyframes/ folder."""
     return run.folder if isinstance(run, Run) else store.home_of(Path(run))
 
 
 def runs_in(folders: Sequence[Path]) -> list[Path]:
-    """The folders, and instead of a folder that holds run folders these, in the order of their names."""
+    """Return the folders; a folder of run folders is replaced by these, in the order of their names."""
     found: list[Path] = []
     for folder in folders:
         home = store.home_of(folder)
@@ -191,8 +191,8 @@ class CaptionJob:
         sample = [(item, folder.detector) for folder in self.folders for item in islice(folder.items(), SAMPLE)]
         return estimate(self.session.describer, sample[:: max(1, len(sample) // SAMPLE)], keyframes or self.todo, batch=self.batch)
 
-    def tell_cost(self, keyframes: int | None = None) -> None:
-        """What is to be expected, and the ceiling; nothing where nothing is paid for.
+    def note_cost(self, keyframes: int | None = None) -> None:
+        """Note the expected cost and the ceiling; nothing where nothing is paid for.
 
         Args:
             keyframes: how many there will be; None for those that are here.
@@ -212,19 +212,19 @@ class CaptionJob:
         self.observer.note(f"{self.expected}{more}; {ceiling}.")
 
     def spent_so_far(self) -> str:
-        """`$0.12 of about $0.40`, or tokens where no price is known."""
+        """Return `$0.12 of about $0.40`, or tokens where no price is known."""
         usage, expected = self.session.budget.usage, self.expected
         if expected is None:
             return ""
-        known = usage.requests >= KNOWN_FROM  # from then on what was used tells more than what was reckoned
+        known = usage.requests >= EXTRAPOLATED_FROM  # from then on, what was used predicts better than the estimate
         times = max(1.0, expected.requests / usage.requests) if known else 0.0
         if expected.usd is None:
             used = usage.tokens_in + usage.tokens_out
             return f"{used:,} of about {round(used * times) if known else expected.tokens_in + expected.tokens_out:,} tokens"
         return f"{dollars(usage.usd)} of about {dollars(usage.usd * times if known else max(expected.usd, usage.usd))}"
 
-    def tell_spent(self) -> None:
-        """What this call used; of a ledger that others use too, the difference."""
+    def note_spent(self) -> None:
+        """Note what this call used; of a budget that other calls share, the difference."""
         usage = self.session.budget.usage - self.before
         if self.batch:
             usage.cached = 0  # the answers of the batches are found where all answers are
@@ -234,11 +234,11 @@ class CaptionJob:
     def run(self) -> list[Run]:
         """Describe all there is. Returns the runs with their descriptions; errors as of `caption`."""
         self.check()
-        self.tell_cost()
+        self.note_cost()
         try:
             run_async(self._describe_and_close())
         finally:
-            self.tell_spent()
+            self.note_spent()
         self._note_failed_second_looks()
         self.raise_for_failures()
         return [Run(folder.path) for folder in self.folders]
@@ -290,13 +290,13 @@ class CaptionJob:
 
     async def _in_rounds(self) -> None:
         """Describe in batches, until nothing is left to wait for."""
-        home = in_batches.home_of([folder.path for folder in self.folders])
+        home = in_batches.batches_home([folder.path for folder in self.folders])
         with store.in_use(home), in_batches.BatchRounds(self.session.describer, home, self.observer.note) as rounds:
             await self._round()
             while any(folder.deferred for folder in self.folders):
                 await rounds.collect()
                 for folder in self.folders:
-                    folder.again()
+                    folder.start_round()
                 await self._round()
 
     def _sequences(self) -> Iterator[KeyframeSequence]:
@@ -343,7 +343,7 @@ class CaptionJob:
         failed = [folder for folder in self.folders if folder.failed]
         if not failed:
             return
-        count, of = sum(folder.failed for folder in failed), sum(folder.keyframes + len(folder.early) for folder in self.folders)
+        count, of = sum(folder.failed for folder in failed), sum(folder.keyframes + len(folder.unreadable) for folder in self.folders)
         says = " says" if len(failed) == 1 else f" and that of {len(failed) - 1} more folders say"
         where = f"{failed[0].path / store.FAILURES}{says} why. {again()} to try only those."
         if count >= of:
@@ -353,16 +353,16 @@ class CaptionJob:
 
 @dataclass(frozen=True, slots=True)
 class OutagePolicy:
-    """What becomes of a server that is gone: it is left alone for a while and asked again, instead of ending the work.
+    """A server that is gone is left alone for a while and asked again, instead of ending the work.
 
     Args:
         first_s: the first rest; each further one is twice as long, see `vip.llm.outage`.
-        tell: told of each rest, and None when the server answers again.
+        on_pause: called with each pause, and with None when the server answers again.
         answered: it has answered before. One that never did may be a wrong address, and ends the work.
     """
 
     first_s: float
-    tell: Callable[[OutagePause | None], None]
+    on_pause: Callable[[OutagePause | None], None]
     answered: bool
 
 
@@ -370,7 +370,7 @@ class RunCaptioner:
     """Describes run folders as they come, many at once: all through the same engines, within their limits and one ceiling.
 
     Args:
-        ledger: what was spent before counts towards the ceiling.
+        budget: what was spent before counts towards the ceiling.
         outages: None where a server that is gone ends the work.
         batches: the folder in which batches are noted, where the questions go into batches; None: they are asked one by one.
 
@@ -397,43 +397,43 @@ class RunCaptioner:
             for note in self._session.notes:
                 observer.note(note)
             for client in clients:
-                client.limiter.tell = observer.note
+                client.limiter.on_long_wait = observer.note
                 if outages:
                     client.circuit_breaker.answered = outages.answered
-                    client.limiter.outage = client.limiter.outage or Outage(outages.first_s, outages.tell)
+                    client.limiter.outage = client.limiter.outage or Outage(outages.first_s, outages.on_pause)
             self.batches = RollingBatches(self._session.describer, batches, observer.note) if batches else None
             self._verifier = _verifier(settings, self._session, observer) if settings.verify else None
             stack.pop_all()  # from here on `close` does it
 
     @property
     def has_answered(self) -> bool:
-        """Whether a server has, now or before."""
+        """Return whether a server has answered, now or before."""
         return any(client.circuit_breaker.answered for client in self._session.describer.clients)
 
     @property
     def engines(self) -> tuple[str, str]:
-        """Who looks at the pictures and who writes FAMOuS, with their models."""
+        """Return the engines that see the pictures and that write FAMOuS."""
         describer = self._session.describer
         return describer.describing_client.engine.name, describer.structuring_client.engine.name
 
     @property
     def width(self) -> int:
-        """How many keyframes are under way at once."""
+        """Return how many keyframes are under way at once."""
         return width(self._session.describer)
 
     def cost(self, folder: Path, keyframes: int) -> str:
-        """What so many keyframes like those of a folder will cost, and the ceiling, in words; "" where nothing is paid for."""
-        told: list[str] = []
-        job = self._job(folder, None, _NoteCollector(told))
+        """Return the expected cost of so many keyframes like those of a folder, and the ceiling, in words; "" where nothing is paid for."""
+        notes = _NoteCollector()
+        job = self._job(folder, None, notes)
         job.batch = self.batches is not None
-        job.tell_cost(keyframes)
-        return "".join(told)
+        job.note_cost(keyframes)
+        return "".join(notes.texts)
 
     async def caption(self, folder: Path, topic: str | None, usage: Usage | None = None) -> frozenset[bytes]:
         """Describe a run folder; its failures.jsonl names what could not be described.
 
         Args:
-            spent: what was used for it so far, which is added to.
+            usage: what was used for it so far, which is added to.
 
         Returns:
             The questions whose answers are to come from a batch; empty where all is done.
@@ -462,15 +462,15 @@ class RunCaptioner:
 class _NoteCollector(SilentObserver):
     """Keeps the notes."""
 
-    def __init__(self, told: list[str]) -> None:
-        self._told = told
+    def __init__(self) -> None:
+        self.texts: list[str] = []
 
     def note(self, text: str) -> None:
-        self._told.append(text)
+        self.texts.append(text)
 
 
 def made_with(settings: CaptionSettings, session: CaptionSession) -> dict[str, Any]:
-    """What the manifest says about how the descriptions came about."""
+    """Return what the manifest says about how the descriptions were made."""
     describer = session.describer
     names = {"recipe", "language", "context", "topic", "verify", "picture_side", "picture_detail"}
     wanted = settings.model_dump(mode="json", include=names)
@@ -503,7 +503,7 @@ def open_job(
             if folder.kept_note:
                 observer.note(folder.kept_note)
         for client in session.describer.clients:
-            client.limiter.tell = observer.note
+            client.limiter.on_long_wait = observer.note
         verifier = _verifier(settings, session, observer) if settings.verify else None
         yield CaptionJob(session, folders, settings, observer, verifier, in_batches, copy(session.budget.usage))
     finally:

@@ -30,7 +30,7 @@ LEAST_SPREAD = 0.02  # of cosines that do not belong together; two or three may 
 SUPPORTED_FROM = 1.5
 CLEARLY_BELOW = -1.5
 HARDLY_ABOVE = 0.5  # with a detector that misses the object too
-TELLING = 1.5  # the median of a field from which on the embedder tells its claims apart
+DISTINCTIVE_FROM = 1.5  # the median of a field from which on the embedder tells its claims apart
 LEAST_CLAIMS = 5  # for that median
 SUPPORTED_SHARE, SUSPECT_SHARE = 1 / 2, 1 / 3  # of that median: where most claims stand out, a true one stands out too
 SURE_DETECTION = 0.5  # score from which on a detection proves an object
@@ -67,7 +67,7 @@ def checked(
     detections: Sequence[tuple[Detection, ...] | None],
     detector: str | None,
 ) -> list[Verification]:
-    """A Verification for each description.
+    """Return a Verification for each description.
 
     Args:
         descriptions: all of one video, or of one folder of pictures, in order.
@@ -105,7 +105,7 @@ def unchecked(description: Description) -> Verification:
 
 
 def corrected(famous: Famous, checks: Sequence[Check]) -> Famous:
-    """FAMOuS with what a second look made of its claims; an object that is not there is dropped, a text "not determined"."""
+    """Return FAMOuS as the second look corrected it; an object that is not there is dropped, a text becomes "not determined"."""
     after: dict[tuple[str, str], str] = {(check.field, check.claim): check.after.strip() for check in checks if check.after is not None}
     objects = [after.get(("objects", name), name) for name in famous.objects]
     texts = {
@@ -132,7 +132,7 @@ def _claim(field: str, text: str, rows: dict[str, int]) -> _Claim:
 
 
 def _embedded(texts: Sequence[str], embedder: Embedder) -> Vectors:
-    """(N, D), each text once; never all of them at once in the embedder."""
+    """Return the vectors (N, D) of the texts, embedded in parts."""
     parts = [embedder.embed_texts(texts[at : at + TEXTS_AT_ONCE]) for at in range(0, len(texts), TEXTS_AT_ONCE)]
     return np.concatenate(parts) if parts else np.zeros((0, 0), np.float32)
 
@@ -141,14 +141,14 @@ def _embedded(texts: Sequence[str], embedder: Embedder) -> Vectors:
 
 
 def _findings(frame: int, own: Sequence[_Claim], by_field: Sequence[_ByField], images: Vectors, texts: Vectors) -> list[_Finding | None]:
-    """What the embedder has to say about each claim of one frame; None where there is nothing to compare it with."""
+    """Return the embedder's finding about each claim of one frame; None where there is nothing to compare it with."""
     others = _others(frame, len(by_field))
     others = others[images[others] @ images[frame] < SAME_PICTURE_COSINE]
     return [_finding(claim, frame, others, by_field, images, texts) for claim in own]
 
 
 def _others(frame: int, count: int) -> npt.NDArray[np.int64]:
-    """At most MOST_OTHERS other frames, spread evenly over the video; each of them where there are no more."""
+    """Return at most MOST_OTHERS other frames, spread evenly over the video."""
     steps = min(MOST_OTHERS, count - 1)
     return (frame + 1 + np.arange(steps, dtype=np.int64) * (count - 1) // max(1, steps)) % count
 
@@ -183,19 +183,19 @@ def _finding(
 
 
 def _sorted(cosines: npt.NDArray[np.float32]) -> Floats:
-    """In an order of their own, so that the order of the frames does not show in the last digits of a sum."""
+    """Return the cosines sorted: the order of the frames then does not change the last digits of their sum."""
     return np.sort(cosines.astype(np.float64))
 
 
 def _usual(claims: Sequence[Sequence[_Claim]], findings: Sequence[Sequence[_Finding | None]]) -> dict[str, float]:
-    """How far claims of a field usually lie above their baselines; only of fields that the embedder tells apart."""
+    """Return how far claims of a field usually lie above their baselines; only of fields whose claims the embedder can distinguish."""
     above: dict[str, list[float]] = {field: [] for field in FIELDS}
     for own, found in zip(claims, findings, strict=True):
         for claim, finding in zip(own, found, strict=True):
             if finding is not None:
                 above[claim.field].append(finding.above)
     usual = {field: median(values) for field, values in above.items() if len(values) >= LEAST_CLAIMS}
-    return {field: value for field, value in usual.items() if value >= TELLING}
+    return {field: value for field, value in usual.items() if value >= DISTINCTIVE_FROM}
 
 
 # ---------------------------------------------------------------- verdicts
@@ -239,7 +239,7 @@ class _Judge:
         return finding.above <= (max(bound, HARDLY_ABOVE) if missed else bound)
 
     def _detected(self, frame: int, claim: _Claim) -> tuple[bool, bool]:
-        """Whether the detector found the object, and whether it did not though it found such things in other frames."""
+        """Return whether the detector found the object, and whether it missed it though it finds such objects in other frames."""
         found = self._detections[frame]
         if self._detector is None or found is None or claim.field != "objects" or claim.row < 0:
             return False, False

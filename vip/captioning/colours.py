@@ -53,14 +53,14 @@ TABLE: dict[str, tuple[str, ...]] = {
 
 
 def _weighted_lab(rgb: Colours) -> Colours:
-    """(N, 3) RGB in [0, 1] to (N, 3) CIELAB, lightness scaled by its weight."""
+    """Convert (N, 3) RGB in [0, 1] to (N, 3) CIELAB, lightness scaled by its weight."""
     lab = cv2.cvtColor(rgb.reshape(1, -1, 3), cv2.COLOR_RGB2LAB).reshape(-1, 3).astype(np.float32)
     lab[:, 0] *= LIGHTNESS_WEIGHT
     return lab
 
 
 def shrink(image: Image, longest_side_px: int) -> Image:
-    """The picture with its longest side at most that long; a smaller one comes back as it is."""
+    """Return the picture with its longest side at most that long; a smaller one as it is."""
     height, width = image.shape[:2]
     scale = longest_side_px / max(height, width)
     if scale >= 1:
@@ -70,7 +70,7 @@ def shrink(image: Image, longest_side_px: int) -> Image:
 
 
 def names_of(rgb: Colours) -> list[str]:
-    """The name of each of (N, 3) colours in [0, 1]."""
+    """Return the name of each of (N, 3) colours in [0, 1]."""
     names = [name for name, shades in TABLE.items() for _ in shades]
     entries = [tuple(bytes.fromhex(shade)) for shades in TABLE.values() for shade in shades]
     table = _weighted_lab(_unit(np.asarray(entries, np.uint8)))
@@ -81,7 +81,7 @@ def names_of(rgb: Colours) -> list[str]:
 
 
 def dominant_colours(image: Image) -> tuple[tuple[str, float], ...]:
-    """Up to five names with their share of the picture, the largest first; areas under 5 % are left out."""
+    """Return up to five names with their share of the picture, the largest first; areas under 5 % are left out."""
     pixels = _unit(shrink(image, LONGEST_SIDE_PX).reshape(-1, 3))
     counts = Counter(names_of(pixels))
     shares = [(name, round(count / len(pixels), 3)) for name, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))]
@@ -93,7 +93,7 @@ def _unit(rgb: npt.NDArray[np.uint8]) -> Colours:
 
 
 def colourfulness(image: Image) -> float:
-    """Mean HSV saturation in [0, 1], that of near-black pixels counted as 0."""
+    """Return mean HSV saturation in [0, 1], that of near-black pixels counted as 0."""
     small = _unit(shrink(image, LONGEST_SIDE_PX))
     hsv = cv2.cvtColor(small, cv2.COLOR_RGB2HSV)
     return round(float(np.where(hsv[..., 2] > NEAR_BLACK, hsv[..., 1], 0).mean()), 3)

@@ -53,7 +53,7 @@ class DescribedFolder:
         keeps_asked: bool = False,
     ) -> None:
         self.path, self.fingerprint, self.detector = path, fingerprint, detector
-        self.early = failures
+        self.unreadable = failures
         self.second_look_failures: list[Failure] = []
         """Of `--verify`: the keyframes are described, and their marked claims stay as they are."""
         self.keeps_asked = keeps_asked
@@ -84,22 +84,22 @@ class DescribedFolder:
                 yield from store.read_rows(path, Description, torn_end=name == store.JOURNAL)
 
     def _stamps(self) -> list[tuple[int, int]]:
-        """What tells whether the descriptions have changed."""
+        """Return times and sizes that change when the descriptions do."""
         stats = [path.stat() for name in (store.DESCRIPTIONS, store.JOURNAL) if (path := self.path / name).exists()]
         return [(stat.st_mtime_ns, stat.st_size) for stat in stats]
 
     def _is_done(self, row: Description) -> bool:
-        """Whether a description need not be made again."""
+        """Return whether a description need not be made again."""
         return fingerprint_of(row) == self.fingerprint or (self.keeps_asked and is_by_model(row))
 
     def _done(self) -> set[str]:
-        """Keyframes that need no description; rows of those that are no more do not count."""
+        """Return the keyframes that need no description; rows without a keyframe do not count."""
         done = {row.keyframe_id for row in self._rows() if self._is_done(row)}
         return done & {row.id for row in store.read_rows(self.path / store.KEYFRAMES, Keyframe)} if done else done
 
     @property
     def _others(self) -> dict[str, _PaidDescription]:
-        """Keyframes whose description was made otherwise, and for which an engine was asked."""
+        """Return the keyframes that a model described in another way."""
         found: dict[str, _PaidDescription] = {}
         hows: dict[CaptionFingerprint, CaptionFingerprint] = {}
         for row in self._rows():  # a later one stands in the place of an earlier one
@@ -132,14 +132,14 @@ class DescribedFolder:
 
     @property
     def kept_note(self) -> str:
-        """What the user is told where descriptions are kept, though another engine would be taken now; else nothing."""
+        """Return a note where descriptions of another engine are kept; else ""."""
         others = self._others if self.keeps_asked else {}
         return f"{self.path} keeps its {_worth(others.values())}." if others else ""
 
     # ------------------------------------------------------------ while it is described
 
     def open(self) -> None:
-        """Have the folder to oneself, to write into it.
+        """Lock the folder and open its files for writing.
 
         Raises:
             StoreError: it cannot be written to, or another process works in it.
@@ -151,12 +151,12 @@ class DescribedFolder:
         files.remove(self.path / store.FAILURES)
         self._append = self._stack.enter_context(store.appending(self.path / store.JOURNAL, durable=False))
         self._log = self._stack.enter_context(store.appending(self.path / store.FAILURES, durable=False))
-        for failure in self.early:
+        for failure in self.unreadable:
             self._fail(failure)
         for failure in self.second_look_failures:
             self._log(failure)
 
-    def again(self) -> None:
+    def start_round(self) -> None:
         """Begin another round: what waited for a batch may be there now."""
         self.close()
         self.failed = 0
@@ -174,11 +174,11 @@ class DescribedFolder:
         self.changed = True
 
     def items(self) -> Iterator[KeyframePicture]:
-        """The keyframes, one by one."""
+        """Return the keyframes, one by one."""
         return (KeyframePicture(row, self.path) for row in store.read_rows(self.path / store.KEYFRAMES, Keyframe))
 
     def rows_in_order(self) -> Iterator[tuple[KeyframePicture, Description]]:
-        """The keyframes with the descriptions that are made as now, one by one."""
+        """Return the keyframes with the descriptions that are made as now, one by one."""
         self._merge()
         rows = store.read_rows(self.path / store.DESCRIPTIONS, Description)
         row = next(rows, None)
@@ -228,8 +228,8 @@ class DescribedFolder:
 
     @property
     def is_over(self) -> bool:
-        """Everything was tried."""
-        return self.described + self.failed - len(self.early) + len(self.deferred) >= self.keyframes
+        """Return whether every keyframe was tried."""
+        return self.described + self.failed - len(self.unreadable) + len(self.deferred) >= self.keyframes
 
     @property
     def is_open(self) -> bool:
@@ -240,13 +240,13 @@ class DescribedFolder:
         self._stack.close()
 
     def is_noted(self, captioning: dict[str, Any]) -> bool:
-        """Nothing is left to write: an earlier run did all of this."""
+        """Return whether nothing is left to write, since an earlier run did all of this."""
         known = self.manifest is None or (self.manifest.captioning or {}).keys() == captioning.keys()
         return known and not (self.changed or self.had_journal or self.usage.requests)
 
     @property
     def spent_in_all(self) -> dict[str, Any]:
-        """What this and earlier runs used for the descriptions that are there, if these were made in the same way."""
+        """Return what this and earlier runs used for the descriptions that are there, if these were made in the same way."""
         told = (self.manifest.captioning or {}).get("spent") if self.manifest and self.had else None
         before = {name: value for name, value in told.items() if isinstance(value, int | float)} if isinstance(told, dict) else {}
         now = asdict(self.usage)
@@ -269,19 +269,19 @@ class DescribedFolder:
 
 
 def is_by_model(row: Description) -> bool:
-    """Whether a model was asked for a description, which takes time or money; those of `offline` are measured."""
+    """Return whether a model was asked for a description, which takes time or money; those of `offline` are measured."""
     return row.engine != OFFLINE
 
 
 def _worth(asked: Collection[_PaidDescription]) -> str:
-    """`12 descriptions by openai:gpt-5.4-mini ($0.04)`."""
+    """Return `12 descriptions by openai:gpt-5.4-mini ($0.04)`."""
     usd = sum(one.usd for one in asked)
     paid = f" ({dollars(usd)})" if usd else ""
     return f"{counted(len(asked), 'description')} by {', '.join(sorted({one.fingerprint.engine for one in asked}))}{paid}"
 
 
 def _told(fingerprint: CaptionFingerprint, other: CaptionFingerprint, prompts: str) -> str:
-    """The engine, and of the rest what differs."""
+    """Return the engine, and of the rest what differs."""
     differs = {name for name in CaptionFingerprint._fields if getattr(fingerprint, name) != getattr(other, name)}
     topic = f"topic {fingerprint.topic!r}" if fingerprint.topic else "no topic"
     told = {

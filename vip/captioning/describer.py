@@ -60,7 +60,7 @@ class CaptionFingerprint(NamedTuple):
 
 
 def fingerprint_of(row: Description) -> CaptionFingerprint:
-    """How a description was made."""
+    """Return how a description was made."""
     asked = {call.prompt: call.prompt_sha256 for call in row.calls}
     prompts = tuple(asked.get(name, "") for name in RECIPES[row.recipe])
     return CaptionFingerprint(row.engine, row.recipe, row.language, row.context, row.topic, prompts)
@@ -80,7 +80,7 @@ class KeyframePosition:
 
 @dataclass(slots=True)
 class Describer:
-    """Asks the questions of one recipe. `describe_room` sees, `structure_room` reads; they may be the same."""
+    """Asks the questions of one recipe. `describing_client` sees, `structuring_client` reads; they may be the same."""
 
     describing_client: EngineClient
     structuring_client: EngineClient
@@ -89,7 +89,7 @@ class Describer:
 
     @property
     def engine(self) -> str:
-        """Who describes, as a user would name it."""
+        """Return the names of the engines that describe, as a user would write them."""
         names = [self.describing_client.engine.name]
         if self.config.recipe == "paper":
             names.append(self.structuring_client.engine.name)
@@ -105,7 +105,7 @@ class Describer:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the prompts that are asked."""
+        """Return the names of the prompts that are asked."""
         return (*RECIPES[self.config.recipe], *(["topic"] if self.config.topic else []))
 
     @property
@@ -188,7 +188,7 @@ class Describer:
     def request(
         self, name: str, values: Mapping[str, str], encoded_keyframe: EncodedKeyframe | None = None
     ) -> tuple[Request, dict[str, object]]:
-        """The question as it goes out, and its parameters for the record."""
+        """Return the request, and its parameters for the record."""
         prompt, client = self.prompts[name], self.client_for(name)
         pictures: tuple[Picture, ...] = ()
         parameters: dict[str, object] = {"schema": prompt.output} if prompt.output else {}
@@ -239,6 +239,6 @@ def _both(value: BaseModel | str) -> tuple[str, Famous]:
 
 
 def _filled(famous: Famous) -> Famous:
-    """An empty text says that nothing was determined, and is made to say so."""
+    """Return FAMOuS with "not determined" in place of empty texts."""
     said = {name: getattr(famous, name).strip() or NOT_DETERMINED for name in ("focus", "action", "mood", "setting")}
     return Famous(objects=tuple(filter(None, (one.strip() for one in famous.objects))), **said)

@@ -34,7 +34,7 @@ class EncodedKeyframe:
 
 
 def encoded(item: KeyframePicture, longest_side_px: int) -> Picture:
-    """The keyframe as JPEG, its longest side at most that long.
+    """Return the keyframe as JPEG, its longest side at most that long.
 
     Raises:
         InputError: the picture is missing or damaged.
@@ -48,7 +48,7 @@ def encoded(item: KeyframePicture, longest_side_px: int) -> Picture:
 
 
 def jpeg(image: Image, longest_side_px: int) -> Picture:
-    """The picture as JPEG, its longest side at most that long."""
+    """Return the picture as JPEG, its longest side at most that long."""
     small = cv2.cvtColor(shrink(image, longest_side_px), cv2.COLOR_RGB2BGR)
     _, data = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
     return Picture(np.asarray(data).tobytes(), "image/jpeg")
@@ -62,7 +62,7 @@ class KeyframeReader:
         self.last: tuple[str, Image] | None = None
 
     def at(self, item: KeyframePicture, before: KeyframePicture | None, detector: str | None) -> EncodedKeyframe:
-        """What is seen and measured in a keyframe.
+        """Return the picture of a keyframe and its measured facts.
 
         Args:
             before: the keyframe in front of it; None for the first of a video.
@@ -78,7 +78,7 @@ class KeyframeReader:
         return EncodedKeyframe(jpeg(image, self.longest_side_px), measure(image, item.record, previous=previous, detector=detector))
 
     def _small(self, before: KeyframePicture) -> Image | None:
-        """None where the picture cannot be read: then there is nothing to compare with."""
+        """Return the small copy; None where the picture cannot be read, and there is nothing to compare with."""
         if self.last is not None and self.last[0] == str(before.path):
             return self.last[1]
         try:

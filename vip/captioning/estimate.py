@@ -34,14 +34,14 @@ class Estimate:
     """Model and the date of its price."""
 
     def __str__(self) -> str:
-        """`about 12 requests, 21,600 tokens in, 2,640 out, $0.0107 (gpt-5-mini, price of 2025-08-07)`."""
+        """Return `about 12 requests, 21,600 tokens in, 2,640 out, $0.0107 (gpt-5-mini, price of 2025-08-07)`."""
         money = "" if self.usd is None else f", {dollars(self.usd)}"
         of = f" ({', '.join(self.priced)})" if self.priced and self.usd is not None else ""
         return f"about {counted(self.requests, 'request')}, {counted(self.tokens_in, 'token')} in, {self.tokens_out:,} out{money}{of}"
 
 
 def estimate(describer: Describer, sample: Sequence[tuple[KeyframePicture, str | None]], todo: int, *, batch: bool = False) -> Estimate:
-    """Of `todo` keyframes of which `sample` is a part, each with who looked for objects in it."""
+    """Return the cost of `todo` keyframes. `sample` holds some of them, each with the name of its detector."""
     tokens_in = tokens_out = requests = 0.0
     usd: float | None = 0.0
     asked = [(name, todo) for name in RECIPES[describer.config.recipe]]

@@ -16,7 +16,7 @@ from vip.records import Detection, Image, Keyframe
 
 
 def measure(image: Image, keyframe: Keyframe, *, previous: Image | None, detector: str | None) -> KeyframeFacts:
-    """Facts of one keyframe. Size, time, quality and detections come from its record, the rest from the pixels.
+    """Return the facts of one keyframe. Size, time, quality and detections come from its record, the rest from the pixels.
 
     Args:
         previous: picture of the keyframe before, at any size; None for the first.
@@ -36,7 +36,7 @@ def measure(image: Image, keyframe: Keyframe, *, previous: Image | None, detecto
 
 
 def grounding(facts: KeyframeFacts) -> tuple[str, ...]:
-    """The facts as short statements with figures, such as `person, 0.82, left third, 21 % of the picture`."""
+    """Return the facts as short statements with figures, such as `person, 0.82, left third, 21 % of the picture`."""
     quality = facts.quality
     return (
         *_found(facts),
@@ -53,7 +53,7 @@ def _found(facts: KeyframeFacts) -> list[str]:
 
 
 def detected(detections: Sequence[Detection] | None, detector: str) -> list[str]:
-    """Objects and regions as short statements with their confidence; None where the detector knows nothing of the picture."""
+    """Return objects and regions as short statements with their confidence; nothing where the detector does not know the picture."""
     if detections is None:
         return []
     if not detections:
@@ -62,7 +62,7 @@ def detected(detections: Sequence[Detection] | None, detector: str) -> list[str]
 
 
 def stated(detection: Detection) -> str:
-    """`person, 0.82, left third, 21 % of the picture`."""
+    """Return `person, 0.82, left third, 21 % of the picture`."""
     return f"{detection.label}, {detection.score:.2f}, {_third(detection)}, {_percent(_area(detection))} of the picture"
 
 

@@ -1,8 +1,8 @@
 """`--batch`: the questions of a run go in batches, at half the price, and are answered within a day.
 
-In: a describer, and the folder that the batches are noted in. Out: rounds. In each, the keyframes are described as ever; what is
-not answered yet is written into batches instead of being asked, and the keyframe waits for the next round. A recipe of three
-questions takes three rounds. The answers go where all answers go, so that any later run finds them.
+In: a describer, and the folder that the batches are noted in. Out: rounds. In each, the keyframes are described as without batches. A
+question that is not answered yet is written into a batch instead of being asked, and its keyframe waits for the next round. A recipe of
+three questions takes three rounds. The answers go into the answer cache, where any later run finds them.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ HAND_IN_S = 3600.0  # that the first question of a part waits for others
 FIRST, SECOND = Path(), Path("batches") / "structure"  # below the folder: where the engine for structure notes its own
 
 
-def home_of(folders: Sequence[Path]) -> Path:
-    """Where the batches of these folders are noted: in the only one, or above them all."""
+def batches_home(folders: Sequence[Path]) -> Path:
+    """Return the folder in which the batches of these folders are noted: the only one, or the one above them all."""
     return Path(os.path.commonpath([folder.absolute() for folder in folders]))
 
 
 def jobs_in(home: Path) -> list[BatchJob]:
-    """All jobs, as they were last seen."""
+    """Return all jobs, as they were last seen."""
     return [*status(home), *status(home, below=SECOND)]
 
 
-async def looked_at(describer: Describer, home: Path) -> list[BatchJob]:
-    """All jobs, as the server sees them now."""
+async def refreshed_jobs(describer: Describer, home: Path) -> list[BatchJob]:
+    """Return all jobs, as the server reports them now."""
     jobs: list[BatchJob] = []
     try:
         for client, below in zip(describer.clients, (FIRST, SECOND), strict=False):
-            jobs += await _OneEngine(client, home, below).batches.look()
+            jobs += await _EngineBatches(client, home, below).batches.look()
     finally:
         for client in describer.clients:
             await client.close()
     return jobs
 
 
-class _Several:
+class _Batches:
     """The batches of all engines; use it in a `with` block.
 
     Raises:
@@ -66,7 +66,7 @@ class _Several:
                 f"{option('context')} needs each answer before the next question, and {option('batch')} waits hours. Leave one of them out."
             )
         self.home, self.on_status = home, on_status
-        self.several = [_OneEngine(client, home, below) for client, below in zip(describer.clients, (FIRST, SECOND), strict=False)]
+        self.several = [_EngineBatches(client, home, below) for client, below in zip(describer.clients, (FIRST, SECOND), strict=False)]
         self._stack = ExitStack()
         self._told = ""
 
@@ -98,11 +98,11 @@ def _left_alone(count: int, home: Path) -> str:
     return f"In {home}, {batches} left alone; the questions are asked anew. To have the answers collected, run `vip trust {home}`."
 
 
-class BatchRounds(_Several):
-    """The batches of keyframes that are all there: rounds in which what was postponed is handed in and waited for."""
+class BatchRounds(_Batches):
+    """The batches of keyframes that are all there: rounds in which deferred questions are handed in and waited for."""
 
     async def collect(self) -> None:
-        """Hand in what this round postponed, and wait for all answers.
+        """Hand in what this round deferred, and wait for all answers.
 
         Raises:
             EngineError: the server took a file for wrong, or the money is spent.
@@ -124,7 +124,7 @@ class BatchRounds(_Several):
             self._tell(f"{text}. It is safe to stop: the same command goes on later.")
 
 
-class RollingBatches(_Several):
+class RollingBatches(_Batches):
     """The batches of keyframes that keep coming.
 
     A file is handed in when it is full, when no more is to come for now (`hand_in`), when the ceiling leaves no room for another
@@ -136,11 +136,11 @@ class RollingBatches(_Several):
         self._is_due = False
 
     def hand_in(self) -> None:
-        """With the next `look`, whatever is written so far."""
+        """Hand in all that is written so far, with the next `look`."""
         self._is_due = True
 
     def waits_for(self, questions: Iterable[bytes]) -> bool:
-        """Whether the answer to one of these is still to come from a batch, or there is no room for it under the ceiling for now."""
+        """Return whether one of these waits for a batch, or for room under the ceiling."""
         keys = [question.hex() for question in questions]
         return any(key in one.batches or key in one.refused for one in self.several for key in keys)
 
@@ -174,7 +174,7 @@ class RollingBatches(_Several):
         return came
 
 
-class _OneEngine:
+class _EngineBatches:
     """The batches of one engine."""
 
     def __init__(self, client: EngineClient, home: Path, below: Path) -> None:
@@ -217,17 +217,17 @@ class _OneEngine:
 
     async def answered(self, key: str, answer: Reply | VipError) -> None:
         if isinstance(answer, Reply):
-            answer = await self._taken(key, answer)
+            answer = await self._keep_usable(key, answer)
         self.direct.add(key)  # once asked is enough: what cannot be used is asked again by itself, but not before it is known
         usage = self.usages.pop(key, None)
         self.client.budget.unbook(self.booked.pop(key, 0.0))
         if isinstance(answer, Reply | ReplyError) and answer.tokens_in is not None:
             self.client.budget.paid(self.client.price, answer.tokens_in, answer.tokens_out or 0, usage, batch=True)
 
-    async def _taken(self, key: str, reply: Reply) -> Reply | ReplyError:
+    async def _keep_usable(self, key: str, reply: Reply) -> Reply | ReplyError:
         """Keep an answer that can be used, under a key that is a question's."""
         try:
-            taken = self.client.taken(reply)
+            taken = self.client.check_reply(reply)
         except ReplyError as exc:
             return exc
         if QUESTION.fullmatch(key):
@@ -235,18 +235,18 @@ class _OneEngine:
         return taken
 
     async def look(self) -> None:
-        """One step with each of its jobs; a server that is gone is left alone, as for questions one by one."""
+        """Take one step with each of its jobs; a server that is gone is left alone, as for single questions."""
         if not self.batches.has_steps:
             return
         outage = self.client.limiter.outage
-        is_alone = await outage.passed() if outage else False
+        is_alone = await outage.wait_turn() if outage else False
         left, busy = await self.batches.step(self.answered)
         for key in left:
             self.direct.add(key)
             self.client.budget.unbook(self.booked.pop(key, 0.0))
         if busy is None:
             self.failed = 0
-            self.client.circuit_breaker.well()
+            self.client.circuit_breaker.record_answer()
             if outage:
                 outage.answered()
             return

@@ -45,7 +45,7 @@ _ENDS = _words_of("in on at with of that which who whose near behind beside unde
 
 
 def same_thing(name: str, label: str) -> bool:
-    """Whether what is labelled so may be called so: equal in their main noun, and one no more than the other in more words."""
+    """Return whether name and label share their main noun, and all words of one are among those of the other."""
     ours, theirs = _words(name), _words(label)
     if not ours or not theirs:
         return False
@@ -55,14 +55,14 @@ def same_thing(name: str, label: str) -> bool:
 
 
 def main_noun(name: str) -> str:
-    """`dog` for `two brown dogs in the snow`; the name itself where it has no letters."""
+    """Return `dog` for `two brown dogs in the snow`; the name itself where it has no letters."""
     words = _words(name)
     return words[-1] if words else name
 
 
 @lru_cache(maxsize=1 << 14)
 def _words(name: str) -> tuple[str, ...]:
-    """The name's words in the singular up to its main noun, without articles."""
+    """Return the name's words in the singular up to its main noun, without articles."""
     found = _WORD.findall(_ONE_WORD.sub(r"\1\2", name.casefold()))
     kept: list[str] = []
     for word in found:

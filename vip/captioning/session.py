@@ -1,7 +1,7 @@
 """Which engines describe, and all that is needed to ask them.
 
-In: the settings and the environment. Out: a `Describer` with a room for each engine. What `auto` becomes here and now is said
-in one sentence that the user reads before the first call; an engine that was named is never replaced by another.
+In: the settings and the environment. Out: a `Describer` with a client for each engine. One sentence names the engine
+that `auto` stands for, before the first call; an engine that was named is never replaced by another.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class EngineChoice(NamedTuple):
 
 
 def choose_engine(name: str, base_url: str | None, environment: Mapping[str, str]) -> EngineChoice:
-    """`auto` becomes `openai` where a key or an address is set, else `offline`; any other name stays."""
+    """Return `openai` for `auto` where a key or an address is set, else `offline`; any other name stays."""
     address = base_url or environment.get(ADDRESS, "").strip() or None
     if name != "auto":
         return EngineChoice(name, address if name.partition(":")[0] == "openai" else base_url, "it was asked for")
@@ -51,7 +51,7 @@ def choose_engine(name: str, base_url: str | None, environment: Mapping[str, str
 
 
 def _host(address: str) -> str:
-    """Host and port of an address, without the user name and password that it may carry."""
+    """Return host and port of an address, without the user name and password that it may carry."""
     try:
         parts = urlsplit(address)
         return f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or "an unreadable address"
@@ -78,7 +78,7 @@ def open_session(settings: CaptionSettings, environment: Mapping[str, str], budg
     """Load the engines and open what their answers are kept in.
 
     Args:
-        ledger: the money of several calls together; its ceiling is set here.
+        budget: shared by several calls; its ceiling is set here.
 
     Raises:
         UsageError: settings that do not go together.
@@ -94,24 +94,25 @@ def open_session(settings: CaptionSettings, environment: Mapping[str, str], budg
     budget.max_usd, budget.given = _ceiling(settings, engines, known), settings.max_usd is not None
     limiters: dict[str, AdaptiveLimiter] = {}
     clients = {
-        choice: EngineClient(engine, budget, _pace(engine, settings, limiters), price=known[choice]) for choice, engine in engines.items()
+        choice: EngineClient(engine, budget, _limiter_for(engine, settings, limiters), price=known[choice])
+        for choice, engine in engines.items()
     }
     config = CaptionConfig(settings.recipe, settings.language, settings.picture_side, settings.context, settings.topic)
     describer = Describer(clients[choices[0]], clients[choices[1]], prompts, config)
-    _check(describer)
+    _check_capabilities(describer)
     answers = AnswerCache(settings.cache)
     for client in clients.values():
         client.answers = answers
         client.recall()
         if client.price and not client.price.thinking:
-            # a model that does not think needs no room for it, and less money put aside
+            # a model that does not think needs less money put aside
             client.engine.capabilities = replace(client.engine.capabilities, thinking_tokens=0)
     auto = [SaidOnce(f"engine: {engines[choice].name}; {choice.reason}") for choice in engines if choice.is_auto]
-    return CaptionSession(describer, answers, budget, (*auto[:1], *_left_aside(describer)), _is_auto_offline(choices[0]))
+    return CaptionSession(describer, answers, budget, (*auto[:1], *_ignored_settings(describer)), _is_auto_offline(choices[0]))
 
 
 def is_auto_offline(settings: CaptionSettings, environment: Mapping[str, str]) -> bool:
-    """Whether nothing but a missing key makes it `offline` that describes."""
+    """Return whether `offline` describes only because no key is set."""
     return _is_auto_offline(_choices(settings, environment)[0])
 
 
@@ -126,7 +127,7 @@ def check_settings(settings: CaptionSettings, environment: Mapping[str, str], *,
         asks: the engines will be asked, so their keys have to be there.
 
     Raises:
-        UsageError, BackendError, EngineError: as for `make`.
+        UsageError, BackendError, EngineError: as of `open_session`.
     """
     load_prompts(settings.prompts)
     prices = load_prices(settings.prices)
@@ -150,7 +151,7 @@ def check_engine(engine: Engine) -> None:
 
 
 def _choices(settings: CaptionSettings, environment: Mapping[str, str]) -> list[EngineChoice]:
-    """Who looks at pictures, and who reads."""
+    """Return the engine that sees pictures, and the one that writes FAMOuS."""
     if settings.structure_engine and settings.recipe == "direct" and not settings.topic:
         raise UsageError(
             f"{option('structure_engine')} has nothing to do in the recipe direct. Add {option('recipe', 'paper')}, or leave it out."
@@ -183,7 +184,7 @@ def _address(engine: Engine) -> str | None:
 
 
 def _ceiling(settings: CaptionSettings, engines: Mapping[EngineChoice, Engine], known: Mapping[EngineChoice, Price | None]) -> float | None:
-    """The dollars that may be spent; None where no price is known."""
+    """Return the dollars that may be spent; None where no price is known."""
     if settings.max_usd is not None:
         unknown = [engine.name for choice, engine in engines.items() if known[choice] is None and _address(engine)]
         if unknown:
@@ -194,8 +195,8 @@ def _ceiling(settings: CaptionSettings, engines: Mapping[EngineChoice, Engine], 
     return DEFAULT_MAX_USD if any(known.values()) else None
 
 
-def _pace(engine: Engine, settings: CaptionSettings, limiters: dict[str, AdaptiveLimiter]) -> AdaptiveLimiter:
-    """One for each server; what runs here takes as much as it says."""
+def _limiter_for(engine: Engine, settings: CaptionSettings, limiters: dict[str, AdaptiveLimiter]) -> AdaptiveLimiter:
+    """Return the limiter of the engine's server; an engine of this process names its own limit."""
     address = _address(engine)
     own = engine.capabilities.max_in_flight or (1 if engine.capabilities.measures else None)
     most = min(filter(None, (own, settings.concurrency)), default=None)
@@ -205,7 +206,7 @@ def _pace(engine: Engine, settings: CaptionSettings, limiters: dict[str, Adaptiv
     return limiter
 
 
-def _check(describer: Describer) -> None:
+def _check_capabilities(describer: Describer) -> None:
     """Refuse what an engine cannot do, before anything is asked."""
     seeing, config = describer.describing_client.engine, describer.config
     if not seeing.capabilities.sees:
@@ -226,7 +227,7 @@ def _check(describer: Describer) -> None:
             )
 
 
-def _left_aside(describer: Describer) -> list[str]:
+def _ignored_settings(describer: Describer) -> list[str]:
     if not describer.measures:
         return []
     engine, config = describer.describing_client.engine.name, describer.config

@@ -73,13 +73,13 @@ def _grey(image: Image, size: tuple[int, int]) -> Grey:
 
 
 def _aspect_differs(before: Image, now: Image) -> bool:
-    """True for pictures of different shapes, as a folder may mix them: no camera move leads from one to the other."""
+    """Return whether the shapes differ, as a folder may mix them: no camera move leads from one to the other."""
     one, other = (image.shape[1] / image.shape[0] for image in (before, now))
     return bool(abs(one / other - 1) > 0.05)
 
 
 def _fit(first: Grey, second: Grey) -> _Fit | None:
-    """Shift, turn and zoom from the first picture to the second; None where too little speaks for any."""
+    """Return shift, turn and zoom from the first picture to the second; None where too little speaks for any."""
     matched = _matches(first, second)
     if matched is None:
         return None
@@ -102,7 +102,7 @@ def _fit(first: Grey, second: Grey) -> _Fit | None:
 
 
 def _matches(first: Grey, second: Grey) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
-    """(N, 2) points of the first picture and where they are in the second; None where there are too few."""
+    """Return (N, 2) points of the first picture and where they are in the second; None where there are too few."""
     if min(first.shape) < SMALLEST_SIDE_PX:
         return None
     orb = cv2.ORB.create(nfeatures=CORNERS, fastThreshold=5, edgeThreshold=16)
@@ -119,20 +119,20 @@ def _matches(first: Grey, second: Grey) -> tuple[npt.NDArray[np.float32], npt.ND
 
 
 def _likeness(first: Grey, second: Grey, where: npt.NDArray[np.bool_]) -> float:
-    """Correlation of the grey levels where both pictures are, slightly blurred."""
+    """Return correlation of the grey levels where both pictures are, slightly blurred."""
     one, other = (cv2.GaussianBlur(grey, (0, 0), 3).astype(np.float32)[where] for grey in (first, second))
     return _correlation(one, other)
 
 
 def _looks_same(first: Grey, second: Grey) -> bool:
-    """For pictures without corners to compare: as good as equal grey levels, area by area."""
+    """Return whether the grey levels are nearly equal, area by area; for pictures without corners."""
     one, other = (cv2.resize(grey, (32, 18), interpolation=cv2.INTER_AREA).astype(np.float32) for grey in (first, second))
     both_flat = one.std() < FLAT and other.std() < FLAT
     return bool(np.abs(one - other).mean() < SAME_LEVELS and (both_flat or _correlation(one, other) > STILL_LIKENESS))
 
 
 def _correlation(one: npt.NDArray[np.float32], other: npt.NDArray[np.float32]) -> float:
-    """In [-1, 1]; 0 where one of the two is flat."""
+    """Return the correlation in [-1, 1]; 0 where one of the two is flat."""
     if one.std() < FLAT or other.std() < FLAT:
         return 0.0
     return float(np.mean((one - one.mean()) * (other - other.mean())) / (one.std() * other.std()))

@@ -1,1 +1,1 @@
-"""The engine room: who is asked how often, what was answered, what it costs."""
+"""Asking models: clients, limits, the answer cache, costs, batches."""

@@ -58,23 +58,23 @@ class BatchJob(RecordPart):
 
     @property
     def is_ours(self) -> bool:
-        """Whether this machine has handed it in, or was about to; or its user trusts it."""
+        """Return whether this machine has handed it in, or was about to; or its user trusts it."""
         name = self.job or self.tag
         return name is not None and user_state.knows("jobs", name)
 
     @property
     def is_at_server(self) -> bool:
-        """Whether this machine has handed it in, and its answers are to be collected."""
+        """Return whether this machine has handed it in, and its answers are to be collected."""
         return self.is_open and self.job is not None and self.is_ours
 
     @property
     def is_strange(self) -> bool:
-        """Whether it waits at the server, and only who handed it in may touch it."""
+        """Return whether it waits at the server, and only who handed it in may touch it."""
         return self.is_open and self.job is not None and not self.is_ours
 
     @property
     def told(self) -> str:
-        """How it stands, in words."""
+        """Return the status in words."""
         return NOT_OF_THIS_MACHINE if self.is_strange else self.status
 
 
@@ -85,7 +85,7 @@ class BatchJobList(Record):
 
 
 def status(folder: Path, *, below: Path = Path()) -> list[BatchJob]:
-    """The jobs of a run folder as they were last seen; empty where nothing was handed in.
+    """Return the jobs of a run folder as they were last seen; empty where nothing was handed in.
 
     Args:
         below: the place in the folder that they are noted in.

@@ -26,7 +26,7 @@ __all__ = ["BatchJob", "BatchJobs", "status"]
 PART_BYTES = 190 * 2**20  # the server takes 200 MB a file; some count the form around it too
 PART_ROWS = 50_000  # the most that the server takes
 TRIES = 3  # that often a row is handed in at most
-BUSY_IN_A_ROW = 20  # failed calls to the server, before the run ends; it can be gone on with later
+BUSY_IN_A_ROW = 20  # failed calls to the server, before the run ends; a later one can continue
 BUSY_BEFORE_AN_ANSWER = 5  # of a server that has answered nothing yet: a mistyped address is likelier than an outage
 FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0  # a small batch may be done at once, a large one takes hours
 
@@ -70,18 +70,18 @@ class BatchJobs:
 
     @property
     def open_jobs(self) -> list[BatchJob]:
-        """What is handed in or to be, and waited for."""
+        """Return the jobs of this machine that are not collected yet."""
         return [job for job in self.jobs.values() if job.is_open and job.part in self._ours]
 
     @property
     def strange_jobs(self) -> list[BatchJob]:
-        """What waits at the server, and was not handed in by this machine: it is left alone."""
+        """Return the jobs that wait at the server and were not handed in by this machine; they are left alone."""
         return [job for job in self.jobs.values() if job.is_strange]
 
     # ------------------------------------------------------------ rows
 
     def __contains__(self, key: str) -> bool:
-        """True while the answer to this key is waited for."""
+        """Return whether the answer to this key is waited for."""
         return key in self._keys
 
     def __len__(self) -> int:
@@ -127,7 +127,7 @@ class BatchJobs:
             poll_s: the first wait for news, by default a second; the next ones are longer.
             on_answer: gets each answer, or what was wrong with it. It may get one a second time where the process before
                 died in the middle of them.
-            on_status: told of all jobs whenever one of them has changed.
+            on_status: called with all jobs whenever one of them has changed.
 
         Returns:
             Keys that got no answer in three submissions, for the caller to ask by themselves. Those of earlier processes that got none
@@ -162,19 +162,19 @@ class BatchJobs:
 
     @property
     def has_rows(self) -> bool:
-        """Whether a part is being written."""
+        """Return whether a part is being written."""
         return self._writing is not None
 
     @property
     def has_steps(self) -> bool:
-        """Whether `step` asks the server for anything."""
+        """Return whether `step` asks the server for anything."""
         return bool(self._to_step())
 
     def _to_step(self) -> list[BatchJob]:
         return [job for job in self.open_jobs if job.job or not self._full]
 
     async def step(self, on_answer: OnAnswer) -> tuple[set[str], BusyError | None]:
-        """One step with every job: hand in what is closed, collect what has ended.
+        """Take one step with every job: hand in what is closed, collect what has ended.
 
         Returns:
             Keys that got no answer in three submissions; and why some job could not be asked about, where that may pass.
@@ -194,7 +194,7 @@ class BatchJobs:
         return left, busy
 
     async def look(self) -> list[BatchJob]:
-        """How far the jobs are. Nothing is noted, since another process may be waiting for them."""
+        """Return the jobs as the server reports them. Nothing is noted, since another process may be waiting for them."""
         jobs = []
         for job in self.jobs.values():
             if job.is_open and job.job and job.part in self._ours:
@@ -204,7 +204,7 @@ class BatchJobs:
         return jobs
 
     async def _step(self, job: BatchJob, on_answer: OnAnswer) -> set[str]:
-        """One step on a job's way; the keys that are given up."""
+        """Take one step with a job. Returns the keys that are given up."""
         if job.job is None:
             await self._submit(job)
             return set()
@@ -240,7 +240,7 @@ class BatchJobs:
             raise StoreError(f"{path} cannot be read: {exc.strerror}. Run again to ask its {job.rows} requests anew.") from exc
 
     async def _not_taken(self, job: BatchJob, state: BatchState) -> None:
-        """The server took none of the rows: they are to be handed in again, later or by another run."""
+        """Handle a file of which the server took no row: it is handed in again, later or by another run."""
         assert job.job is not None
         self._forget(job)
         if job.part in self._written:
@@ -257,7 +257,7 @@ class BatchJobs:
         self._full = True  # until one of ours has ended
 
     async def _collect(self, job: BatchJob, on_answer: OnAnswer, *, cancelled: bool) -> set[str]:
-        """Pass the answers on; rows without one are written into a part of their own, or given up; keys of the latter.
+        """Pass the answers on. Rows without one are written into a new part, or given up. Returns the keys of the latter.
 
         Rows of an earlier process are neither: they can be added again.
         """

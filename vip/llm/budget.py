@@ -35,7 +35,7 @@ class Usage:
         return Usage(**{name: value - getattr(before, name) for name, value in asdict(self).items()})
 
     def __str__(self) -> str:
-        """`24 requests, 31,200 tokens in, 4,100 out, $0.04`."""
+        """Return `24 requests, 31,200 tokens in, 4,100 out, $0.04`."""
         parts = [counted(self.requests, "request")] if self.requests or not self.cached else []
         if self.cached:
             parts.append(f"{counted(self.cached, 'answer')} of earlier requests")
@@ -49,7 +49,7 @@ class Usage:
 
 
 def dollars(usd: float) -> str:
-    """`$0.0042`, `$1.23`: two digits that say something."""
+    """Return `$0.0042` or `$1.23`: two significant digits, or cents."""
     return f"${usd:.2f}" if usd >= 0.1 or usd == 0 else f"${usd:.4f}"
 
 
@@ -80,7 +80,7 @@ class Budget:
         if price is None or self.max_usd is None:
             return 0.0
         most = price.usd(tokens_in, tokens_out, batch=batch)
-        while self._gone_usd + most > self.max_usd:
+        while self._committed_usd + most > self.max_usd:
             if self._held_usd <= 1e-12:
                 raise self.used_up(most)
             self._change.clear()
@@ -93,22 +93,22 @@ class Budget:
         if price is None or self.max_usd is None:
             return 0.0
         most = price.usd(tokens_in, tokens_out, batch=True)
-        if self._gone_usd + most > self.max_usd:
+        if self._committed_usd + most > self.max_usd:
             return None
         self._booked_usd += most
         return most
 
     def unbook(self, usd: float) -> None:
-        """What the request cost is known."""
+        """Release what was put aside for a request in a batch."""
         self._booked_usd = max(0.0, self._booked_usd - usd)
 
     def batches_over(self) -> None:
-        """What they cost is known."""
+        """Release all that was put aside for requests in batches."""
         self._booked_usd = 0.0
 
     @property
-    def _gone_usd(self) -> float:
-        """Spent, maybe spent, or put aside."""
+    def _committed_usd(self) -> float:
+        """Return the dollars that are spent, maybe spent, or put aside."""
         return self.usage.usd + self.usage.unsure_usd + self._held_usd + self._booked_usd
 
     def used_up(self, most: float) -> BudgetError:
@@ -123,7 +123,7 @@ class Budget:
         )
 
     def free(self, held: float) -> None:
-        """The request is over."""
+        """Release what was put aside for a request."""
         self._held_usd = max(0.0, self._held_usd - held)
         self._change.set()
 

@@ -2,7 +2,7 @@
 
 In: the digest of a question (picture bytes, prompt, parameters, model, server). Out: the answer that was given. An answer is
 on the disk before `keep` returns; answers that come at the same time share one write. Keys are nowhere in it. The file may be damaged
-or come from a stranger: whoever asks reads its answers as those of an engine.
+or come from a stranger: its answers are checked like those of an engine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from vip.protocols import Reply
 from vip.untrusted import one_line, parse_json
 from vip.wording import option
 
-PATIENCE_S = 60.0  # for other processes that write
+LOCK_TIMEOUT_S = 60.0  # for other processes that write
 MOST_BYTES = 4 * 2**20  # of one entry; the longest answer has a tenth
 LONGEST_TRAIT = 100
 BESIDE = ("", "-journal", "-wal", "-shm")  # the file, and what SQLite writes beside it
@@ -40,7 +40,7 @@ create table if not exists servers (engine text primary key, traits text not nul
 
 
 def default_path() -> Path:
-    """`answers.sqlite` in the user's cache folder."""
+    """Return `answers.sqlite` in the user's cache folder."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "vip" / "answers.sqlite"
 
@@ -63,7 +63,7 @@ class AnswerCache:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or default_path()
-        with self._failing():
+        with self._store_errors():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             _check_files(self.path)
             self._reader = self._connect()
@@ -78,7 +78,7 @@ class AnswerCache:
         self._thread.start()
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(self.path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False)
         try:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
             connection.execute("pragma trusted_schema = off")
@@ -90,12 +90,12 @@ class AnswerCache:
             raise
         return connection
 
-    def _failing(self) -> _Failing:
-        return _Failing(self.path)
+    def _store_errors(self) -> _StoreErrors:
+        return _StoreErrors(self.path)
 
     def get(self, question: bytes) -> Reply | None:
-        """The answer to a question; None where it was never kept."""
-        with self._failing():
+        """Return the answer to a question; None where there is none."""
+        with self._store_errors():
             row = self._reader.execute("select text, model, tokens_in, tokens_out from answers where question = ?", (question,)).fetchone()
         return Reply(*row) if row else None  # of any kind, since a column of SQLite takes any
 
@@ -107,8 +107,8 @@ class AnswerCache:
         await row.written
 
     def traits(self, engine: str) -> dict[str, str]:
-        """What was found out about a server."""
-        with self._failing():
+        """Return what was found out about a server."""
+        with self._store_errors():
             row = self._reader.execute("select traits from servers where engine = ?", (engine,)).fetchone()
         with suppress(ValueError, TypeError):
             found = parse_json(row[0]) if row else None
@@ -117,11 +117,11 @@ class AnswerCache:
         return {}  # it will be found out again
 
     def remember(self, engine: str, traits: Mapping[str, str]) -> None:
-        with self._failing():
+        with self._store_errors():
             self._reader.execute("insert or replace into servers values (?, ?)", (engine, json.dumps(dict(traits))))
 
     def count(self) -> int:
-        with self._failing():
+        with self._store_errors():
             return int(self._reader.execute("select count(*) from answers").fetchone()[0])
 
     def close(self) -> None:
@@ -140,7 +140,7 @@ class AnswerCache:
                 return
 
     def _waiting_with(self, row: _CachedRow) -> tuple[list[_CachedRow], bool]:
-        """All rows that came meanwhile, and whether they are the last ones."""
+        """Return this row with those that came meanwhile, and whether they are the last ones."""
         rows = [row]
         while not self._queue.empty():
             following = self._queue.get()
@@ -154,7 +154,7 @@ class AnswerCache:
         values = [(r.question, r.engine, r.reply.model, r.reply.text, r.reply.tokens_in, r.reply.tokens_out, now) for r in rows]
         failed: Exception | None = None
         try:
-            with self._failing():
+            with self._store_errors():
                 self._writer.execute("begin immediate")
                 self._writer.executemany("insert or replace into answers values (?, ?, ?, ?, ?, ?, ?)", values)
                 self._writer.execute("commit")
@@ -168,7 +168,7 @@ class AnswerCache:
 
 
 def readable(reply: Reply) -> Reply:
-    """The answer, with a mark in the place of what no file takes: half an emoji, where a model was cut off."""
+    """Return the answer with a mark in place of what UTF-8 cannot encode: half an emoji, where a model was cut off."""
     text, model = (part.encode("utf-8", "replace").decode() for part in (reply.text, reply.model))
     return reply if (text, model) == (reply.text, reply.model) else replace(reply, text=text, model=model)
 
@@ -205,7 +205,7 @@ def _settle(written: asyncio.Future[None], failed: Exception | None) -> None:
         written.set_result(None)
 
 
-class _Failing:
+class _StoreErrors:
     """What goes wrong with the file, in one sentence."""
 
     def __init__(self, path: Path) -> None:

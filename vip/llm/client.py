@@ -40,13 +40,13 @@ TRIES_WHEN_TOLD = 50  # where it says how long to wait, which may be a second ea
 TRIES_OF_REPLY: dict[str, int] = {"refusal": 2, "length": 2, "schema": 3, "empty": 3, "broken": 3}
 NOT_TAKEN = frozenset({"picture", "too_large"})  # what the server refused before it worked on it
 GIVEN_UP_IN_A_ROW = 3  # requests, before nothing more is asked
-ALONE = 6  # times that a question went out alone to see whether the server is back, and failed: the question may be what ends it
-OF_QUESTION = frozenset({"server", "timeout", "dropped"})  # failures of a server that a question may cause
+MOST_PROBES = 6  # times that a question went out alone to see whether the server is back, and failed: the question may be what ends it
+CAUSED_BY_QUESTION = frozenset({"server", "timeout", "dropped"})  # failures of a server that a question may cause
 USELESS_FROM_THE_START = 20  # questions without one answer that could be used: the model cannot do what is asked
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 60.0
 LONGEST_HOLD_S = 3600.0
 EXPECTED_OUT = 300  # tokens, for the tokens a minute
-MARGIN = 1.1  # what a request may have more tokens than were reckoned
+MARGIN = 1.1  # a request may have a tenth more tokens than estimated
 
 
 class Deferred(Exception):  # noqa: N818 - nothing went wrong
@@ -79,27 +79,27 @@ class CircuitBreaker:
     """Tries since the last answer that failed for a reason that may pass."""
     failing_since_s: float = 0.0
 
-    def well(self, *, usable: bool = False) -> None:
+    def record_answer(self, *, usable: bool = False) -> None:
         self.answered, self.given_up = True, 0
         self.answers += 1
         self.failed = 0
         self.usable |= usable
 
-    def fails(self, now_s: float) -> None:
+    def record_failure(self, now_s: float) -> None:
         if not self.failed:
             self.failing_since_s = now_s
         self.failed += 1
 
     def is_silent(self, now_s: float, least_s: float) -> bool:
-        """For so long there were tries, and not one answer."""
+        """Return whether all tries failed for so long."""
         return self.failed >= TRIES and now_s - self.failing_since_s >= least_s
 
     @property
-    def hopeless(self) -> bool:
+    def is_hopeless(self) -> bool:
         return not self.usable and self.useless >= USELESS_FROM_THE_START
 
     @property
-    def open(self) -> bool:
+    def is_open(self) -> bool:
         return not self.answered or self.given_up >= GIVEN_UP_IN_A_ROW
 
 
@@ -145,7 +145,7 @@ class EngineClient:
         if not self.keeps:
             return await attempt.answer()
         question = self.digest(request)
-        async with self._alone(question):
+        async with self._one_at_a_time(question):
             if (kept := self._kept(question)) and (value := attempt.read(kept)) is not None:
                 self.budget.saved(usage)
                 return EngineAnswer(value, (attempt.call(kept, 0.0, 0.0, cached=True),))
@@ -156,15 +156,15 @@ class EngineClient:
     def _kept(self, question: bytes) -> Reply | None:
         reply = self.answers.get(question) if self.answers else None
         with suppress(ReplyError):  # one that could not be used today is asked for again
-            return self.taken(reply) if reply else None
+            return self.check_reply(reply) if reply else None
         return None
 
-    def taken(self, reply: object) -> Reply:
+    def check_reply(self, reply: object) -> Reply:
         """Return what the engine gave as it may be kept and shown; errors as of `checked`."""
         return checked(reply, self.engine.name)
 
     def most_tokens(self, request: Request) -> tuple[int, int]:
-        """Tokens in, as far as they can be reckoned, and the most that may come out."""
+        """Return the estimated tokens in, and the most that may come out."""
         counts = self.price is not None or self.limiter.tpm is not None
         tokens_in = request_tokens(request, self.price, self.engine.capabilities.picture_detail) if counts else 0
         return tokens_in, request.max_tokens + self.engine.capabilities.thinking_tokens
@@ -175,7 +175,7 @@ class EngineClient:
             await self.answers.keep(question, self.engine.name, reply)
 
     def digest(self, request: Request) -> bytes:
-        """What tells one question from another: model, server, parameters, prompt, schema, bytes of the pictures."""
+        """Return the SHA-256 of a question: model, server, parameters, prompt, schema, bytes of the pictures."""
         digest = hashlib.sha256()
         can = self.engine.capabilities
         words = [self.engine.name, can.address, can.parameters, request.prompt, request.schema, request.max_tokens]
@@ -185,8 +185,8 @@ class EngineClient:
         return digest.digest()
 
     @asynccontextmanager
-    async def _alone(self, question: bytes) -> AsyncIterator[None]:
-        """The same question, asked by two keyframes at once, waits for the first one's answer."""
+    async def _one_at_a_time(self, question: bytes) -> AsyncIterator[None]:
+        """Let the same question of a second keyframe wait for the first one's answer."""
         lock, users = self._locks.get(question, (asyncio.Lock(), 0))
         self._locks[question] = lock, users + 1
         try:
@@ -206,7 +206,7 @@ class EngineClient:
         await self.engine.close()
 
     def recall(self) -> None:
-        """Tell the engine what it found out about its server in earlier runs."""
+        """Give the engine what it found out about its server in earlier runs."""
         if self.answers and (traits := self.engine.capabilities.traits) is not None:
             traits.update((name, value) for name, value in self.answers.traits(self.server).items() if name in traits)
 
@@ -226,9 +226,9 @@ class RequestAttempt:
     usage: Usage | None = None
     calls: list[Call] = field(default_factory=list)
     tries: Counter[str] = field(default_factory=Counter)
-    is_alone: bool = False
+    is_probe: bool = False
     """It is out to see whether the server is back."""
-    alone: int = 0
+    failed_probes: int = 0
     """How often it was, and failed."""
     seen: int = 0
     """Answers to other questions when this one failed the last time."""
@@ -239,40 +239,40 @@ class RequestAttempt:
         asked = self.request
         while True:
             if outage := self.client.limiter.outage:
-                self.is_alone = await outage.passed()
+                self.is_probe = await outage.wait_turn()
             try:
                 value = await self._once(asked, keep)
             except ReplyError as exc:
                 self._answered()
-                asked = self._asked_again(asked, exc)
+                asked = self._next_request(asked, exc)
             except BusyError as exc:
-                await self._wait_for(exc)
+                await self._handle_busy(exc)
             except BudgetError:
                 raise
             except EngineError as exc:
                 if outage:
                     outage.answered()  # though not well
-                await self._tried(exc, TRIES_BEFORE_AN_ANSWER if self.client.circuit_breaker.answered else 1)
+                await self._wait_before_next_try(exc, TRIES_BEFORE_AN_ANSWER if self.client.circuit_breaker.answered else 1)
             else:
                 self._answered(usable=True)
                 return EngineAnswer(value, tuple(self.calls))
 
     def _answered(self, *, usable: bool = False) -> None:
-        self.client.circuit_breaker.well(usable=usable)
+        self.client.circuit_breaker.record_answer(usable=usable)
         if outage := self.client.limiter.outage:
             outage.answered()
 
     # ------------------------------------------------------------ one try
 
     async def _once(self, request: Request, keep: bytes | None) -> BaseModel | str:
-        """One answer that can be used, and is kept before its turn is over: so no more can be lost than are in flight."""
+        """Return one usable answer. It is kept before its permit ends, so no more can be lost than are in flight."""
         client, engine = self.client, self.client.engine
         tokens_in, most_out = client.most_tokens(request)
         held = await client.budget.hold(client.price, round(tokens_in * MARGIN), most_out)
         try:
             async with client.limiter.permit(tokens_in + EXPECTED_OUT) as permit:
                 try:
-                    reply = client.taken(await engine.generate(request))
+                    reply = client.check_reply(await engine.generate(request))
                 except BusyError as exc:
                     if exc.kind != "connection":
                         client.limiter.overloaded(permit)
@@ -290,7 +290,7 @@ class RequestAttempt:
                 used_in = reply.tokens_in if reply.tokens_in is not None else tokens_in
                 used_out = reply.tokens_out if reply.tokens_out is not None else text_tokens(reply.text) if client.price else 0
                 client.limiter.answered(permit, used_in + used_out)
-                client.limiter.told(reply.limits)
+                client.limiter.apply_limits(reply.limits)
                 usd = client.budget.paid(client.price, used_in, used_out, self.usage)
                 self.calls.append(self.call(reply, usd, latency_s))
                 value = self.read(reply)
@@ -320,7 +320,7 @@ class RequestAttempt:
         )
 
     def read(self, reply: Reply) -> BaseModel | str | None:
-        """The record or the text in an answer; None where it does not fit."""
+        """Return the record or the text of an answer; None where it does not fit."""
         if self.prompt.record is None:
             return reply.text.strip() or None
         try:
@@ -346,8 +346,8 @@ class RequestAttempt:
             kind="schema",
         )
 
-    def _asked_again(self, asked: Request, exc: ReplyError) -> Request:
-        """The request as it is asked once more.
+    def _next_request(self, asked: Request, exc: ReplyError) -> Request:
+        """Return the request for another try.
 
         Raises:
             ReplyError: another try would not help.
@@ -357,7 +357,7 @@ class RequestAttempt:
         self.tries[kind] += 1
         if self.tries[kind] >= TRIES_OF_REPLY.get(kind, 1):
             self.client.circuit_breaker.useless += 1
-            if self.client.circuit_breaker.hopeless:
+            if self.client.circuit_breaker.is_hopeless:
                 useless, name = self.client.circuit_breaker.useless, self.client.engine.name
                 text = f"Of the first {useless} questions {name} answered none in a way that can be used."
                 raise EngineError(f"{text} Choose another model. The last one: {exc}") from exc
@@ -370,28 +370,28 @@ class RequestAttempt:
             return replace(asked, prompt=self.request.prompt + again)
         return asked
 
-    async def _wait_for(self, exc: BusyError) -> None:
-        """Until the server may be asked again."""
+    async def _handle_busy(self, exc: BusyError) -> None:
+        """Wait until the server may be asked again."""
         self._note_failure()
         answered, told = self.client.circuit_breaker.answered or exc.kind == "rate_limit", exc.retry_after_s is not None
         most = TRIES if answered else 2 if exc.kind == "timeout" else TRIES_BEFORE_AN_ANSWER
         most = TRIES_WHEN_TOLD if answered and told else most
-        if self._rests(exc, most):
+        if self._pauses_server(exc, most):
             return
         if exc.retry_after_s is not None and exc.retry_after_s > LONGEST_HOLD_S:
             text = f"{exc} It asks to wait {exc.retry_after_s / 3600:.1f} hours; what is done stays done."
             raise OutageError(text, exc.kind) from exc
-        await self._tried(exc, most, exc.retry_after_s)
+        await self._wait_before_next_try(exc, most, exc.retry_after_s)
 
     def _note_failure(self) -> None:
-        """And whether the server answered other questions since this one failed the last time."""
-        self.client.circuit_breaker.fails(self.client.limiter.clock())
+        """Count the failure, and whether the server answered other questions since the last one."""
+        self.client.circuit_breaker.record_failure(self.client.limiter.clock())
         answers = self.client.circuit_breaker.answers
         self.passed_over += self.tries["server"] > 0 and answers > self.seen
         self.seen = answers
 
-    def _rests(self, exc: BusyError, most: int) -> bool:
-        """Whether the server counts as gone and is left alone, after which this question is asked again.
+    def _pauses_server(self, exc: BusyError, most: int) -> bool:
+        """Return whether the server counts as gone and is left alone; this question is asked again afterwards.
 
         Args:
             most: tries of a question. Where others are answered in between, it is the question that the server fails at.
@@ -407,15 +407,15 @@ class RequestAttempt:
         too_long = (exc.retry_after_s or 0.0) > LONGEST_HOLD_S
         if not (outage.is_on or last_try or too_long or circuit_breaker.is_silent(self.client.limiter.clock(), outage.silent_s)):
             return False
-        if self.is_alone or not outage.is_on:
+        if self.is_probe or not outage.is_on:
             outage.rest(exc)
-        self.alone += self.is_alone and exc.kind in OF_QUESTION
-        if self.alone >= ALONE:
-            raise ReplyError(f"{exc} Tried {self.alone} times alone.", kind=exc.kind) from exc
+        self.failed_probes += self.is_probe and exc.kind in CAUSED_BY_QUESTION
+        if self.failed_probes >= MOST_PROBES:
+            raise ReplyError(f"{exc} Tried {self.failed_probes} times alone.", kind=exc.kind) from exc
         self.tries["server"] = self.passed_over = 0
         return True
 
-    async def _tried(self, exc: EngineError, most: int, retry_after_s: float | None = None) -> None:
+    async def _wait_before_next_try(self, exc: EngineError, most: int, retry_after_s: float | None = None) -> None:
         """Wait before the next try, longer each time.
 
         Raises:
@@ -427,7 +427,7 @@ class RequestAttempt:
         if number >= most:
             self.client.circuit_breaker.given_up += 1
             tried = f"{exc} Tried {number} times; what is done stays done." if number > 1 else str(exc)
-            if self.client.circuit_breaker.open or not isinstance(exc, BusyError | RejectedError):
+            if self.client.circuit_breaker.is_open or not isinstance(exc, BusyError | RejectedError):
                 raise (OutageError(tried, exc.kind) if isinstance(exc, BusyError) else EngineError(tried)) from exc
             raise ReplyError(tried, kind=exc.kind if isinstance(exc, BusyError) else "rejected") from exc
         if retry_after_s is not None:

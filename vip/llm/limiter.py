@@ -1,6 +1,6 @@
 """How many requests are on their way to one server at once: as many as it answers well.
 
-In: what became of each request. Out: a turn for the next one. The limit grows while answers come as quickly as before, and
+In: how each request ended. Out: a permit for the next one. The limit grows while answers come as quickly as before, and
 is halved when the server is asked too much (additive increase, multiplicative decrease, as TCP finds the room on a line);
 requests and tokens a minute are bounded by the user, and by what the server says is left.
 """
@@ -33,14 +33,14 @@ class TokenBucket:
         self.clock, self.at_s = clock, clock()
 
     def wait_s(self, units: float) -> float:
-        """Seconds until so many may be taken; more than the bucket holds may be taken from a full one."""
+        """Return the seconds until so many may be taken; more than the bucket holds may be taken from a full one."""
         now = self.clock()
         self.level = min(self.capacity, self.level + (now - self.at_s) * self.rate)
         self.at_s = now
         return max(0.0, (min(units, self.capacity) - self.level) / self.rate)
 
     def take(self, units: float) -> None:
-        """Below empty where more came than was expected: the next ones wait for it."""
+        """Take so many units. The level falls below zero where more came than expected; the next requests wait for it."""
         self.level -= units
 
 
@@ -61,15 +61,15 @@ class AdaptiveLimiter:
     Args:
         most: in flight at once. Where the user names a number, that many go out from the start; otherwise the number is found.
         rpm, tpm: requests and tokens a minute.
-        outage: what becomes of questions while the server is gone; None: they end the run.
+        outage: lets questions wait while the server is gone; None: they end the run.
     """
 
     most: int | None = None
     rpm: int | None = None
     tpm: int | None = None
     clock: Callable[[], float] = time.monotonic
-    tell: Callable[[str], None] = lambda text: None
-    """Who is told of long waits."""
+    on_long_wait: Callable[[str], None] = lambda text: None
+    """Called with a sentence before each long wait."""
     outage: Outage | None = None
     limit: float = field(init=False)
     in_flight: int = field(init=False, default=0)
@@ -94,7 +94,7 @@ class AdaptiveLimiter:
     @asynccontextmanager
     async def permit(self, tokens: int) -> AsyncIterator[Permit]:
         """Wait until a request of so many tokens may go out, and be on the way inside."""
-        await self._place()
+        await self._enter()
         try:
             while (wait_s := self._wait_s(tokens)) > 0:
                 await asyncio.sleep(wait_s)
@@ -105,8 +105,8 @@ class AdaptiveLimiter:
         finally:
             self._leave()
 
-    async def _place(self) -> None:
-        """Be one of those in flight, first come, first served."""
+    async def _enter(self) -> None:
+        """Wait to be one of those in flight, first come, first served."""
         if self.in_flight < int(self.limit) and not self._waiting:
             self.in_flight += 1
             return
@@ -124,9 +124,9 @@ class AdaptiveLimiter:
 
     def _leave(self) -> None:
         self.in_flight -= 1
-        self._let_in()
+        self._wake_waiting()
 
-    def _let_in(self) -> None:
+    def _wake_waiting(self) -> None:
         while self._waiting and self.in_flight < int(self.limit):
             place = self._waiting.popleft()
             if not place.done():
@@ -138,10 +138,10 @@ class AdaptiveLimiter:
         waits += [bucket.wait_s(units) for bucket, units in ((self._requests, 1), (self._tokens, tokens)) if bucket]
         return max(waits)
 
-    # ------------------------------------------------------------ what became of it
+    # ------------------------------------------------------------ how it ended
 
     def answered(self, permit: Permit, tokens: int | None) -> None:
-        """It came back well, and was of so many tokens as the server counts."""
+        """Note an answer, and its tokens as the server counts them."""
         if self._tokens and tokens is not None:
             self._tokens.take(tokens - permit.tokens)
         self._recent_s.append(self.clock() - permit.started_s)
@@ -149,10 +149,10 @@ class AdaptiveLimiter:
             self.limit = min(self.ceiling, self.limit + (1 if self._doubling else 1 / self.limit))
         if len(self._recent_s) >= self.limit:
             self._look_at_latency()
-        self._let_in()
+        self._wake_waiting()
 
     def _look_at_latency(self) -> None:
-        """Once for each round of requests: answers that come much later than at best wait in a queue."""
+        """Lower the limit where the answers of a round came much later than at best: they waited in the server's queue."""
         mean_s = sum(self._recent_s) / len(self._recent_s)
         self._recent_s.clear()
         self._best_s = min(self._best_s, mean_s)
@@ -162,20 +162,20 @@ class AdaptiveLimiter:
             self._best_s *= 1.1  # the work itself may have become longer
 
     def overloaded(self, permit: Permit) -> None:
-        """The server was asked too much, or failed; one halving for all that were on their way then."""
+        """Halve the limit, once for all requests that were in flight when the server failed or refused."""
         self._doubling = False
         if permit.started_s >= self._halved_s:
             self.limit = max(1.0, self.limit / 2)
             self._halved_s = self.clock()
 
     def hold(self, seconds: float) -> None:
-        """Nothing goes out for so long."""
+        """Send nothing for so long."""
         if seconds >= LONG_S and self.clock() + seconds > self.held_until_s + LONG_S:
-            self.tell(f"The server asks to wait: nothing goes out for {seconds:.0f} s.")
+            self.on_long_wait(f"The server asks to wait: nothing goes out for {seconds:.0f} s.")
         self.held_until_s = max(self.held_until_s, self.clock() + seconds)
 
-    def told(self, limits: RateLimits | None) -> None:
-        """What the server says is left before it refuses."""
+    def apply_limits(self, limits: RateLimits | None) -> None:
+        """Wait where the server says that nothing is left before it refuses."""
         if limits is None:
             return
         for left, reset_s in ((limits.requests_left, limits.requests_reset_s), (limits.tokens_left, limits.tokens_reset_s)):

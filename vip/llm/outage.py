@@ -1,6 +1,6 @@
 """A server that is gone is left alone for a while, longer each time; then one question sees whether it is back.
 
-In: what became of each try. Out: leave to ask. Questions wait together: when the rest is over, the one that has waited longest goes out
+In: how each try ended. Out: leave to ask. Questions wait together: when the rest is over, the one that has waited longest goes out
 alone, and the others follow when it was answered. So nothing that was under way is lost, and a server that comes back is not run over.
 """
 
@@ -39,11 +39,11 @@ class Outage:
 
     Args:
         first_s: the first rest; each further one is twice as long.
-        tell: told of each rest, and None when the server answers again.
+        on_pause: called with each pause, and with None when the server answers again.
     """
 
     first_s: float
-    tell: Callable[[OutagePause | None], None] = lambda rest: None
+    on_pause: Callable[[OutagePause | None], None] = lambda pause: None
     _began_s: float | None = None
     _rests: int = 0
     _rested: bool = False
@@ -53,14 +53,14 @@ class Outage:
 
     @property
     def silent_s(self) -> float:
-        """From so long without an answer on, the server counts as gone."""
+        """Return the seconds without an answer after which the server counts as gone."""
         return SILENT * self.first_s
 
     @property
     def is_on(self) -> bool:
         return self._began_s is not None
 
-    async def passed(self) -> bool:
+    async def wait_turn(self) -> bool:
         """Wait until a question may go out. Returns whether it goes alone, to see whether the server is back."""
         while self.is_on:
             if self._rested:
@@ -95,17 +95,17 @@ class Outage:
         self._stop()
         self._rests += 1
         self._timer = loop.call_later(rest_s, self._over)
-        self.tell(OutagePause(time.time() + rest_s, rest_s, str(exc)))
+        self.on_pause(OutagePause(time.time() + rest_s, rest_s, str(exc)))
 
     def answered(self) -> None:
-        """The server is there, and all may go on."""
+        """Note that the server answers; all questions may go out."""
         if not self.is_on:
             return
         self._stop()
         self._began_s, self._rests = None, 0
         while self._wake():
             pass
-        self.tell(None)
+        self.on_pause(None)
 
     def _stop(self) -> None:
         self._rested = False
@@ -121,7 +121,7 @@ class Outage:
             self._wake()
 
     def _wake(self) -> bool:
-        """Let the one go on that has waited longest. Returns whether there was one."""
+        """Wake the question that has waited longest. Returns whether there was one."""
         while self._waiting:
             place = self._waiting.popleft()
             if not place.done():

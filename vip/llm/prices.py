@@ -1,7 +1,7 @@
 """What a question costs: dated prices by model and address, and the tokens of a question that is still to be asked.
 
 In: prices.toml beside this file, and before it a file of the user's in the same form; a model's name, the address of its
-server. Out: a Price, or None where nobody told. None is not zero: a model at home has no price by its name, and neither has
+server. Out: a Price, or None where it is unknown. None is not zero: a model at home has no price by its name, and neither has
 a fine-tuned one.
 """
 
@@ -41,7 +41,7 @@ Usd = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
 
 
 def _host(address: str | None) -> tuple[str, int | None]:
-    """Host and port of an address with or without a scheme; no host where there is no address."""
+    """Return host and port of an address with or without a scheme; no host where there is no address."""
     parts = urlsplit(address if address and "://" in address else f"//{address or ''}")
     return (parts.hostname or "").rstrip("."), parts.port
 
@@ -100,7 +100,7 @@ class Price:
     address: str | None = None
 
     def usd(self, tokens_in: int, tokens_out: int, *, cached_in: int = 0, batch: bool = False) -> float:
-        """What so many tokens cost.
+        """Return what so many tokens cost.
 
         Args:
             cached_in: how many of `tokens_in` the server had read before.
@@ -121,7 +121,7 @@ class PriceList:
 
 
 def load_prices(path: Path | None = None) -> PriceList:
-    """The prices that come with vip, and before them those of `path`.
+    """Return the prices that come with vip, and before them those of `path`.
 
     Raises:
         UsageError: the file is missing, is no TOML, has an unknown key or a value that is no price.
@@ -131,7 +131,7 @@ def load_prices(path: Path | None = None) -> PriceList:
 
 
 def price_of(prices: PriceList, model: str, address: str | None) -> Price | None:
-    """The price of a model at a server, by the longest name that fits, the user's first; None where it is not known.
+    """Return the price of a model at a server, by the longest name that fits, the user's first; None where it is not known.
 
     Args:
         address: None where it is the provider's own, or not known.
@@ -145,7 +145,7 @@ def price_of(prices: PriceList, model: str, address: str | None) -> Price | None
 
 
 def request_tokens(request: Request, price: Price | None, detail: Detail) -> int:
-    """Tokens of a question: text, schema and pictures. Pictures are not decoded, only their headers are read."""
+    """Return tokens of a question: text, schema and pictures. Pictures are not decoded, only their headers are read."""
     rule = price.picture if price and price.picture else UNKNOWN_RULE
     schema = text_tokens(json.dumps(request.schema)) if request.schema is not None else 0
     pictures = sum(picture_tokens(rule, *_size_px(picture), detail) for picture in request.pictures)
@@ -158,7 +158,7 @@ def _size_px(picture: Picture) -> tuple[int, int]:
     try:
         with PIL.Image.open(io.BytesIO(picture.data)) as image:
             return image.size
-    except OSError:  # what Pillow says of data that is no picture; whoever asks will hear it from the server
+    except OSError:  # raised by Pillow for data that is no picture; the server will refuse it
         return UNKNOWN_SIZE_PX
 
 
@@ -173,7 +173,7 @@ def _fits(price: Price, model: str, host: str, port: int | None) -> bool:
 
 
 def _is_private(host: str) -> bool:
-    """Whether a server runs at home or within a company, where names of models say nothing about money."""
+    """Return whether a server runs at home or within a company, where names of models say nothing about money."""
     if not host:
         return False
     try:
@@ -207,7 +207,7 @@ def _read(path: Path) -> PriceFile:
 
 
 def _problem(problem: Any, path: Path, content: dict[str, Any]) -> str:
-    """What is wrong with which key of which entry of the file."""
+    """Say what is wrong with which key of which entry of the file."""
     place = [str(part) for part in problem["loc"]]
     where = str(path)
     if place[:1] == ["price"] and len(place) > 1:

@@ -35,7 +35,7 @@ def checked(reply: object, engine: str) -> Reply:
 
 
 def _clean_text(text: str) -> str:
-    """The text on one line; where it is JSON, also what its strings spell in numbers."""
+    """Return the text on one line. In JSON, escape sequences in strings are cleaned too."""
     line = one_line(text)
     for one in (text, line):  # a line break within a string makes it no JSON
         with suppress(ValueError):
