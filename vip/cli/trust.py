@@ -16,8 +16,8 @@ from vip.wording import counted
 EXAMPLES = """[bold]Examples[/bold]
 vip trust                     vip.toml here, as it is now
 vip trust clips/vip.toml      that of another folder
-vip trust video.vip/          a run from another machine: its video, its batches
-vip trust corpus/             a batch from another machine, to continue it
+vip trust video.vip/          a run of another machine: its video, its batches
+vip trust corpus/             a batch of another machine, to continue it
 vip trust --revoke            take it back
 """
 
