@@ -18,7 +18,9 @@ ONLY_IN_TEXT = {"Plots of these figures are in card.html."}
 def words(markdown: str) -> list[str]:
     """The lines of README.md that a person reads, without marks of Markdown."""
     body = re.sub(r"```.*?```", "", markdown.partition("\n---\n")[2], flags=re.DOTALL)
-    cells = (cell for line in body.splitlines() for cell in (re.split(r"(?<!\\)\|", line) if line.startswith("|") else [line.lstrip("#- ")]))
+    cells = (
+        cell for line in body.splitlines() for cell in (re.split(r"(?<!\\)\|", line) if line.startswith("|") else [line.lstrip("#- ")])
+    )
     plain = (html.unescape(re.sub(r"\\(.)", r"\1", re.sub(r"(?<!\\)(\*\*|`)", "", cell))).strip() for cell in cells)
     return [cell for cell in plain if cell and set(cell) != {"-"}]
 
@@ -32,5 +34,8 @@ def test_everything_that_the_text_says_stands_on_the_page_in_the_same_order_of_s
         text = (tmp_path / name / README).read_text()
         assert [one for one in words(text) if one.removesuffix(":") not in said and one not in ONLY_IN_TEXT] == []
         titles = [line[3:] for line in text.splitlines() if line.startswith("## ")]
-        found = ["".join(data for path, data in page.texts if path and path[-1] in ("h2", "h3") and data == title)[: len(title)] for title in titles]
+        found = [
+            "".join(data for path, data in page.texts if path and path[-1] in ("h2", "h3") and data == title)[: len(title)]
+            for title in titles
+        ]
         assert found == titles
