@@ -43,7 +43,7 @@ RULES: tuple[Rule, ...] = (
     "white",
     "below_min_sharpness",
 )
-"""What becomes of the candidates, one every second."""
+"""The rules of the candidates, one every second."""
 
 
 def picture(seed: int, *, width_px: int = 64, height_px: int = 48) -> Image:

@@ -117,7 +117,7 @@ def test_blocks_do_not_change_the_highest_cosines(vectors: np.ndarray, block: in
     expected = [max(float(row @ other) for j, other in enumerate(vectors) if j != i) for i, row in enumerate(vectors)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measures, "BLOCK", block)
-        assert highest_cosines(vectors, vectors, but_itself=True) == pytest.approx(expected, abs=1e-6)
+        assert highest_cosines(vectors, vectors, except_itself=True) == pytest.approx(expected, abs=1e-6)
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=20).map(sorted))

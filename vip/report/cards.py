@@ -76,7 +76,7 @@ class KeyframeCard:
 
     @property
     def claims(self) -> str:
-        """What became of the claims of the description, in a sentence."""
+        """The verdicts on the claims of the description, in a sentence."""
         return summary(self.description.verification) if self.description else ""
 
     @property

@@ -1,4 +1,4 @@
-"""What is compared with what: samplers and pruners by name, and what became of each pair."""
+"""What is compared with what: samplers and pruners by name, and the run or the failure of each pair."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Combination:
 
     @property
     def folder_name(self) -> str:
-        """`every-2s+algorithm1`; what a file system may not like is replaced, and then a hash keeps names apart."""
+        """Its name for a file system, `every-2s+algorithm1`; where characters are replaced, a hash keeps names apart."""
         name = self.name.replace(":", "-")
         if FOLDER_NAME.fullmatch(name):
             return name
@@ -76,7 +76,7 @@ class Comparison:
 
 
 def combinations(asked: Sequence[str], settings: ExtractSettings) -> list[Combination]:
-    """What to compare, each once: first what `vip extract` does with these settings, then what is asked for.
+    """Return what to compare, each once: first what `vip extract` does with these settings, then what is asked for.
 
     Args:
         asked: `sync+k-center`, or `shots` alone for the pruner of the settings. Where it is empty: each sampler of
@@ -114,5 +114,5 @@ def _head(name: str) -> str:
 
 
 def further_samplers(compared: Sequence[Combination]) -> list[str]:
-    """The samplers that are here too and could be compared with, in the order of their names."""
+    """Return the installed samplers that are not compared, by name."""
     return sorted(set(registry.names("sampler")) - {_head(combination.sampler) for combination in compared})

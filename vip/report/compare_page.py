@@ -20,7 +20,7 @@ from vip.html.markup import decimal, percent, tag
 from vip.html.parts import Fact, FailureRow, failure_rows
 from vip.records import Manifest
 from vip.report.combinations import ComparedRun, Comparison
-from vip.report.measures import COLUMNS, Column, best, stretch
+from vip.report.measures import COLUMNS, Column, best, extracted_span
 from vip.report.pictures import ShownPicture, open_thumbnails, shrink_all
 from vip.report.timeline import BAR_PX, TimelineKeyframe, keyframe_marks
 from vip.store import KeyframePicture, replacing
@@ -164,7 +164,7 @@ class ComparisonView:
 
     @cached_property
     def span(self) -> AxisSpan | None:
-        return AxisSpan.between(*stretch(self.manifest)) if self.manifest else None
+        return AxisSpan.between(*extracted_span(self.manifest)) if self.manifest else None
 
     @property
     def title(self) -> str:

@@ -28,7 +28,7 @@ MAX_PICTURES = 4  # of a run
 MOST_LETTERS, MOST_ENGINES = 255, 10  # what a manifest of a stranger states may be longer
 PICTURES_BYTES = 6 * 2**20  # of all runs; base64 adds a third: 8 MiB of page
 PICTURE_BYTES = 16 * 2**10
-MUCH_TOO_LARGE = 2
+TOO_LARGE_FACTOR = 2
 ANOTHER_PICTURE_BYTES = 2 * 2**10  # with less for each, a run has fewer pictures
 
 
@@ -120,7 +120,7 @@ def _pictures(run: Run, share: PictureShare) -> Iterator[Jpeg]:
         count = len(run.keyframes)
         for number in evenly(count, share.count) if share.count > 1 else range(count // 2, min(count, count // 2 + 1)):
             picture = _picture(run.keyframes[number], thumbnails, share.max_bytes)
-            if picture and len(picture.data) <= MUCH_TOO_LARGE * share.max_bytes:  # `shrink` stops at a size that shows something
+            if picture and len(picture.data) <= TOO_LARGE_FACTOR * share.max_bytes:  # `shrink` stops at a size that shows something
                 yield picture
 
 

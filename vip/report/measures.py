@@ -1,4 +1,4 @@
-"""Figures that tell choices of keyframes apart: runs of one video in, one `Measures` for each out.
+"""Figures by which choices of keyframes differ: runs of one video in, one `Measures` for each out.
 
 No truth is needed: what the video shows is taken to be the good candidates of all runs together (neither bad nor
 unreadable), each standing for the time that is nearest to it. So the figures of one comparison compare with each other,
@@ -34,7 +34,7 @@ class Measures:
     candidates: int
     """Frames that were looked at."""
     seconds: float
-    """Wall seconds of the stages of the extraction, as the manifest tells them."""
+    """Wall seconds of the stages of the extraction, as the manifest has them."""
     redundancy: float | None
     """Mean over the keyframes of the highest cosine to any other keyframe."""
     most_alike: float | None
@@ -132,7 +132,7 @@ COLUMNS: tuple[Column, ...] = (
 
 
 def best(column: Column, rows: Sequence[Measures]) -> set[int]:
-    """The rows with the best value of a column, as it is shown; none where all are the same or nothing is better."""
+    """Return the rows with the best value of a column, as it is shown; none where all are the same or nothing is better."""
     values = [(value if column.better == "higher" else -value, i) for i, row in enumerate(rows) if (value := column.value(row)) is not None]
     if column.better is None or not values:
         return set()
@@ -142,7 +142,7 @@ def best(column: Column, rows: Sequence[Measures]) -> set[int]:
 
 
 def measure_all(runs: Sequence[Run]) -> list[Measures]:
-    """The figures of each run.
+    """Return the figures of each run.
 
     Args:
         runs: finished runs of one video, or of one stretch of it.
@@ -151,23 +151,23 @@ def measure_all(runs: Sequence[Run]) -> list[Measures]:
         UsageError: their vectors are of different embedders.
         StoreError: a file of a run is damaged.
     """
-    views = [_view(run) for run in runs]
-    if len(models := {view.model for view in views}) > 1:
+    analyzed = [_read_vectors(run) for run in runs]
+    if len(models := {run.model for run in analyzed}) > 1:
         raise UsageError(
             f"Vectors of different embedders ({', '.join(sorted(models))}) do not compare. Add {option('overwrite')} to make all runs anew."
         )
-    good = {pts: (time_s, vector) for view in views for pts, (time_s, vector) in view.good.items()}
+    good = {pts: (time_s, vector) for run in analyzed for pts, (time_s, vector) in run.good.items()}
     order = sorted(good)
     times_s = np.array([good[pts][0] for pts in order], np.float64)
     vectors = np.array([good[pts][1] for pts in order], np.float32)
-    return [_measures(view, times_s, vectors) for view in views]
+    return [_measures(run, times_s, vectors) for run in analyzed]
 
 
 # ---------------------------------------------------------------- one run
 
 
 @dataclass(frozen=True)
-class _View:
+class _RunVectors:
     """What the figures need of a run."""
 
     manifest: Manifest
@@ -180,13 +180,13 @@ class _View:
     model: str
 
 
-def _view(run: Run) -> _View:
+def _read_vectors(run: Run) -> _RunVectors:
     manifest, candidates, embeddings = run.manifest, run.candidates, run.embeddings
     decoded = [row for row in candidates if row.quality is not None]
     if manifest is None or embeddings is None or len(embeddings) != len(decoded):
         raise StoreError(f"{run.folder / EMBEDDINGS} does not fit {CANDIDATES}. Add {option('overwrite')} to make the run again.")
     rows = list(zip(decoded, embeddings.image, strict=True))
-    return _View(
+    return _RunVectors(
         manifest,
         candidates=len(candidates),
         sharpness=[frame.record.quality.sharpness for frame in run.keyframes],
@@ -197,29 +197,29 @@ def _view(run: Run) -> _View:
     )
 
 
-def _measures(view: _View, times_s: Floats, vectors: Vectors) -> Measures:
-    """Args: `times_s` (N,) and `vectors` (N, D) of what the video shows, in time order."""
-    start_s, end_s = stretch(view.manifest)
-    alike = closest_others(view.keyframes)
-    covered = highest_cosines(vectors, view.keyframes) if len(view.keyframes) and len(vectors) else None
+def _measures(run: _RunVectors, times_s: Floats, vectors: Vectors) -> Measures:
+    """Return the figures of a run; `times_s` (N,) and `vectors` (N, D) are of what the video shows, in time order."""
+    start_s, end_s = extracted_span(run.manifest)
+    alike = closest_others(run.keyframes)
+    covered = highest_cosines(vectors, run.keyframes) if len(run.keyframes) and len(vectors) else None
     missed = None if covered is None else int(covered.argmin())
     return Measures(
-        keyframes=len(view.keyframes),
-        candidates=view.candidates,
-        seconds=round(sum(seconds for stage, seconds in view.manifest.seconds.items() if stage != CAPTIONING), 3),
+        keyframes=len(run.keyframes),
+        candidates=run.candidates,
+        seconds=round(sum(seconds for stage, seconds in run.manifest.seconds.items() if stage != CAPTIONING), 3),
         redundancy=None if alike is None else float(alike.mean()),
         most_alike=None if alike is None else float(alike.max()),
-        sharpness_median=float(np.median(view.sharpness)) if view.sharpness else None,
-        sharpness_lowest=min(view.sharpness, default=None),
+        sharpness_median=float(np.median(run.sharpness)) if run.sharpness else None,
+        sharpness_lowest=min(run.sharpness, default=None),
         coverage=None if covered is None else float(np.average(covered, weights=shares(times_s, start_s, end_s))),
         coverage_lowest=None if covered is None or missed is None else float(covered[missed]),
         missed_time_s=None if missed is None else float(times_s[missed]),
-        longest_gap_s=longest_gap(view.times_s, start_s, end_s),
+        longest_gap_s=longest_gap(run.times_s, start_s, end_s),
     )
 
 
-def stretch(manifest: Manifest) -> tuple[float, float]:
-    """First and last second of what was asked for: the video, or the part between the settings `start` and `end`."""
+def extracted_span(manifest: Manifest) -> tuple[float, float]:
+    """Return the first and the last second of what was asked for: the video, or the part between the settings `start` and `end`."""
     start_s, end_s = manifest.settings.get("start"), manifest.settings.get("end")
     video = manifest.video
     return (
@@ -229,16 +229,16 @@ def stretch(manifest: Manifest) -> tuple[float, float]:
 
 
 def closest_others(vectors: Vectors) -> Floats | None:
-    """float64 (N,): the highest cosine of each row to any other; None where there are fewer than two."""
-    return highest_cosines(vectors, vectors, but_itself=True) if len(vectors) > 1 else None
+    """Return float64 (N,): the highest cosine of each row to any other; None where there are fewer than two."""
+    return highest_cosines(vectors, vectors, except_itself=True) if len(vectors) > 1 else None
 
 
-def highest_cosines(vectors: Vectors, others: Vectors, *, but_itself: bool = False) -> Floats:
-    """float64 (N,): the highest cosine of each of the `vectors` to one of the `others`, in blocks so that many fit in memory."""
+def highest_cosines(vectors: Vectors, others: Vectors, *, except_itself: bool = False) -> Floats:
+    """Return float64 (N,): the highest cosine of each of the `vectors` to one of the `others`. Works in blocks to fit in memory."""
     highest = np.empty(len(vectors), np.float64)
     for start in range(0, len(vectors), BLOCK):
         cosines = vectors[start : start + BLOCK] @ others.T
-        if but_itself:
+        if except_itself:
             rows = np.arange(len(cosines))
             cosines[rows, start + rows] = -np.inf
         highest[start : start + BLOCK] = cosines.max(axis=1)
@@ -246,7 +246,7 @@ def highest_cosines(vectors: Vectors, others: Vectors, *, but_itself: bool = Fal
 
 
 def shares(times_s: Floats, start_s: float, end_s: float) -> Floats:
-    """float64 (N,), sum 1: how much of the stretch lies nearest to each of the sorted times; equal shares where it has no length."""
+    """Return float64 (N,), sum 1: the share of the span that is nearest to each of the sorted times; equal shares without a length."""
     inside = times_s.clip(start_s, end_s)
     edges = np.concatenate([[start_s], (inside[:-1] + inside[1:]) / 2, [end_s]])
     lengths: Floats = np.diff(edges)
@@ -255,5 +255,5 @@ def shares(times_s: Floats, start_s: float, end_s: float) -> Floats:
 
 
 def longest_gap(times_s: Sequence[float], start_s: float, end_s: float) -> float:
-    """Longest stretch between `start_s` and `end_s` without any of the sorted times, in seconds."""
+    """Return the longest stretch between `start_s` and `end_s` without any of the sorted times, in seconds."""
     return max(0.0, float(np.diff([start_s, *times_s, end_s]).max()))

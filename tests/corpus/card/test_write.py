@@ -200,7 +200,7 @@ def test_a_damaged_distribution_costs_only_its_own_figures(tmp_path: Path) -> No
     assert rows((tmp_path / README).read_text(), "Verticals") == []
 
 
-# ---------------------------------------------------------------- whoever reads it
+# ---------------------------------------------------------------- readers of the card
 
 
 def test_the_head_of_the_card_is_yaml_that_names_shards_and_languages(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ MOST_PROBLEMS = 10
 
 @dataclass(slots=True)
 class DataSetCounts:
-    """All of it."""
+    """What was counted in all shards."""
 
     shards: int = 0
     bytes: int = 0
@@ -40,7 +40,7 @@ class DataSetCounts:
 
 
 def count(out: str) -> DataSetCounts:
-    """Read what there is; a shard that cannot be read is told of, and left out.
+    """Read what there is; a shard that cannot be read is named among the problems and left out.
 
     Raises:
         StoreError: the folder cannot be read.
@@ -69,7 +69,7 @@ def count(out: str) -> DataSetCounts:
 
 
 def keyframes_of(out: str, info: ShardInfo) -> KeyframeStatistics:
-    """What the rows of one shard tell; pictures and vectors are not read.
+    """Count the rows of one shard; pictures and vectors are not read.
 
     Raises:
         StoreError: it cannot be read, or is damaged.

@@ -1,6 +1,6 @@
 """What a data card counts in bins and by name, ready to be drawn or written.
 
-In: a `Card`. Out: histograms whose bins have labels, and tables of names. Texts of hosts among them are as they came.
+In: a `DataCard`. Out: histograms whose bins have labels, and tables of names. Texts of hosts among them are as they came.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class HistogramPlot:
 
 
 def plots(card: DataCard) -> list[HistogramPlot]:
-    """Those that have something to show."""
+    """Return the histograms that are not empty."""
     videos, words = card.counts.videos, card.counts.keyframes
     lengths = [_clock(edge) for edge in videos.lengths_s.edges]
     places = [f"{100 * edge:.0f} %" for edge in words.positions.edges]
@@ -70,12 +70,12 @@ def _mean(counted: Histogram) -> str | None:
 
 
 def _spans(ticks: Sequence[str]) -> list[str]:
-    """`15 s – 30 s`."""
+    """Return `15 s – 30 s` for each pair of ticks, and `30 s and more`."""
     return [*(f"{one} – {other}" for one, other in pairwise(ticks)), f"{ticks[-1]} and more"]
 
 
 def _numbers(edges: Sequence[float]) -> list[str]:
-    """`20–29`; `8` where it is alone."""
+    """Return `20–29` for each pair of edges; `8` where one number lies between them."""
     spans = [(int(edge), int(after) - 1) for edge, after in pairwise(edges)]
     return [*(f"{first}" if first == last else f"{first}–{last}" for first, last in spans), f"{edges[-1]:.0f} and more"]
 
@@ -93,7 +93,7 @@ def _clock(seconds: float) -> str:
 
 
 def names(card: DataCard) -> list[CardTable]:
-    """What occurs how often: languages, licences, kinds of sources; those that have something to tell."""
+    """Return how often languages, licences and kinds of sources occur; tables that are not empty."""
     videos, words = card.counts.videos, card.counts.keyframes
     has = "has" if videos.subtitled == 1 else "have"
     subtitled = f"{videos.subtitled:,} of {counted(videos.videos, 'video')} {has} subtitles, some in several languages."

@@ -85,7 +85,7 @@ def _table(table: CardTable) -> Iterator[str]:
     yield f"| {' | '.join(map(text, table.head))} |"
     yield f"|{'---|' * len(table.head)}"
     for number, row in enumerate(table.rows, 1):
-        own = table.marked and number == len(table.rows)
+        own = table.is_marked and number == len(table.rows)
         yield f"| {' | '.join(f'**{text(cell)}**' if own and cell else text(cell) for cell in row)} |"
 
 

@@ -1,6 +1,6 @@
 """How a data set was made, what limits it has, and how to load it: the part of a data card that is no figure.
 
-In: a `Card`. Out: tables, sentences, and code that runs. Texts of hosts and lists among them are as they came.
+In: a `DataCard`. Out: tables, sentences, and code that runs. Texts of hosts and lists among them are as they came.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from vip.dataset.storage import join
 from vip.wording import counted
 
 TITLES = {"batch": "Settings of the batch", "settings": "Settings", "captions": "Settings of the captions", "backends": "What auto became"}
-SECRET = {"key_file", "base_url"}
+SECRET_SETTINGS = {"key_file", "base_url"}
 MOST_NOTES = 8
 
 
@@ -28,7 +28,7 @@ def columns() -> CardTable:
 
 
 def about(card: DataCard) -> str:
-    """What it is, in two sentences."""
+    """Return what the data set is, in two sentences."""
     by = ", ".join(name for name, _ in card.counts.keyframes.engines.most(5))
     words = "dense captions and structured descriptions (Focus, Action, Mood, Objects, Setting)"
     described = f", with {words} by {by}" if card.is_described else ""
@@ -36,20 +36,22 @@ def about(card: DataCard) -> str:
 
 
 def options_given(card: DataCard) -> list[str]:
-    """The settings that are not the defaults, as options."""
-    if card.choices is None:
+    """Return the settings that are not the defaults, as options."""
+    if card.settings is None:
         return []
-    choices = card.choices
-    given: list[Settings] = [choices.batch, choices.extraction, *([choices.captioning] if choices.batch.caption else [])]
-    values = {name: value for one in given for name, value in one.model_dump(mode="json", exclude_defaults=True, exclude=SECRET).items()}
-    return [f"--{name.replace('_', '-')}" + ("" if value is True else f" {_told(value)}") for name, value in values.items()]
+    chosen = card.settings
+    given: list[Settings] = [chosen.batch, chosen.extraction, *([chosen.captioning] if chosen.batch.caption else [])]
+    values = {
+        name: value for one in given for name, value in one.model_dump(mode="json", exclude_defaults=True, exclude=SECRET_SETTINGS).items()
+    }
+    return [f"--{name.replace('_', '-')}" + ("" if value is True else f" {_text(value)}") for name, value in values.items()]
 
 
 def made(card: DataCard) -> Iterator[CardTable]:
-    """Settings, backends, versions and devices as the videos say; several where they differ."""
+    """Yield settings, backends, versions and devices as the videos say; several where they differ."""
     groups: dict[str, list[tuple[str, str]]] = {}
-    if card.choices:
-        groups["batch"] = [(name, _told(value)) for name, value in card.choices.batch.model_dump(mode="json").items()]
+    if card.settings:
+        groups["batch"] = [(name, _text(value)) for name, value in card.settings.batch.model_dump(mode="json").items()]
     for key, names in sorted(card.counts.videos.made.items()):
         group, _, name = key.partition(".")
         most = names.most(5)
@@ -64,7 +66,7 @@ def made(card: DataCard) -> Iterator[CardTable]:
             yield CardTable(TITLES.get(group, group.capitalize()), ("", ""), tuple(rows))
 
 
-def _told(value: object) -> str:
+def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -72,30 +74,30 @@ def _told(value: object) -> str:
 
 
 def limits(card: DataCard) -> list[str]:
-    """What somebody who builds on it should know."""
+    """Return what those who build on the data set should know."""
     return [*_missing(card), *_captions(card), *_rights(card)]
 
 
 def _missing(card: DataCard) -> Iterator[str]:
-    told, counts = card.status, card.counts
-    if not told.is_finished:
-        waits = counted(told.waiting, "video waits", "videos wait")
-        yield f"The batch has not ended: {waits}. This card tells of what was there when it was written."
-    if told.failed:
-        missing = "is" if told.failed == 1 else "are"
-        of = f"{told.failed:,} of {counted(told.chosen, 'chosen video')}"
-        yield f"{of} failed ({share(told.failed, told.chosen)}), and {missing} missing here."
-    if told.not_chosen:
-        left_out = counted(told.not_chosen, "video of the list was", "videos of the list were")
+    status, counts = card.status, card.counts
+    if not status.is_finished:
+        waits = counted(status.waiting, "video waits", "videos wait")
+        yield f"The batch has not ended: {waits}. This card describes what was there when it was written."
+    if status.failed:
+        missing = "is" if status.failed == 1 else "are"
+        of = f"{status.failed:,} of {counted(status.chosen, 'chosen video')}"
+        yield f"{of} failed ({share(status.failed, status.chosen)}), and {missing} missing here."
+    if status.not_chosen:
+        left_out = counted(status.not_chosen, "video of the list was", "videos of the list were")
         yield f"{left_out} not chosen: what is left is no even sample of the list."
-    if told.undescribed:
+    if status.undescribed:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.keyframes.failures.most(5))
         why = f" ({kinds})" if kinds else ""
-        yield f"{counted(told.undescribed, 'keyframe')} could not be described{why}; the column caption_failure says why."
+        yield f"{counted(status.undescribed, 'keyframe')} could not be described{why}; the column caption_failure says why."
     if counts.broken:
         yield f"{counted(counts.broken, 'shard is', 'shards are')} not whole, and not counted here. The first: {counts.problems[0]}"
     for note, count in counts.videos.notes.most(MOST_NOTES):
-        yield f"Of {counted(count, 'video')} it was told: {note}"
+        yield f"Of {counted(count, 'video')} the run notes: {note}"
 
 
 def _captions(card: DataCard) -> Iterator[str]:
@@ -105,7 +107,7 @@ def _captions(card: DataCard) -> Iterator[str]:
         return
     if words.engines.counts.get("offline"):
         yield "The engine offline says in sentences what was measured and detected; it does not understand pictures."
-    yield "Captions were written by machines and not checked by people: they may tell what is not there, and miss what is."
+    yield "Captions were written by machines and not checked by people: they may name what is not there, and miss what is."
     if not words.verified:
         yield "No caption was held against its picture (--verify)."
         return
@@ -128,7 +130,7 @@ def _rights(card: DataCard) -> Iterator[str]:
 
 
 def loading(card: DataCard) -> list[tuple[str, str]]:
-    """Library and code for each."""
+    """Return libraries, and code that loads the data set with each."""
     found = []
     for kind, first in card.counts.files.items():
         folder = join(card.out, FOLDER)

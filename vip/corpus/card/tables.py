@@ -1,7 +1,7 @@
 """The figures of a data card, in words and tables that Markdown and the page share.
 
-In: a `Card`, all that is known of a batch. Out: facts and tables. Texts of hosts and lists among them are as they came; whoever
-writes them escapes them.
+In: a `DataCard`, all that is known of a batch. Out: facts and tables. Texts of hosts and lists among them are as they came and not
+yet escaped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vip.wording import counted
 
 MOST_ROWS = 30
 KEPT = "\u200c\u200d\n\t"  # the first two join letters and emojis
-AGAIN = {"never": "not tried again", "later": "tried again later", "back_off": "tried again, after waiting with its whole host"}
+RETRIES = {"never": "not tried again", "later": "tried again later", "back_off": "tried again, after waiting with its whole host"}
 FAILURES = {
     "bad_row": "the row names no video",
     "not_public": "a local path or the private network, refused by --public-only",
@@ -62,7 +62,7 @@ PUBLISHED = (
 
 @dataclass(frozen=True, slots=True)
 class DataCard:
-    """All that is known."""
+    """All that is known of a data set and of its batch."""
 
     name: str
     out: str
@@ -70,7 +70,7 @@ class DataCard:
     status: BatchStatus
     counts: DataSetCounts
     distribution: Distribution | None
-    choices: BatchConfig | None
+    settings: BatchConfig | None
 
     @property
     def is_described(self) -> bool:
@@ -79,23 +79,23 @@ class DataCard:
 
 @dataclass(frozen=True, slots=True)
 class CardTable:
-    """Rows under a head; the first column names the row. `marked`: the last row is this data set."""
+    """Rows under a head; the first column names the row. `is_marked`: the last row is this data set."""
 
     title: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
-    marked: bool = False
+    is_marked: bool = False
 
 
 def printable(text: str) -> str:
-    """In one line, without what must not be shown."""
+    """Return the text in one line, without what must not be shown."""
     shown = (letter if letter.isprintable() or letter in KEPT else "\N{REPLACEMENT CHARACTER}" for letter in text)
     return " ".join("".join(shown).split())
 
 
 def share(part: float, whole: float) -> str:
-    """`12.3 %`."""
+    """Return `12.3 %`, and a dash for a share of nothing."""
     return f"{100 * part / whole:.1f} %" if whole else "–"
 
 
@@ -103,8 +103,8 @@ def share(part: float, whole: float) -> str:
 
 
 def facts(card: DataCard) -> list[tuple[str, str]]:
-    """The head of the card."""
-    told, counts = card.status, card.counts
+    """Return the names and values at the top of the card."""
+    status, counts = card.status, card.counts
     words, videos = counts.keyframes, counts.videos
     found = [
         ("Videos", f"{videos.videos:,}"),
@@ -112,25 +112,25 @@ def facts(card: DataCard) -> list[tuple[str, str]]:
         ("Keyframes", f"{words.keyframes:,}"),
         ("Described", f"{words.described:,} ({share(words.described, words.keyframes)})" if words.described else "none"),
         ("Shards", f"{counts.shards:,} of {' and '.join(counts.files) or 'nothing'}, {size(counts.bytes)}"),
-        ("Failed", f"{told.failed:,} of {counted(told.chosen, 'video')} ({share(told.failed, told.chosen)})"),
-        ("Of the list", f"{told.not_chosen:,} not chosen, {counted(told.bad_rows, 'bad row')}"),
+        ("Failed", f"{status.failed:,} of {counted(status.chosen, 'video')} ({share(status.failed, status.chosen)})"),
+        ("Of the list", f"{status.not_chosen:,} not chosen, {counted(status.bad_rows, 'bad row')}"),
     ]
     if words.described:
         found.append(("Captions", f"{words.tokens.mean or 0:.1f} tokens on average"))
-    if told.usd or told.tokens:
-        found.append(("Spent", f"{dollars(told.usd)}, {counted(told.tokens, 'token')}"))
+    if status.usd or status.tokens:
+        found.append(("Spent", f"{dollars(status.usd)}, {counted(status.tokens, 'token')}"))
     if videos.first_utc:
         found.append(("Made", _days(videos.first_utc, videos.last_utc)))
     return found
 
 
 def _days(first_utc: str, last_utc: str) -> str:
-    """`5 March 2025`, or from one day to another."""
+    """Return `5 March 2025`, or from one day to another."""
     return " – ".join(dict.fromkeys(date(moment).partition(",")[0] for moment in (first_utc, last_utc)))
 
 
 def compared(card: DataCard) -> CardTable:
-    """Table 1 of the paper, with this data set as its last row."""
+    """Return Table 1 of the paper, with this data set as its last row."""
     videos, words = card.counts.videos, card.counts.keyframes
     named = [name for name, _ in videos.verticals.most() if name != UNKNOWN_VERTICAL]
     domain = f"{len(named)} verticals" if len(named) > 2 else " and ".join(named) or "not known"
@@ -146,7 +146,7 @@ def compared(card: DataCard) -> CardTable:
     )
     head = ("Data set", "Frame-level", "Structured", "Domain", "Average video", "Tokens a caption", "Samples")
     note = f"The rows above the last are Table 1 of the paper ({PAPER}). Samples are inference samples there, and videos in the last row."
-    return CardTable("Beside other data sets", head, (*PUBLISHED, own), f"{note} Tokens are words and punctuation marks.", marked=True)
+    return CardTable("Beside other data sets", head, (*PUBLISHED, own), f"{note} Tokens are words and punctuation marks.", is_marked=True)
 
 
 def _thousands(count: int) -> str:
@@ -157,31 +157,34 @@ def _thousands(count: int) -> str:
 
 
 def verticals(card: DataCard) -> CardTable:
-    """Figure 2 of the paper: shares asked for, chosen, and done."""
+    """Return the shares of Figure 2 of the paper: asked for, chosen, and done."""
     shares = card.distribution.shares if card.distribution and len(card.distribution.shares) > 1 else ()
     done = card.counts.videos.verticals
     rows = [
         (one.vertical, share(one.asked_share, 1), share(one.chosen_share, 1), share(done.counts.get(one.vertical, 0), done.total))
         for one in shares
     ]
-    note = "Shares of each vertical; a video in several counts in each. Asked: by the weights. Done: what became of the chosen ones."
+    note = "Shares of each vertical; a video in several counts in each. Asked: by the weights. Done: of the videos in the data set."
     return CardTable("Verticals", ("Vertical", "Asked", "Chosen", "Done"), tuple(rows), note)
 
 
 def failures(card: DataCard) -> CardTable:
-    told = card.status
-    rows = tuple((kind, f"{count:,}", share(count, told.chosen + told.bad_rows), _meaning(kind)) for kind, count in told.failures.items())
-    note = f"Each is in failures.jsonl with its message and tries. Shares are of {told.chosen + told.bad_rows:,} videos and bad rows."
+    """Return how many videos failed and why, by kind."""
+    status = card.status
+    rows = tuple(
+        (kind, f"{count:,}", share(count, status.chosen + status.bad_rows), _meaning(kind)) for kind, count in status.failures.items()
+    )
+    note = f"Each is in failures.jsonl with its message and tries. Shares are of {status.chosen + status.bad_rows:,} videos and bad rows."
     return CardTable("Failures", ("Type", "Count", "Share", "Meaning"), rows, note)
 
 
 def _meaning(kind: str) -> str:
-    rules: dict[str, str] = {name: AGAIN[rule] for name, rule in RULES.items()}
-    return f"{FAILURES.get(kind, 'something else')}; {rules.get(kind, AGAIN['never'])}"
+    rules: dict[str, str] = {name: RETRIES[rule] for name, rule in RULES.items()}
+    return f"{FAILURES.get(kind, 'something else')}; {rules.get(kind, RETRIES['never'])}"
 
 
 def models(card: DataCard) -> CardTable:
-    """What was asked of whom for the descriptions that are there."""
+    """Return the models, and what the descriptions in the data set took of them."""
     rows = tuple(
         (
             model,
@@ -199,12 +202,12 @@ def models(card: DataCard) -> CardTable:
 
 
 def _at_least(amount: str, unknown: int, use: ModelUse) -> str:
-    """Unknown is not zero."""
+    """Return the amount as far as it is known: unknown is not zero."""
     return "not known" if 0 < unknown == use.calls - use.cached else f"at least {amount}" if unknown else amount
 
 
 def _cost(card: DataCard) -> str:
-    """What a description cost on average."""
+    """Return what a description cost on average."""
     words, whole = card.counts.keyframes, ModelUse()
     if not words.described:
         return ""
@@ -213,5 +216,7 @@ def _cost(card: DataCard) -> str:
     usd = _at_least(dollars(whole.usd / words.described), whole.unpriced, whole)
     tokens = _at_least(f"{(whole.tokens_in + whole.tokens_out) / words.described:,.0f}", whole.uncounted, whole)
     each = f"A keyframe's description on average: dollars {usd}, tokens {tokens}."
-    told = card.status
-    return each + (f" In all {dollars(told.usd)} and {told.tokens:,} tokens were spent, on failed requests too." if told.tokens else "")
+    status = card.status
+    return each + (
+        f" In all {dollars(status.usd)} and {status.tokens:,} tokens were spent, on failed requests too." if status.tokens else ""
+    )

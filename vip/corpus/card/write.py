@@ -1,6 +1,6 @@
 """The data card, written beside the shards: README.md, which a hub and people read, and card.html with plots.
 
-In: a data set, what its batch came to, and the settings. Out: the two files, whole or not at all. Nothing needs the shards' pictures.
+In: a data set, the state of its batch, and the settings. Out: the two files, whole or not at all. Nothing needs the shards' pictures.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ README = "README.md"
 PAGE = "card.html"
 
 
-def write_card(out: str, status: BatchStatus, choices: BatchConfig | None = None) -> None:
+def write_card(out: str, status: BatchStatus, settings: BatchConfig | None = None) -> None:
     """Write the card of a data set under any address.
 
     Raises:
-        StoreError: the data set cannot be read, or the card not written; a shard that is damaged is told of in the card instead.
+        StoreError: the data set cannot be read, or the card not written; a damaged shard is named in the card instead.
         BackendError: a library is missing.
     """
     address = without_secrets(out)
     path = storage.local_path(address)
     name = (path.resolve().name if path else address.rstrip("/").rpartition("/")[2]) or "data set"
-    card = DataCard(name, address, status, count(out), _distribution(out), choices)
+    card = DataCard(name, address, status, count(out), _distribution(out), settings)
     for file, content in ((README, markdown(card)), (PAGE, page(card))):
         storage.write_whole(content.encode(), out, file)
 
 
 def _distribution(out: str) -> Distribution | None:
-    """None where the batch has none, or it cannot be read."""
+    """Return the distribution of the batch; None where it has none, or it cannot be read."""
     if DISTRIBUTION not in storage.sizes_in(out):
         return None
     try:
