@@ -69,7 +69,10 @@ def test_no_message_of_the_library_advises_an_option_of_the_command_line() -> No
         tree = ast.parse(path.read_text(encoding="utf-8"))
         notes = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
         helps = {
-            id(word.value) for node in ast.walk(tree) if isinstance(node, ast.Call) for word in node.keywords if word.arg == "description"
+            id(word)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "setting"
+            for word in ast.walk(node)
         }
         for node in ast.walk(tree):
             if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in notes | helps:

@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Generic, TypeVar
 
 from vip.errors import BackendError, VipError
+from vip.wording import option
 
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has the latter alone, and ends a process at once
 KILLED = KILL if sys.platform == "win32" else -KILL  # the exit code
@@ -223,7 +224,7 @@ def too_many_deaths(does: str, code: int) -> BackendError | RuntimeError:
         return RuntimeError(f"the process that {does} ended {MOST_DEATHS} times without a word (exit code {code})")
     return BackendError(
         f"The process that {does} was ended by the system {MOST_DEATHS} times in a row, most likely because memory ran out. "
-        "Use fewer --workers or a machine with more memory; the same command goes on."
+        f"Use fewer {option('workers')} or a machine with more memory; the same command goes on."
     )
 
 
