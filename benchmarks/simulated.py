@@ -41,14 +41,14 @@ def lengths(key: str, pace: float) -> tuple[float, float]:
 
 
 class SleepingSeat(RayWorker):
-    """An actor whose crew sleeps."""
+    """An actor whose executor sleeps."""
 
     def make_executor(self, choices: BatchConfig, fetch: bool) -> Executor:
         return SleepingCrew(choices.batch.sleep)
 
 
 class SleepingCrew:
-    """As many downloads at once as a crew of one worker has, and one video after the other.
+    """As many downloads at once as a pool of one worker has, and one video after the other.
 
     Args:
         pace: how much quicker than real it goes.

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.corpus.test_batch import choices, listed, samples_in, videos
+from tests.corpus.test_batch import choices, clips_in, listed, videos
+from tests.corpus.workers.children import Gone, children_of
 from tests.corpus.workers.killed import kill_children
 from vip.config import CaptionSettings, ExtractSettings
 from vip.corpus.batch import batch
 from vip.corpus.settings import BatchConfig
 from vip.corpus.workers.embedder_process import EmbedderProcess
 from vip.errors import BackendError
-from vip.processes.supervisor import MOST_DEATHS, too_many_deaths
+from vip.processes.supervisor import MOST_DEATHS, ChildDiedError, Requests, Supervisor, too_many_deaths
 
 OFFLINE = CaptionSettings(engine="offline")
 
@@ -65,11 +66,24 @@ def test_memory_that_runs_out_in_python_ends_a_process_as_the_system_does() -> N
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
 
 
-def test_what_a_process_prints_is_no_message_and_goes_to_stderr() -> None:
-    code = (
-        "from multiprocessing import Pipe; import os; from vip.processes.supervisor import child_pipe\n"
-        "here, there = Pipe(); here.send(os.getppid())\n"
-        "with child_pipe(str(os.dup(there.fileno()))): print('said by a library', flush=True)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("", "said by a library\n")
+def test_a_request_is_sent_again_to_the_child_that_replaces_a_dead_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    children = children_of(monkeypatch)
+    requests = Requests[str](Supervisor("module", "works", lambda: "config"))
+    requests.send("one")
+    children.say(Gone())
+    assert requests.reply() is None
+    assert [child.sent for child in children] == [["config", "one"], ["config", "one"]]
+    children.say("done")
+    assert (requests.reply(), requests.current, requests.child.deaths.count) == ("done", None, 0)
+
+
+def test_an_excused_death_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    children = children_of(monkeypatch)
+    children.first = [Gone()]
+    supervisor = Supervisor("module", "works", lambda: None)
+    for excused in (True, True, True, False, False):
+        with pytest.raises(ChildDiedError):
+            supervisor.receive(excused=excused)
+    with pytest.raises(BackendError, match="works was ended by the system 3 times"):
+        supervisor.receive()
+    assert not supervisor.is_running
