@@ -18,16 +18,16 @@ from vip.records import Detection, Embeddings, Frame, Image, PacketIndex, Qualit
 
 
 class Observer(Protocol):
-    """Who is told what happens: the command line prints it, the Python API stays silent by default."""
+    """Receives notes and progress: the command line prints them, the Python API stays silent by default."""
 
     def note(self, text: str) -> None:
-        """One sentence that the user should read."""
+        """Show one sentence that the user should read."""
 
     def track(self, title: str, total: int, extra: Callable[[], str] | None = None) -> AbstractContextManager[Callable[[], None]]:
-        """A progress bar of `total` steps; the context's value advances it by one, from any thread.
+        """Show a progress bar of `total` steps; the context's value advances it by one, from any thread.
 
         Args:
-            extra: asked at each step for what stands behind the bar.
+            extra: returns the text behind the bar, at each step.
         """
 
 
@@ -55,7 +55,7 @@ class VideoSource(Protocol):
 
 
 class PictureKeeper(Protocol):
-    """Who keeps pictures at full size that were dear to decode, so that they need not be decoded again."""
+    """A cache of pictures at full size that were slow to decode."""
 
     def wants(self, pts: int) -> bool: ...
 
@@ -77,7 +77,7 @@ class Sampler(Protocol):
     capabilities: SamplerCapabilities
 
     def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
-        """PTS of the candidates, at least one, in time order, without repeats, each among `video.index.shown_pts`.
+        """Return the PTS of the candidates, at least one, in time order, without repeats, each among `video.index.shown_pts`.
 
         Args:
             keyframes: how many are to be left in the end.
@@ -134,7 +134,7 @@ class PrunedFrame:
 
 @dataclass(frozen=True, slots=True)
 class PruningResult:
-    """What a pruner came to."""
+    """The frames that a pruner drops, and why the others stay."""
 
     drops: Sequence[PrunedFrame]
     kept: str
@@ -237,7 +237,7 @@ class Detector(Protocol):
     capabilities: DetectorCapabilities
 
     def detect(self, images: Sequence[Image], where: Sequence[PictureOrigin] = ()) -> list[list[Detection] | None]:
-        """The detections of each picture, the highest score first; None where the detector knows nothing about a picture.
+        """Return the detections of each picture, the highest score first; None where the detector knows nothing about a picture.
 
         Args:
             images: uint8 (H, W, 3) RGB.
@@ -247,7 +247,7 @@ class Detector(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ViewChange:
-    """What a keyframe's view has to do with the previous keyframe's."""
+    """How a keyframe's view differs from the previous keyframe's."""
 
     kind: Literal["same view", "view moved", "new view"]
     shift_xy: tuple[float, float] = (0.0, 0.0)
@@ -306,7 +306,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """What a server says, in the headers of an answer, of what is left before it refuses; None where it does not say."""
+    """What is left before a server refuses, by the headers of an answer; None where it does not say."""
 
     requests_left: int | None = None
     requests_reset_s: float | None = None
@@ -406,7 +406,7 @@ class BatchState:
     error: str | None = None
     """Why it failed as a whole."""
     full: bool = False
-    """It failed because too much is waiting at the server: later it may go."""
+    """It failed because too much is waiting at the server: it can be submitted later."""
 
     @property
     def ended(self) -> bool:
@@ -417,19 +417,19 @@ class BatchApi(Protocol):
     """A server that answers many requests at once, later and for less."""
 
     def row(self, key: str, request: Request) -> bytes:
-        """One line of the file that it takes; `key` comes back with the answer."""
+        """Return one line of the file that it takes; `key` comes back with the answer."""
 
     async def submit(self, path: Path, tag: str) -> str:
-        """Hand a file of rows in; the job, which can be found again by its tag."""
+        """Upload a file of rows and return the job, which `find` finds again by its tag."""
 
     async def find(self, tag: str) -> str | None:
-        """The job with this tag; None where there is none."""
+        """Return the job with this tag; None where there is none."""
 
     async def state(self, job: str) -> BatchState:
-        """How far it is."""
+        """Return how far it is."""
 
     def results(self, job: str) -> AsyncGenerator[tuple[str, Reply | VipError], None]:
-        """The rows of a job that has ended, by key and in any order; rows may be missing."""
+        """Yield the rows of a job that has ended, by key and in any order; rows may be missing."""
 
     async def discard(self, job: str) -> None:
         """Delete its files at the server."""

@@ -80,7 +80,7 @@ _loaded: dict[tuple[object, ...], Any] = {}
 
 
 def names(kind: Kind) -> dict[str, str]:
-    """Every backend of a kind: name -> `module:attribute`."""
+    """Return every backend of a kind: name -> `module:attribute`."""
     from importlib.metadata import entry_points
 
     added = {point.name: f"{point.module}:{point.attr}" for point in entry_points(group=f"vip.{kind}s")}
@@ -99,7 +99,7 @@ def check(**backends: str) -> None:
 
 
 def _find(kind: Kind, name: str) -> str:
-    """`module:attribute` of a backend."""
+    """Return `module:attribute` of a backend."""
     head = name.partition(":")[0]
     known = BUILT_IN[kind] if head in BUILT_IN[kind] else names(kind)  # asking all packages for entry points takes 10 ms
     if head not in known:
@@ -108,7 +108,7 @@ def _find(kind: Kind, name: str) -> str:
 
 
 def _factory(kind: Kind, name: str) -> Any:
-    """What makes a backend, its module imported."""
+    """Import the class or function that makes a backend."""
     module, _, attribute = _find(kind, name).partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)
@@ -146,7 +146,7 @@ def _with_record(kind: Kind, head: str, backend: Any) -> Any:
 
 
 def models() -> list[tuple[str, str, bool, str]]:
-    """Of the models behind embedders and detectors: group, name, whether it works here, and what to do about it. Takes seconds."""
+    """Return for each model of embedders and detectors: group, name, whether it works here, what to do about it. Takes seconds."""
     return list(importlib.import_module(MODELS).rows())
 
 
@@ -159,7 +159,7 @@ def pruner(name: str) -> Pruner:
 
 
 def embedder(name: str, *, device: str = "auto", precision: str = "auto") -> Embedder:
-    """Of the process that VIP_EMBEDDING_SERVER names, where that serves this one; else made here."""
+    """Return the embedder of the process that VIP_EMBEDDING_SERVER names, where that serves this one; else one made here."""
     if address := os.environ.get("VIP_EMBEDDING_SERVER"):
         found = importlib.import_module(SERVED).served(address, name, device, precision)
         if found is not None:
@@ -168,7 +168,7 @@ def embedder(name: str, *, device: str = "auto", precision: str = "auto") -> Emb
 
 
 def serve_embedder(name: str, host: str, *, device: str = "auto", precision: str = "auto") -> tuple[str, Callable[[], None]]:
-    """Let other processes use an embedder of this one: what to set VIP_EMBEDDING_SERVER to there, which is a secret; and what ends it.
+    """Let other processes use an embedder of this one; return their VIP_EMBEDDING_SERVER, which is a secret, and what ends it.
 
     Args:
         host: the address of this machine that it listens at.
@@ -178,7 +178,7 @@ def serve_embedder(name: str, host: str, *, device: str = "auto", precision: str
 
 
 def auto_embedder(name: str) -> tuple[str, str | None]:
-    """The embedder that `auto` stands for here and now, and why; any other name as it is, without a reason.
+    """Return the embedder that `auto` stands for here and now, and why; any other name as it is, without a reason.
 
     Clip where it is installed and its weights are in the cache or can be downloaded, else classic. Takes 2 s at most.
     """
@@ -189,12 +189,12 @@ def auto_embedder(name: str) -> tuple[str, str | None]:
 
 
 def auto_note(name: str, why: str) -> str:
-    """What the user is told of it: `embedder: classic (built in); open_clip is not installed`."""
+    """Return what the user is told of it: `embedder: classic (built in); open_clip is not installed`."""
     return SaidOnce(f"embedder: {name}{' (built in)' if name == 'classic' else ''}; {why}")
 
 
 def has_clip() -> bool:
-    """Whether the library of the embedder `clip` is installed."""
+    """Return whether the library of the embedder `clip` is installed."""
     return find_spec("open_clip") is not None
 
 
@@ -224,12 +224,12 @@ def engine(
 
 
 def local_model() -> str:
-    """The small model that the engine `transformers` takes by default, with its size and licence."""
+    """Return the small model that the engine `transformers` takes by default, with its size and licence."""
     return str(importlib.import_module(LOCAL_MODELS).vision_model())
 
 
 def quick_engine(name: str, **settings: Any) -> Engine | None:
-    """The engine, where making it loads no model; None of others, after a look whether what they need is installed.
+    """Return the engine where making it loads no model; else None, once what it needs was found installed.
 
     Raises:
         BackendError: there is no such engine, or what it needs is missing.

@@ -243,7 +243,7 @@ class OpenAIBatches:
         if not isinstance(response, dict):
             said = error.get("message") if isinstance(error, dict) else None
             why = f' ("{self._server.redacted(str(said)).rstrip(".")}")' if said else ""
-            return BusyError(f"{self._server.address} did not come to this request of a batch{why}.", kind="timeout")
+            return BusyError(f"{self._server.address} did not process this batch request{why}.", kind="timeout")
         status, body = response.get("status_code"), response.get("body")
         if status == 200:
             asked = Request("describe", "", schema={} if kind == JSON else None)
