@@ -29,13 +29,14 @@ from tests.captioning.talking import Numbers, Talking
 from tests.cli.terminal import environment
 from vip import registry, store
 from vip.captioning import in_batches
-from vip.captioning.caption_job import OutagePolicy, RunCaptioner, batches_of, caption, expected_cost, runs_in
+from vip.captioning.caption_job import OutagePolicy, RunCaptioner, batches_of, expected_cost, runs_in
 from vip.captioning.describe import AHEAD
 from vip.config import CaptionSettings
 from vip.errors import BackendError, EngineError, InputError, ReplyError, SomeFailedError, UsageError
 from vip.llm.batch_files import BatchJob
 from vip.llm.budget import Budget, Usage
 from vip.llm.cache import AnswerCache
+from vip.pipeline import caption
 from vip.protocols import EmbedderCapabilities, Picture, Reply, Request, SilentObserver
 from vip.store import KeyframePicture, Run, load_run
 

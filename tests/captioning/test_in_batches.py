@@ -51,7 +51,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def described(folder: Path, server: ApiServer, **options: object) -> Run:
-    return caption_job.caption(folder, engine="openai:tiny-vlm", base_url=server.base_url, in_batches=True, **options)
+    return pipeline.caption(folder, engine="openai:tiny-vlm", base_url=server.base_url, in_batches=True, **options)
 
 
 def test_every_picture_is_asked_about_in_one_batch_and_described(photos: Path) -> None:
@@ -169,13 +169,13 @@ def test_several_folders_share_their_batches(tmp_path: Path) -> None:
     for name in ("a", "b"):
         picture(tmp_path / "all" / name / "1.jpg", ord(name))
     with ApiServer() as server:
-        caption_job.caption([tmp_path / "all" / "a", tmp_path / "all" / "b"], engine="openai:m", base_url=server.base_url, in_batches=True)
+        pipeline.caption([tmp_path / "all" / "a", tmp_path / "all" / "b"], engine="openai:m", base_url=server.base_url, in_batches=True)
     assert [job.rows for job in in_batches.jobs_in(tmp_path / "all")] == [2]
 
 
 def test_what_cannot_go_in_batches_is_refused_in_a_sentence(photos: Path) -> None:
     with pytest.raises(BackendError, match=r"offline takes no batches.*Leave --batch out"):
-        caption_job.caption(photos, engine="offline", in_batches=True)
+        pipeline.caption(photos, engine="offline", in_batches=True)
     with ApiServer() as server, pytest.raises(UsageError, match="--context"):
         described(photos, server, context=1)
 

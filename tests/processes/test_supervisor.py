@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.corpus.test_batch import choices, clips_in, listed, videos
+from tests.corpus.test_batch import choices, listed, samples_in, videos
 from tests.corpus.workers.children import Gone, children_of
 from tests.corpus.workers.killed import kill_children
 from vip.config import CaptionSettings, ExtractSettings
@@ -87,3 +87,13 @@ def test_an_excused_death_does_not_count(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(BackendError, match="works was ended by the system 3 times"):
         supervisor.receive()
     assert not supervisor.is_running
+
+
+def test_what_a_process_prints_is_no_message_and_goes_to_stderr() -> None:
+    code = (
+        "from multiprocessing import Pipe; import os; from vip.processes.supervisor import child_pipe\n"
+        "here, there = Pipe(); here.send(os.getppid())\n"
+        "with child_pipe(str(os.dup(there.fileno()))): print('said by a library', flush=True)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("", "said by a library\n")

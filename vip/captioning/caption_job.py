@@ -30,7 +30,6 @@ from vip.captioning.session import CaptionSession, open_session
 from vip.captioning.verify import Verifier
 from vip.config import CaptionSettings, chosen
 from vip.errors import ReplyError, SomeFailedError, StoreError, VipError
-from vip.extraction.picture_folder import list_pictures
 from vip.llm.batch_jobs import BatchJob
 from vip.llm.budget import Budget, Usage, dollars
 from vip.llm.outage import Outage, OutagePause
@@ -46,6 +45,11 @@ ListPictures = Callable[[Path, CaptionSettings, Observer], tuple[Failure, ...]]
 """Lists a plain folder of pictures as keyframes, see `vip.extraction.picture_folder`. Returns the pictures that cannot be read."""
 
 
+def runs_only(folder: Path, settings: CaptionSettings, observer: Observer) -> tuple[Failure, ...]:
+    """Leave plain folders of pictures alone."""
+    return ()
+
+
 @overload
 def caption(runs: RunOrPath, **options: Any) -> Run: ...
 @overload
@@ -58,6 +62,7 @@ def caption(
     settings: CaptionSettings | None = None,
     observer: Observer | None = None,
     budget: Budget | None = None,
+    list_pictures: ListPictures = runs_only,
     **options: Any,
 ) -> Run | list[Run]:
     """Describe the keyframes: a dense caption each, and FAMOuS from it (section 3.2).
@@ -68,6 +73,7 @@ def caption(
         in_batches: ask through the server's Batch API, at half the price and within a day. It may be ended and called again.
         settings: or its fields as keywords: `engine=`, `recipe=`, `topic=`, `verify=`, `max_usd=`, see `vip.config.CaptionSettings`.
         budget: shared by several calls; without it each call has a ceiling of its own.
+        list_pictures: what makes keyframes of a plain folder of pictures.
 
     Returns:
         The run with its descriptions, or a list of runs for a list. Those that were made in the same way before are kept, not
@@ -92,6 +98,7 @@ def expected_cost(
     overwrite: bool = False,
     in_batches: bool = False,
     settings: CaptionSettings | None = None,
+    list_pictures: ListPictures = runs_only,
     **options: Any,
 ) -> Estimate:
     """Return what `caption` would ask and spend; nothing is asked."""

@@ -63,6 +63,7 @@ def caption_command(
     from vip import store
     from vip.captioning import caption_job
     from vip.config import CaptionSettings, resolve
+    from vip.extraction.picture_folder import list_pictures
     from vip.pipeline import caption
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
@@ -72,7 +73,9 @@ def caption_command(
         show_status(runs, batch, settings, console)
         return
     if dry_run:
-        show_cost(caption_job.expected_cost(runs, overwrite=overwrite, in_batches=batch, settings=settings), console)
+        show_cost(
+            caption_job.expected_cost(runs, overwrite=overwrite, in_batches=batch, settings=settings, list_pictures=list_pictures), console
+        )
         return
     for run in caption(runs, overwrite=overwrite, in_batches=batch, settings=settings, observer=console):
         show(run, console)
