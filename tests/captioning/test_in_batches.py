@@ -19,7 +19,7 @@ from tests.captioning.keyframes import Scripted, describer
 from tests.cli.terminal import start, vip
 from tests.clips import picture
 from tests.llm.clockwork import Clockwork
-from vip import store
+from vip import pipeline, store
 from vip.captioning import caption_job, in_batches
 from vip.captioning.describer import Describer
 from vip.captioning.in_batches import RollingBatches
