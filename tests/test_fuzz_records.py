@@ -15,7 +15,7 @@ import vip
 from tests.clips import SAMPLE
 from vip.corpus.card.counts import count
 from vip.dataset.rows import sample_of
-from vip.dataset.shards import Format, read_clips, verify, write_shard
+from vip.dataset.shards import Format, read_samples, verify, write_shard
 from vip.errors import VipError
 from vip.export.write import export
 from vip.report.page import write_report
@@ -111,6 +111,6 @@ def test_any_value_in_a_data_set(name: str, made: Path, tmp_path: Path) -> None:
         shutil.copytree(tmp_path / "whole", out)
         damage(Path(out) / "shards" / name, chance)
         works_or_is_one_sentence(lambda: list(verify(out)))
-        works_or_is_one_sentence(lambda: list(read_clips(out)))
+        works_or_is_one_sentence(lambda: list(read_samples(out)))
         works_or_is_one_sentence(lambda: count(out))
         works_or_is_one_sentence(lambda: export([out], chance.choice(["csv", "jsonl", "vtt"]), out=str(tmp_path / "o"), overwrite=True))

@@ -11,7 +11,7 @@ import pytest
 from tests.api_server import ApiServer
 from tests.cli.terminal import SECRET, vip
 from tests.clips import clip, picture
-from vip.dataset.shards import read_clips, read_shards
+from vip.dataset.shards import read_samples, read_shards
 
 QUICK = ("-o", "corpus", "-n", "3", "--embedder", "classic", "--workers", "1")
 
@@ -29,7 +29,7 @@ def test_a_list_becomes_a_data_set_and_the_end_says_so(tmp_path: Path) -> None:
     assert done.out.splitlines()[0] == "corpus: finished"
     assert "2 done, 0 failed, 0 waiting of 2 (100.0 %)" in done.out
     assert "6 of 8 s of video" in done.out
-    assert len(list(read_clips(str(tmp_path / "corpus")))) == 2
+    assert len(list(read_samples(str(tmp_path / "corpus")))) == 2
 
 
 def test_what_failed_is_code_8_and_one_sentence(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_batch_goes_on_without_its_list_and_its_options(tmp_path: Path) -> Non
     assert done.code == 0, done.err
     assert "3 done" in done.out
     assert {info.format for info in read_shards(str(tmp_path / "corpus"))} == {"webdataset"}
-    frames = [frame for one in read_clips(str(tmp_path / "corpus")) for frame in one.frames]
+    frames = [frame for one in read_samples(str(tmp_path / "corpus")) for frame in one.frames]
     assert len(frames) == 9
     assert all(frame.description and frame.name.endswith(".png") for frame in frames)
     assert "auto" not in done.err, "nothing is chosen anew"
@@ -208,7 +208,7 @@ def test_a_batch_goes_on_as_it_was_begun_whatever_vip_toml_and_the_environment_s
     assert vip(tmp_path, "batch", "list.txt", *QUICK, "--sample", "1").code == 0
     done = vip(tmp_path, "batch", "-o", "corpus", "--sample", "2", VIP_KEYFRAMES="9")
     assert done.code == 0, done.err
-    assert [len(one.frames) for one in read_clips(str(tmp_path / "corpus"))] == [3, 3]
+    assert [len(one.frames) for one in read_samples(str(tmp_path / "corpus"))] == [3, 3]
     assert {info.format for info in read_shards(str(tmp_path / "corpus"))} == {"webdataset"}
 
 
@@ -243,7 +243,7 @@ def test_what_auto_became_stays_whatever_is_set_later(tmp_path: Path) -> None:
     for given in (("list.txt", *begun), ("-o", "corpus"), ("-o", "corpus", "--engine", "auto")):
         done = vip(tmp_path, "batch", *given, OPENAI_API_KEY=SECRET, OPENAI_BASE_URL="http://127.0.0.1:9/v1")
         assert done.code == 0, done.err
-    assert {frame.description.engine for one in read_clips(str(tmp_path / "corpus")) for frame in one.frames if frame.description} == {
+    assert {frame.description.engine for one in read_samples(str(tmp_path / "corpus")) for frame in one.frames if frame.description} == {
         "offline"
     }
 
