@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
+from vip.corpus.card.charts import histogram, share_bars
+from vip.corpus.card.content import sections
 from vip.corpus.card.counts import count
 from vip.corpus.card.markdown import markdown
-from vip.corpus.card.page import page
-from vip.corpus.card.tables import DataCard
+from vip.corpus.card.notes import about
+from vip.corpus.card.tables import DataCard, facts, printable
 from vip.corpus.inputs.sampling import Distribution
 from vip.corpus.prepare import DISTRIBUTION
 from vip.corpus.settings import BatchConfig
@@ -18,9 +20,12 @@ from vip.corpus.status import BatchStatus
 from vip.dataset import storage
 from vip.dataset.sanitize import without_secrets
 from vip.errors import StoreError
+from vip.html.layout import render_page, resource
+from vip.html.parts import Fact
 
 README = "README.md"
 PAGE = "card.html"
+PACKAGE = "vip.corpus.card"
 
 
 def write_card(out: str, status: BatchStatus, settings: BatchConfig | None = None) -> None:
@@ -36,6 +41,21 @@ def write_card(out: str, status: BatchStatus, settings: BatchConfig | None = Non
     card = DataCard(name, address, status, count(out), _distribution(out), settings)
     for file, content in ((README, markdown(card)), (PAGE, page(card))):
         storage.write_whole(content.encode(), out, file)
+
+
+def page(card: DataCard) -> str:
+    """Return card.html, by the means of the report: it loads nothing from anywhere and needs no script."""
+    return render_page(
+        PACKAGE,
+        "card.html.jinja",
+        style=resource("card.css", PACKAGE),
+        name=printable(card.name),
+        about=about(card),
+        facts=[Fact(*fact) for fact in facts(card)],
+        sections=sections(card),
+        histogram=histogram,
+        share_bars=share_bars,
+    )
 
 
 def _distribution(out: str) -> Distribution | None:
