@@ -28,6 +28,7 @@ from vip.errors import EngineError, InputError, NotInPartsError, ReplyError, Som
 from vip.extraction.backends import load, pruner_for
 from vip.extraction.existing_run import existing_run, is_finished, is_selected
 from vip.extraction.picture_cache import PictureCache
+from vip.extraction.picture_folder import list_pictures
 from vip.extraction.reselection import default_reselect_folder, reselect_settings, video_of
 from vip.extraction.select import select
 from vip.extraction.video_analysis import analyze_video, read_analysis
@@ -219,6 +220,7 @@ def caption(
             settings=chosen(CaptionSettings, settings, options),
             observer=observer,
             budget=budget,
+            list_pictures=list_pictures,
         )
     return done[0] if isinstance(runs, Run | str | Path) else done
 
