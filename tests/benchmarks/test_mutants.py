@@ -38,8 +38,8 @@ def total(rows: list[Row], *, most: int | None = None) -> int:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     pytest.importorskip("cosmic_ray", reason="the extra mutants")
-    (tmp_path / "vip" / "asking").mkdir(parents=True)
-    (tmp_path / "vip" / "asking" / "rows.py").write_text(SOURCE)
+    (tmp_path / "vip" / "llm").mkdir(parents=True)
+    (tmp_path / "vip" / "llm" / "rows.py").write_text(SOURCE)
     (tmp_path / "vip" / "store.py").write_text("STEPS = 1 + 2\n")
     return tmp_path
 
@@ -75,8 +75,9 @@ def test_every_room_has_files() -> None:
 def test_the_tests_of_a_module_come_first_then_those_that_import_it_then_its_room() -> None:
     found = mutants.tests_of(mutants.ROOT, "vip/dataset/parts.py")
     assert found["tests/dataset/test_parts.py"] == 0
-    assert found["tests/corpus/test_driver.py"] == 1
-    assert found["tests/corpus/test_queue.py"] == 3
+    assert found["tests/dataset/test_shards.py"] == 1
+    assert found["tests/corpus/test_driver.py"] == 2
+    assert found["tests/dataset/test_rows.py"] == 3
     assert "tests/extraction/pruners/test_algorithm1.py" not in found
     assert mutants.tests_of(mutants.ROOT, "vip/store.py")["tests/test_store.py"] == 0
 
