@@ -27,7 +27,7 @@ from vip.wording import SaidOnce, option
 
 
 def default_folder(video: Source) -> Path:
-    """`NAME.compare` in the current folder."""
+    """Return `NAME.compare` in the current folder."""
     return Path(f"{video.stem}.compare")
 
 
@@ -90,7 +90,7 @@ def compare(
 
 
 def _failures(errors: Sequence[tuple[Combination, VipError]], observer: Observer) -> tuple[Failure, ...]:
-    """What failed; what nobody asked for and needs something that is not here is only noted."""
+    """Return what failed; what nobody asked for and needs something that is not here is only noted."""
     failures = []
     for combination, exc in errors:
         if isinstance(exc, BackendError) and not combination.asked:

@@ -21,7 +21,7 @@ UNTURNED: Turn = np.eye(2, dtype=np.int64)
 
 
 def turn_of(frame: VideoFrame) -> Turn:
-    """The display matrix as the nearest quarter turn, mirrored or not; the identity where there is none.
+    """Return the display matrix as the nearest quarter turn, mirrored or not; the identity where there is none.
 
     PyAV's side data and its frame refer to each other: a frame that was asked stays in memory until the next garbage
     collection. Ask one frame a video, and the others for their `rotation`.
@@ -44,12 +44,12 @@ def _rotation(degrees_anticlockwise: int) -> npt.NDArray[np.float64]:
 
 
 def degrees_of(turn: Turn) -> int:
-    """The clockwise rotation in the turn, a mirroring left aside: 0, 90, 180 or 270."""
+    """Return the clockwise rotation in the turn, a mirroring left aside: 0, 90, 180 or 270."""
     return {(1, 0): 0, (0, 1): 90, (-1, 0): 180, (0, -1): 270}[int(turn[0, 0]), int(turn[0, 1])]
 
 
 def shown_size(frame: VideoFrame, pixel_aspect: Fraction, turn: Turn) -> tuple[int, int]:
-    """(width, height) in pixels as displayed. Like players, stretch the short axis and never throw lines away."""
+    """Return (width, height) in pixels as displayed. Like players, stretch the short axis and never throw lines away."""
     width, height = _square_pixel_size(frame, pixel_aspect)
     return (height, width) if turn[0, 0] == 0 else (width, height)
 

@@ -94,7 +94,7 @@ def _run(context: typer.Context, lists: list[str], out: str, retry: str | None, 
 
 
 def _count_failures(status: BatchStatus) -> str:
-    """`2 videos, 1 row and 3 keyframes`, without what there is none of."""
+    """Return `2 videos, 1 row and 3 keyframes`, without what there is none of."""
     counts = ((status.failed, "video"), (status.bad_rows, "row"), (status.undescribed, "keyframe"))
     *more, last = (counted(count, noun) for count, noun in counts if count)
     return f"{', '.join(more)} and {last}" if more else last

@@ -47,7 +47,7 @@ def write_analyses(folder: Path, analyses: Sequence[FrameAnalysis]) -> None:
 
 
 def analyses_of(run: Run) -> list[FrameAnalysis]:
-    """What the run saw of its candidates, in time order, to the last bit.
+    """Return what the run saw of its candidates, in time order, to the last bit.
 
     Raises:
         InputError: the run was made by a vip that did not keep it.
@@ -66,7 +66,7 @@ def analyses_of(run: Run) -> list[FrameAnalysis]:
 
 
 def _fit(columns: Columns, rows: int) -> bool:
-    """Whether all are there, of this many rows, with the shapes and types that `write_analyses` gives them."""
+    """Return whether all are there, of this many rows, with the shapes and types that `write_analyses` gives them."""
     kinds = {"pts": "i", "in_transition": "b", **dict.fromkeys(SHARES, "f")}
     flat = all(name in columns and columns[name].shape == (rows,) and columns[name].dtype.kind == kind for name, kind in kinds.items())
     signature, view = columns.get("signature"), columns.get("view")
@@ -104,7 +104,7 @@ NO_CACHED_VECTORS = CachedVectors({}, {})
 
 
 def cached_vectors_of(run: Run) -> CachedVectors:
-    """The vectors of a run, for another one of the same video and embedder.
+    """Return the vectors of a run, for another one of the same video and embedder.
 
     Raises:
         StoreError: its files are damaged or do not fit together.
@@ -119,7 +119,7 @@ def cached_vectors_of(run: Run) -> CachedVectors:
 
 
 def _thumbnails(path: Path) -> dict[int, bytes]:
-    """JPEGs by candidate index."""
+    """Return JPEGs by candidate index."""
     try:
         with files.opened_zip(path) as archive:
             return {int(Path(name).stem): archive.read(name) for name in archive.namelist()}

@@ -32,7 +32,7 @@ SIGNATURE_SIZE = (32, 18)
 THUMBNAIL_SIDE_PX = 160
 THUMBNAIL_JPEG_QUALITY = 80
 DETECTOR_JPEG_QUALITY = 90
-BATCHES_PER_WORKER = 8  # so that a worker with cheap groups takes over from one with dear ones
+BATCHES_PER_WORKER = 8  # so that a worker with cheap groups takes over from one with expensive ones
 AHEAD = 4  # batches a worker that may be done or under way before their results are wanted
 RESULTS_WAITING = 64  # at most so many of a batch
 
@@ -84,7 +84,7 @@ class FrameAnalyzer:
         self.view, self.embedder, self.detector, self.known = view, embedder, detector, known or {}
 
     def __call__(self, frame: Frame) -> FrameAnalysis:
-        """All about a frame whose longest side is `WORKING_SIDE_PX` but the objects in it; where nothing shows there are none.
+        """Return all about a frame whose longest side is `WORKING_SIDE_PX` but the objects in it; where nothing shows there are none.
 
         The embedder sees it later, among others (`embed`).
         """
@@ -102,7 +102,7 @@ class FrameAnalyzer:
         return replace(analysis, picture=_jpeg(_shrunk(frame.image, self._searched_side_px), DETECTOR_JPEG_QUALITY))
 
     def embed(self, analyses: Iterable[FrameAnalysis]) -> Iterator[FrameAnalysis]:
-        """The looks in their order, once the embedder has seen them, as many at a time as it likes."""
+        """Yield the looks in their order, once the embedder has seen them, as many at a time as it likes."""
         analyses = iter(analyses)
         while batch := list(islice(analyses, self.embedder.capabilities.batch)):
             unseen = [analysis.unseen for analysis in batch if analysis.unseen is not None]
@@ -121,7 +121,7 @@ class FrameAnalyzer:
 
 
 def _shrunk(image: Image, side_px: int) -> Image:
-    """The picture with its longest side scaled down to `side_px`."""
+    """Return the picture with its longest side scaled down to `side_px`."""
     scale = min(1.0, side_px / max(image.shape[:2]))
     size = max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale))
     return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
@@ -164,7 +164,7 @@ def analyze(
 
 
 def _beside(frames: Iterator[Frame], analyzer: FrameAnalyzer) -> Iterator[FrameAnalysis]:
-    """The looks at the frames, made in threads of their own while the next frames are decoded."""
+    """Yield the looks at the frames, made in threads of their own while the next frames are decoded."""
     cores = core_count()
     with ThreadPoolExecutor(cores) as pool:
         pending: deque[Future[FrameAnalysis]] = deque()
@@ -176,7 +176,7 @@ def _beside(frames: Iterator[Frame], analyzer: FrameAnalyzer) -> Iterator[FrameA
 
 
 def mark_transitions(index: PacketIndex, analyses: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
-    """The looks with `restless` as the packets around them say."""
+    """Return the looks with `restless` as the packets around them say."""
     flags = PacketActivity(index).in_transition([analysis.pts for analysis in analyses]).tolist()
     return [replace(analysis, in_transition=flag) for analysis, flag in zip(analyses, flags, strict=True)]
 
@@ -234,7 +234,7 @@ def in_parallel(
 
 
 def _put(results: Queue[ResultT | None], result: ResultT | None, stop: Event) -> bool:
-    """Whether the result found room before nobody wanted it any more."""
+    """Return whether the result found room before nobody wanted it any more."""
     while not stop.is_set():
         with suppress(Full):
             results.put(result, timeout=0.1)

@@ -44,7 +44,7 @@ class Backends:
 
 
 def load(settings: ExtractSettings) -> Backends:
-    """All of them, loaded.
+    """Return all of them, loaded.
 
     Raises:
         BackendError: one is unknown, not installed, or lacks weights or device.
@@ -65,7 +65,7 @@ def load(settings: ExtractSettings) -> Backends:
 
 
 def pruner_for(settings: ExtractSettings) -> Pruner:
-    """The pruner; with `--query` the one that goes by relevance.
+    """Return the pruner; with `--query` the one that goes by relevance.
 
     Raises:
         UsageError: a query and another pruner, or none and the pruner that needs one.
@@ -84,7 +84,7 @@ def pruner_for(settings: ExtractSettings) -> Pruner:
 
 
 def embedder_for(settings: ExtractSettings) -> tuple[Embedder, str | None]:
-    """The embedder, and why `auto` took it.
+    """Return the embedder, and why `auto` took it.
 
     Raises:
         BackendError: it does not put pictures and texts into one space, and `--query` needs that.
@@ -118,7 +118,7 @@ def detector_for(settings: ModelSettings) -> Detector:
 
 
 def device_of(backend: Embedder | Detector) -> str:
-    """Where it runs: `cpu`, `cuda in fp16`."""
+    """Return where it runs: `cpu`, `cuda in fp16`."""
     return backend.capabilities.device or "cpu"
 
 

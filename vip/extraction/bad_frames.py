@@ -23,7 +23,7 @@ NOTHING_LEVEL = 4  # of 255: a picture without a brighter cell is black, not dar
 
 
 def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -> dict[int, Decision]:
-    """Those that are not worth showing: index of the look -> why."""
+    """Return those that are not worth showing: index of the look -> why."""
     reference = references([analysis.measured for analysis in analyses])
     dropped: dict[int, Decision] = {}
     for index, analysis in enumerate(analyses):
@@ -49,7 +49,7 @@ def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -
 
 
 def _neighbours(index: int, count: int, dropped: Container[int]) -> list[int]:
-    """Of the 3 frames on either side those that are not dropped, the nearest first: a fade takes several."""
+    """Return those of the 3 frames on either side that are not dropped, the nearest first: a fade takes several."""
     around = range(max(0, index - NEIGHBOURS), min(count, index + NEIGHBOURS + 1))
     return sorted((other for other in around if other != index and other not in dropped), key=lambda other: abs(other - index))
 
@@ -67,7 +67,7 @@ def _worse_than(analysis: FrameAnalysis, other: FrameAnalysis) -> Decision | Non
 
 
 def keep_best_of_bad(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision], min_sharpness: float | None) -> str | None:
-    """Where all frames are bad, take back those that are least so: a video that shows anything keeps a keyframe.
+    """Return where all frames are bad, take back those that are least so: a video that shows anything keeps a keyframe.
 
     Returns:
         What they are, in words; None where some were good.
@@ -92,5 +92,5 @@ def keep_best_of_bad(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decis
 
 
 def shows_nothing_at_all(analyses: Sequence[FrameAnalysis]) -> bool:
-    """Whether every picture is plain black."""
+    """Return whether every picture is plain black."""
     return all(int(analysis.signature.max()) <= NOTHING_LEVEL for analysis in analyses)

@@ -46,7 +46,7 @@ class CandidateSearch:
 
 
 def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[FrameAnalysis]:
-    """The looks at the planned frames and at those that join them."""
+    """Return the looks at the planned frames and at those that join them."""
     analyses = _scan(search, "Looking at frames", planned, exact=search.exact)
     if search.as_is:
         return _with_objects(search, analyses, range(len(analyses)))
@@ -62,13 +62,13 @@ def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[
 
 
 def _with_objects(search: CandidateSearch, analyses: list[FrameAnalysis], places: Sequence[int]) -> list[FrameAnalysis]:
-    """The looks, searched for objects at these places."""
+    """Return the looks, searched for objects at these places."""
     with search.observer.track("Looking for objects", len(places)) as advance:
         return objects.seek(analyses, places, search.analyzer.detector, advance=advance)
 
 
 def undecodable(search: CandidateSearch, planned: Sequence[int], analyses: Sequence[FrameAnalysis]) -> list[int]:
-    """The planned PTS of which no frame was seen, nor one that follows soon enough."""
+    """Return the planned PTS of which no frame was seen, nor one that follows soon enough."""
     within = 0 if search.exact else round(NEAR_S / search.video.time_base)
     seen = [analysis.pts for analysis in analyses]
     places = np.searchsorted(seen, planned).tolist()
@@ -82,14 +82,14 @@ def _scan(search: CandidateSearch, title: str, pts: Sequence[int], *, exact: boo
 
 
 def _others_do(video: Reader, pts: Sequence[int]) -> bool:
-    """Whether each of these frames is one of many, and those behind it follow soon: not in short, slow or halting videos."""
+    """Return whether each of these frames is one of many, and those behind it follow soon: not in short, slow or halting videos."""
     shown = video.index.shown_pts
     following = shown[np.minimum(np.searchsorted(shown, pts) + PASSED_OVER, len(shown) - 1)]
     return len(shown) >= MANY_FRAMES * len(pts) and bool((following - np.asarray(pts) <= NEAR_S / video.time_base).all())
 
 
 def _search_all(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
-    """Where all candidates are plain black, look at every other frame until something shows."""
+    """Return where all candidates are plain black, look at every other frame until something shows."""
     known = {analysis.pts for analysis in analyses}
     others = [pts for pts in search.video.index.shown_pts.tolist() if pts not in known]
     if not analyses or not others or not shows_nothing_at_all(analyses):
@@ -105,7 +105,7 @@ def _search_all(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[
 def _until_enough_differ(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
     """Twice as many, again and again, while fewer differ than keyframes are wanted.
 
-    Not where packet sizes tell that nothing changes, nor deep inside a long GOP, where it would be too dear.
+    Not where packet sizes tell that nothing changes, nor deep inside a long GOP, where it would be too expensive.
     """
     activity = PacketActivity(search.video.index)
     while (
@@ -122,12 +122,12 @@ def _until_enough_differ(search: CandidateSearch, analyses: list[FrameAnalysis])
 
 
 def _different(search: CandidateSearch, analyses: Sequence[FrameAnalysis]) -> int:
-    """How many candidates are neither bad nor copies."""
+    """Return how many candidates are neither bad nor copies."""
     return len(good_frames(analyses, search.min_sharpness))
 
 
 def _calmed(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
-    """The looks, and calm frames beside those that would be kept though they lie in a restless stretch."""
+    """Return the looks, and calm frames beside those that would be kept though they lie in a restless stretch."""
     likely = likely_keyframes(analyses, keyframes=search.keyframes, min_sharpness=search.min_sharpness)
     in_transition = [analysis for analysis in likely if analysis.in_transition]
     with search.observer.track("Looking for calm frames", len(in_transition)) as advance:
@@ -138,6 +138,6 @@ def _calmed(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[Fram
 
 
 def _merged(analyses: Sequence[FrameAnalysis], found: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
-    """Both in time order; of two looks at one frame the first."""
+    """Return both in time order; of two looks at one frame the first."""
     known = {analysis.pts for analysis in analyses}
     return sorted([*analyses, *(analysis for analysis in found if analysis.pts not in known)], key=lambda analysis: analysis.pts)

@@ -14,7 +14,7 @@ SAME_PICTURE_LEVELS = 5  # of 255, in the cell of the signature that differs mos
 
 
 def copies(analyses: Sequence[FrameAnalysis], remaining: Sequence[int]) -> dict[int, Decision]:
-    """Frames that show the very picture of the one before; of such a row the sharpest stays."""
+    """Return frames that show the very picture of the one before; of such a row the sharpest stays."""
     dropped: dict[int, Decision] = {}
     row: list[int] = []
     for index in [*remaining, None]:
@@ -32,5 +32,5 @@ def copies(analyses: Sequence[FrameAnalysis], remaining: Sequence[int]) -> dict[
 
 
 def same_picture(a: FrameAnalysis, b: FrameAnalysis) -> bool:
-    """Whether nothing but coding noise tells the two apart."""
+    """Return whether nothing but coding noise tells the two apart."""
     return int(np.abs(a.signature.astype(np.int16) - b.signature).max()) < SAME_PICTURE_LEVELS

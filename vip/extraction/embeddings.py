@@ -13,7 +13,7 @@ from vip.records import Embeddings
 
 
 def embeddings_of(analyses: Sequence[FrameAnalysis], embedder: Embedder, known: Mapping[str, Vector] | None = None) -> Embeddings:
-    """The vectors of the looks and of the texts of what was detected in them; each text is embedded once.
+    """Return the vectors of the looks and of the texts of what was detected in them; each text is embedded once.
 
     Args:
         known: vectors of texts that this embedder has seen in an earlier run.
@@ -30,5 +30,5 @@ def embeddings_of(analyses: Sequence[FrameAnalysis], embedder: Embedder, known: 
 
 
 def identity_of(embedder: Embedder) -> str:
-    """What tells the vectors of this embedder from those of others, also of other weights under its name."""
+    """Return what tells the vectors of this embedder from those of others, also of other weights under its name."""
     return embedder.capabilities.identity or embedder.name

@@ -16,7 +16,7 @@ from vip.records import Embeddings
 
 
 def good_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -> list[int]:
-    """Indices of the looks that are neither bad nor copies."""
+    """Return indices of the looks that are neither bad nor copies."""
     bad = bad_frames(analyses, min_sharpness)
     good = [index for index in range(len(analyses)) if index not in bad]
     same = copies(analyses, good)
@@ -24,7 +24,7 @@ def good_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) 
 
 
 def likely_keyframes(analyses: Sequence[FrameAnalysis], *, keyframes: int, min_sharpness: float | None) -> list[FrameAnalysis]:
-    """The looks that would stand for a scene each if there were this many scenes."""
+    """Return the looks that would stand for a scene each if there were this many scenes."""
     remaining = good_frames(analyses, min_sharpness)
     if not remaining:
         return []
@@ -40,7 +40,7 @@ def prunable(
     text_weight: float = TEXT_WEIGHT,
     relevance: Sequence[float] | None = None,
 ) -> Prunable:
-    """The chosen looks, by their indices, as pruners see them."""
+    """Return the chosen looks, by their indices, as pruners see them."""
     members = [analyses[index] for index in chosen]
     return Prunable(
         Embeddings(embeddings.image[chosen], embeddings.text[chosen], embeddings.model),
@@ -54,7 +54,7 @@ def prunable(
 
 
 def by_picture_only(analyses: Sequence[FrameAnalysis]) -> Embeddings:
-    """For what is decided before any text is known: all texts alike."""
+    """Return vectors for what is decided before any text is known: all texts are alike."""
     return Embeddings(
         np.array([analysis.vector for analysis in analyses], np.float32), np.ones((len(analyses), 1), np.float32), "pictures only"
     )

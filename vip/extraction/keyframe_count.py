@@ -11,7 +11,7 @@ FEWEST, MOST = 12, 500
 
 
 def expected_keyframes(keyframes: int | Literal["auto"], video: VideoSource) -> int:
-    """The number of keyframes that candidates are sampled for: as asked, or one for every 8 s that are shown, 12 to 500."""
+    """Return the number of keyframes that candidates are sampled for: as asked, or one for every 8 s that are shown, 12 to 500."""
     if keyframes != "auto":
         return keyframes
     shown = video.index.shown_pts

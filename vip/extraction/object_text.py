@@ -48,7 +48,7 @@ PLACES = (
 
 
 def place_of(detection: Detection) -> str:
-    """The ninth of the picture in which the middle of the box lies, in words."""
+    """Return the ninth of the picture in which the middle of the box lies, in words."""
     left, top, right, bottom = detection.box_xyxy
     return PLACES[_third((top + bottom) / 2)][_third((left + right) / 2)]
 
@@ -58,7 +58,7 @@ def _third(middle: float) -> int:
 
 
 def text_of(detections: Sequence[Detection]) -> str:
-    """The text of a frame, the same for any order of its detections."""
+    """Return the text of a frame, the same for any order of its detections."""
     scores: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for detection in detections:
         scores[detection.kind, detection.label, place_of(detection)].append(detection.score)
@@ -75,11 +75,11 @@ def _phrase(label: str, place: str, scores: Sequence[float]) -> str:
 
 
 def has_people(detections: Sequence[Detection]) -> bool:
-    """Whether the people rule of Algorithm 1 applies to the frame: a label or a phrase names one."""
+    """Return whether the people rule of Algorithm 1 applies to the frame: a label or a phrase names one."""
     return any(not PEOPLE.isdisjoint(detection.label.lower().split()) for detection in detections)
 
 
 def objects_in(detections: Sequence[Detection]) -> int:
-    """How many objects were found: of a detector that also describes regions, those or the regions, whichever are more."""
+    """Return how many objects were found: of a detector that also describes regions, those or the regions, whichever are more."""
     regions = sum(detection.kind == "region" for detection in detections)
     return max(regions, len(detections) - regions)

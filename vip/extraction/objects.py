@@ -21,7 +21,7 @@ from vip.wording import counted, option
 def seek(
     analyses: Sequence[FrameAnalysis], wanted: Collection[int], detector: Detector, *, advance: Callable[[], None]
 ) -> list[FrameAnalysis]:
-    """The looks, with what was found in those of the wanted indices.
+    """Return the looks, with what was found in those of the wanted indices.
 
     Args:
         advance: called for each of the wanted.
@@ -47,7 +47,7 @@ def seek(
 
 
 def poor_in_objects(analyses: Sequence[FrameAnalysis], remaining: Sequence[int], least: int) -> dict[int, Decision]:
-    """Frames with fewer objects than `least` (section 3.1: "filter keyframes that contain minimal objects"). Unknown is not few.
+    """Return frames with fewer objects than `least` (section 3.1: "filter keyframes that contain minimal objects"). Unknown is not few.
 
     Raises:
         InputError: none of the remaining would be left.

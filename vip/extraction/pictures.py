@@ -16,7 +16,7 @@ from vip.store import read_picture
 
 
 def pictures_in(folder: Path) -> list[Path]:
-    """The pictures of a folder in name order.
+    """Return the pictures of a folder in name order.
 
     Raises:
         InputError: there is none.
@@ -30,7 +30,7 @@ def pictures_in(folder: Path) -> list[Path]:
 def keyframes_of(
     paths: Sequence[Path], detector: Detector, *, on_failure: Callable[[Failure], None], advance: Callable[[], None]
 ) -> Iterator[Keyframe]:
-    """A record for each picture that can be read; a `Failure` for each that cannot."""
+    """Yield a record for each picture that can be read; a `Failure` for each that cannot."""
     for path in paths:
         try:
             yield _keyframe(path, read_picture(path), detector)
@@ -40,7 +40,7 @@ def keyframes_of(
 
 
 def working_picture(image: Image) -> Image:
-    """The picture with its longest side scaled to `WORKING_SIDE_PX`, on which everything is measured."""
+    """Return the picture with its longest side scaled to `WORKING_SIDE_PX`, on which everything is measured."""
     height, width = image.shape[:2]
     scale = WORKING_SIDE_PX / max(height, width)
     size = max(1, round(width * scale)), max(1, round(height * scale))

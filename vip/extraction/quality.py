@@ -74,7 +74,7 @@ def measure(image: Image) -> FrameMeasures:
 
 
 def _inside_bars(grey: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """The picture without black bars and the edge they make; the whole of it where too little would be left."""
+    """Return the picture without black bars and the edge they make; the whole of it where too little would be left."""
     rows, columns = (np.flatnonzero(grey.max(axis=axis) > BAR_LEVEL) for axis in (1, 0))
     if len(rows) == 0 or len(columns) == 0:
         return grey
@@ -94,7 +94,7 @@ def shows_nothing(measured: FrameMeasures) -> BadRule | None:
 
 
 def references(measured: Sequence[FrameMeasures | None]) -> list[float]:
-    """For each frame the median sharpness of up to 4 frames on either side that show something; 0 where there are none.
+    """Return for each frame the median sharpness of up to 4 frames on either side that show something; 0 where there are none.
 
     None stands for a frame that could not be decoded.
     """
@@ -105,7 +105,7 @@ def references(measured: Sequence[FrameMeasures | None]) -> list[float]:
 
 
 def verdict(measured: FrameMeasures, reference: float) -> BadRule | None:
-    """Why a frame is bad, or None.
+    """Return why a frame is bad, or None.
 
     Args:
         reference: sharpness of the surroundings (`references`).
@@ -117,12 +117,12 @@ def verdict(measured: FrameMeasures, reference: float) -> BadRule | None:
 
 
 def much_blurrier(mine: Quality, neighbour: Quality) -> bool:
-    """So blurred that a neighbour of the same view stands for both."""
+    """Return so blurred that a neighbour of the same view stands for both."""
     return mine.sharpness < BLURRED_IN_SHOT * neighbour.sharpness
 
 
 def much_paler(mine: Quality, neighbour: Quality) -> bool:
-    """So pale that, beside a neighbour of the same shape, this is that picture on its way from or to black or white."""
+    """Return so pale that, beside a neighbour of the same shape, this is that picture on its way from or to black or white."""
     return mine.contrast < FADED_CONTRAST * neighbour.contrast
 
 

@@ -32,7 +32,7 @@ Places = npt.NDArray[np.intp]
 
 
 def scenes(vectors: Vectors, times_s: Sequence[float], count: int) -> list[range]:
-    """The rows of each scene, in order: `count` scenes, or one a row where there are no more rows.
+    """Return the rows of each scene, in order: `count` scenes, or one a row where there are no more rows.
 
     Args:
         vectors: float32 (N, D), rows of length 1, in time order.
@@ -51,7 +51,7 @@ def scenes(vectors: Vectors, times_s: Sequence[float], count: int) -> list[range
 
 
 def representatives(frames: Prunable, count: int) -> dict[int, range]:
-    """The rows that stand for a scene, and the rows of their scenes: `count` of them, or all where there are no more.
+    """Return the rows that stand for a scene, and the rows of their scenes: `count` of them, or all where there are no more.
 
     The frame that is most like the whole scene stands for it, or the sharpest of those nearly as like; a calm one, and
     in a scene with people one with people (section 3.1: "people tend to be the primary subject of these videos").
@@ -81,14 +81,14 @@ def _weights(times_s: Sequence[float]) -> Numbers:
 
 
 def _sums(vectors: Vectors, weights: Numbers, starts: Places) -> tuple[Vectors, Numbers]:
-    """Of each run of rows the weighted sum of its vectors, float32 (M, D), and the sum of its weights, float64 (M,)."""
+    """Return for each run of rows the weighted sum of its vectors, float32 (M, D), and the sum of its weights, float64 (M,)."""
     runs = pairwise([*starts.tolist(), len(vectors)])
     sums = np.stack([weights[a:b].astype(np.float32) @ vectors[a:b] for a, b in runs])
     return np.asarray(sums, np.float32), np.add.reduceat(weights, starts)
 
 
 def _joined(sums: Vectors, mass: Numbers, most: int) -> Places:
-    """Numbers of the runs that begin one of at most `most` longer runs: one at a time, the neighbours that cost least are joined (Ward)."""
+    """Return the runs that begin one of at most `most` longer runs: the neighbours that cost least are joined, one at a time (Ward)."""
     count = len(sums)
     before, after = list(range(-1, count - 1)), [*range(1, count), -1]
     version, alive = [0] * count, [True] * count
@@ -123,7 +123,7 @@ def _joined(sums: Vectors, mass: Numbers, most: int) -> Places:
 
 
 def _best_division(sums: Vectors, mass: Numbers, count: int) -> Places:
-    """Numbers of the runs with which the `count` scenes of the best division begin, by dynamic programming: O(count · M²)."""
+    """Return numbers of the runs with which the `count` scenes of the best division begin, by dynamic programming: O(count · M²)."""
     runs = len(sums)
     products = np.zeros((runs + 1, runs + 1))
     products[1:, 1:] = (sums @ sums.T).astype(np.float64).cumsum(0).cumsum(1)

@@ -23,7 +23,7 @@ SETTLING_FRAMES = 2  # a focus pull ends gradually: after the first good frame, 
 SETTLED = 1.3
 CALM_AFTER_S = (0.9, 0.6)  # a cross-fade rarely takes longer
 SAME_SHOT_COSINE = 0.5  # of a cross-fading frame to the clean one behind it; of two shots mostly less
-FARTHEST_PACKETS = 75  # decoding more than this for one calmer frame is too dear; with 300 the same frames were chosen on 21 mixes
+FARTHEST_PACKETS = 75  # decoding more than this for one calmer frame is too expensive; with 300 the same frames were chosen on 21 mixes
 
 
 def find_substitutes(
@@ -35,7 +35,7 @@ def find_substitutes(
     *,
     advance: Callable[[], None],
 ) -> list[FrameAnalysis]:
-    """A good frame for each bad one that has no other candidate within 1.5 s behind it, where there is one in that time.
+    """Yield a good frame for each bad one that has no other candidate within 1.5 s behind it, where there is one in that time.
 
     Args:
         looks: all candidates in time order.
@@ -59,7 +59,7 @@ def find_substitutes(
 
 
 def _probes(video: Reader, activity: PacketActivity, analyses: Sequence[FrameAnalysis], index: int, bad: set[int]) -> list[int]:
-    """PTS behind a bad candidate, 0.2 s apart; none where another candidate shows the rest of the shot, or decoding so far is too dear."""
+    """Return PTS behind a bad candidate, 0.2 s apart; none where another candidate shows the rest, or decoding costs too much."""
     following = analyses[index + 1] if index + 1 < len(analyses) else None
     if following and (
         following.time_s - analyses[index].time_s < FURTHEST_S or (index + 1 not in bad and activity.goes_on(analyses[index].pts))
@@ -75,7 +75,7 @@ def _probes(video: Reader, activity: PacketActivity, analyses: Sequence[FrameAna
 
 
 def _first_good(reader: Reader, probes: Sequence[int], reference: float) -> Frame | None:
-    """The first good frame; one of the two behind it if that is clearly sharper, and the first less sharp than its surroundings."""
+    """Return the first good frame; one of the two behind it if that is clearly sharper, and the first less sharp than its surroundings."""
     best: Frame | None = None
     sharpness = 0.0
     after = 0
@@ -95,7 +95,7 @@ def _first_good(reader: Reader, probes: Sequence[int], reference: float) -> Fram
 def find_outside_transitions(
     video: Reader, in_transition: Sequence[FrameAnalysis], analyzer: FrameAnalyzer, *, keeper: PictureKeeper, advance: Callable[[], None]
 ) -> list[FrameAnalysis]:
-    """A calm frame of the same shot behind each restless one, where there is one before the next sync frame."""
+    """Yield a calm frame of the same shot behind each restless one, where there is one before the next sync frame."""
     probes = {analysis.pts: _calm_probes(video, analysis) for analysis in in_transition}
     shots = {pts: analysis for analysis in in_transition for pts in probes[analysis.pts][:1]}
     for _ in range(len(in_transition) - len(shots)):
@@ -114,7 +114,7 @@ def find_outside_transitions(
 
 
 def _calm_probes(video: Reader, analysis: FrameAnalysis) -> list[int]:
-    """PTS of calm frames behind a restless one in its GOP, the best first; none where they are too dear."""
+    """Return PTS of calm frames behind a restless one in its GOP, the best first; none where they are too expensive."""
     index, ticks = video.index, 1 / float(video.time_base)
     if index.decodes_all:
         return []

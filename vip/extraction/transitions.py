@@ -53,7 +53,7 @@ class PacketActivity:
             return np.asarray((before > BEFORE * (usual_before + self._least)) | (after > AFTER * (usual_after + self._least)), bool)
 
     def unseen(self, most: int) -> list[int]:
-        """PTS of calm frames behind changes of the picture that no sync frame shows: the `most` strongest, in time order."""
+        """Return PTS of calm frames behind changes of the picture that no sync frame shows: the `most` strongest, in time order."""
         shown, sync = self._index.shown_pts * float(self._index.time_base), self._index.sync_pts * float(self._index.time_base)
         usual = np.fmax(self._mean(shown, BEFORE_CHANGE_S), self._mean(shown, USUAL_AFTER_S)) + self._least
         with np.errstate(invalid="ignore"):  # 0 / 0 where no packet but the sync ones holds anything
@@ -72,7 +72,7 @@ class PacketActivity:
         return [int(pts) for pts in np.unique(self._index.shown_pts[settled[settled < len(shown)]])]
 
     def moving(self, known: Sequence[int]) -> list[int]:
-        """PTS of the frames that are shown, without those between two known ones (sorted PTS) between which nothing changes."""
+        """Return PTS of the frames that are shown, without those between two known ones (sorted PTS) between which nothing changes."""
         edges = np.searchsorted(self._times, np.asarray(known, np.int64) * float(self._index.time_base), side="right")
         still = np.diff(self._bytes[edges]) < STILL_BYTES * np.diff(self._count[edges])
         shown = self._index.shown_pts
@@ -81,7 +81,7 @@ class PacketActivity:
         return [int(pts) for pts in shown[~(inside & np.append(still, False)[np.clip(gap, 0, len(still))])]]
 
     def goes_on(self, pts: int) -> bool:
-        """Whether the shot goes on to the next sync frame behind this PTS: it came because the GOP was full, not at a cut.
+        """Return whether the shot goes on to the next sync frame behind this PTS: it came because the GOP was full, not at a cut.
 
         False where that cannot be told, as with encoders that put sync frames at equal distances whatever they show.
         """

@@ -126,7 +126,7 @@ def _counts(rows: Sequence[Candidate], asked: int | None) -> CandidateCounts:
 
 
 def _unknown(rows: Sequence[Candidate], detector: str) -> list[str]:
-    """What the user should know where the detector has nothing to say about frames that could be shown."""
+    """Return what the user should know where the detector has nothing to say about frames that could be shown."""
     asked = [row for row in rows if row.decision.rule in ("kept", "pruned", "too_few_objects")]
     silent = sum(row.detections is None for row in asked)
     return [f"{detector} knows nothing about {silent} of the {counted(len(asked), 'good candidate')}."] if silent else []

@@ -142,7 +142,7 @@ def _unit(vector: Block) -> Block:
 
 
 def _words(text: str) -> list[str]:
-    """What a text counts for: its words, and its phrases whole, so that what stands where is told apart. Not how sure it is."""
+    """Return what a text counts for: its words, and its phrases whole, so that what stands where is told apart. Not how sure it is."""
     phrases = [phrase.strip() for phrase in SEPARATORS.split(SCORE.sub("", text.lower())) if phrase.strip()]
     return [*phrases, *(word for phrase in phrases for word in phrase.split() if word not in FILLERS)]
 

@@ -61,7 +61,7 @@ class _PictureRow(_StrictModel):
         return self
 
     def found(self) -> list[Detection]:
-        """The detections, the highest score first.
+        """Return the detections, the highest score first.
 
         Raises:
             ValueError: a box is empty or lies outside the picture.
@@ -105,7 +105,7 @@ class DetectionsFile:
         self._at_times = [by_time[time_s] for time_s in self._times_s]
 
     def detect(self, images: Sequence[Image], where: Sequence[PictureOrigin] = ()) -> list[list[Detection] | None]:
-        """The detections of each picture, the highest score first; None for a picture that the file does not tell of."""
+        """Return the detections of each picture, the highest score first; None for a picture that the file does not tell of."""
         places = where or [PictureOrigin()] * len(images)
         return [self._of(place) for _, place in zip(images, places, strict=True)]
 
@@ -131,7 +131,7 @@ class DetectionsFile:
         return None if where.time_s is None else self._near(where.time_s)
 
     def _near(self, time_s: float) -> list[Detection] | None:
-        """What was found at the time that is nearest, the earlier of two that are as near."""
+        """Return what was found at the time that is nearest, the earlier of two that are as near."""
         after = bisect_left(self._times_s, time_s)
         around = [row for row in (after - 1, after) if 0 <= row < len(self._times_s)]
         nearest = min(around, key=lambda row: abs(self._times_s[row] - time_s), default=None)
@@ -141,7 +141,7 @@ class DetectionsFile:
 
 
 def _lines(path: str) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers from 1."""
+    """Yield the lines that are not blank, with their numbers from 1."""
     try:
         text = Path(path).expanduser().read_text("utf-8-sig")
     except FileNotFoundError as exc:
@@ -154,7 +154,7 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
 
 
 def _why(exc: ValueError) -> str:
-    """The first thing that is wrong, with its place in the line."""
+    """Return the first thing that is wrong, with its place in the line."""
     if not isinstance(exc, ValidationError):
         return str(exc)
     error = exc.errors()[0]

@@ -30,7 +30,7 @@ class FakeEngine:
         self.closed = False
 
     async def generate(self, request: Request) -> Reply:
-        """A made-up caption, or made-up FAMOuS as JSON where a schema is asked for."""
+        """Return a made-up caption, or made-up FAMOuS as JSON where a schema is asked for."""
         self.requests.append(request)
         if self.detail == "auth":
             raise EngineError(f"The fake engine does not accept its key. Use {option('engine', 'fake')} to make it answer.")
@@ -48,7 +48,7 @@ class FakeEngine:
 
 
 def _made_up(kind: dict[str, Any], text: str) -> str | list[str]:
-    """A value for one key of a schema; lists of anything but words stay empty."""
+    """Return a value for one key of a schema; lists of anything but words stay empty."""
     if kind.get("type") != "array":
         return text
     return ["made up"] if kind.get("items", {}).get("type") == "string" else []

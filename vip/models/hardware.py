@@ -43,7 +43,7 @@ class Hardware:
 
 
 def choose_hardware(device: str, precision: str) -> Hardware:
-    """The device and precision asked for. `auto` is cuda in fp16, mps in fp32, the CPU in bf16 where it has instructions for that.
+    """Return the device and precision asked for. `auto` is cuda in fp16, mps in fp32, the CPU in bf16 where it has instructions for that.
 
     Nothing is set up on a GPU by this, so that a process may still be forked.
 
@@ -70,7 +70,7 @@ def choose_hardware(device: str, precision: str) -> Hardware:
 
 
 def available() -> list[str]:
-    """The kinds of device that are there, the fastest first."""
+    """Return the kinds of device that are there, the fastest first."""
     import torch
 
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # or a process that asked could not be forked any more
@@ -130,7 +130,7 @@ class ShrinkingBatches:
         self.size, self._subject = size, subject
 
     def map(self, work: Callable[[Sequence[ItemT]], Sequence[ResultT]], items: Sequence[ItemT]) -> list[ResultT]:
-        """The results of `work` for all items, in order.
+        """Return the results of `work` for all items, in order.
 
         Raises:
             BackendError: the memory does not even suffice for one.

@@ -20,7 +20,7 @@ ANSWERS_WITHIN_S = 1.0
 
 
 def cached(repo: str, filename: str) -> Path | None:
-    """A file of a repository in the local cache; None where it is not there."""
+    """Return a file of a repository in the local cache; None where it is not there."""
     from huggingface_hub import try_to_load_from_cache
 
     with suppress(ValueError):  # not the name of a repository
@@ -30,7 +30,7 @@ def cached(repo: str, filename: str) -> Path | None:
 
 
 def why_not() -> str | None:
-    """Why nothing can be downloaded from the hub, in words; None where it answers."""
+    """Return why nothing can be downloaded from the hub, in words; None where it answers."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
@@ -40,7 +40,7 @@ def why_not() -> str | None:
 
 @cache
 def unreachable(address: str) -> str | None:
-    """Why a server cannot be reached, in words; None where it answers within a second. Asked once a process."""
+    """Return why a server cannot be reached, in words; None where it answers within a second. Asked once a process."""
     answer: SimpleQueue[str | None] = SimpleQueue()
     host = urlsplit(address).hostname
     thread = Thread(target=lambda: answer.put(_asked(address)), daemon=True)  # looking a name up has no time limit
@@ -88,14 +88,14 @@ def download(repo: str, filenames: Sequence[str]) -> str | None:
 
 
 def first_line(exc: BaseException) -> str:
-    """The first line of an error's text, as part of a sentence; with the second one where the first only announces it."""
+    """Return the first line of an error's text, as part of a sentence; with the second one where the first only announces it."""
     lines = [" ".join(line.split()) for line in str(exc).splitlines() if line.strip()] or [type(exc).__name__]
     text = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
     return text.rstrip(".:") if len(text) <= 200 else f"{text[:200]}…"
 
 
 def quiet_unless_terminal() -> None:
-    """No warnings of the hub's client, and progress bars of downloads only where somebody looks at them."""
+    """Silence the warnings of the hub's client; show progress bars of downloads on a terminal only."""
     import huggingface_hub.utils
 
     utils: Any = huggingface_hub.utils  # what it exports has no types

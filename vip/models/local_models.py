@@ -23,7 +23,7 @@ class LocalModel(RecordPart):
     why: str
 
     def __str__(self) -> str:
-        """`Qwen/Qwen3-VL-2B-Instruct (2.1 billion parameters, 4.3 GB to download once, Apache-2.0)`."""
+        """Return `Qwen/Qwen3-VL-2B-Instruct (2.1 billion parameters, 4.3 GB to download once, Apache-2.0)`."""
         return f"{self.model} ({self.parameters:g} billion parameters, {self.download_gb:g} GB to download once, {self.licence})"
 
 
@@ -36,10 +36,10 @@ class LocalModels(RecordPart):
 
 @cache
 def local_models() -> LocalModels:
-    """What comes with vip."""
+    """Return what comes with vip."""
     return LocalModels.model_validate(tomllib.loads(FILE.read_text(encoding="utf-8")))
 
 
 def vision_model() -> LocalModel:
-    """The model for `--engine transformers`."""
+    """Return the model for `--engine transformers`."""
     return local_models().vision

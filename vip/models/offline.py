@@ -54,7 +54,7 @@ class OfflineEngine:
             raise BackendError(f'The engine "offline" takes no detail, but got "{detail}". Write {option("engine", "offline")}.')
 
     async def generate(self, request: Request) -> Reply:
-        """The caption, or where a schema is asked for what of caption and FAMOuS it names, as JSON."""
+        """Return the caption, or where a schema is asked for what of caption and FAMOuS it names, as JSON."""
         if request.facts is None:
             raise EngineError("The engine offline describes what was measured, and nothing was. Give it the facts of the picture.")
         text, wanted = caption(request.facts), (request.schema or {}).get("properties", {})
@@ -68,7 +68,7 @@ class OfflineEngine:
 
 
 def caption(facts: KeyframeFacts) -> str:
-    """A few sentences. Their order and wording vary with the facts, so that twelve keyframes are not twelve forms."""
+    """Return a few sentences. Their order and wording vary with the facts, so that twelve keyframes are not twelve forms."""
     seed = crc32(repr((facts.time_s, facts.colours, facts.quality)).encode())
     found, light, colours = _found(facts, seed), _light(facts, seed >> 4), _colours(facts, seed >> 8)
     change = [] if facts.change is None else [_change(facts.change, _before(facts), seed >> 12)]
@@ -91,7 +91,7 @@ def caption(facts: KeyframeFacts) -> str:
 
 
 def famous(facts: KeyframeFacts) -> Famous:
-    """Focus and objects from the detections; what needs understanding stays "not determined"."""
+    """Return focus and objects from the detections; what needs understanding stays "not determined"."""
     groups = _groups(facts.detections)
     return Famous(
         focus=groups[0].phrase() if groups else NOT_DETERMINED,
@@ -116,7 +116,7 @@ class _DetectionGroup:
     """How many of them have a face that was found too."""
 
     def phrase(self) -> str:
-        """`a person on the left, large in the frame`, `three people (one on the left and two in the centre)`."""
+        """Return `a person on the left, large in the frame`, `three people (one on the left and two in the centre)`."""
         if len(self.boxes) == 1:
             details = [part for part in (_size(self.boxes[0]), "with the face in view" if self.faces else "") if part]
             return ", ".join([f"{self.doubt}{_article(self.label)} {self.label} {_where(self.boxes[0])}", *details])
@@ -132,7 +132,7 @@ def _doubt(one: Detection) -> str:
 
 
 def _groups(found: Sequence[Detection]) -> list[_DetectionGroup]:
-    """The surest first, then by area. The face of a person that was found goes with the person. Described regions are no objects."""
+    """Return the surest first, then by area. The face of a person that was found goes with the person. Described regions are no objects."""
     detections = [one for one in found if one.kind == "object"]
     people = [one for one in detections if one.label == "person" and one.score >= LIKELY]
     owners: dict[int, Detection] = {}
@@ -194,7 +194,7 @@ def _area(one: Detection) -> float:
 
 
 def _where(one: Detection) -> str:
-    """`on the left`, `in the centre`, `at the upper right`; height counts only for boxes that are not tall themselves."""
+    """Return `on the left`, `in the centre`, `at the upper right`; height counts only for boxes that are not tall themselves."""
     x, y = _centre(one)
     _, top, _, bottom = one.box_xyxy
     column = "left" if x < 1 / 3 else "right" if x > 2 / 3 else ""
@@ -207,7 +207,7 @@ def _where(one: Detection) -> str:
 
 
 def _spread(boxes: Sequence[Detection]) -> str:
-    """Where the several are: `all on the left`, `one on the left and two in the centre`."""
+    """Return where the several are: `all on the left`, `one on the left and two in the centre`."""
     sides = Counter("left" if _centre(one)[0] < 1 / 3 else "right" if _centre(one)[0] > 2 / 3 else "centre" for one in boxes)
     words = {"left": "on the left", "centre": "in the centre", "right": "on the right"}
     if len(sides) == 1:
@@ -264,7 +264,7 @@ def _contrast_word(quality: Quality) -> str:
 
 
 def _sharpness_word(quality: Quality) -> str:
-    """What the figure allows to say: a smooth picture has as little fine detail as a blurred one."""
+    """Return what the figure allows to say: a smooth picture has as little fine detail as a blurred one."""
     if quality.contrast < FLAT_CONTRAST:
         return "almost without detail"
     detail = quality.sharpness / (255 * quality.contrast) ** 2
@@ -295,7 +295,7 @@ def _colours(facts: KeyframeFacts, seed: int) -> str:
 
 
 def _greys(colours: Sequence[tuple[str, float]]) -> str:
-    """For a picture without saturation; a name of a colour may still turn up for greys with a slight tint."""
+    """Name the colours of a picture without saturation; a name of a colour may still turn up for greys with a slight tint."""
     large = [name for name, share in colours if share >= LARGE] or [colours[0][0]]
     some = _some([(name, share) for name, share in colours if name not in large], ", with some")
     start = "almost the whole picture is" if colours[0][1] >= ALMOST_ALL else "practically without colour, the picture consists of"
@@ -334,7 +334,7 @@ def _change(change: ViewChange, before: str, seed: int) -> str:
 
 
 def _shift(change: ViewChange) -> list[str]:
-    """The camera goes against its content: what moved right in the picture was left behind by a move to the left."""
+    """Return the camera goes against its content: what moved right in the picture was left behind by a move to the left."""
     across, down = change.shift_xy
     sides = ["to the left" if across > 0 else "to the right"] if abs(across) >= STILL_SHIFT else []
     heights = ["up" if down > 0 else "down"] if abs(down) >= STILL_SHIFT else []
@@ -359,7 +359,7 @@ def _pick(seed: int, *variants: str) -> str:
 
 
 def _listed(parts: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`; a comma before `and` where the parts have commas themselves."""
+    """Return `a`, `a and b`, `a, b and c`; a comma before `and` where the parts have commas themselves."""
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])}{',' if any(',' in part for part in parts) else ''} and {parts[-1]}"

@@ -46,7 +46,7 @@ class OpenCVDetector:
         self._local = local()
 
     def detect(self, images: Sequence[Image], where: Sequence[PictureOrigin] = ()) -> list[list[Detection] | None]:
-        """The detections of each picture, the highest score first. Boxes are fractions of width and height."""
+        """Return the detections of each picture, the highest score first. Boxes are fractions of width and height."""
         return [self._detect(image) for image in images]
 
     def _detect(self, image: Image) -> list[Detection]:
@@ -55,7 +55,7 @@ class OpenCVDetector:
         return sorted(found, key=lambda detection: (-detection.score, detection.box_xyxy))
 
     def _tools(self) -> Any:
-        """Cascades and HOG of this thread: OpenCV's classifiers keep state while they run."""
+        """Return the cascades and HOG of this thread: OpenCV's classifiers keep state while they run."""
         if not hasattr(self._local, "first"):
             folder = cv2.data.haarcascades  # type: ignore[attr-defined]
             self._local.first, self._local.second = (cv2.CascadeClassifier(folder + name) for name in (FIRST_CASCADE, SECOND_CASCADE))

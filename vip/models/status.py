@@ -24,7 +24,7 @@ Row = tuple[str, str, bool, str]
 
 
 def rows() -> Iterator[Row]:
-    """Embedders and detectors that need a model, the hub, and devices."""
+    """Return embedders and detectors that need a model, the hub, and devices."""
     clip, transformers = find_spec("open_clip") is not None, find_spec("transformers") is not None
     why_not = hub.why_not() if clip or transformers else None
     if clip:

@@ -43,7 +43,7 @@ class EndableProcess(Protocol):
     """What is needed here of `subprocess.Popen`."""
 
     def poll(self) -> int | None:
-        """The exit code, minus the number of the signal that ended it; None while it runs."""
+        """Return the exit code, minus the number of the signal that ended it; None while it runs."""
 
     def terminate(self) -> None: ...
     def kill(self) -> None: ...

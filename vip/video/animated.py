@@ -11,7 +11,7 @@ ANIMATION_FLAG = 0x02  # in the first byte of the chunk VP8X
 
 
 def is_animated(path: Path) -> bool:
-    """Whether a WebP or PNG file holds several pictures; False for a file that cannot be read."""
+    """Return whether a WebP or PNG file holds several pictures; False for a file that cannot be read."""
     try:
         with path.open("rb") as file:
             return is_animated_webp(file) or _is_animated_png(file)

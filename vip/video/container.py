@@ -105,19 +105,19 @@ def _described(stream: VideoStream) -> str:
 
 
 def _kinds_of(container: InputContainer) -> str:
-    """What a file without moving pictures holds, in words; pictures that are left are the cover of its sound."""
+    """Return what a file without moving pictures holds, in words; pictures that are left are the cover of its sound."""
     return " and ".join(sorted({"a cover picture" if stream.type == "video" else stream.type for stream in container.streams})) or "nothing"
 
 
 def _one_file_only() -> dict[str, str]:
-    """Options that keep FFmpeg from opening anything but the file itself, whatever the file says."""
+    """Return options that keep FFmpeg from opening anything but the file itself, whatever the file says."""
     formats = [name for name in sorted(av.formats_available) if PLAYLISTS.isdisjoint(name.split(","))]
     whole = {"protocol_whitelist": "file", "format_whitelist": ",".join(formats), "pattern_type": "none"}
     return {**whole, "max_pixels": str(MOST_PIXELS)}  # the decoder that FFmpeg uses while opening obeys it too
 
 
 def decoder_of(stream: VideoStream, threads: int) -> VideoCodecContext:
-    """A decoder that refuses pictures of absurd size, also where the size changes in the middle of the stream."""
+    """Return a decoder that refuses pictures of absurd size, also where the size changes in the middle of the stream."""
     context = stream.codec_context
     tags = {name.lower(): value for name, value in stream.metadata.items()}  # as a tag of its own it is ALPHA_MODE
     if tags.get("alpha_mode") == "1" and context.name in ALPHA_DECODERS:

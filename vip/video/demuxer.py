@@ -89,13 +89,13 @@ class OpenFile:
         )
 
     def packets(self) -> Iterator[Packet[VideoStream]]:
-        """All packets from where the file stands, which is its start once it was opened."""
+        """Yield all packets from where the file stands, which is its start once it was opened."""
         for packet in self._packets:
             self._next += 1
             yield packet
 
     def sync_table(self) -> list[int]:
-        """PTS of the sync frames to which the container can seek, as its own table has them, or nearly so."""
+        """Return PTS of the sync frames to which the container can seek, as its own table has them, or nearly so."""
         with suppress(av.error.FFmpegError):
             self._container.seek(0, stream=self._stream)  # Matroska reads its table at the first seek
         first = next(self._demux(), None)
@@ -116,7 +116,7 @@ class OpenFile:
         self._losses.append(sentence)
 
     def _demux(self) -> Iterator[Packet[VideoStream]]:
-        """The packets of the stream from where the container stands, to its end or to where it breaks off."""
+        """Yield the packets of the stream from where the container stands, to its end or to where it breaks off."""
         try:
             for packet in inside_ffmpeg.each(self._container.demux(self._stream)):
                 if self._abandoned.is_set():
@@ -129,7 +129,7 @@ class OpenFile:
             self._losses.append(f"The file is damaged ({exc.strerror}); what can be read is used.")
 
     def _read(self, first: int, last: int) -> Iterator[Packet[VideoStream]]:
-        """The packets first … last of the index, as far as they were kept without touching the file."""
+        """Yield the packets first … last of the index, as far as they were kept without touching the file."""
         kept = list(takewhile(lambda packet: packet is not None, map(self._cached.get, range(first, min(last + 1, len(self.index))))))
         first += len(kept)
         packet = self._go_to(first) if first <= last else None  # before any packet goes to the decoder: a seek empties it
@@ -143,7 +143,7 @@ class OpenFile:
         return next(self._packets, None)
 
     def _go_to(self, position: int) -> Packet[VideoStream] | None:
-        """The packet at `position` of the index, by reading on where that is cheap, by seeking otherwise; None behind the last."""
+        """Return the packet at `position` of the index, by reading on where that is cheap, by seeking otherwise; None behind the last."""
         if position >= len(self.index):
             return None
         if self.index.is_sparse:

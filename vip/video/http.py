@@ -55,7 +55,7 @@ class Connection:
         self._answered = False
 
     def part(self, start: int, count: int) -> AddressPart:
-        """At most `count` bytes from `start` on.
+        """Return at most `count` bytes from `start` on.
 
         Raises:
             NotInPartsError: the server gives no parts, or what is there is no file.
@@ -91,7 +91,7 @@ class Connection:
         raise AssertionError("the last try returns or raises")
 
     def _followed(self, headers: dict[str, str]) -> http.client.HTTPResponse:
-        """The answer at the end of the redirects."""
+        """Return the answer at the end of the redirects."""
         for _ in range(MOST_REDIRECTS):
             response = self._asked(headers)
             if response.status not in MOVED:
@@ -117,7 +117,7 @@ class Connection:
         return response
 
     def _login(self, parts: SplitResult) -> dict[str, str]:
-        """For the server that the user gave it for, and no other to which that one leads."""
+        """Return the login for the server that the user gave it for, and for no other to which that one leads."""
         given = urlsplit(self._given)
         if given.username is None or (parts.scheme, parts.hostname, parts.port) != (given.scheme, given.hostname, given.port):
             return {}
@@ -203,7 +203,7 @@ def _written(write: Callable[[], object]) -> None:
 
 
 def _version(response: http.client.HTTPResponse) -> str:
-    """What tells this version of a file from another."""
+    """Return what tells this version of a file from another."""
     return " ".join(filter(None, (response.headers.get(name) for name in ("ETag", "Last-Modified", "Content-Length"))))
 
 

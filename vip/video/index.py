@@ -50,13 +50,13 @@ class Indexable(Protocol):
     def header(self) -> Header: ...
 
     def packets(self) -> Iterator[VideoPacket]:
-        """All packets, from the start of the file or from where it was sought."""
+        """Yield all packets, from the start of the file or from where it was sought."""
 
     def all_frames(self) -> Iterator[VideoFrame]:
-        """All frames, by decoding from the start of the file."""
+        """Yield all frames, by decoding from the start of the file."""
 
     def starts_at(self, index: PacketIndex, position: int) -> bool:
-        """Whether the decoder calls all it gives for this packet alone key frames."""
+        """Return whether the decoder calls all it gives for this packet alone key frames."""
 
     def lose(self, sentence: str) -> None:
         """Note what cannot be read."""
@@ -88,7 +88,7 @@ class Columns:
 
 
 def read_index(video: Indexable, span: TimeRange, cache: PacketCache, *, begin: int | None = None) -> PacketIndex:
-    """The index of the frames within the span; the packets go into the cache as they pass.
+    """Return the index of the frames within the span; the packets go into the cache as they pass.
 
     Args:
         begin: PTS of the first frame of the file, where the packets begin at a later one.
@@ -109,7 +109,7 @@ def read_index(video: Indexable, span: TimeRange, cache: PacketCache, *, begin: 
 
 
 def _read_packets(video: Indexable, span: TimeRange, cache: PacketCache) -> tuple[Columns, bool, bool]:
-    """The columns; whether a packet had no PTS; whether reading ended behind the span, with some of it seen."""
+    """Return the columns; whether a packet had no PTS; whether reading ended behind the span, with some of it seen."""
     columns, timeless, seen = Columns(), False, False
     first, last = span.ticks(video.header.time_base)
     for packet in video.packets():
@@ -136,7 +136,7 @@ def _note_truncation(video: Indexable, index: PacketIndex) -> None:
 
 
 def _times_are_wrong(header: Header, index: PacketIndex) -> bool:
-    """Whether the order of the PTS is not that of the pictures.
+    """Return whether the order of the PTS is not that of the pictures.
 
     AVI has no PTS; for H.264 that reorders frames FFmpeg makes some up, in the order of the packets. And in
     recordings put together from several, each with a clock of its own, the same times come again.
@@ -161,7 +161,7 @@ def _believe_decoder(video: Indexable, index: PacketIndex) -> PacketIndex:
 
 
 def _index_by_decoding(video: Indexable, packets: PacketIndex) -> PacketIndex:
-    """Files without PTS (raw streams, old AVI): the decoder's output order and its DTS say when a frame is shown."""
+    """Return files without PTS (raw streams, old AVI): the decoder's output order and its DTS say when a frame is shown."""
     tick = max(1, round(1 / (video.header.rate * packets.time_base)))
     times = [(frame.pts, frame.dts) for frame in video.all_frames()]
     if not times:
@@ -173,7 +173,7 @@ def _index_by_decoding(video: Indexable, packets: PacketIndex) -> PacketIndex:
 
 
 def _increasing(stamps: Sequence[int | None], tick: int) -> tuple[list[int], int]:
-    """The stamps with each that is missing or goes back put one tick behind the one before; and how many those are."""
+    """Return the stamps with each that is missing or goes back put one tick behind the one before; and how many those are."""
     made: list[int] = []
     faults = 0
     for stamp in stamps:

@@ -35,7 +35,7 @@ class Local:
         self._hash: RunningHash | None = None
 
     def open(self) -> LocalFile:
-        """A reader of its own for a thread; the first one hashes as it reads.
+        """Return a reader of its own for a thread; the first one hashes as it reads.
 
         Raises:
             InputError: the file is missing or empty.
@@ -54,7 +54,7 @@ class Local:
         return LocalFile(self, self._hash)
 
     def known(self, place: int, size: int) -> bytes:
-        """What was read at this place to open the file, at most `size` bytes; nothing where that is not known."""
+        """Return what was read at this place to open the file, at most `size` bytes; nothing where that is not known."""
         for start, data in self._head.items():
             if start <= place < start + len(data):
                 return data[place - start : place - start + size]
@@ -167,7 +167,7 @@ class LocalFile(io.RawIOBase):
         self._opening = False
 
     def read(self, size: int = -1) -> bytes:
-        """At most `size` bytes; fewer where what is known ends."""
+        """Return at most `size` bytes; fewer where what is known ends."""
         if size < 0:
             size = self._local.source.path.stat().st_size - self._place
         if self._hash is not None and self._hash.place < self._place:
@@ -187,12 +187,12 @@ class LocalFile(io.RawIOBase):
         return data
 
     def _pass_on(self, place: int, data: bytes) -> None:
-        """To the hash, what it has not had yet."""
+        """Give the hash what it has not had yet."""
         if self._hash is not None and place <= self._hash.place:
             self._hash.add(data[self._hash.place - place :])
 
     def _read_over(self, running: RunningHash) -> None:
-        """What was skipped: sound between pictures, padding."""
+        """Read what was skipped: sound between pictures, padding."""
         if self._opening and self._place - running.place > MOST_SKIPPED_BYTES:
             return
         while running.place < self._place:
@@ -201,7 +201,7 @@ class LocalFile(io.RawIOBase):
                 return
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """The place it has now; negative where damage names one that no file has. FFmpeg bears that, but no exception."""
+        """Return the place it has now; negative where damage names one that no file has. FFmpeg bears that, but no exception."""
         try:
             self._place = self._file.seek(offset + (self._place if whence == 1 else 0), 2 if whence == 2 else 0)
         except OSError:

@@ -31,7 +31,7 @@ class Reader(Protocol):
         """What could not be read so far, by this reader and its twins, one sentence each."""
 
     def info(self) -> VideoInfo:
-        """What is known about the video as a whole.
+        """Return what is known about the video as a whole.
 
         Raises:
             InputError: not one frame can be decoded.
@@ -46,16 +46,16 @@ class Reader(Protocol):
     def frames_near(
         self, pts: Sequence[int], *, longest_side_px: int | None = None, keeper: PictureKeeper | None = None
     ) -> Iterator[Frame]:
-        """A frame at or soon after each of these PTS, whichever needs the least work."""
+        """Yield a frame at or soon after each of these PTS, whichever needs the least work."""
 
     def effort(self, pts: int) -> int:
-        """How many packets have to be decoded to show the frame with this PTS, itself included."""
+        """Return how many packets have to be decoded to show the frame with this PTS, itself included."""
 
     def groups(self, pts: Sequence[int]) -> list[list[int]]:
         """Split sorted PTS where decoding starts anew."""
 
     def reopen(self, *, threads: int = 1) -> Reader:
-        """The same video for another thread, sharing the index."""
+        """Return the same video for another thread, sharing the index."""
 
     def close(self) -> None: ...
 

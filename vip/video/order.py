@@ -29,7 +29,7 @@ def by_name(path: Path) -> tuple[list[tuple[int, int | str]], str]:
 
 
 def taken_ms(original: object, subsecond: object) -> int | None:
-    """Milliseconds since the year 1 from DateTimeOriginal and SubSecTimeOriginal of EXIF; None where they say no time."""
+    """Return milliseconds since the year 1 from DateTimeOriginal and SubSecTimeOriginal of EXIF; None where they say no time."""
     try:
         taken = datetime.strptime(str(original).strip("\0 "), EXIF_TIME)
     except ValueError:
@@ -40,7 +40,7 @@ def taken_ms(original: object, subsecond: object) -> int | None:
 
 
 def named_ms(path: Path) -> int | None:
-    """The time in a name as vip writes them."""
+    """Return the time in a name as vip writes them."""
     found = NAMED_TIME.fullmatch(path.stem)
     if found is None:
         return None

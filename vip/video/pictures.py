@@ -50,7 +50,7 @@ class Pictures:
             self._damaged.add(path)
 
     def reopen(self, *, threads: int = 1) -> Pictures:
-        """For another thread; the pictures that cannot be read are counted together."""
+        """Open them for another thread; the pictures that cannot be read are counted together."""
         return copy.copy(self)
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class Pictures:
             )
 
     def frames(self, pts: Sequence[int], *, longest_side_px: int | None = None, keeper: PictureKeeper | None = None) -> Iterator[Frame]:
-        """The pictures with these times in milliseconds, in time order; those that cannot be read are left out."""
+        """Yield the pictures with these times in milliseconds, in time order; those that cannot be read are left out."""
         for stamp in sorted(set(pts)):
             path = self._path_of[stamp]
             try:

@@ -27,7 +27,7 @@ ROTATIONS = {3: 180, 4: 180, 5: 90, 6: 90, 7: 270, 8: 270}  # clockwise; a mirro
 
 
 def open_picture(source: Path | BytesIO, name: str) -> Opened:
-    """A picture file whose header was read and no pixel.
+    """Return a picture file whose header was read and no pixel.
 
     Raises:
         InputError: it is missing, damaged, no picture, or too large.
@@ -76,7 +76,7 @@ def _rgb(opened: Opened) -> Picture:
 
 
 def exif_of(opened: Opened) -> Exif:
-    """The EXIF of a picture; empty where there is none or it is damaged. Nothing is decoded for it."""
+    """Return the EXIF of a picture; empty where there is none or it is damaged. Nothing is decoded for it."""
     if opened.format == "PNG" and "exif" not in opened.info:  # Pillow would decode the picture to look for it behind the pixels
         return Image.Exif()
     try:
@@ -100,7 +100,7 @@ def taken_ms_of(opened: Opened) -> int | None:
 
 
 def shown_size(opened: Opened) -> tuple[int, int]:
-    """(width, height) in pixels as displayed."""
+    """Return (width, height) in pixels as displayed."""
     width, height = opened.size
     return (height, width) if orientation_of(opened) in TRANSPOSED else (width, height)
 

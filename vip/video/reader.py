@@ -95,7 +95,7 @@ class Video(OpenFile):
             raise
 
     def _read_index(self, span: TimeRange) -> PacketIndex:
-        """In a thread of its own: Ctrl-C would be lost in the midst of FFmpeg, which asks Python for the bytes."""
+        """Read the index in a thread of its own: Ctrl-C would be lost in the midst of FFmpeg, which asks Python for the bytes."""
         read = read_remote_index if isinstance(self.source, AddressSource) else read_index
         with ThreadPoolExecutor(1, "vip-index") as pool:
             try:
@@ -124,7 +124,7 @@ class Video(OpenFile):
         return found < len(self._order) and bool(self.index.is_shown[self._order[found]])
 
     def reopen(self, *, threads: int = 1) -> Video:
-        """The same file with a reader and a decoder of its own, sharing the index and the packets that are kept."""
+        """Return the same file with a reader and a decoder of its own, sharing the index and the packets that are kept."""
         twin = Video(self.source, threads=threads, stream=self._which, index=self.index, held=self._held)
         twin._losses, twin._damaged, twin._turns, twin._cached = self._losses, self._damaged, self._turns, self._cached
         return twin
@@ -162,7 +162,7 @@ class Video(OpenFile):
         return pixel_aspect_of(self._stream)
 
     def info(self) -> VideoInfo:
-        """What the container says, the hash, and the size as displayed, for which the first readable frame is decoded.
+        """Return what the container says, the hash, and the size as displayed, for which the first readable frame is decoded.
 
         Raises:
             InputError: not one frame can be decoded, or the file has gone.
@@ -203,12 +203,12 @@ class Video(OpenFile):
     # ------------------------------------------------------------ what the index needs
 
     def all_frames(self) -> Iterator[VideoFrame]:
-        """All frames, by decoding from the start of the file; PTS and DTS as the decoder gives them."""
+        """Yield all frames, by decoding from the start of the file; PTS and DTS as the decoder gives them."""
         self._rewind()
         yield from self._decode_all()
 
     def starts_at(self, index: PacketIndex, position: int) -> bool:
-        """Whether the decoder calls all it gives for this packet alone key frames."""
+        """Return whether the decoder calls all it gives for this packet alone key frames."""
         self._take(index)
         frames = list(self._decode_packets(position, position))
         return bool(frames) and all(frame.key_frame for frame in frames)
@@ -230,7 +230,7 @@ class Video(OpenFile):
     def frames_near(
         self, pts: Sequence[int], *, longest_side_px: int | None = None, keeper: PictureKeeper | None = None
     ) -> Iterator[Frame]:
-        """A frame at or soon after each of these PTS, whichever needs the least work: frames that no other needs are skipped."""
+        """Yield a frame at or soon after each of these PTS, whichever needs the least work: frames that no other needs are skipped."""
         if self.index.by_decoding:
             yield from self.frames(pts, longest_side_px=longest_side_px, keeper=keeper)
             return
@@ -253,7 +253,7 @@ class Video(OpenFile):
             yield from self.frames(group, longest_side_px=longest_side_px, keeper=keeper)
 
     def _converted(self, frame: VideoFrame, longest_side_px: int | None, keeper: PictureKeeper | None) -> Iterator[Frame]:
-        """The frame as a picture; nothing where damage made its format or its shape one that cannot be shown."""
+        """Yield the frame as a picture; nothing where damage made its format or its shape one that cannot be shown."""
         try:
             if keeper is not None and keeper.wants(cast(int, frame.pts)):
                 keeper.keep(self._picture(frame, None))
@@ -268,7 +268,7 @@ class Video(OpenFile):
         return Frame(cast(int, frame.pts), self.time_base, image)
 
     def effort(self, pts: int) -> int:
-        """How many packets have to be decoded to show the frame with this PTS, itself included."""
+        """Return how many packets have to be decoded to show the frame with this PTS, itself included."""
         if self.index.by_decoding:
             return int(np.searchsorted(self.index.pts, pts)) + 1
         position = self._positions([pts])[0]
@@ -291,7 +291,7 @@ class Video(OpenFile):
         return cast(list[int], self._order[found].tolist())
 
     def _anchor(self, position: int) -> int:
-        """The sync packet to start from. Frames that an open GOP shows before its sync frame need the one before."""
+        """Return the sync packet to start from. Frames that an open GOP shows before its sync frame need the one before."""
         which = int(np.searchsorted(self._sync, position, side="right")) - 1
         if which > 0 and self.index.pts[position] < self.index.pts[self._sync[which]]:
             which -= 1
@@ -314,7 +314,7 @@ class Video(OpenFile):
             yield from self._rescued(group[done:], first, last)
 
     def _rescued(self, missing: Sequence[int], first: int, last: int) -> Iterator[VideoFrame]:
-        """Frames of a GOP that decoding it alone did not show: some need more packets, or, with intra refresh, the GOP before."""
+        """Yield frames of a GOP that decoding it alone did not show: some need more packets, or, with intra refresh, the GOP before."""
         if not missing:
             return
         earlier = int(self._sync[max(0, int(np.searchsorted(self._sync, first)) - 1)]) if len(self._sync) else 0
@@ -338,11 +338,11 @@ class Video(OpenFile):
                 return
 
     def _decode_packets(self, first: int, last: int) -> Iterator[VideoFrame]:
-        """Everything that the decoder gives for the packets first … last of the index; a damaged one is passed over."""
+        """Yield everything that the decoder gives for the packets first … last of the index; a damaged one is passed over."""
         return self._trusted(partial(self._decode_stretch, first, last))
 
     def _trusted(self, decode: Callable[[], Iterator[VideoFrame]]) -> Iterator[VideoFrame]:
-        """What `decode` gives; from the first damage on what it gives with one thread.
+        """Yield what `decode` gives; from the first damage on what it gives with one thread.
 
         Threads meet damage in another order each time, so what they make of it differs from run to run, and some crash.
         """
@@ -386,7 +386,7 @@ class Video(OpenFile):
             pass
 
     def _decode_all(self) -> Iterator[VideoFrame]:
-        """Everything from where a container just opened stands."""
+        """Yield everything from where a container just opened stands."""
         return self._trusted(self._decode_rest)
 
     def _decode_rest(self) -> Iterator[VideoFrame]:

@@ -45,18 +45,18 @@ class Remote:
         self.put(0, first.data)
 
     def open(self) -> RemoteFile:
-        """A reader of its own for a thread."""
+        """Return a reader of its own for a thread."""
         return RemoteFile(self)
 
     def sha256(self) -> str | None:
-        """None: for that it would have to be read whole."""
+        """Return None: for that it would have to be read whole."""
         return self.source.sha256()
 
     def finish(self) -> None:
         """Nothing is left to be done once the index is read."""
 
     def close(self) -> None:
-        """The connections belong to the readers."""
+        """Do nothing: the connections belong to the readers."""
 
     def get(self, block: int) -> bytes | None:
         with self._lock:
@@ -91,7 +91,7 @@ class RemoteFile(io.RawIOBase):
         """FFmpeg has seen what the file is."""
 
     def read(self, size: int = -1) -> bytes:
-        """What is left of the block in which the reader stands, at most `size` bytes."""
+        """Return what is left of the block in which the reader stands, at most `size` bytes."""
         block, skipped = divmod(self._place, BLOCK_BYTES)
         if self._place >= self._remote.state.size_bytes:
             return b""
@@ -115,7 +115,7 @@ class RemoteFile(io.RawIOBase):
         return data[:BLOCK_BYTES]
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """The place it has now; negative where damage names one that no file has. FFmpeg bears that, but no exception."""
+        """Return the place it has now; negative where damage names one that no file has. FFmpeg bears that, but no exception."""
         place = offset + (0, self._place, self._remote.state.size_bytes)[whence]
         if place < 0:
             return -errno.EINVAL

@@ -27,14 +27,14 @@ class Seekable(Indexable, Protocol):
     """An open video whose container may have a table of sync frames."""
 
     def sync_table(self) -> list[int]:
-        """PTS of the sync frames to which the container can seek, or nearly so."""
+        """Return PTS of the sync frames to which the container can seek, or nearly so."""
 
     def seek_to(self, stamp: int | None) -> None:
         """Let `packets` begin at the sync frame with this PTS, or at the start of the file."""
 
 
 def read_remote_index(video: Seekable, span: TimeRange, cache: PacketCache) -> PacketIndex:
-    """A sparse index of the sync frames within the span, or where that is not possible a whole one.
+    """Return a sparse index of the sync frames within the span, or where that is not possible a whole one.
 
     Raises:
         InputError: as `read_index` does, or the server fails.
@@ -56,7 +56,7 @@ def read_remote_index(video: Seekable, span: TimeRange, cache: PacketCache) -> P
 
 
 def _usable(table: list[int], header: Header) -> list[int]:
-    """The table, or nothing where it cannot be trusted."""
+    """Return the table, or nothing where it cannot be trusted."""
     covered_s = float((table[-1] - table[0]) * header.time_base) if table else 0.0
     known = not header.formats.isdisjoint(TABLES) and covered_s >= LEAST_COVERED * (header.duration_s or 0.0)
     return table if known else []

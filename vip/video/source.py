@@ -66,7 +66,7 @@ class FileSource:
         return self.location
 
     def state(self) -> FileState | None:
-        """None where it cannot be asked."""
+        """Return None where it cannot be asked."""
         try:
             stat = self.path.stat()
         except OSError:
@@ -131,7 +131,7 @@ class AddressSource:
             return None
 
     def sha256(self) -> str | None:
-        """None: for that it would have to be downloaded whole."""
+        """Return None: for that it would have to be downloaded whole."""
         return None
 
     def __str__(self) -> str:
@@ -212,7 +212,7 @@ def sha256_of(path: Path) -> str:
 
 
 def source_of(given: str | Path | Sequence[str | Path] | Source) -> Source:
-    """The one video that is meant by a path, an address, a pattern like `frames/%04d.png`, or several pictures.
+    """Return the one video that is meant by a path, an address, a pattern like `frames/%04d.png`, or several pictures.
 
     Raises:
         InputError: an address of another kind, a pattern or a folder without pictures, pictures that are none.
@@ -238,7 +238,7 @@ def source_of(given: str | Path | Sequence[str | Path] | Source) -> Source:
 
 
 def is_picture(path: Path) -> bool:
-    """Whether a file is named like a picture and is not an animation."""
+    """Return whether a file is named like a picture and is not an animation."""
     suffix = path.suffix.lower()
     return suffix in PICTURE_SUFFIXES and not (suffix in ANIMATED_SUFFIXES and is_animated(path))
 
@@ -273,7 +273,7 @@ class HashedContents(NamedTuple):
 
 
 def contents(folder: Path) -> HashedContents:
-    """The videos and the pictures of a folder.
+    """Return the videos and the pictures of a folder.
 
     Raises:
         InputError: it cannot be read.
@@ -299,7 +299,7 @@ def _folder(folder: Path) -> PicturesSource:
 
 
 def _pattern(path: Path) -> PicturesSource:
-    """The files whose names have a number where the pattern says `%d`, or one of at least four digits where it says `%04d`."""
+    """Return the files whose names have a number where the pattern says `%d`, or one of at least four digits where it says `%04d`."""
     start, digits, end = PATTERN.split(path.name, maxsplit=1)
     wanted = re.compile(rf"{re.escape(start)}\d{{{digits or 1},}}{re.escape(end)}")
     try:

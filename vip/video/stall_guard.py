@@ -24,7 +24,7 @@ class FfmpegCalls:
         del self._running[get_ident()]
 
     def each(self, items: Iterable[ItemT]) -> Iterator[ItemT]:
-        """The items, FFmpeg being asked for each."""
+        """Yield the items, FFmpeg being asked for each."""
         iterator = iter(items)
         while True:
             try:
@@ -35,7 +35,7 @@ class FfmpegCalls:
             yield item
 
     def running(self) -> set[int]:
-        """A number for each call under way; a later call of the same thread has another."""
+        """Return a number for each call under way; a later call of the same thread has another."""
         return set(self._running.copy().values())
 
 

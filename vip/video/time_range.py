@@ -24,14 +24,14 @@ class TimeRange:
     end_s: float | None = None
 
     def ticks(self, time_base: Fraction) -> tuple[int, int]:
-        """The first and the last PTS that lie within."""
+        """Return the first and the last PTS that lie within."""
         slack = Fraction(1, 10**6)  # a PTS written with six decimals, as ffprobe prints it, means that frame
         first = EARLIEST if self.start_s is None else ceil((Fraction(self.start_s) - slack) / time_base)
         last = LATEST if self.end_s is None else floor((Fraction(self.end_s) + slack) / time_base)
         return min(max(first, EARLIEST), LATEST), min(max(last, EARLIEST), LATEST)
 
     def restrict(self, index: PacketIndex, name: str, *, begin: int | None = None) -> PacketIndex:
-        """The index with what lies outside hidden; decoding may still start at a sync frame before the span.
+        """Return the index with what lies outside hidden; decoding may still start at a sync frame before the span.
 
         Args:
             begin: PTS of the first frame of the video, where the index does not hold it.

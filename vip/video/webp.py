@@ -111,7 +111,7 @@ class AnimatedWebp:
 
 
 def _read_index(source: FileSource) -> PacketIndex:
-    """The frames by walking over the chunks of the file: start, duration and size of each."""
+    """Return the frames by walking over the chunks of the file: start, duration and size of each."""
     durations: list[int] = []
     sizes: list[int] = []
     with source.path.open("rb") as file:

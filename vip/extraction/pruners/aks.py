@@ -30,7 +30,7 @@ MOST_HALVINGS = 5
 
 
 def relevance_of(embeddings: Embeddings, query: str | None, embedder: Embedder) -> list[float] | None:
-    """The cosine of each picture and the query, as the embedder with a joint space sees them; None without a query."""
+    """Return the cosine of each picture and the query, as the embedder with a joint space sees them; None without a query."""
     if query is None:
         return None
     return [float(value) for value in embeddings.image @ embedder.embed_texts([query])[0]]
@@ -47,7 +47,7 @@ class AdaptiveKeyframeSampling:
             raise BackendError(f'The pruner "aks" takes no detail, but got "{detail}". Write {option("query", detail)}.')
 
     def prune(self, frames: Prunable, *, keep: int | None, redundant: float) -> PruningResult:
-        """The most relevant frames of each stretch. Without `keep`, as many as plain Algorithm 1 leaves where it meets `redundant`.
+        """Return the most relevant frames of each stretch. Without `keep`, as many as plain Algorithm 1 leaves where it meets `redundant`.
 
         Raises:
             UsageError: nothing is asked for.
@@ -79,7 +79,7 @@ class _Stretch:
     end_s: float
 
     def best(self, relevance: Sequence[float], count: int) -> list[int]:
-        """The most relevant rows, of equal ones the earliest."""
+        """Return the most relevant rows, of equal ones the earliest."""
         return sorted(self.rows, key=lambda row: (-relevance[row], row))[:count]
 
     def halves(self, times_s: Sequence[float]) -> tuple[_Stretch, _Stretch]:
@@ -98,7 +98,7 @@ def _scaled(relevance: Sequence[float]) -> list[float]:
 
 
 def _stretches(frames: Prunable, scaled: Sequence[float], wanted: int) -> list[tuple[_Stretch, int]]:
-    """The stretches that are not halved any more, in time order, and how many frames of each are taken: `wanted` in all."""
+    """Return the stretches that are not halved any more, in time order, and how many frames of each are taken: `wanted` in all."""
     done: list[tuple[_Stretch, int]] = []
     todo = [(_Stretch(tuple(range(len(frames))), frames.times_s[0], frames.times_s[-1]), wanted, 0)]
     while todo:

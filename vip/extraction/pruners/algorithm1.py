@@ -64,7 +64,7 @@ class Algorithm1:
 
 
 def plainly_left(frames: Prunable, redundant: float) -> int:
-    """How many of N > 0 frames Algorithm 1 leaves where it meets a likeness below `redundant`."""
+    """Return how many of N > 0 frames Algorithm 1 leaves where it meets a likeness below `redundant`."""
     return _left_at(_to_the_last(frames), redundant)
 
 
@@ -103,7 +103,7 @@ class Removal:
 def prune(
     embeddings: Embeddings, has_people: Sequence[bool], *, keep: int, held: Sequence[bool] | None = None, text_weight: float = TEXT_WEIGHT
 ) -> list[Removal]:
-    """The frames to drop so that `keep` remain, in the order in which Algorithm 1 drops them.
+    """Return the frames to drop so that `keep` remain, in the order in which Algorithm 1 drops them.
 
     O(n log n): a removal changes the scores of its two neighbours only, so a heap holds the scores and outdated
     entries are skipped.
@@ -134,7 +134,7 @@ def cosine(embeddings: Embeddings, a: int, b: int, text_weight: float) -> float:
 
 
 def _links(embeddings: Embeddings, text_weight: float) -> list[float]:
-    """`cosine` of each row and the next, to the last bit: a product of stacks of single rows is the same dot product, row by row."""
+    """Return `cosine` of each row and the next, to the last bit: a product of stacks of single rows is the same dot product, row by row."""
 
     def of(vectors: Vectors) -> npt.NDArray[np.float64]:
         return np.asarray(np.matmul(vectors[:-1, None, :], vectors[1:, :, None])[:, 0, 0], np.float64)

@@ -45,7 +45,7 @@ class KCenter:
 
 
 def _drops(centers: _Centers, frames: Prunable) -> list[PrunedFrame]:
-    """All but the centers, those most like a keyframe first."""
+    """Return all but the centers, those most like a keyframe first."""
     others = np.flatnonzero(np.isfinite(centers.likeness))
     order = others[np.argsort(-centers.likeness[others], kind="stable")].tolist()
     drops = []

@@ -60,7 +60,7 @@ def _cosine(detail: str) -> float:
 
 
 def _pass(vectors: Vectors, threshold: float) -> list[int]:
-    """The rows that are kept: the first, and each whose cosine to the last one kept is below the threshold."""
+    """Return the rows that are kept: the first, and each whose cosine to the last one kept is below the threshold."""
     kept: list[int] = []
     for row, vector in enumerate(vectors):
         if not kept or float(vector @ vectors[kept[-1]]) < threshold:
@@ -69,7 +69,7 @@ def _pass(vectors: Vectors, threshold: float) -> list[int]:
 
 
 def _highest_that_leaves(vectors: Vectors, keep: int, threshold: float) -> float:
-    """A threshold below the given one that leaves at most `keep` rows where one higher by `FINEST` leaves more."""
+    """Return a threshold below the given one that leaves at most `keep` rows where one higher by `FINEST` leaves more."""
     low, high = -1.0, threshold  # no cosine is below -1, so that leaves one
     while high - low > FINEST:
         middle = (low + high) / 2

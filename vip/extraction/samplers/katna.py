@@ -62,7 +62,7 @@ class KatnaSampler:
             raise BackendError(f'The sampler "katna" takes no detail, but got "{detail}". Write {option("sampler", "katna")}.')
 
     def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
-        """PTS of the candidates; of a video that never changes its middle frame alone."""
+        """Return PTS of the candidates; of a video that never changes its middle frame alone."""
         shown = video.index.shown_pts
         changes = before_changes(video.frames(shown.tolist(), longest_side_px=SIDE_PX))
         wanted = candidates or enough_for(keyframes)
@@ -72,7 +72,7 @@ class KatnaSampler:
 
 
 def before_changes(frames: Iterator[Frame]) -> list[Numbers]:
-    """The frame before each local maximum of the smoothed differences, in time order."""
+    """Return the frame before each local maximum of the smoothed differences, in time order."""
     recent: dict[int, Numbers] = {}  # by number of the frame
     chosen: dict[int, Numbers] = {}
     differences: list[float] = []
@@ -97,7 +97,7 @@ def before_changes(frames: Iterator[Frame]) -> list[Numbers]:
 
 
 def numbers_of(frame: Frame) -> Numbers:
-    """Brightness, entropy, sharpness and histogram of a picture."""
+    """Return brightness, entropy, sharpness and histogram of a picture."""
     grey, (red, green, blue) = cv2.cvtColor(frame.image, cv2.COLOR_RGB2GRAY), cv2.split(frame.image)
     histogram = np.asarray(cv2.calcHist([grey], [0], None, [256], [0, 256]), np.float32).ravel()
     shares = histogram[histogram > 0].astype(np.float64) / grey.size
@@ -112,7 +112,7 @@ def numbers_of(frame: Frame) -> Numbers:
 
 
 def smooth(differences: Differences) -> Differences:
-    """The mean over a Hanning window, the ends continued by their reflection; too few values for a window stay as they are."""
+    """Return the mean over a Hanning window, the ends continued by their reflection; too few values for a window stay as they are."""
     if len(differences) < WINDOW:
         return differences
     head = 2 * differences[0] - differences[WINDOW:0:-1] if len(differences) > WINDOW else np.full(WINDOW, differences[0])
@@ -123,14 +123,14 @@ def smooth(differences: Differences) -> Differences:
 
 
 def local_maxima(values: Differences) -> list[int]:
-    """Places of the values that are higher than both neighbours."""
+    """Return places of the values that are higher than both neighbours."""
     middle = values[1:-1]
     places: list[int] = (np.flatnonzero((middle > values[:-2]) & (middle > values[2:])) + 1).tolist()
     return places
 
 
 def within_bounds(rows: Sequence[Numbers], wanted: int) -> list[Numbers]:
-    """Those neither dark, bright, plain nor chaotic; the bounds widen step by step until `wanted` fit or nothing bounds."""
+    """Return those neither dark, bright, plain nor chaotic; the bounds widen step by step until `wanted` fit or nothing bounds."""
     step = 0
     while True:
         low, high = _widened(BRIGHTNESS, step * BRIGHTNESS_STEP, BRIGHTNESS_END)
@@ -146,7 +146,7 @@ def _widened(bounds: tuple[float, float], by: float, end: tuple[float, float]) -
 
 
 def sharpest_of_clusters(rows: Sequence[Numbers], clusters: int) -> list[Numbers]:
-    """One row for each cluster of like histograms. The same for the same rows: the seed is fixed."""
+    """Return one row for each cluster of like histograms. The same for the same rows: the seed is fixed."""
     cv2.setRNGSeed(SEED)
     criteria = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_MAX_ITER, 300, 1e-4)
     histograms = np.stack([row.histogram for row in rows])

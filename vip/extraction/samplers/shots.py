@@ -43,7 +43,7 @@ class ShotsSampler:
         self._detector = getattr(detectors, DETECTORS[detail or "content"])
 
     def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
-        """PTS of the candidates, at least `keyframes` of them where the video has as many frames. Decodes every frame."""
+        """Return PTS of the candidates, at least `keyframes` of them where the video has as many frames. Decodes every frame."""
         seen: list[tuple[int, float]] = []  # PTS and sharpness
         frames = _measured(video.frames(video.index.shown_pts.tolist(), longest_side_px=SIDE_PX), seen)
         cuts = set(find_cuts(frames, self._detector(min_scene_len=SHORTEST_SHOT_S), _rate(video)))
@@ -79,7 +79,7 @@ def _measured(frames: Iterator[Frame], seen: list[tuple[int, float]]) -> Iterato
 
 
 def find_cuts(frames: Iterator[Frame], detector: Any, rate: Fraction) -> Iterator[int]:
-    """PTS of the first frame of each shot but the first.
+    """Yield PTS of the first frame of each shot but the first.
 
     Args:
         detector: a `scenedetect.SceneDetector`. It knows no times below 0, so it is told times from the first frame on.
@@ -98,7 +98,7 @@ def find_cuts(frames: Iterator[Frame], detector: Any, rate: Fraction) -> Iterato
 
 
 def _sharpest(shot: Sequence[tuple[int, float]], count: int, border: Fraction) -> list[int]:
-    """PTS of the sharpest frame of each of `count` equal parts of the shot, without its borders where that leaves enough."""
+    """Return PTS of the sharpest frame of each of `count` equal parts of the shot, without its borders where that leaves enough."""
     start, end = shot[0][0], shot[-1][0]
     margin = min(float(border), BORDER_SHARE * (end - start))
     inside = [row for row in shot if start + margin <= row[0] <= end - margin]
@@ -107,6 +107,6 @@ def _sharpest(shot: Sequence[tuple[int, float]], count: int, border: Fraction) -
 
 
 def _parts(rows: Sequence[tuple[int, float]], count: int) -> list[Sequence[tuple[int, float]]]:
-    """`count` parts of about equal numbers, none empty; `count` is at most the number of rows."""
+    """Return `count` parts of about equal numbers, none empty; `count` is at most the number of rows."""
     edges = np.linspace(0, len(rows), count + 1).astype(int).tolist()
     return [rows[start:stop] for start, stop in pairwise(edges)]

@@ -38,7 +38,7 @@ class SyncSampler:
             raise BackendError(f'The sampler "sync" takes no detail, but got "{detail}". Write {option("sampler", "sync")}.')
 
     def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
-        """PTS of the candidates, in time order."""
+        """Return PTS of the candidates, in time order."""
         sync: list[int] = video.index.sync_pts.tolist()
         shown: list[int] = video.index.shown_pts.tolist()
         most = candidates or max(MOST_AT_LEAST, MOST_PER_KEYFRAME * keyframes)
@@ -59,7 +59,7 @@ class SyncSampler:
 
 
 def outside_transitions(picked: Sequence[int], index: PacketIndex) -> list[int]:
-    """The picks, with a frame beside it for each that is restless, no sync frame, and has a calm one near.
+    """Return the picks, with a frame beside it for each that is restless, no sync frame, and has a calm one near.
 
     None passes its neighbours: a busy scene keeps about as many picks as it had.
 
@@ -83,7 +83,7 @@ def outside_transitions(picked: Sequence[int], index: PacketIndex) -> list[int]:
 
 
 def thin(pts: Sequence[int], most: int) -> list[int]:
-    """At most `most` of the sorted PTS: those nearest to evenly spaced times."""
+    """Return at most `most` of the sorted PTS: those nearest to evenly spaced times."""
     times = np.asarray(pts, np.int64)
     targets = np.linspace(times[0], times[-1], most)
     right = np.clip(np.searchsorted(times, targets), 1, len(times) - 1)
@@ -92,7 +92,7 @@ def thin(pts: Sequence[int], most: int) -> list[int]:
 
 
 def fill(picked: Sequence[int], shown: Sequence[int], fewest: int) -> list[int]:
-    """The sorted picks and as many other frames as are missing to `fewest`, put evenly into the longest gaps.
+    """Return the sorted picks and as many other frames as are missing to `fewest`, put evenly into the longest gaps.
 
     Args:
         picked: sorted PTS, all among `shown`.

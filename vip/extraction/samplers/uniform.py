@@ -32,7 +32,7 @@ class UniformSampler:
             )
 
     def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
-        """PTS of the frames in the middle of equal parts."""
+        """Return PTS of the frames in the middle of equal parts."""
         shown = video.index.shown_pts
         count = min(len(shown), candidates or enough_for(keyframes))
         places = (np.arange(count) + 0.5) * (len(shown) / count)
@@ -49,7 +49,7 @@ class EverySampler:
         self.step_s = _step_s(detail) if detail else DEFAULT_STEP_S
 
     def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
-        """PTS of the frames shown at the start and each step later. Their number depends on the step alone."""
+        """Return PTS of the frames shown at the start and each step later. Their number depends on the step alone."""
         if candidates is not None:
             raise UsageError(
                 f"{option('candidates', candidates)}: {self.name} takes as many as its step gives. Leave it out,"
@@ -63,7 +63,7 @@ class EverySampler:
 
 
 def enough_for(keyframes: int) -> int:
-    """As many candidates as pruning needs to have a choice."""
+    """Return as many candidates as pruning needs to have a choice."""
     return max(FEWEST_AT_LEAST, PER_KEYFRAME * keyframes)
 
 

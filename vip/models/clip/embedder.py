@@ -109,7 +109,7 @@ class OpenClipEmbedder:
             return np.asarray(vectors.cpu().numpy(), np.float32)
 
     def _of_images(self, images: Sequence[Image]) -> Sequence[torch.Tensor]:
-        """One vector an image, still on the device: the next batch is sent while this one is worked on."""
+        """Return one vector an image, still on the device: the next batch is sent while this one is worked on."""
         pixels = self._preprocessing.pixels(images, self._hardware)
         return list(self._model.encode_image(pixels))
 
@@ -128,7 +128,7 @@ def _library() -> Any:
 
 
 def _source(detail: str, open_clip: Any) -> ModelSource:
-    """What the text behind `clip:` names.
+    """Return what the text behind `clip:` names.
 
     Raises:
         BackendError: there is no such architecture, tag or file.
@@ -192,7 +192,7 @@ def _loaded(source: ModelSource, open_clip: Any, precision: str) -> tuple[Any, A
 
 
 def _why(exc: Exception) -> str:
-    """Why a checkpoint cannot be loaded; where tensors that open_clip looks for are missing, it stumbles over their absence."""
+    """Return why a checkpoint cannot be loaded; where tensors that open_clip looks for are missing, it stumbles over their absence."""
     return "its tensors have other names" if isinstance(exc, AttributeError | KeyError | TypeError) else hub.first_line(exc)
 
 
@@ -203,7 +203,7 @@ def _other_weights(source: ModelSource) -> str:
 
 
 def _tokenizer(source: ModelSource, open_clip: Any) -> Any:
-    """The tokenizer; that of CLIP comes with open_clip, others lie on the hub or in the folder.
+    """Return the tokenizer; that of CLIP comes with open_clip, others lie on the hub or in the folder.
 
     Raises:
         BackendError: it is not to be had.

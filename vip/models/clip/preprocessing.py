@@ -42,7 +42,7 @@ class Preprocessing:
         return np.asarray(self._fitted(whole[None].permute(0, 3, 1, 2))[0].permute(1, 2, 0).numpy(), np.uint8)
 
     def pixels(self, images: Sequence[Image], hardware: Hardware) -> torch.Tensor:
-        """(N, 3, height, width) on the device, in its precision. Pictures of different shapes may be mixed."""
+        """Return (N, 3, height, width) on the device, in its precision. Pictures of different shapes may be mixed."""
         import torch
 
         shapes = {image.shape for image in images}
@@ -78,7 +78,7 @@ class Preprocessing:
         return scaled.round_().clamp_(0, 255).byte()
 
     def _cropped(self, pictures: torch.Tensor) -> torch.Tensor:
-        """The middle; what is smaller than the model's size is padded."""
+        """Return the middle; what is smaller than the model's size is padded."""
         pictures = self._padded(pictures)
         top, left = round((pictures.shape[-2] - self.height) / 2), round((pictures.shape[-1] - self.width) / 2)
         return pictures[..., top : top + self.height, left : left + self.width]

@@ -18,7 +18,7 @@ FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 
 
 def of(pretrained: Mapping[str, Any], arch: str) -> Path:
-    """The file with the weights, downloaded where it is not in the cache yet.
+    """Return the file with the weights, downloaded where it is not in the cache yet.
 
     Args:
         pretrained: what open_clip knows about a tag: `hf_hub` (`owner/name/` or `owner/name/file`), `url`.
@@ -38,7 +38,7 @@ def of(pretrained: Mapping[str, Any], arch: str) -> Path:
 
 
 def in_cache(pretrained: Mapping[str, Any]) -> Path | None:
-    """The file with the weights, if it was downloaded before."""
+    """Return the file with the weights, if it was downloaded before."""
     name = str(pretrained.get("hf_hub") or "")
     if name:
         repo, _, file = name.rpartition("/")
@@ -62,7 +62,7 @@ def _download(pretrained: Mapping[str, Any]) -> str | None:
 
 
 def why_not_auto() -> str | None:
-    """Why `auto` does not take clip, in words; None where it does, with its weights in the cache.
+    """Return why `auto` does not take clip, in words; None where it does, with its weights in the cache.
 
     Loads neither torch nor open_clip, and takes 2 s at most where nothing can be downloaded.
     """

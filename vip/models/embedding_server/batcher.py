@@ -52,7 +52,7 @@ class EmbeddingBatcher:
                 self._changed.notify()
 
     def ask(self, items: Sequence[Any], *, are_texts: bool) -> Vectors:
-        """The rows of these items. Raises what the embedder raises."""
+        """Return the rows of these items. Raises what the embedder raises."""
         job = _QueuedEmbedding(items, are_texts)
         with self._changed:
             if self._ended:
@@ -77,7 +77,7 @@ class EmbeddingBatcher:
             self._do(jobs)
 
     def _gathered(self) -> list[_QueuedEmbedding]:
-        """The first of those that wait, and others of its kind as long as they fit into its batch; none at the end."""
+        """Return the first of those that wait, and others of its kind as long as they fit into its batch; none at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._ended)
             self._changed.wait_for(self._is_due, GATHER_S)

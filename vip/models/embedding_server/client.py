@@ -50,7 +50,7 @@ class ServerAddress(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> ServerAddress:
-        """From `HOST:PORT:KEY`.
+        """Read `HOST:PORT:KEY`.
 
         Raises:
             BackendError: the text is not of that kind.
@@ -111,7 +111,7 @@ class ServedEmbedder:
             yield part
 
     def _asked(self, question: EmbeddingRequest, images: Sequence[Image] = ()) -> Vectors:
-        """The rows that the server answers; where it hung up, it is called once more."""
+        """Return the rows that the server answers; where it hung up, it is called once more."""
         with _in_words(self._address):
             try:
                 answer, data = self._exchanged(question, images)
@@ -142,7 +142,7 @@ def _at(address: str) -> ServedEmbedder:
 
 
 def served(address: str, name: str, device: str, precision: str) -> ServedEmbedder | None:
-    """The embedder that is served there, if it is the one that is asked for; None where it is another.
+    """Return the embedder that is served there, if it is the one that is asked for; None where it is another.
 
     The number of a device (`cuda:1`) does not count: it is one of the machine that asks.
     """
@@ -153,7 +153,7 @@ def served(address: str, name: str, device: str, precision: str) -> ServedEmbedd
 
 
 def _preprocessing(steps: ResizeSteps | None) -> Preprocessing | None:
-    """What shrinks pictures here as the model there would; None without torch, or for another kind of model."""
+    """Return what shrinks pictures here as the model there would; None without torch, or for another kind of model."""
     if steps is None:
         return None
     try:
@@ -164,7 +164,7 @@ def _preprocessing(steps: ResizeSteps | None) -> Preprocessing | None:
 
 
 def _greeted(address: ServerAddress) -> tuple[Connection, EmbedderInfo]:
-    """A connection whose other end has shown that it knows the key, and what it told."""
+    """Return a connection whose other end has shown that it knows the key, and what it told."""
     connection = connection_of(socket.create_connection((address.host, address.port), GREETING_S))
     with _closed_on_error(connection):
         wait_at_most(connection, GREETING_S)
@@ -186,7 +186,7 @@ def _closed_on_error(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def _in_words(address: ServerAddress) -> Iterator[None]:
-    """Errors on the way to the server and back as a BackendError."""
+    """Raise errors on the way to the server and back as a BackendError."""
     server = f"The embedding server at {address}"
     try:
         yield

@@ -69,7 +69,7 @@ def say(connection: Connection, words: RecordPart, arrays: Iterable[npt.NDArray[
 
 
 def hear(connection: Connection, kind: type[PartT]) -> tuple[PartT, bytes]:
-    """What the other end has said.
+    """Return what the other end has said.
 
     Raises:
         EOFError, OSError: it is gone, silent for too long, or says too much.
@@ -79,7 +79,7 @@ def hear(connection: Connection, kind: type[PartT]) -> tuple[PartT, bytes]:
 
 
 def connection_of(plug: socket.socket) -> Connection:
-    """Takes the socket over. It sends what it has at once, and notices when the other machine vanishes."""
+    """Take the socket over. It sends what it has at once, and notices when the other machine vanishes."""
     plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     plug.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     probing = {"TCP_KEEPIDLE": SILENT_S, "TCP_KEEPINTVL": PROBE_S, "TCP_KEEPCNT": PROBES}
@@ -91,7 +91,7 @@ def connection_of(plug: socket.socket) -> Connection:
 
 
 def wait_at_most(connection: Connection, seconds: float) -> None:
-    """From now on reading gives up (OSError) where nothing comes for so long; 0: never."""
+    """Let reading give up (OSError) where nothing comes for so long; 0: never."""
     limit = struct.pack("l", int(seconds * 1000)) if sys.platform == "win32" else struct.pack("ll", int(seconds), 0)
     with socket.socket(fileno=socket.dup(connection.fileno())) as plug:
         plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)

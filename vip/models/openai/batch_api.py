@@ -141,7 +141,7 @@ class OpenAIBatches:
             return (await self._asked(self._client.post("/batches", cast_to=http_library().Response, body=body), _Batch)).id
 
     async def find(self, tag: str) -> str | None:
-        """The job that was started with this tag, perhaps by a process that did not live to note it."""
+        """Return the job that was started with this tag, perhaps by a process that did not live to note it."""
         with self._translating():
             return await within(self._server, self._find(tag), PATIENCE * self._server.timeout_s)
 
@@ -176,7 +176,7 @@ class OpenAIBatches:
         )
 
     async def results(self, job: str) -> AsyncGenerator[tuple[str, Reply | VipError], None]:
-        """The rows of a job that has ended: an answer, or a ReplyError or BusyError that costs this row, or an EngineError.
+        """Yield the rows of a job that has ended: an answer, or a ReplyError or BusyError that costs this row, or an EngineError.
 
         Both files are whole on the disk before the first row is given; memory does not grow with them.
         """
@@ -251,7 +251,7 @@ class OpenAIBatches:
         return self._failed(status if isinstance(status, int) else 500, body)
 
     def _failed(self, status: int, body: Any) -> EngineError | ReplyError:
-        """The error of a row in the same words as if it had been asked by itself."""
+        """Return the error of a row in the same words as if it had been asked by itself."""
         error = body.get("error", body) if isinstance(body, dict) else body
         kind = _ERRORS.get(status, openai.InternalServerError if status >= 500 else openai.APIStatusError)
         message = str(error.get("message", "")) if isinstance(error, dict) else ""
@@ -271,7 +271,7 @@ class OpenAIBatches:
         return self._read(json_of(await within(self._server, asked), self._server), kind)
 
     def _read(self, value: Any, kind: type[ReadT]) -> ReadT:
-        """The answer as it must be.
+        """Return the answer as it must be.
 
         Raises:
             BusyError: it is something else.
@@ -288,7 +288,7 @@ class OpenAIBatches:
 
     @contextmanager
     def _translating(self) -> Iterator[None]:
-        """Errors of calls about a whole job: none of them costs one row alone."""
+        """Translate errors of calls about a whole job: none of them costs one row alone."""
         try:
             yield
         except openai.OpenAIError as exc:
@@ -301,14 +301,14 @@ class OpenAIBatches:
 
 
 def _listed(page: _Page) -> Iterator[_Listed]:
-    """The jobs on a page; what is none is left out."""
+    """Yield the jobs on a page; what is none is left out."""
     for one in page.data:
         with suppress(ValidationError):
             yield _Listed.model_validate(one)
 
 
 def _lines(rows: IO[bytes]) -> Iterator[bytes]:
-    """The lines of the answers; those that are longer than any answer are left out."""
+    """Yield the lines of the answers; those that are longer than any answer are left out."""
     for _ in range(MOST_ROWS):
         line = rows.readline(MOST_REPLY_BYTES)
         if not line:

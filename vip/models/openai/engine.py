@@ -174,7 +174,7 @@ class OpenAIEngine:
                 return reply
 
     def _learn(self, request: Request, form: str, length: str, reply: Reply) -> None:
-        """What this server understands."""
+        """Note what this server understands."""
         self.traits["length"] = length
         if request.schema is None or FORMS.index(form) < FORMS.index(self._form):
             return  # nothing to learn, or it was on its way when a simpler form was found to be needed
@@ -188,7 +188,7 @@ class OpenAIEngine:
             self._ask_in(FORMS[FORMS.index(form) + 1])
 
     def _ask_in(self, form: str) -> None:
-        """From now on; what was counted was of another form."""
+        """Ask in this form from now on; what was counted was of another one."""
         self.traits["form"] = form
         self._fitting = self._useless = 0
 
@@ -196,11 +196,11 @@ class OpenAIEngine:
         return EngineError(f"The list of models at {self._server.address}/models cannot be had: {why} {_name_it()}")
 
     def _batches(self) -> OpenAIBatches:
-        """The server's Batch API: the same questions, answered later for less."""
+        """Return the server's Batch API: the same questions, answered later for less."""
         return OpenAIBatches(self._client, self._server, self.question, self.reply)
 
     def question(self, request: Request, form: str | None = None, length: str | None = None) -> dict[str, Any]:
-        """The body of the request, in the terms that the server is known to understand."""
+        """Return the body of the request, in the terms that the server is known to understand."""
         form, length = form or self._form, length or self._length
         prompt = request.prompt
         question: dict[str, Any] = {"model": self.model, length: request.max_tokens + self.capabilities.thinking_tokens}
@@ -216,7 +216,7 @@ class OpenAIEngine:
         return question
 
     def _body(self, request: Request, form: str, length: str) -> bytes:
-        """The question as it is sent; the pictures go in last, so that nothing looks through 100 kB of letters for quotes."""
+        """Return the question as it is sent; the pictures go in last, so that nothing looks through 100 kB of letters for quotes."""
         marks = [replace(picture, data=b"") for picture in request.pictures]
         body = json.dumps(self.question(replace(request, pictures=tuple(marks)), form, length)).encode()
         start, *rest = body.rsplit(b";base64,", len(marks)) if marks else [body]
@@ -228,7 +228,7 @@ class OpenAIEngine:
         return {"type": "image_url", "image_url": {"url": url, "detail": self.capabilities.picture_detail}}
 
     def reply(self, completion: Any, request: Request) -> Reply:
-        """The answer in what the server sent.
+        """Return the answer in what the server sent.
 
         Raises:
             BusyError: it is none.
@@ -259,20 +259,20 @@ class OpenAIEngine:
         return Reply(self._without_secrets(text), model=self._model_in(completion), limits=self._limits, **used)
 
     def _without_secrets(self, text: str) -> str:
-        """The text without the key, also where JSON spells its letters in numbers."""
+        """Return the text without the key, also where JSON spells its letters in numbers."""
         if "\\u" in text:
             with suppress(ValueError):
                 text = json.dumps(parse_json(text), ensure_ascii=False)
         return self._server.without_secrets(text)
 
     def _model_in(self, completion: dict[str, Any]) -> str:
-        """The model that answered, as the server names it."""
+        """Return the model that answered, as the server names it."""
         named = completion.get("model")
         name = one_line(self._server.without_secrets(named)) if isinstance(named, str) and len(named) <= LONGEST_NAME else ""
         return name or self.model
 
     async def _models_for(self, exc: openai.OpenAIError) -> list[str]:
-        """The models of the server if `exc` may mean that one is missing; none where it does not say."""
+        """Return the models of the server if `exc` may mean that one is missing; none where it does not say."""
         if not isinstance(exc, openai.NotFoundError):
             return []
         try:
@@ -313,7 +313,7 @@ def _name_it() -> str:
 
 
 def _other_length(exc: openai.OpenAIError, length: str) -> str:
-    """The other name for the bound of the answer, where the server rejects this one by its name."""
+    """Return the other name for the bound of the answer, where the server rejects this one by its name."""
     other = LENGTHS[1 - LENGTHS.index(length)]
     about = getattr(exc, "param", None) == length or f"'{length}'" in str(exc)
     return other if is_rejection(exc) and about else length
@@ -332,21 +332,21 @@ def _first(choices: object) -> dict[str, Any] | None:
 
 
 def _tokens_in(completion: dict[str, Any]) -> dict[str, int | None]:
-    """Tokens that the server counted, where it did."""
+    """Return the tokens that the server counted, where it did."""
     usage = completion.get("usage")
     counted = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
     return {"tokens_in": token_count(counted[0]), "tokens_out": token_count(counted[1])}
 
 
 def _ids(page: object) -> list[str]:
-    """Names of the models on a page; none where the server sent something else, as `models.list()` could not bear."""
+    """Return names of the models on a page; none where the server sent something else, as `models.list()` could not bear."""
     entries = page.get("data") if isinstance(page, dict) else []
     names = [entry.get("id") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
     return [name for name in names if isinstance(name, str) and len(name) <= LONGEST_NAME and name.isprintable()]
 
 
 def _json_in(text: str) -> str:
-    """The JSON object in a text that may wrap it in a code fence or in words; the text itself where there is none."""
+    """Return the JSON object in a text that may wrap it in a code fence or in words; the text itself where there is none."""
     fenced = _FENCED.match(text)
     text = fenced[1].strip() if fenced else text
     start, end = text.find("{"), text.rfind("}")

@@ -75,12 +75,12 @@ class ServerIdentity:
         return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path.rstrip('/')}"
 
     def redacted(self, text: str) -> str:
-        """The text on one line, without secrets and not too long."""
+        """Return the text on one line, without secrets and not too long."""
         line = one_line(_LOOKS_LIKE_KEY.sub(REDACTED, _USER_INFO.sub("//", self.without_secrets(text))))
         return line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}…"
 
     def without_secrets(self, text: str) -> str:
-        """The text without the key, and without the password and the query of the address."""
+        """Return the text without the key, and without the password and the query of the address."""
         parts = urlsplit(self.base_url)
         for secret in (self.key, parts.password, parts.query):
             if secret and len(secret) >= SHORTEST_SECRET:
@@ -102,7 +102,7 @@ class ServerIdentity:
         return f"Give it in {option('key_file', 'FILE')}, or set OPENAI_BASE_URL={self.address} beside OPENAI_API_KEY."
 
     def said(self, exc: Exception) -> str:
-        """` (said: "…")` with the server's own message; nothing where it has none."""
+        """Return ` (said: "…")` with the server's own message; nothing where it has none."""
         body = getattr(exc, "body", None)
         message = body.get("message") or body.get("detail") if isinstance(body, dict) else body
         return f' ("{self.redacted(str(message)).rstrip(".")}")' if message else ""
@@ -117,7 +117,7 @@ def is_official(base_url: str) -> bool:
 
 
 def checked_address(base_url: str) -> str:
-    """The address as given.
+    """Return the address as given.
 
     Raises:
         UsageError: it is none.
@@ -135,12 +135,12 @@ def checked_address(base_url: str) -> str:
 
 
 def is_rejection(exc: Exception) -> bool:
-    """True where the request itself was not liked, as by a server that does not know `response_format`."""
+    """Return whether the request itself was rejected, as by a server that does not know `response_format`."""
     return getattr(exc, "status_code", None) in {400, 422, 501} and not _about_item(exc)
 
 
 def translated(exc: Exception, server: ServerIdentity, *, models: Sequence[str] = ()) -> EngineError | ReplyError:
-    """The exception in vip's words. `models` are those that the server lists, where a missing one may be meant."""
+    """Return the exception in vip's words. `models` are those that the server lists, where a missing one may be meant."""
     if isinstance(exc.__cause__, EngineError | ReplyError):  # of vip's own, on the way through the library
         return exc.__cause__
     names = [kind.__name__ for kind in type(exc).__mro__]
@@ -208,7 +208,7 @@ def _busy(message: str, exc: Exception, kind: BusyKind) -> BusyError:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks to wait (Retry-After: seconds or a date; retry-after-ms); None where it does not say."""
+    """Return seconds that the server asks to wait (Retry-After: seconds or a date; retry-after-ms); None where it does not say."""
     with suppress(ValueError):
         milliseconds = float(headers.get("retry-after-ms") or "nan")
         if isfinite(milliseconds):
@@ -275,13 +275,13 @@ def _no_openai_reply(exc: Exception, server: ServerIdentity) -> BusyError:
 
 
 def not_a_reply(server: ServerIdentity) -> BusyError:
-    """For an answer of HTTP 200 that is, say, the web page of a proxy."""
+    """Return the error for an answer of HTTP 200 that is, say, the web page of a proxy."""
     text = f"{server.address} answers, but not like an OpenAI-compatible server. Check the address: it usually ends in /v1."
     return BusyError(text, kind="server")
 
 
 def broken_json(server: ServerIdentity) -> ReplyError:
-    """For an answer of HTTP 200 whose JSON does not end."""
+    """Return the error for an answer of HTTP 200 whose JSON does not end."""
     text = f"{server.address} sent an answer that is not whole JSON."
     return ReplyError(text, kind="broken")
 

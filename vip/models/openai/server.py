@@ -37,7 +37,7 @@ def address_in(detail: str | None, base_url: str | None, official: str) -> tuple
 
 
 def is_of_environment(address: str) -> bool:
-    """Whether OPENAI_API_KEY is for the server: api.openai.com, or the one that the environment names too."""
+    """Return whether OPENAI_API_KEY is for the server: api.openai.com, or the one that the environment names too."""
     named = [os.environ.get(ADDRESS, ""), os.environ.get("VIP_BASE_URL", "")]
     named += [found[2] for name in ENGINES if (found := _AT.fullmatch(os.environ.get(name, "")))]
     return is_official(address) or _place(address) in {_place(one.strip()) for one in named if one.strip()}
@@ -53,7 +53,7 @@ def _place(address: str) -> tuple[str, str | None, int | None]:
 
 
 def key_for(file: Path | None, address: str) -> str | None:
-    """The key for a server; None where none is set for it.
+    """Return the key for a server; None where none is set for it.
 
     Raises:
         UsageError: the file cannot be read, or others may read it.
@@ -81,7 +81,7 @@ def _key_in(file: Path) -> str:
 
 
 def limits_in(headers: Mapping[str, str]) -> RateLimits | None:
-    """What the headers of an answer say is left, as OpenAI, Azure, Groq and others send it; None where they say nothing."""
+    """Return what the headers of an answer say is left, as OpenAI, Azure, Groq and others send it; None where they say nothing."""
     left = [_count(headers.get(f"x-ratelimit-remaining-{what}")) for what in ("requests", "tokens")]
     resets = [seconds_in(headers.get(f"x-ratelimit-reset-{what}")) for what in ("requests", "tokens")]
     return RateLimits(left[0], resets[0], left[1], resets[1]) if left != [None, None] else None
@@ -92,7 +92,7 @@ def _count(text: str | None) -> int | None:
 
 
 def seconds_in(text: str | None) -> float | None:
-    """Seconds of `6m0s`, `20ms`, `1.5`; None for anything else."""
+    """Return seconds of `6m0s`, `20ms`, `1.5`; None for anything else."""
     if not text:
         return None
     try:

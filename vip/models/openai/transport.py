@@ -33,7 +33,7 @@ ResultT = TypeVar("ResultT")
 
 @cache
 def http_library() -> Any:
-    """The library below the openai library: httpx or httpx2."""
+    """Return the library below the openai library: httpx or httpx2."""
     return importlib.import_module(openai.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
 
 
@@ -49,7 +49,7 @@ def _trusted(address: str) -> ssl.SSLContext:
 
 
 def http_client(server: ServerIdentity, on_headers: Callable[[Mapping[str, str]], None]) -> Any:
-    """What the openai library asks through.
+    """Return what the openai library asks through.
 
     Args:
         on_headers: told the headers of each reply.
@@ -79,7 +79,7 @@ def http_client(server: ServerIdentity, on_headers: Callable[[Mapping[str, str]]
 
 
 def _bounded(stream: Any, most_bytes: int, server: ServerIdentity) -> Any:
-    """The stream, which ends with an error once it is too long."""
+    """Yield the stream, which ends with an error once it is too long."""
 
     class Bounded(http_library().AsyncByteStream):  # type: ignore[misc]
         async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -115,7 +115,7 @@ async def within(server: ServerIdentity, asked: Awaitable[ResultT], limit_s: flo
 
 
 def json_of(response: Any, server: ServerIdentity) -> Any:
-    """What a reply says.
+    """Return what a reply says.
 
     Args:
         response: of the HTTP library, read to its end.

@@ -75,7 +75,7 @@ class ChatModel:
             )
 
     def inputs(self, questions: Sequence[ChatQuestion]) -> dict[str, Any]:
-        """Tensors for questions of which all or none have pictures; shorter ones are padded on the left."""
+        """Return tensors for questions of which all or none have pictures; shorter ones are padded on the left."""
         texts = [self._text(question) for question in questions]
         start = self.tokenizer.bos_token
         adds = self._adds_special if self._adds_special is not None else not (start and texts[0].startswith(start))
@@ -86,11 +86,11 @@ class ChatModel:
         return {key: value for key, value in given.items() if key in self._takes}
 
     def lengths(self, inputs: Mapping[str, Any]) -> list[int]:
-        """Tokens of each question, without padding."""
+        """Return the tokens of each question, without padding."""
         return [int(count) for count in inputs["attention_mask"].sum(dim=1)]
 
     def read(self, tokens: Sequence[int], *, as_json: bool) -> str:
-        """The text of an answer, without the model's marks. Of free text a thought before it is left out; one alone is no answer."""
+        """Return the text of an answer, without the model's marks. Of free text a thought before it is left out; one alone is no answer."""
         thought = self.tokenizer.get_vocab().get("</think>")
         if not as_json and thought in tokens:  # as a mark it would not be in the text
             tokens = tokens[tokens.index(thought) + 1 :]
@@ -161,7 +161,7 @@ class CaptionModel(ChatModel):
 
 
 def read_talker(name: str, device: str, precision: str) -> ChatModel:
-    """The model, with all its weights, still on the CPU.
+    """Return the model, with all its weights, still on the CPU.
 
     Raises:
         BackendError: it is not to be had, or does not write; or the device is not there.
@@ -204,7 +204,7 @@ def usual(hardware: Hardware, config: Any) -> Hardware:
 
 
 def _sees(name: str, config: Any) -> bool:
-    """Whether it takes pictures; refuses what does not write."""
+    """Return whether it takes pictures; refuses what does not write."""
     from transformers.models.auto import modeling_auto as tables
 
     kind, built = str(config.model_type), set(config.architectures or ())
@@ -221,7 +221,7 @@ def _sees(name: str, config: Any) -> bool:
 
 
 def _listed(names: Any) -> set[str]:
-    """A row of the library's tables holds one name, several, or is missing."""
+    """Return a row of the library's tables holds one name, several, or is missing."""
     return set(names) if isinstance(names, list | tuple) else {names} - {None}
 
 
@@ -255,7 +255,7 @@ def _vision_form(name: str, processor: Any, config: Any) -> Form:
 
 
 def _language_form(name: str, tokenizer: Any, config: Any) -> tuple[Form, bool]:
-    """The form, and whether the tokenizer has to add its own tokens to it."""
+    """Return the form, and whether the tokenizer has to add its own tokens to it."""
     if tokenizer.chat_template:
         return _tried(name, lambda prompt, _: _rendered(tokenizer, prompt)), False
     if "vicuna" in f"{name} {getattr(config, '_name_or_path', '')}".lower():
@@ -264,14 +264,14 @@ def _language_form(name: str, tokenizer: Any, config: Any) -> tuple[Form, bool]:
 
 
 def _rendered(by: Any, content: Any) -> str:
-    """The template's text for one question. Thoughts are asked to be left out, where a template knows of them."""
+    """Return the template's text for one question. Thoughts are asked to be left out, where a template knows of them."""
     settings = {"enable_thinking": False} if "enable_thinking" in str(by.chat_template) else {}
     with quiet():
         return str(by.apply_chat_template([{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True, **settings))
 
 
 def _tried(name: str, form: Form) -> Form:
-    """The form, after a template that fails has been refused."""
+    """Return the form, after a template that fails has been refused."""
     try:
         form("?", 0)
     except Exception as exc:  # a template is a program of its own
@@ -286,14 +286,14 @@ def _no_template(name: str) -> BackendError:
 
 
 def _inputs_of(model: Any) -> set[str]:
-    """Names of the tensors that generate() takes; the library refuses others."""
+    """Return names of the tensors that generate() takes; the library refuses others."""
     import inspect
 
     return {name for made in (model.forward, model.prepare_inputs_for_generation) for name in inspect.signature(made).parameters}
 
 
 def _marks(tokenizer: Any, processor: Any) -> re.Pattern[str]:
-    """Texts that are no words to the model but marks, such as of the end of a turn: a caption must not bring its own."""
+    """Return texts that are no words to the model but marks, such as of the end of a turn: a caption must not bring its own."""
     template = str(getattr(processor, "chat_template", None) or tokenizer.chat_template or "")
     added = tokenizer.added_tokens_decoder.values()
     marks = {str(one.content) for one in added if one.special or (one.content in template and not one.content.isspace())}
@@ -302,7 +302,7 @@ def _marks(tokenizer: Any, processor: Any) -> re.Pattern[str]:
 
 
 def _state(files: ModelFiles, config: Any) -> str:
-    """What tells these weights from others of the same name: the commit on the hub, or a digest of sizes and times of the files."""
+    """Return what tells these weights from others of the same name: the commit on the hub, or a digest of sizes and times of the files."""
     import hashlib
 
     if files.folder is None:

@@ -19,7 +19,7 @@ from vip.wording import option
 def transformers_detector(
     detail: str | None, labels: tuple[str, ...] | None = None, device: str = "auto", precision: str = "auto"
 ) -> Detector:
-    """The detector for a model.
+    """Return the detector for a model.
 
     Args:
         detail: a folder with config.json, or the model's name on the hub.
@@ -65,7 +65,7 @@ def _refuse_missing_packages() -> None:
 
 
 def _hardware(device: str, precision: str) -> Hardware:
-    """Where and how exactly: on the CPU in fp32 unless another precision is asked for.
+    """Return where and how exactly: on the CPU in fp32 unless another precision is asked for.
 
     In bf16 a box would be off by some pixels, since its numbers have three digits.
     """
@@ -74,7 +74,7 @@ def _hardware(device: str, precision: str) -> Hardware:
 
 
 def _type_of(path: str, **settings: Any) -> str:
-    """What a model is, by its own configuration; its weights are not touched."""
+    """Return what a model is, by its own configuration; its weights are not touched."""
     from transformers import PreTrainedConfig
 
     values, _ = PreTrainedConfig.get_config_dict(path, **settings)
@@ -84,7 +84,7 @@ def _type_of(path: str, **settings: Any) -> str:
 
 
 def _object_types() -> set[str]:
-    """Models with a fixed list of classes; those of PaddlePaddle are left out, as they find lines and columns of print."""
+    """Return models with a fixed list of classes; those of PaddlePaddle are left out, as they find lines and columns of print."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_OBJECT_DETECTION_MAPPING_NAMES
 
     return {str(name) for name in MODEL_FOR_OBJECT_DETECTION_MAPPING_NAMES if not str(name).startswith("pp_")}

@@ -39,7 +39,7 @@ class TransformersDetector(ABC):
         self._lock = Lock()
 
     def detect(self, images: Sequence[Image], where: Sequence[PictureOrigin] = ()) -> list[list[Detection] | None]:
-        """The detections of each picture, the highest score first. Boxes are fractions of width and height.
+        """Return the detections of each picture, the highest score first. Boxes are fractions of width and height.
 
         Only pictures of the same shape share a batch: in a batch of several shapes the smaller ones are padded, and some models
         find other things in a padded picture.
@@ -64,31 +64,31 @@ class TransformersDetector(ABC):
 
     @abstractmethod
     def _find(self, pictures: list[PIL.Image.Image]) -> list[list[FoundObject]]:
-        """What the model finds in pictures of one shape."""
+        """Return what the model finds in pictures of one shape."""
 
     def _on_device(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Tensors where the model is; pixels in its precision, token numbers and masks as they are."""
+        """Return tensors where the model is; pixels in its precision, token numbers and masks as they are."""
         return {
             key: tensor.to(self._hardware.device, self._hardware.dtype if key == "pixel_values" else tensor.dtype)
             for key, tensor in inputs.items()
         }
 
     def _ready_model(self) -> Any:
-        """The model on its device; to be called under the lock."""
+        """Return the model on its device; to be called under the lock."""
         if self._model.device.type != self._hardware.device.partition(":")[0]:
             self._model = self._model.to(self._hardware.device)
         return self._model
 
 
 def side_px(processor: Any) -> int:
-    """The longest side that a processor scales pictures to."""
+    """Return the longest side that a processor scales pictures to."""
     size = getattr(processor, "image_processor", processor).size
     sides = {key: size[key] for key in ("longest_edge", "height", "width", "shortest_edge") if size.get(key)}
     return int(sides["longest_edge"] if "longest_edge" in sides else max(sides.values()))
 
 
 def tidy(found: Sequence[FoundObject], source: str) -> list[Detection]:
-    """Detections as the protocol wants them: boxes inside the picture, none empty, labels in small letters, the surest first."""
+    """Return detections as the protocol wants them: boxes inside the picture, none empty, labels in small letters, the surest first."""
     rows = []
     for one in found:
         left, top, right, bottom = (min(1.0, max(0.0, value)) for value in one.box_xyxy)
@@ -100,13 +100,13 @@ def tidy(found: Sequence[FoundObject], source: str) -> list[Detection]:
 
 
 def fractions(box: Sequence[float], picture: PIL.Image.Image) -> tuple[float, float, float, float]:
-    """A box in pixels as fractions of the picture's width and height."""
+    """Return a box in pixels as fractions of the picture's width and height."""
     left, top, right, bottom = box
     return left / picture.width, top / picture.height, right / picture.width, bottom / picture.height
 
 
 def _of_one_shape(images: Sequence[Image]) -> list[list[int]]:
-    """Numbers of the pictures that have the same shape, together."""
+    """Return numbers of the pictures that have the same shape, together."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for number, image in enumerate(images):
         groups.setdefault(image.shape, []).append(number)

@@ -112,7 +112,7 @@ class TransformersEngine:
             raise EngineError(str(exc)) from exc
 
     def _batch(self, asked: Sequence[QueuedRequest]) -> list[Reply | VipError]:
-        """An answer or an error for each; a request that is no good does not keep the others from theirs."""
+        """Return an answer or an error for each; a request that is no good does not keep the others from theirs."""
         answers: dict[int, Reply | VipError] = {}
         rows: dict[int, _BatchRow] = {}
         for number, one in enumerate(asked):
@@ -134,7 +134,7 @@ class TransformersEngine:
         return _BatchRow(one, ChatQuestion(request.prompt, pictures, request.schema is not None), matcher)
 
     def _inputs(self, rows: dict[int, _BatchRow], answers: dict[int, Reply | VipError]) -> dict[str, Any]:
-        """The tensors of the rows, and how long each is; rows that are too long go from `rows` to `answers`."""
+        """Return the tensors of the rows, and how long each is; rows that are too long go from `rows` to `answers`."""
         inputs: dict[str, Any] = {}
         context = self._talker.context
         while rows and not inputs:
@@ -195,7 +195,7 @@ class TransformersEngine:
 
     @contextmanager
     def _library_errors(self) -> Iterator[None]:
-        """What models and processors raise for what they do not take. RuntimeError passes: it says that memory is full."""
+        """Return what models and processors raise for what they do not take. RuntimeError passes: it says that memory is full."""
         try:
             yield
         except (ArithmeticError, AttributeError, LookupError, NotImplementedError, OSError, TypeError, ValueError) as exc:
@@ -258,7 +258,7 @@ class RequestBatcher:
                 one.settle(answer)
 
     def _next(self) -> list[QueuedRequest]:
-        """The oldest request and others of its kind; empty when nobody waits any more, and then the thread is over."""
+        """Return the oldest request and others of its kind; empty when nobody waits any more, and then the thread is over."""
         with self._changed:
             count = -1
             while 0 < len(self._waiting) != count and len(self._waiting) < self._most:
@@ -285,7 +285,7 @@ class _BatchRow:
 
 
 def _kind(one: QueuedRequest) -> tuple[bool, bool]:
-    """Requests of one kind share a batch: processors take no mixture of rows with and without pictures."""
+    """Return the kind of a request. Those of one kind share a batch: processors take no mixture of rows with and without pictures."""
     return one.request.schema is not None, bool(one.request.pictures)
 
 
@@ -309,7 +309,7 @@ def _decoded(picture: Picture) -> PIL.Image.Image:
 
 
 def _placed(value: Any, device: str, dtype: torch.dtype) -> Any:
-    """A tensor where the model is; pixels in its precision, token numbers and masks as they are."""
+    """Return a tensor where the model is; pixels in its precision, token numbers and masks as they are."""
     if not hasattr(value, "is_floating_point"):
         return value
     return value.to(device, dtype if value.is_floating_point() else value.dtype)

@@ -53,7 +53,7 @@ class FlorenceDetector(TransformersDetector):
         return found
 
     def _write(self, task: str, pictures: list[PIL.Image.Image]) -> list[tuple[list[int], list[float]]]:
-        """For each picture the tokens that the model writes, and the probability of each."""
+        """Return for each picture the tokens that the model writes, and the probability of each."""
         inputs = self._on_device(self._processor(text=[task] * len(pictures), images=pictures, return_tensors="pt"))
         watch = _PhraseScores()
         with self._lock, quiet():
@@ -81,7 +81,7 @@ class _PhraseScores:
         return scores
 
     def table(self) -> list[list[float]]:
-        """(pictures, tokens)"""
+        """Return (pictures, tokens)"""
         import torch
 
         return [[float(value) for value in row] for row in torch.stack(self._steps, dim=1).tolist()]
@@ -97,7 +97,7 @@ def read_boxes(
     marks: Collection[int],
     decode: Callable[[Sequence[int]], str],
 ) -> list[FoundObject]:
-    """The boxes in a text that Florence-2 wrote, in their order; one without a label is left out, as is one that is not complete.
+    """Return the boxes in a text that Florence-2 wrote, in their order; one without a label is left out, as is one that is not complete.
 
     Args:
         tokens: of one text, padding included.

@@ -36,7 +36,7 @@ _NAMED, _LISTED = frozenset({"$defs", "definitions"}), frozenset({"anyOf", "allO
 
 
 def bounded(schema: Mapping[str, Any], name: str = "", *, item: bool = False) -> dict[str, Any]:
-    """A copy of a schema in which every text, list and whole number has an end; bounds that it sets itself stay.
+    """Return a copy of a schema in which every text, list and whole number has an end; bounds that it sets itself stay.
 
     Args:
         name: of the field that the schema is for.
@@ -68,7 +68,7 @@ def bounded(schema: Mapping[str, Any], name: str = "", *, item: bool = False) ->
 
 
 def _inner(schema: Any, name: str, *, item: bool = False) -> Any:
-    """`true` and `false` are schemas too, without anything to bound."""
+    """Bound an inner schema. `true` and `false` are schemas too, without anything to bound."""
     return bounded(schema, name, item=item) if isinstance(schema, dict) else schema
 
 
@@ -89,7 +89,7 @@ class GrammarCache:
         self._lock = Lock()
 
     def start(self, schema: Mapping[str, Any]) -> LLMatcher:
-        """A matcher for one answer from its first token on.
+        """Return a matcher for one answer from its first token on.
 
         Raises:
             BackendError: the tokenizer or the schema is of a kind that llguidance does not know.
@@ -141,7 +141,7 @@ class JsonConstraint:
         self._steps = 0
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """A logits processor: the scores with those of tokens that may not come next at minus infinity."""
+        """Return a logits processor: the scores with those of tokens that may not come next at minus infinity."""
         if self._steps == 0:
             self.start = input_ids.shape[1]
         else:
@@ -155,7 +155,7 @@ class JsonConstraint:
         return scores.masked_fill(~torch.from_numpy(np.stack(rows)).to(scores.device), -torch.inf)
 
     def over(self, input_ids: torch.Tensor, scores: object, **_: object) -> torch.Tensor:
-        """A stopping criterion: which rows have all the tokens that they may have, bool (rows,)."""
+        """Return a stopping criterion: which rows have all the tokens that they may have, bool (rows,)."""
         import torch
 
         done = [self._steps >= most or self._given_up(number) for number, most in enumerate(self._most)]

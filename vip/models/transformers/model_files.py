@@ -34,7 +34,7 @@ class ModelFiles:
 
     @staticmethod
     def find(name: str, option: Literal["detector", "engine"] = "detector") -> ModelFiles:
-        """The files of a model, in a folder or in a repository of the hub; nothing is read yet.
+        """Return the files of a model, in a folder or in a repository of the hub; nothing is read yet.
 
         Raises:
             BackendError: it is neither.
@@ -49,7 +49,7 @@ class ModelFiles:
         return ModelFiles(name, None, option)
 
     def load(self, loader: Callable[..., LoadedT], **settings: Any) -> LoadedT:
-        """What `loader`, some `from_pretrained`, makes of these files. The network is tried only where the cache does not suffice.
+        """Return what `loader`, some `from_pretrained`, makes of these files. The network is tried only where the cache does not suffice.
 
         Raises:
             BackendError: files are missing and cannot be downloaded, or they are damaged.
@@ -82,7 +82,7 @@ class ModelFiles:
             raise BackendError(f"The model {self.name} cannot be loaded ({hub.first_line(exc)}). {again}, or choose another.") from exc
 
     def load_model(self, loader: Callable[..., Any], dtype: Any) -> Any:
-        """A model with all its weights, ready to be used but still on the CPU.
+        """Return a model with all its weights, ready to be used but still on the CPU.
 
         Raises:
             BackendError: as for `load`, or the weights are not those of this model.
@@ -107,7 +107,7 @@ class ModelFiles:
 
 
 def _unfit(model: Any, info: Mapping[str, Any]) -> set[str]:
-    """Names of the tensors that the checkpoint does not give. Tables of whole numbers are left out: the model computes them itself."""
+    """Return the tensors that the checkpoint does not give. Tables of whole numbers are left out: the model computes them."""
     state = model.state_dict()
     missing = {key for key in info["missing_keys"] if key not in state or state[key].is_floating_point()}
     return missing | {row[0] for row in info["mismatched_keys"]}
@@ -115,7 +115,7 @@ def _unfit(model: Any, info: Mapping[str, Any]) -> set[str]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """The library's warnings unseen: what matters in them is checked here. Progress bars only where somebody looks at them."""
+    """Silence the library: what matters in its warnings is checked here. Progress bars are for terminals."""
     import transformers.utils
 
     logging: Any = transformers.utils.logging

@@ -21,7 +21,7 @@ OWL_TYPES, DINO_TYPES = ("owlvit", "owlv2"), ("grounding-dino", "mm-grounding-di
 
 
 def read_words(files: ModelFiles, hardware: Hardware, model_type: str, labels: tuple[str, ...] | None) -> TransformersDetector:
-    """The detector for these words.
+    """Return the detector for these words.
 
     Raises:
         BackendError: there are none.
