@@ -15,13 +15,11 @@ from threading import Event
 from typing import IO, Any
 
 from tests.api_server import ApiServer, Asked
-from tests.warm import WarmProcess, WarmServer
 
 SECRET = "sk-proj-Sup3rSecretKeyOfTheUser"
 UNSET = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "PYTHONUNBUFFERED", "PYTHONIOENCODING", "COLUMNS")
 PATIENCE_S = 60
 ROOT = Path(__file__).parents[2]
-HELP = frozenset({"--help", "-h", "--version"})
 
 
 @dataclass(frozen=True)
@@ -60,11 +58,6 @@ def environment(**given: str) -> dict[str, str]:
     return {**kept, **given}
 
 
-WARM = WarmServer(
-    environment, "vip.cli.*", "vip.pipeline", "vip.registry", "vip.extraction.*", "vip.captioning.*", "vip.report.*", "openai"
-)
-
-
 def start_command(folder: Path, *command: str, out: IO[str] | int = subprocess.PIPE, **variables: str) -> subprocess.Popen[str]:
     """Start any command in a folder; its stderr, and if not told otherwise its stdout, are pipes."""
     streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": subprocess.PIPE}
@@ -72,10 +65,7 @@ def start_command(folder: Path, *command: str, out: IO[str] | int = subprocess.P
 
 
 def start(folder: Path, *arguments: str | Path, module: str = "vip", **variables: str) -> subprocess.Popen[str]:
-    """Start `vip …` in a folder; only what prints help is sure to load nothing before."""
-    if not HELP.intersection(arguments) and WARM.suits(environment(**variables)):
-        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return WarmProcess(WARM, module, *map(str, arguments), cwd=folder, env=environment(**variables), text=True, **streams)
+    """Start `vip …` in a folder."""
     return start_command(folder, sys.executable, "-m", module, *map(str, arguments), **variables)
 
 
