@@ -244,20 +244,20 @@ LIST = """
 import resource, sys, time
 from vip.config import BatchSettings
 from vip.corpus.batch import batch
-from vip.corpus.choices import Choices
+from vip.corpus.settings import BatchConfig
 
 class First(Exception):
     pass
 
-class Hands:
-    def takes(self, *, fetch): return True
-    def give(self, job): raise First
+class Workers:
+    def has_capacity(self, *, fetch): return True
+    def submit(self, work): raise First
     def events(self, timeout_s): return []
     def close(self): pass
 
 start = time.perf_counter()
 try:
-    batch([sys.argv[1]], sys.argv[2], Choices(BatchSettings(sample=500_000)), hands=lambda *given: Hands())
+    batch([sys.argv[1]], sys.argv[2], BatchConfig(BatchSettings(sample=500_000)), executor=lambda *given: Workers())
 except First:
     pass
 print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)

@@ -12,7 +12,7 @@ from tests.cli.terminal import ROOT
 
 MODULE = '''
 import ctypes, os, pathlib, signal
-from vip.extraction.candidates import SyncSampler
+from vip.extraction.samplers.sync import SyncSampler
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
 

@@ -200,11 +200,11 @@ import sys
 from pathlib import Path
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.batch import batch
-from vip.corpus.choices import Choices
+from vip.corpus.settings import BatchConfig
 names, out, base_url, cache = sys.argv[1:]
 asked = CaptionSettings(engine="openai:tiny-vlm", base_url=base_url, cache=Path(cache), concurrency=2)
 settings = BatchSettings(workers=2, caption=True, retry_wait=0.3)
-batch([names], out, Choices(settings, ExtractSettings(keyframes=3, embedder="classic"), asked))
+batch([names], out, BatchConfig(settings, ExtractSettings(keyframes=3, embedder="classic"), asked))
 """
 
 

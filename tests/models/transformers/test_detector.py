@@ -556,7 +556,7 @@ def test_a_process_that_is_forked_after_loading_can_detect(model: Model) -> None
     script = """
 import os, signal, sys
 import numpy as np
-from vip.models.transformers import transformers_detector
+from vip.models.transformers.detector import transformers_detector
 detector = transformers_detector(sys.argv[1])
 picture = np.random.default_rng(0).integers(0, 256, (400, 640, 3), np.uint8)
 child = os.fork()
