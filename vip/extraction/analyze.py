@@ -1,6 +1,6 @@
-"""Look at frames once: decode each, measure it, and keep what later stages need instead of the pixels.
+"""Analyze frames: decode each once, measure it, and keep what later stages need instead of the pixels.
 
-In come PTS, out come `FrameAnalysis`s in time order. Work is split over threads, each with a reader of its own, while the embedder
+In: PTS. Out: a `FrameAnalysis` for each, in time order. Work is split over threads, each with a reader of its own, while the embedder
 works on what they have done; the result does not depend on how many there are, and memory holds a few pictures a thread.
 """
 
@@ -102,7 +102,7 @@ class FrameAnalyzer:
         return replace(analysis, picture=_jpeg(_shrunk(frame.image, self._searched_side_px), DETECTOR_JPEG_QUALITY))
 
     def embed(self, analyses: Iterable[FrameAnalysis]) -> Iterator[FrameAnalysis]:
-        """Yield the looks in their order, once the embedder has seen them, as many at a time as it likes."""
+        """Embed the frames, as many at a time as the embedder takes; yield them in their order."""
         analyses = iter(analyses)
         while batch := list(islice(analyses, self.embedder.capabilities.batch)):
             unseen = [analysis.unseen for analysis in batch if analysis.unseen is not None]
@@ -164,7 +164,7 @@ def analyze(
 
 
 def _beside(frames: Iterator[Frame], analyzer: FrameAnalyzer) -> Iterator[FrameAnalysis]:
-    """Yield the looks at the frames, made in threads of their own while the next frames are decoded."""
+    """Analyze the frames in threads while the next ones are decoded; yield them in their order."""
     cores = core_count()
     with ThreadPoolExecutor(cores) as pool:
         pending: deque[Future[FrameAnalysis]] = deque()
@@ -176,7 +176,7 @@ def _beside(frames: Iterator[Frame], analyzer: FrameAnalyzer) -> Iterator[FrameA
 
 
 def mark_transitions(index: PacketIndex, analyses: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
-    """Return the looks with `restless` as the packets around them say."""
+    """Set `in_transition` as the packets around each frame say."""
     flags = PacketActivity(index).in_transition([analysis.pts for analysis in analyses]).tolist()
     return [replace(analysis, in_transition=flag) for analysis, flag in zip(analyses, flags, strict=True)]
 

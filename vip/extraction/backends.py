@@ -16,7 +16,7 @@ BY_RELEVANCE, BY_DEFAULT = "aks", str(ExtractSettings.model_fields["pruner"].def
 
 @dataclass(frozen=True, slots=True)
 class Backends:
-    """What looks at a video."""
+    """The sampler, pruner, embedders and detector of a run."""
 
     sampler: Sampler
     pruner: Pruner

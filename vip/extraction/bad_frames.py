@@ -23,7 +23,7 @@ NOTHING_LEVEL = 4  # of 255: a picture without a brighter cell is black, not dar
 
 
 def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -> dict[int, Decision]:
-    """Return those that are not worth showing: index of the look -> why."""
+    """Return the frames that are not worth showing: index -> why."""
     reference = references([analysis.measured for analysis in analyses])
     dropped: dict[int, Decision] = {}
     for index, analysis in enumerate(analyses):
@@ -67,7 +67,7 @@ def _worse_than(analysis: FrameAnalysis, other: FrameAnalysis) -> Decision | Non
 
 
 def keep_best_of_bad(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision], min_sharpness: float | None) -> str | None:
-    """Return where all frames are bad, take back those that are least so: a video that shows anything keeps a keyframe.
+    """Keep those that are least bad where all are bad: a video that shows anything keeps a keyframe.
 
     Returns:
         What they are, in words; None where some were good.

@@ -1,6 +1,6 @@
 """Which frames are looked at: the sampler's candidates, more where few differ, others where they are bad or restless.
 
-In comes an open video and the candidates' PTS, out come the looks at all frames that were seen, in time order.
+In: an open video and the PTS of its candidates. Out: the analyses of all frames that were decoded, in time order.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class CandidateSearch:
 
 
 def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[FrameAnalysis]:
-    """Return the looks at the planned frames and at those that join them."""
+    """Analyze the planned frames and those that join them."""
     analyses = _scan(search, "Looking at frames", planned, exact=search.exact)
     if search.as_is:
         return _with_objects(search, analyses, range(len(analyses)))
@@ -62,7 +62,7 @@ def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[
 
 
 def _with_objects(search: CandidateSearch, analyses: list[FrameAnalysis], places: Sequence[int]) -> list[FrameAnalysis]:
-    """Return the looks, searched for objects at these places."""
+    """Search the frames at these places for objects."""
     with search.observer.track("Looking for objects", len(places)) as advance:
         return objects.seek(analyses, places, search.analyzer.detector, advance=advance)
 
@@ -89,7 +89,7 @@ def _others_do(video: Reader, pts: Sequence[int]) -> bool:
 
 
 def _search_all(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
-    """Return where all candidates are plain black, look at every other frame until something shows."""
+    """Analyze all other frames until something shows, where all candidates are plain black."""
     known = {analysis.pts for analysis in analyses}
     others = [pts for pts in search.video.index.shown_pts.tolist() if pts not in known]
     if not analyses or not others or not shows_nothing_at_all(analyses):
@@ -127,7 +127,7 @@ def _different(search: CandidateSearch, analyses: Sequence[FrameAnalysis]) -> in
 
 
 def _calmed(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
-    """Return the looks, and calm frames beside those that would be kept though they lie in a restless stretch."""
+    """Add steady frames beside those that would be kept though they lie in a transition."""
     likely = likely_keyframes(analyses, keyframes=search.keyframes, min_sharpness=search.min_sharpness)
     in_transition = [analysis for analysis in likely if analysis.in_transition]
     with search.observer.track("Looking for calm frames", len(in_transition)) as advance:
@@ -138,6 +138,6 @@ def _calmed(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[Fram
 
 
 def _merged(analyses: Sequence[FrameAnalysis], found: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
-    """Return both in time order; of two looks at one frame the first."""
+    """Return both in time order; of two analyses of one frame the first."""
     known = {analysis.pts for analysis in analyses}
     return sorted([*analyses, *(analysis for analysis in found if analysis.pts not in known)], key=lambda analysis: analysis.pts)

@@ -13,7 +13,7 @@ from vip.records import Embeddings
 
 
 def embeddings_of(analyses: Sequence[FrameAnalysis], embedder: Embedder, known: Mapping[str, Vector] | None = None) -> Embeddings:
-    """Return the vectors of the looks and of the texts of what was detected in them; each text is embedded once.
+    """Return the vectors of the frames and of the texts of what was detected in them; each text is embedded once.
 
     Args:
         known: vectors of texts that this embedder has seen in an earlier run.

@@ -16,7 +16,7 @@ from vip.records import Embeddings
 
 
 def good_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -> list[int]:
-    """Return indices of the looks that are neither bad nor copies."""
+    """Return the indices of the frames that are neither bad nor copies."""
     bad = bad_frames(analyses, min_sharpness)
     good = [index for index in range(len(analyses)) if index not in bad]
     same = copies(analyses, good)
@@ -24,7 +24,7 @@ def good_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) 
 
 
 def likely_keyframes(analyses: Sequence[FrameAnalysis], *, keyframes: int, min_sharpness: float | None) -> list[FrameAnalysis]:
-    """Return the looks that would stand for a scene each if there were this many scenes."""
+    """Return the frames that would stand for a scene each if there were this many scenes."""
     remaining = good_frames(analyses, min_sharpness)
     if not remaining:
         return []
@@ -40,7 +40,7 @@ def prunable(
     text_weight: float = TEXT_WEIGHT,
     relevance: Sequence[float] | None = None,
 ) -> Prunable:
-    """Return the chosen looks, by their indices, as pruners see them."""
+    """Return the frames with these indices as pruners see them."""
     members = [analyses[index] for index in chosen]
     return Prunable(
         Embeddings(embeddings.image[chosen], embeddings.text[chosen], embeddings.model),

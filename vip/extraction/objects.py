@@ -21,7 +21,7 @@ from vip.wording import counted, option
 def seek(
     analyses: Sequence[FrameAnalysis], wanted: Collection[int], detector: Detector, *, advance: Callable[[], None]
 ) -> list[FrameAnalysis]:
-    """Return the looks, with what was found in those of the wanted indices.
+    """Search the frames of the wanted indices for objects.
 
     Args:
         advance: called for each of the wanted.

@@ -117,12 +117,12 @@ def verdict(measured: FrameMeasures, reference: float) -> BadRule | None:
 
 
 def much_blurrier(mine: Quality, neighbour: Quality) -> bool:
-    """Return so blurred that a neighbour of the same view stands for both."""
+    """Return whether a frame is so blurred that a neighbour of the same view stands for both."""
     return mine.sharpness < BLURRED_IN_SHOT * neighbour.sharpness
 
 
 def much_paler(mine: Quality, neighbour: Quality) -> bool:
-    """Return so pale that, beside a neighbour of the same shape, this is that picture on its way from or to black or white."""
+    """Return whether a frame is so pale that it is a neighbour of the same shape on its way from or to black or white."""
     return mine.contrast < FADED_CONTRAST * neighbour.contrast
 
 

@@ -1,6 +1,6 @@
-"""Where a candidate is bad, look a little further in the same shot for a good frame instead of losing the shot.
+"""Substitutes: where a candidate is bad, a good frame is sought a little later in the same shot, so that the shot is not lost.
 
-And where a frame that would be kept lies beside a cross-fade or another restless stretch, look for a calm one behind it.
+Where a frame that would be kept lies in a transition, a steady one is sought behind it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def find_substitutes(
     """Yield a good frame for each bad one that has no other candidate within 1.5 s behind it, where there is one in that time.
 
     Args:
-        looks: all candidates in time order.
+        analyses: all candidates in time order.
         bad: indices of the bad ones among them.
         reference: sharpness of the surroundings of each candidate.
     """

@@ -202,7 +202,7 @@ def test_an_answer_does_not_depend_on_what_else_is_asked_at_the_same_time(kind: 
 def test_questions_share_batches_of_no_more_than_the_engine_says(model: Model) -> None:
     engine = made(model("llama"))
     sizes = []
-    engine._talker.model.get_input_embeddings().register_forward_hook(lambda _, given, __: sizes.append(tuple(given[0].shape)))
+    engine._model.model.get_input_embeddings().register_forward_hook(lambda _, given, __: sizes.append(tuple(given[0].shape)))
     answers = together(engine, [describe(seed, engine) for seed in range(9)])
     assert len(answers) == 9
     assert [rows for rows, length in sizes if length > 1] == [4, 4, 1] == [engine.capabilities.max_in_flight] * 2 + [1]
@@ -348,7 +348,7 @@ def test_what_nobody_waits_for_is_not_written_to_its_end(model: Model) -> None:
         steps.append(1)
         begun.set()
 
-    hook = engine._talker.model.get_input_embeddings().register_forward_hook(stepped)
+    hook = engine._model.model.get_input_embeddings().register_forward_hook(stepped)
 
     async def give_up() -> None:
         asked = [asyncio.create_task(engine.generate(structure(seed, schema=FAMOUS))) for seed in range(6)]
@@ -382,7 +382,7 @@ def test_a_request_that_is_no_good_does_not_cost_its_neighbours_theirs(model: Mo
 
 def test_the_answer_to_a_long_question_ends_with_the_models_context(model: Model) -> None:
     engine = made(model("llama"))
-    tokenizer = engine._talker.tokenizer
+    tokenizer = engine._model.tokenizer
     words = (tiny_chat_models.LONGEST - 60) // len(tokenizer.encode(" dog"))
     answer = together(engine, [structure(0), Request("structure", " dog" * words, schema=FAMOUS)])[1]
     assert isinstance(answer, ReplyError)
@@ -396,7 +396,7 @@ def test_memory_that_does_not_suffice_for_a_batch_may_suffice_for_half_of_it(mod
     engine = made(model("llama"))
     requests = [describe(seed, engine) for seed in range(4)]
     wanted = [said(answer) for answer in together(engine, requests)]
-    real, sizes = engine._talker.model.generate, []
+    real, sizes = engine._model.model.generate, []
 
     def generate(most: int) -> Callable[..., Any]:
         def short_of_memory(**inputs: Any) -> Any:
@@ -407,10 +407,10 @@ def test_memory_that_does_not_suffice_for_a_batch_may_suffice_for_half_of_it(mod
 
         return short_of_memory
 
-    monkeypatch.setattr(engine._talker.model, "generate", generate(1))
+    monkeypatch.setattr(engine._model.model, "generate", generate(1))
     assert [said(answer) for answer in together(engine, requests)] == wanted
     assert sizes == [4, 2, 1, 1, 1, 1]
-    monkeypatch.setattr(engine._talker.model, "generate", generate(0))
+    monkeypatch.setattr(engine._model.model, "generate", generate(0))
     (answer,) = together(engine, requests[:1])
     assert isinstance(answer, EngineError)
     assert "does not fit into the memory" in str(answer)
@@ -418,7 +418,7 @@ def test_memory_that_does_not_suffice_for_a_batch_may_suffice_for_half_of_it(mod
 
 def test_what_the_library_does_not_take_is_told_in_a_sentence(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = made(model("llava"))
-    monkeypatch.setattr(engine._talker._processor, "patch_size", 16)  # fewer tokens a picture than the model has
+    monkeypatch.setattr(engine._model._processor, "patch_size", 16)  # fewer tokens a picture than the model has
     (answer,) = together(engine, [describe(0, engine)])
     assert isinstance(answer, EngineError)
     assert "failed (" in str(answer)
@@ -432,8 +432,8 @@ def given(engine: TransformersEngine, prompt: str, *, as_json: bool = False, pic
     from PIL import Image as Pillow
 
     images = tuple(Pillow.fromarray(picture(seed)) for seed in range(pictures))
-    row = engine._talker.inputs([ChatQuestion(prompt, images, as_json)])["input_ids"][0]
-    return str(engine._talker.tokenizer.decode(row))
+    row = engine._model.inputs([ChatQuestion(prompt, images, as_json)])["input_ids"][0]
+    return str(engine._model.tokenizer.decode(row))
 
 
 @kinds
@@ -479,10 +479,10 @@ def test_thoughts_are_closed_before_json_and_left_out_of_a_text(tmp_path: Path) 
     )
     assert given(engine, "What?").endswith("<think>\n")
     assert given(engine, "What?", as_json=True).endswith("<think>\n\n</think>\n\n")
-    tokenizer = engine._talker.tokenizer
+    tokenizer = engine._model.tokenizer
 
     def read(text: str, *, as_json: bool = False) -> str:
-        return engine._talker.read(tokenizer.encode(text), as_json=as_json)
+        return engine._model.read(tokenizer.encode(text), as_json=as_json)
 
     assert {read(text) for text in ("a dog</s>", "<think>hm</think>\n a dog", "hm</think>a dog")} == {"a dog"}
     assert read("<think> hm, a dog") == ""

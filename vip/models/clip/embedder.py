@@ -170,7 +170,7 @@ def _loaded(source: ModelSource, open_clip: Any, precision: str) -> tuple[Any, A
     """Model and tokenizer, on the CPU.
 
     Raises:
-        BackendError: weights or tokenizer are not to be had, damaged, or of another architecture.
+        BackendError: weights or tokenizer cannot be loaded, are damaged, or of another architecture.
     """
     pretrained = open_clip.get_pretrained_cfg(source.arch, source.tag) if source.tag else {}
     weights = weight_files.of(pretrained, source.arch) if source.tag else source.checkpoint

@@ -160,11 +160,11 @@ class CaptionModel(ChatModel):
         return [int(one) for one in (end if isinstance(end, list) else [end])]
 
 
-def read_talker(name: str, device: str, precision: str) -> ChatModel:
+def load_chat_model(name: str, device: str, precision: str) -> ChatModel:
     """Return the model, with all its weights, still on the CPU.
 
     Raises:
-        BackendError: it is not to be had, or does not write; or the device is not there.
+        BackendError: it cannot be loaded, or does not write; or the device is not there.
     """
     hardware = choose_hardware(device, precision)
     return _read(ModelFiles.find(name, "engine"), hardware, given=precision != "auto")

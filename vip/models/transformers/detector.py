@@ -1,7 +1,7 @@
 """The detectors `transformers:MODEL`: models of the library transformers, from a folder or from the hub.
 
-What a model's own configuration says it is decides how it is used: detectors of a fixed list of classes (`transformers_objects`),
-of any words (`transformers_words`), and Florence-2, which writes down what it sees (`transformers_florence`).
+What a model's own configuration says it is decides how it is used: detectors of a fixed list of classes (`fixed_vocabulary`),
+of any words (`open_vocabulary`), and Florence-2, which writes down what it sees (`florence`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The engine `transformers:MODEL`: a vision-language or language model in this process, by the library transformers.
 
 In: a prompt, encoded pictures, a JSON schema or none. Out: the text of one complete answer, which fits the schema where there is
-one. What concurrent callers ask is answered in batches, in a thread of its own. See `transformers_chat` for the models it reads.
+one. What concurrent callers ask is answered in batches, in a thread of its own. See `vip.models.transformers.chat` for the models it reads.
 """
 
 from __future__ import annotations
@@ -62,22 +62,22 @@ class TransformersEngine:
         _refuse_missing_packages()
         detail = detail or vision_model().model
         hub.quiet_unless_terminal()
-        from vip.models.transformers.chat import CaptionModel, read_talker
+        from vip.models.transformers.chat import CaptionModel, load_chat_model
         from vip.models.transformers.json_grammar import GrammarCache
 
-        self._talker: ChatModel = read_talker(detail, device, precision)
-        hardware = self._talker.hardware
+        self._model: ChatModel = load_chat_model(detail, device, precision)
+        hardware = self._model.hardware
         in_flight = IN_FLIGHT[hardware.device.partition(":")[0]]
         self.name, self.model, self.device = f"transformers:{detail}", detail, str(hardware)
         self.capabilities = EngineCapabilities(
-            sees=self._talker.sees,
-            captions_only=isinstance(self._talker, CaptionModel),
+            sees=self._model.sees,
+            captions_only=isinstance(self._model, CaptionModel),
             max_in_flight=in_flight,
-            parameters={"decoding": "greedy", "precision": hardware.precision, "weights": self._talker.state},
+            parameters={"decoding": "greedy", "precision": hardware.precision, "weights": self._model.state},
         )
-        self._grammars = GrammarCache(detail, self._talker.tokenizer, self._talker.vocabulary, self._talker.ends)
+        self._grammars = GrammarCache(detail, self._model.tokenizer, self._model.vocabulary, self._model.ends)
         self._batches = ShrinkingBatches(in_flight, f"The model {detail}")
-        self._gatherer = RequestBatcher(self._answer, in_flight)
+        self._batcher = RequestBatcher(self._answer, in_flight)
 
     @staticmethod
     def check_installed() -> None:
@@ -99,8 +99,8 @@ class TransformersEngine:
             EngineError: the memory does not suffice, or the library fails.
             ReplyError: the answer was cut off or empty, the request too long, or its picture not readable.
         """
-        self._talker.refuse(request)
-        return await self._gatherer.ask(request)
+        self._model.refuse(request)
+        return await self._batcher.ask(request)
 
     async def close(self) -> None:
         """Nothing is open; the model stays loaded."""
@@ -136,11 +136,11 @@ class TransformersEngine:
     def _inputs(self, rows: dict[int, _BatchRow], answers: dict[int, Reply | VipError]) -> dict[str, Any]:
         """Return the tensors of the rows, and how long each is; rows that are too long go from `rows` to `answers`."""
         inputs: dict[str, Any] = {}
-        context = self._talker.context
+        context = self._model.context
         while rows and not inputs:
             with self._library_errors():
-                inputs = self._talker.inputs([row.question for row in rows.values()])
-                lengths = self._talker.lengths(inputs)
+                inputs = self._model.inputs([row.question for row in rows.values()])
+                lengths = self._model.lengths(inputs)
             for (number, row), length in list(zip(rows.items(), lengths, strict=True)):
                 row.length, row.most = length, row.asked.request.max_tokens
                 if context is not None:
@@ -153,7 +153,7 @@ class TransformersEngine:
 
     def _too_long(self, length: int) -> ReplyError:
         return ReplyError(
-            f"The request has {length} tokens, and {self.model} takes {self._talker.context} with its answer."
+            f"The request has {length} tokens, and {self.model} takes {self._model.context} with its answer."
             " Send fewer or smaller pictures, or choose a model with a longer context.",
             kind="too_large",
             tokens_in=length,
@@ -164,13 +164,13 @@ class TransformersEngine:
 
         from vip.models.transformers.json_grammar import JsonConstraint
 
-        talker, hardware = self._talker, self._talker.hardware
-        if talker.model.device.type != hardware.device.partition(":")[0]:
-            talker.model = talker.model.to(hardware.device)
+        model, hardware = self._model, self._model.hardware
+        if model.model.device.type != hardware.device.partition(":")[0]:
+            model.model = model.model.to(hardware.device)
         given = {key: _placed(value, hardware.device, hardware.dtype) for key, value in inputs.items()}
         writing = JsonConstraint([row.matcher for row in rows], [row.most for row in rows], lambda number: rows[number].asked.given_up)
         with torch.inference_mode(), quiet(), self._library_errors():
-            sequences = talker.model.generate(
+            sequences = model.model.generate(
                 **given,
                 max_new_tokens=max(row.most for row in rows),
                 do_sample=False,
@@ -181,14 +181,14 @@ class TransformersEngine:
         return [self._reply(row, tokens) for row, tokens in zip(rows, sequences[:, writing.start :].tolist(), strict=True)]
 
     def _reply(self, row: _BatchRow, tokens: list[int]) -> Reply | ReplyError:
-        ended = next((place + 1 for place, token in enumerate(tokens[: row.most]) if token in self._talker.ends), None)
+        ended = next((place + 1 for place, token in enumerate(tokens[: row.most]) if token in self._model.ends), None)
         count = min(row.most, len(tokens)) if ended is None else ended
         cost = {"tokens_in": row.length, "tokens_out": count}
         if ended is None:
             return ReplyError(f"{self.model} was cut off after {counted(count, 'token')}.", kind="length", **cost)
         if row.matcher is not None and row.matcher.is_error():
             return ReplyError(f"{self.model} could not be held to the schema ({row.matcher.stop_reason()}).", kind="broken", **cost)
-        text = self._talker.read(tokens[:ended], as_json=row.matcher is not None)
+        text = self._model.read(tokens[:ended], as_json=row.matcher is not None)
         if not text:
             return ReplyError(f"{self.model} gave an empty answer.", kind="empty", **cost)
         return Reply(text, model=self.model, tokens_in=row.length, tokens_out=count)
