@@ -93,6 +93,6 @@ def test_where_no_pipe_can_be_watched_it_is_looked_at(monkeypatch: pytest.Monkey
         here, there = Pipe()
         with here, there:
             loop.call_later(0.05, partial(there.send, "a part"))
-            return await caption_server._received(here)
+            return await caption_server._receive(here)
 
     assert asyncio.run(told()) == "a part"

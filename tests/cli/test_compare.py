@@ -86,7 +86,7 @@ def test_the_same_command_uses_the_runs_again_and_says_so(here: Path) -> None:
     assert done.code == 0, done.err
     assert {name for name in before if before[name] != after[name]} == {"compare.html"}
     assert "* measured by an earlier command, whose run is used again" in done.out
-    assert "all+algorithm1: choose " in done.err
+    assert "all+algorithm1: select " in done.err
 
 
 def test_a_misspelt_name_is_refused_before_any_work(here: Path) -> None:

@@ -40,7 +40,7 @@ def test_verbose_adds_the_seconds_of_each_stage_on_stderr(tmp_path: Path) -> Non
     plain = extract(tmp_path, clip(tmp_path / "a.mp4"), "-n", "2")
     verbose = extract(tmp_path, "a.mp4", "-n", "2", "-v")
     assert verbose.out == plain.out
-    assert "Seconds: choose " in verbose.err
+    assert "Seconds: select " in verbose.err
     assert "Seconds" not in plain.err
 
 
