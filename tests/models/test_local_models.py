@@ -33,7 +33,7 @@ def test_the_engine_without_a_name_takes_it(monkeypatch: pytest.MonkeyPatch) -> 
     def read(name: str, device: str, precision: str) -> None:
         raise Found(name)
 
-    monkeypatch.setattr("vip.models.transformers.chat.read_talker", read)
+    monkeypatch.setattr("vip.models.transformers.chat.load_chat_model", read)
     monkeypatch.setattr(engine, "_refuse_missing_packages", lambda: None)
     with pytest.raises(Found, match=f"^{vision_model().model}$"):
         TransformersEngine(None)
