@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def test_a_list_that_was_read_is_on_the_disk_before_anything_is_chosen(
     monkeypatch.setattr("vip.corpus.prepare._choose", killed)
     with pytest.raises(KeyboardInterrupt):
         begun(state, [listed(tmp_path, addresses(3))])
-    with sqlite3.connect(state.home / NAME) as other:
+    with closing(sqlite3.connect(state.home / NAME)) as other:
         assert other.execute("SELECT count(*) FROM items").fetchone() == (3,)
 
 
