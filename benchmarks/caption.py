@@ -102,12 +102,12 @@ def bare(folder: Path, address: str) -> None:
 
 def described(folder: Path, address: str) -> None:
     """`vip caption`."""
-    import vip.models.openai.engine  # noqa: F401 - imported before the clock starts, as the library is above
-    from vip.captioning import caption_job
+    import vip.models.openai.engine
+    import vip.pipeline
 
     with tempfile.TemporaryDirectory() as home:
         settings = {"engine": "openai:tiny-vlm", "base_url": address, "concurrency": IN_FLIGHT, "cache": Path(home) / "answers.sqlite"}
-        measured(lambda: caption_job.caption(folder, **settings))
+        measured(lambda: vip.pipeline.caption(folder, **settings))
 
 
 def measured(work: Any) -> None:

@@ -46,7 +46,7 @@ FAILURES = (1, 2)  # exit statuses of pytest: a test failed; a file of tests cou
 
 @dataclass
 class Result:
-    """What became of a mutant."""
+    """A mutant and its outcome."""
 
     path: str
     line: int
@@ -66,7 +66,7 @@ class Result:
 
 @dataclass
 class Run:
-    """A draw of mutants, and what became of those that were tried so far."""
+    """A draw of mutants, and the outcomes of those that were tried so far."""
 
     seed: int
     sample: int

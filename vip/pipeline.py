@@ -209,21 +209,17 @@ def caption(
         SomeFailedError: some keyframes could not be described; failures.jsonl says which and why.
         UsageError, InputError, BackendError, StoreError: as for `extract`.
     """
-    from vip.captioning import caption_job
+    from vip.captioning.caption_job import home_of, open_job
     from vip.extraction.picture_folder import list_pictures
     from vip.report.current_pages import current_pages
 
     given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
-    with current_pages(caption_job.home_of(run) for run in given):
-        done = caption_job.caption(
-            given,
-            overwrite=overwrite,
-            in_batches=in_batches,
-            settings=chosen(CaptionSettings, settings, options),
-            observer=observer,
-            budget=budget,
-            list_pictures=list_pictures,
-        )
+    about, observer = chosen(CaptionSettings, settings, options), observer or SilentObserver()
+    with (
+        current_pages(home_of(run) for run in given),
+        open_job(given, about, observer, list_pictures, overwrite=overwrite, in_batches=in_batches, budget=budget) as job,
+    ):
+        done = job.run()
     return done[0] if isinstance(runs, Run | str | Path) else done
 
 

@@ -1,4 +1,4 @@
-"""Whole runs of `vip.captioning.caption_job.caption`, through the real openai library, against a server that fails in every way."""
+"""Whole runs of `vip.pipeline.caption`, through the real openai library, against a server that fails in every way."""
 
 from __future__ import annotations
 

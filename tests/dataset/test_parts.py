@@ -13,10 +13,10 @@ from hypothesis import given
 from tests.corpus.making import clip_from_run, sample, samples
 from tests.report.runs import make_pictures
 from tests.test_store import fail_with
-from vip.captioning.caption_job import caption
 from vip.dataset.parts import add, add_descriptions, is_whole, members, pack, read_part, unpack
 from vip.dataset.rows import VideoSample, sample_of
 from vip.errors import StoreError
+from vip.pipeline import caption
 from vip.store import load_run
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
-from typing import Any, overload
+from typing import Any
 
 from vip import registry, store
 from vip.captioning import in_batches, session
@@ -50,48 +50,6 @@ def runs_only(folder: Path, settings: CaptionSettings, observer: Observer) -> tu
     return ()
 
 
-@overload
-def caption(runs: RunOrPath, **options: Any) -> Run: ...
-@overload
-def caption(runs: Sequence[RunOrPath], **options: Any) -> list[Run]: ...
-def caption(
-    runs: RunOrPath | Sequence[RunOrPath],
-    *,
-    overwrite: bool = False,
-    in_batches: bool = False,
-    settings: CaptionSettings | None = None,
-    observer: Observer | None = None,
-    budget: Budget | None = None,
-    list_pictures: ListPictures = runs_only,
-    **options: Any,
-) -> Run | list[Run]:
-    """Describe the keyframes: a dense caption each, and FAMOuS from it (section 3.2).
-
-    Args:
-        runs: a run, its folder, its keyframes/ folder, or any folder of pictures; or a list of these.
-        overwrite: describe again what was described by another engine, by another recipe or in another language.
-        in_batches: ask through the server's Batch API, at half the price and within a day. It may be ended and called again.
-        settings: or its fields as keywords: `engine=`, `recipe=`, `topic=`, `verify=`, `max_usd=`, see `vip.config.CaptionSettings`.
-        budget: shared by several calls; without it each call has a ceiling of its own.
-        list_pictures: what makes keyframes of a plain folder of pictures.
-
-    Returns:
-        The run with its descriptions, or a list of runs for a list. Those that were made in the same way before are kept, not
-        asked for again.
-
-    Raises:
-        EngineError: the engine cannot be asked, or the money is spent; what is described stays.
-        ReplyError: not one keyframe could be described.
-        SomeFailedError: some keyframes could not be described; failures.jsonl says which and why.
-        UsageError, InputError, BackendError, StoreError: as for `extract`.
-    """
-    given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
-    settings, observer = chosen(CaptionSettings, settings, options), observer or SilentObserver()
-    with open_job(given, settings, observer, list_pictures, overwrite=overwrite, in_batches=in_batches, budget=budget) as job:
-        done = job.run()
-    return done[0] if isinstance(runs, Run | str | Path) else done
-
-
 def expected_cost(
     runs: RunOrPath | Sequence[RunOrPath],
     *,
@@ -101,7 +59,7 @@ def expected_cost(
     list_pictures: ListPictures = runs_only,
     **options: Any,
 ) -> Estimate:
-    """Return what `caption` would ask and spend; nothing is asked."""
+    """Return what `vip.pipeline.caption` would ask and spend; nothing is asked."""
     given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
     settings = chosen(CaptionSettings, settings, options)
     with open_job(given, settings, SilentObserver(), list_pictures, overwrite=overwrite, in_batches=in_batches) as job:
@@ -495,7 +453,7 @@ def open_job(
     in_batches: bool = False,
     budget: Budget | None = None,
 ) -> Iterator[CaptionJob]:
-    """Load the engines, open the folders, and yield the job; arguments and errors as of `caption`."""
+    """Load the engines, open the folders, and yield the job; arguments and errors as of `vip.pipeline.caption`."""
     session = open_session(settings, os.environ, budget)
     try:
         folders = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from queue import Full, Queue, SimpleQueue
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.cores import cores as core_count
-from vip.cores import limited
+from vip.cores import limited, one_opencv_thread
 from vip.extraction.quality import WORKING_SIDE_PX, FrameMeasures, measure, shows_nothing
 from vip.extraction.transitions import PacketActivity
 from vip.protocols import Detector, Embedder, PictureKeeper
@@ -208,7 +208,7 @@ def in_parallel(
             readers.put(reader)
             _put(results, None, stop)
 
-    with _one_opencv_thread(), ThreadPoolExecutor(workers) as pool:
+    with one_opencv_thread(), ThreadPoolExecutor(workers) as pool:  # each of ours would have threads of its own
         for worker in range(workers):
             readers.put(video if many and worker == 0 else None)  # each reader holds the container's whole table
         waiting = iter(_batches(groups, max(workers * BATCHES_PER_WORKER, len(pts) // RESULTS_WAITING)))
@@ -240,17 +240,6 @@ def _put(results: Queue[ResultT | None], result: ResultT | None, stop: Event) ->
             results.put(result, timeout=0.1)
             return True
     return False
-
-
-@contextmanager
-def _one_opencv_thread() -> Iterator[None]:
-    """Keep OpenCV from starting threads of its own in each of ours."""
-    before = cv2.getNumThreads()
-    cv2.setNumThreads(1)
-    try:
-        yield
-    finally:
-        cv2.setNumThreads(before)
 
 
 def _batches(groups: Sequence[Sequence[int]], count: int) -> list[list[int]]:

@@ -23,8 +23,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, Any, Protocol, cast
 
-import cv2
-
+from vip.cores import one_opencv_thread
 from vip.errors import GivenUpError
 from vip.processes import child
 from vip.processes.child import BEAT_S, Work
@@ -247,7 +246,7 @@ def _forked(work: Work, subject: object) -> tuple[EndableProcess, IO[bytes]]:
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):
             stream.flush()  # or the child would write the same lines
-    with _opencv_without_threads(), warnings.catch_warnings():
+    with one_opencv_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 counts the threads of OpenBLAS, which can be forked
         pid = os.fork()
     if pid == 0:
@@ -268,7 +267,7 @@ def _new(work: Work, subject: object) -> tuple[EndableProcess, IO[bytes]]:
 def _can_fork() -> bool:
     if sys.platform != "linux" or threading.active_count() > 1 or TORCH_CAME_FIRST:
         return False
-    with _opencv_without_threads():
+    with one_opencv_thread():
         return _native_threads() <= USUAL_THREADS
 
 
@@ -278,14 +277,3 @@ def _native_threads() -> int:
 
 USUAL_THREADS = _native_threads()  # of OpenBLAS, which survives a fork; torch's OpenMP deadlocks there
 TORCH_CAME_FIRST = "torch" in sys.modules  # its threads may be among them
-
-
-@contextmanager
-def _opencv_without_threads() -> Iterator[None]:
-    """End OpenCV's threads: a fork has none of them, and OpenCV crashes when it ends them there."""
-    before = cv2.getNumThreads()
-    cv2.setNumThreads(1)
-    try:
-        yield
-    finally:
-        cv2.setNumThreads(before)

@@ -185,11 +185,11 @@ def test_measured_descriptions_are_about_the_topic_of_the_video_or_else_of_all(
 ) -> None:
     topics: list[str | None] = []
 
-    def caption(folder: Path, *, settings: CaptionSettings) -> None:
+    def open_job(runs: list[Path], settings: CaptionSettings, *_: object) -> None:
         topics.append(settings.topic)
         raise SomeFailedError("1 keyframe failed.")
 
-    monkeypatch.setattr("vip.captioning.caption_job.caption", caption)
+    monkeypatch.setattr("vip.captioning.caption_job.open_job", open_job)
     job = WorkItem(1, replace(JOB.item, topic=topic))
     extract_video(config_of(tmp_path, CaptionSettings(engine="offline", topic="animals")), job, downloaded(tmp_path), 1)
     assert topics == [told]

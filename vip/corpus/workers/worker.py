@@ -238,10 +238,11 @@ def _require_length(path: Path, low: float | None, high: float | None, observer:
 
 def _describe(folder: Path, settings: CaptionSettings, topic: str | None) -> None:
     """Describe the keyframes; the run's failures.jsonl names those that could not be described."""
-    from vip.captioning.caption_job import caption
+    from vip.captioning.caption_job import open_job, runs_only
 
-    with suppress(SomeFailedError):
-        caption(folder, settings=settings.model_copy(update={"topic": topic or settings.topic}))
+    settings = settings.model_copy(update={"topic": topic or settings.topic})
+    with suppress(SomeFailedError), open_job([folder], settings, SilentObserver(), runs_only) as job:
+        job.run()
 
 
 def _keep_or_delete(config: WorkerConfig, path: Path) -> None:
