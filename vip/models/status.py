@@ -1,4 +1,4 @@
-"""What `vip doctor` tells of models: installed, in the cache, to be had, and the device they would run on."""
+"""What `vip doctor` says of models: whether they are installed, in the cache or on the hub, and the device they would run on."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ def _tokenizer(source: ModelSource, open_clip: Any) -> Any:
     """Return the tokenizer; that of CLIP comes with open_clip, others lie on the hub or in the folder.
 
     Raises:
-        BackendError: it is not to be had.
+        BackendError: it cannot be loaded.
     """
     config = _config(source, open_clip)
     name = config.get("text_cfg", {}).get("hf_tokenizer_name")
