@@ -23,6 +23,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, Any, Protocol, cast
 
+import cv2  # noqa: F401 - its OpenBLAS has threads, which are counted below
+
 from vip.cores import one_opencv_thread
 from vip.errors import GivenUpError
 from vip.processes import child
