@@ -21,15 +21,22 @@ NEAR_AFTER_S, USUAL_AFTER_S = (0.0, 0.4), (0.6, 2.0)
 BEFORE, AFTER = 1.8, 2.2  # times the usual. Of 700 candidates of 12 mixes, all 6 in a cross-fade of H.264 or HEVC lie above; so do 13 %
 LEAST_USUAL = 0.05  # of the mean packet of the file: in a still stretch everything is many times the usual
 
-CHANGE_S, BEFORE_CHANGE_S = (0.0, 0.35), (-2.0, -0.1)
-CHANGE = 2.5  # times the usual on both sides; a quick movement stays below
-SHOWN_BY_SYNC_S = (0.3, 1.3)  # so near behind and before a sync frame, that one shows what is new
+BURST_S = 0.5
+USUAL_PACKETS = 120  # around a packet: two seconds on either side at 30 frames a second
+USUAL_SHARE = 0.85  # of them are no larger than what is usual
+MANY_SYNC = 5  # from so many sync packets on, those nearby say what a whole new picture costs
+WHOLE_PICTURE_SHARE = 0.995  # with fewer, the largest packets do
+BURST_AROUND_S = (-0.7, 0.15)  # where a burst that begins there may still be under way
+BURST = 0.5  # of a whole new picture. Every frame in a cross-fade of 14 mixes lies in such a burst; so do 30 % of the others
+NEW_PICTURE = 0.6  # of 16 new shots of 5 mixes that no sync frame shows, 15 lie above
+SHOWN_BY_SYNC_S = 1.3  # so near before a sync frame, that one shows what is new
 STILL_BYTES = 128  # a packet; where nothing moves, encoders spend 30 to 80 on a frame of 1080p
 FULL_GOP = 0.98  # of the longest GOP
 MOSTLY_FULL = 0.8  # of the GOPs: then their ends say nothing about cuts
 SETTLED_S = 0.9  # from the change to the frame to look at: most cross-fades are over
 
 Seconds = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.float64]
 
 
 class PacketActivity:
@@ -43,6 +50,7 @@ class PacketActivity:
         self._count = np.concatenate([[0], np.cumsum(counted)])
         self._bytes = np.concatenate([[0], np.cumsum(np.where(counted, index.size_bytes[order], 0))])
         self._least = LEAST_USUAL * self._bytes[-1] / max(1, int(self._count[-1]))
+        self._burst = _bursts(self._times, index.size_bytes[order], index.is_sync[order])
 
     def in_transition(self, pts: Sequence[int]) -> npt.NDArray[np.bool_]:
         """bool (N,): whether the packets just before or just behind each of these frames are far larger than usual there."""
@@ -50,21 +58,23 @@ class PacketActivity:
         before, usual_before = self._mean(times, NEAR_BEFORE_S), self._mean(times, USUAL_BEFORE_S)
         after, usual_after = self._mean(times, NEAR_AFTER_S, behind=True), self._mean(times, USUAL_AFTER_S)
         with np.errstate(invalid="ignore"):  # NaN where there is nothing to compare with, and then it is calm
-            return np.asarray((before > BEFORE * (usual_before + self._least)) | (after > AFTER * (usual_after + self._least)), bool)
+            large = (before > BEFORE * (usual_before + self._least)) | (after > AFTER * (usual_after + self._least))
+        return np.asarray(large | (self._strongest_burst(times) > BURST), bool)
+
+    def _strongest_burst(self, times: Seconds) -> Numbers:
+        """Return the strongest burst that begins around each time, as a share of a whole new picture."""
+        first, last = (np.searchsorted(self._times, times + edge) for edge in BURST_AROUND_S)
+        return np.array([self._burst[a:b].max(initial=0.0) for a, b in zip(first.tolist(), last.tolist(), strict=True)])
 
     def unseen(self, most: int) -> list[int]:
-        """Return PTS of calm frames behind changes of the picture that no sync frame shows: the `most` strongest, in time order."""
+        """Return PTS of frames behind changes of the picture that no sync frame shows: the `most` strongest, in time order."""
         shown, sync = self._index.shown_pts * float(self._index.time_base), self._index.sync_pts * float(self._index.time_base)
-        usual = np.fmax(self._mean(shown, BEFORE_CHANGE_S), self._mean(shown, USUAL_AFTER_S)) + self._least
-        with np.errstate(invalid="ignore"):  # 0 / 0 where no packet but the sync ones holds anything
-            strength = np.nan_to_num(self._mean(shown, CHANGE_S) / usual)
+        strength = self._burst[np.searchsorted(self._times, shown)]
         following = np.searchsorted(sync, shown, side="right")
-        behind = shown - np.concatenate([[-np.inf], sync])[following]
-        ahead = np.concatenate([sync, [np.inf]])[following] - shown
-        strength[(behind < SHOWN_BY_SYNC_S[0]) | (ahead < SHOWN_BY_SYNC_S[1])] = 0.0
+        strength[np.concatenate([sync, [np.inf]])[following] - shown < SHOWN_BY_SYNC_S] = 0.0
         found: list[int] = []
         for place in np.argsort(-strength, kind="stable")[: 100 * most].tolist():
-            if strength[place] < CHANGE or len(found) == most:
+            if strength[place] < NEW_PICTURE or len(found) == most:
                 break
             if all(abs(shown[place] - shown[other]) > SETTLED_S for other in found):
                 found.append(place)
@@ -98,3 +108,42 @@ class PacketActivity:
         a, b = (np.searchsorted(self._times, times + edge, "right" if behind else "left") for edge in window_s)
         count = self._count[b] - self._count[a]
         return np.asarray((self._bytes[b] - self._bytes[a]) / np.where(count > 0, count, np.nan), np.float64)
+
+
+def _bursts(times: Seconds, sizes: npt.NDArray[np.int64], is_sync: npt.NDArray[np.bool_]) -> Numbers:
+    """Return for each packet what those of the next half second hold above the usual, as a share of a whole new picture: float64 (N,).
+
+    Sync packets hold nothing above the usual: they hold a whole picture whatever it shows.
+
+    Args:
+        times: of the packets in seconds, ascending (N,).
+    """
+    others = np.where(is_sync, 0, sizes)
+    above = np.cumsum(np.concatenate([[0.0], np.maximum(0.0, others - _usual(others[~is_sync], is_sync))]))
+    ends = np.searchsorted(times, times + BURST_S)
+    whole = _whole_picture(sizes, is_sync)
+    return np.asarray((above[ends] - above[:-1]) / np.maximum(whole, 1.0), np.float64)
+
+
+def _usual(sizes: npt.NDArray[np.int64], is_sync: npt.NDArray[np.bool_]) -> Numbers:
+    """Return the size that most packets around each of all N are below; `sizes` are of those that are no sync packets."""
+    if len(sizes) == 0:
+        return np.zeros(len(is_sync))
+    width = min(USUAL_PACKETS, len(sizes))
+    every = max(1, width // 16)  # what is usual changes slowly
+    windows = np.lib.stride_tricks.sliding_window_view(sizes, width)[::every]
+    usual = np.concatenate([np.partition(part, int(USUAL_SHARE * (width - 1)), axis=1)[:, int(USUAL_SHARE * (width - 1))] for part in np.array_split(windows, -(-len(windows) // 1000))])
+    middles = np.arange(len(usual)) * every + width // 2
+    places = np.cumsum(~is_sync) - 1
+    return np.asarray(usual[np.abs(np.searchsorted(middles, places).clip(0, len(usual) - 1))], np.float64)
+
+
+def _whole_picture(sizes: npt.NDArray[np.int64], is_sync: npt.NDArray[np.bool_]) -> Numbers:
+    """Return the bytes of a whole picture around each of N packets: the median of the six sync packets nearest to it in order."""
+    sync = sizes[is_sync]
+    if len(sync) < MANY_SYNC:
+        return np.full(len(sizes), np.quantile(sizes, WHOLE_PICTURE_SHARE))
+    behind = np.cumsum(is_sync)
+    starts = np.clip(np.arange(len(sync) + 1) - 3, 0, max(0, len(sync) - 6))
+    medians = np.array([np.median(sync[start : start + 6]) for start in starts.tolist()])
+    return np.asarray(medians[behind], np.float64)
