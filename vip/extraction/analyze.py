@@ -90,7 +90,7 @@ class FrameAnalyzer:
         """
         measured = measure(frame.image)
         small = _shrunk(frame.image, THUMBNAIL_SIDE_PX)
-        signature = np.asarray(cv2.resize(small, SIGNATURE_SIZE, interpolation=cv2.INTER_AREA), np.uint8)
+        signature = _resized(small, SIGNATURE_SIZE)
         view = self.view.embed_images([frame.image])[0]
         vector = view if self.embedder is self.view else self.known.get(frame.pts, UNKNOWN)
         unseen = None if len(vector) else self._prepared(frame.image)
@@ -118,6 +118,15 @@ class FrameAnalyzer:
         """At least what the detector wants, and a whole fraction of the picture at hand, to which it is scaled in a fifth of the time."""
         wanted = min(self.detector.capabilities.side_px or WORKING_SIDE_PX, WORKING_SIDE_PX)
         return WORKING_SIDE_PX // (WORKING_SIDE_PX // wanted)
+
+
+def signature_of(image: Image) -> npt.NDArray[np.uint8]:
+    """Return the picture so small that only real changes show: uint8 (18, 32, 3)."""
+    return _resized(image, SIGNATURE_SIZE)
+
+
+def _resized(image: Image, size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
 
 
 def _shrunk(image: Image, side_px: int) -> Image:

@@ -19,6 +19,7 @@ WORDS: dict[BadRule, str] = {
 }
 BEST_OF_BAD: tuple[BadRule, ...] = ("blurred", "flat", "white", "black")  # what is taken where there is nothing better
 NEIGHBOURS = 3
+SHARPER_WITHIN_S = 2.0
 NOTHING_LEVEL = 4  # of 255: a picture without a brighter cell is black, not dark
 
 
@@ -34,36 +35,74 @@ def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -
         elif min_sharpness is not None and sharpness < min_sharpness:
             reason = f"dropped: sharpness {sharpness:.1f} is below the {min_sharpness:g} asked for"
             dropped[index] = Decision(kept=False, rule="below_min_sharpness", reason=reason)
-    calmer = {analysis.stands_in_for: other for other, analysis in enumerate(analyses) if analysis.stands_in_for is not None}
+    _drop_replaced(analyses, dropped)
+    _drop_blurred(analyses, dropped)
+    _drop_faded(analyses, dropped)
+    return dropped
+
+
+def _drop_replaced(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
+    """Drop each frame in a transition, and each blurred one, for which a settled frame of the same shot was found."""
+    settled = {analysis.stands_in_for: other for other, analysis in enumerate(analyses) if analysis.stands_in_for is not None}
     for index in sorted(set(range(len(analyses))) - set(dropped)):
-        other = calmer.get(analyses[index].pts)
-        if analyses[index].in_transition and other is not None and other not in dropped:
-            reason = f"dropped: beside a change of shot; at {timecode(analyses[other].time_s)} the same shot is calm"
+        other = settled.get(analyses[index].pts)
+        if other is None or other in dropped:
+            continue
+        mine, its = analyses[index].measured.quality, analyses[other].measured.quality
+        time = timecode(analyses[other].time_s)
+        if analyses[index].in_transition:
+            reason = f"dropped: beside a change of shot; at {time} the same shot is calm"
             dropped[index] = Decision(kept=False, rule="in_transition", reason=reason, neighbours=(other,))
+        elif much_blurrier(mine, its):
+            reason = f"dropped: blurred (sharpness {mine.sharpness:.1f}; the same shot at {time} has {its.sharpness:.0f})"
+            dropped[index] = Decision(kept=False, rule="blurred", reason=reason, neighbours=(other,))
+
+
+def _drop_blurred(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
+    """Drop each frame of whose view a frame twice as sharp is seen within 2 s, and is not dropped itself."""
+    sharpest_first = sorted(set(range(len(analyses))) - set(dropped), key=lambda index: -analyses[index].measured.quality.sharpness)
+    for index in sharpest_first:
+        for other in _near_in_time(index, analyses, dropped):
+            mine, its = analyses[index].measured.quality, analyses[other].measured.quality
+            if much_blurrier(mine, its) and shows_same_view(analyses[index], analyses[other]):
+                sharper = f"the same view at {timecode(analyses[other].time_s)} has {its.sharpness:.0f}"
+                reason = f"dropped: blurred (sharpness {mine.sharpness:.1f}; {sharper})"
+                dropped[index] = Decision(kept=False, rule="blurred", reason=reason, neighbours=(other,))
+                break
+
+
+def shows_same_view(a: FrameAnalysis, b: FrameAnalysis) -> bool:
+    """Return whether two frames show the same view."""
+    return same_view(float(a.view @ b.view), correlation(a.signature, b.signature))
+
+
+def _near_in_time(index: int, analyses: Sequence[FrameAnalysis], dropped: Container[int]) -> list[int]:
+    """Return the frames within 2 s that are not dropped, the nearest first."""
+    time_s = analyses[index].time_s
+    first, end = index, index + 1
+    while first > 0 and time_s - analyses[first - 1].time_s <= SHARPER_WITHIN_S:
+        first -= 1
+    while end < len(analyses) and analyses[end].time_s - time_s <= SHARPER_WITHIN_S:
+        end += 1
+    near = (other for other in range(first, end) if other != index and other not in dropped)
+    return sorted(near, key=lambda other: abs(analyses[other].time_s - time_s))
+
+
+def _drop_faded(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
+    """Drop each frame that is a pale copy of one of its neighbours: one on its way from or to black or white."""
     for index in sorted(set(range(len(analyses))) - set(dropped), key=lambda index: analyses[index].measured.quality.contrast):
         for other in _neighbours(index, len(analyses), dropped):
-            if decision := _worse_than(analyses[index], analyses[other]):
-                dropped[index] = decision.model_copy(update={"neighbours": (other,)})
+            mine, its = analyses[index].measured.quality, analyses[other].measured.quality
+            if much_paler(mine, its) and same_shape(correlation(analyses[index].signature, analyses[other].signature)):
+                full = f"{timecode(analyses[other].time_s)} (contrast {mine.contrast:.2f} instead of {its.contrast:.2f})"
+                dropped[index] = Decision(kept=False, rule="faded", reason=f"dropped: a pale copy of {full}", neighbours=(other,))
                 break
-    return dropped
 
 
 def _neighbours(index: int, count: int, dropped: Container[int]) -> list[int]:
     """Return those of the 3 frames on either side that are not dropped, the nearest first: a fade takes several."""
     around = range(max(0, index - NEIGHBOURS), min(count, index + NEIGHBOURS + 1))
     return sorted((other for other in around if other != index and other not in dropped), key=lambda other: abs(other - index))
-
-
-def _worse_than(analysis: FrameAnalysis, other: FrameAnalysis) -> Decision | None:
-    """Dropped in favour of a neighbour that shows the same, sharper or with its full contrast."""
-    mine, its = analysis.measured.quality, other.measured.quality
-    if much_blurrier(mine, its) and same_view(float(analysis.view @ other.view)):
-        reason = f"dropped: blurred (sharpness {mine.sharpness:.1f}; the same view at {timecode(other.time_s)} has {its.sharpness:.0f})"
-        return Decision(kept=False, rule="blurred", reason=reason)
-    if much_paler(mine, its) and same_shape(correlation(analysis.signature, other.signature)):
-        reason = f"dropped: a pale copy of {timecode(other.time_s)} (contrast {mine.contrast:.2f} instead of {its.contrast:.2f})"
-        return Decision(kept=False, rule="faded", reason=reason)
-    return None
 
 
 def keep_best_of_bad(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision], min_sharpness: float | None) -> str | None:

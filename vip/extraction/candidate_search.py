@@ -15,6 +15,7 @@ from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
 from vip.extraction.bad_frames import shows_nothing_at_all
 from vip.extraction.good_frames import good_frames, likely_keyframes
 from vip.extraction.samplers.sync import fill
+from vip.extraction.settled import find_settled
 from vip.extraction.transitions import PacketActivity
 from vip.protocols import Observer, PictureKeeper
 from vip.video import Reader
@@ -57,7 +58,7 @@ def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[
     bad = [index for index, analysis in enumerate(analyses) if quality.verdict(analysis.measured, reference[index])]
     with search.observer.track("Looking beside bad frames", len(bad)) as advance:
         instead = substitutes.find_substitutes(search.video, analyses, bad, reference, search.analyzer, advance=advance)
-    analyses = _calmed(search, _merged(analyses, instead))
+    analyses = _settled(search, _merged(analyses, instead))
     return _with_objects(search, analyses, good_frames(analyses, None))
 
 
@@ -126,15 +127,18 @@ def _different(search: CandidateSearch, analyses: Sequence[FrameAnalysis]) -> in
     return len(good_frames(analyses, search.min_sharpness))
 
 
-def _calmed(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
-    """Add steady frames beside those that would be kept though they lie in a transition."""
-    likely = likely_keyframes(analyses, keyframes=search.keyframes, min_sharpness=search.min_sharpness)
-    in_transition = [analysis for analysis in likely if analysis.in_transition]
-    with search.observer.track("Looking for calm frames", len(in_transition)) as advance:
-        return _merged(
-            analyses,
-            substitutes.find_outside_transitions(search.video, in_transition, search.analyzer, keeper=search.keeper, advance=advance),
-        )
+def _settled(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
+    """Add settled frames behind those that would be kept though they may lie in a transition or are far softer than those around them."""
+    likely = {frame.pts for frame in likely_keyframes(analyses, keyframes=search.keyframes, min_sharpness=search.min_sharpness)}
+    reference = quality.references([analysis.measured for analysis in analyses])
+    doubtful = [
+        analysis
+        for analysis, around in zip(analyses, reference, strict=True)
+        if analysis.pts in likely and (analysis.in_transition or quality.is_soft(analysis.measured.quality, around))
+    ]
+    with search.observer.track("Looking for settled frames", len(doubtful)) as advance:
+        found = find_settled(search.video, doubtful, search.analyzer, advance=advance)
+    return _merged(analyses, found)
 
 
 def _merged(analyses: Sequence[FrameAnalysis], found: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:

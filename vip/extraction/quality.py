@@ -24,14 +24,19 @@ DARK_LEVEL, LIGHT_LEVEL = 40, 215  # grey levels; a picture all on the far side 
 FEW = 0.025  # share of pixels that may lie on the near side: a watermark is no picture
 CLEAR_DARK, CLEAR_LIGHT = 96, 160  # but a title card is one: bright letters on black, dark ones on white
 LETTERS = 0.002  # share of pixels
+MIDDLE = 0.6  # of width and height: a title stands there, the mark of a channel in a corner
+LETTERS_IN_MIDDLE = 0.0015  # share of its pixels; small titles have 0.0025 and more, pictures that fade to black none
 FLAT_CONTRAST = 0.02
 BAR_LEVEL = 24  # grey level up to which a row or column at the border is a black bar
 DEFOCUSED_DETAIL = 0.004  # of 290 sync frames of 4 mixes, all 14 out of focus lie below, 8 of the others too (blurred themselves)
 BLURRED_SHARE = 0.25  # of the sharpness of the surroundings
+SOFT_SHARE = 0.1  # of the sharpness of the surroundings
 SURROUNDINGS = 4  # frames on either side that make the reference
-SAME_SHOT_COSINE = 0.85
-BLURRED_IN_SHOT = 1 / 3  # of the sharpness of a neighbour of the same shot
+SAME_VIEW_COSINE = 0.85
+SAME_VIEW = 1.0  # cosine and a fifth of the correlation of the signatures: two shots in the same dark colours have a high cosine alone
+BLURRED_VIEW = 1 / 2  # of the sharpness of another frame of the same view
 FADED_CONTRAST = 0.6  # of the contrast of a neighbour that shows the same
+FADING_CONTRAST, AS_MUCH = 0.8, 0.15  # less is enough where the brightness went up or down with it, as in a fade
 SAME_SHAPE = 0.92  # correlation of two pictures from which on one is a paler copy of the other
 
 BadRule = Literal["black", "white", "flat", "blurred"]
@@ -50,6 +55,10 @@ class FrameMeasures:
     """Share of pixels brighter than `CLEAR_LIGHT`."""
     dim: float
     """Share of pixels darker than `CLEAR_DARK`."""
+    bright_in_middle: float
+    """Share of the pixels in the middle of the picture that are brighter than `CLEAR_LIGHT`."""
+    dim_in_middle: float
+    """Share of the pixels in the middle of the picture that are darker than `CLEAR_DARK`."""
 
     @property
     def detail(self) -> float:
@@ -60,6 +69,7 @@ class FrameMeasures:
 def measure(image: Image) -> FrameMeasures:
     """Quality of an RGB picture (H, W, 3) whose longest side is `WORKING_SIDE_PX`."""
     grey = _inside_bars(np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8))
+    middle = _middle(grey)
     mean, deviation = (float(value[0, 0]) for value in cv2.meanStdDev(grey))
     _, spread = cv2.meanStdDev(cv2.Laplacian(grey, cv2.CV_16S))
     quality = Quality(sharpness=float(spread[0, 0]) ** 2, brightness=mean / 255, contrast=deviation / 255)
@@ -70,7 +80,18 @@ def measure(image: Image) -> FrameMeasures:
         not_light=float(below[LIGHT_LEVEL - 1]),
         bright=float(1 - below[CLEAR_LIGHT]),
         dim=float(below[CLEAR_DARK - 1]),
+        bright_in_middle=float(np.count_nonzero(middle > CLEAR_LIGHT)) / middle.size,
+        dim_in_middle=float(np.count_nonzero(middle < CLEAR_DARK)) / middle.size,
     )
+
+
+def _middle(grey: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return the middle of the picture, `MIDDLE` of its width and height, at least one pixel."""
+    (top, left), (height, width) = (
+        (round(side * (1 - MIDDLE) / 2) for side in grey.shape),
+        (max(1, round(side * MIDDLE)) for side in grey.shape),
+    )
+    return grey[top : top + height, left : left + width]
 
 
 def _inside_bars(grey: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
@@ -86,9 +107,9 @@ def _inside_bars(grey: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 def shows_nothing(measured: FrameMeasures) -> BadRule | None:
     """Black, white or flat, whatever the surroundings."""
-    if measured.not_dark < FEW and measured.bright < LETTERS:
+    if measured.not_dark < FEW and measured.bright < LETTERS and measured.bright_in_middle < LETTERS_IN_MIDDLE:
         return "black"
-    if measured.not_light < FEW and measured.dim < LETTERS:
+    if measured.not_light < FEW and measured.dim < LETTERS and measured.dim_in_middle < LETTERS_IN_MIDDLE:
         return "white"
     return "flat" if measured.quality.contrast < FLAT_CONTRAST else None
 
@@ -116,18 +137,26 @@ def verdict(measured: FrameMeasures, reference: float) -> BadRule | None:
     return "blurred" if out_of_focus else None
 
 
-def much_blurrier(mine: Quality, neighbour: Quality) -> bool:
-    """Return whether a frame is so blurred that a neighbour of the same view stands for both."""
-    return mine.sharpness < BLURRED_IN_SHOT * neighbour.sharpness
+def much_blurrier(mine: Quality, other: Quality) -> bool:
+    """Return whether a frame is so blurred that another of the same view stands for both."""
+    return mine.sharpness < BLURRED_VIEW * other.sharpness
+
+
+def is_soft(mine: Quality, reference: float) -> bool:
+    """Return whether a frame is so much softer than its surroundings that a sharper one is worth looking for."""
+    return mine.sharpness < SOFT_SHARE * reference
 
 
 def much_paler(mine: Quality, neighbour: Quality) -> bool:
     """Return whether a frame is so pale that it is a neighbour of the same shape on its way from or to black or white."""
-    return mine.contrast < FADED_CONTRAST * neighbour.contrast
+    share = mine.contrast / max(neighbour.contrast, 1e-6)
+    to_black, to_white = mine.brightness / max(neighbour.brightness, 1e-6), (1 - mine.brightness) / max(1 - neighbour.brightness, 1e-6)
+    return share < FADED_CONTRAST or (share < FADING_CONTRAST and min(abs(to_black - share), abs(to_white - share)) < AS_MUCH)
 
 
-def same_view(cosine: float) -> bool:
-    return cosine > SAME_SHOT_COSINE
+def same_view(cosine: float, correlation: float) -> bool:
+    """Return whether two frames show the same view: by the cosine of their views and the correlation of their signatures."""
+    return cosine > SAME_VIEW_COSINE and cosine + correlation / 5 > SAME_VIEW
 
 
 def same_shape(correlation: float) -> bool:

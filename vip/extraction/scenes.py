@@ -25,6 +25,7 @@ from vip.records import Vectors
 
 MOST_ATOMS = 300  # the division is exact up to here; of more candidates the most alike neighbours are joined first
 MOST_JOINED = 5_000  # and of more than that, runs of equal length
+SHARP_SHARE = 0.25  # of the sharpest frame of the scene
 NEARLY_AS_TYPICAL = 0.03  # of the mean cosine to the scene: among such frames the sharpest stands for it
 
 Numbers = npt.NDArray[np.float64]
@@ -68,9 +69,11 @@ def representatives(frames: Prunable, count: int) -> dict[int, range]:
 
 
 def _preferred(frames: Prunable, rows: slice) -> npt.NDArray[np.bool_]:
-    """Calm frames with people, else frames with people, else calm ones, else all."""
+    """Return which frames are sharp for the scene and calm with people, else with people, else calm, else just sharp."""
     people, calm = np.array(frames.has_people[rows], bool), ~np.array(frames.in_transition[rows], bool)
-    return next((flags for flags in (people & calm, people, calm) if flags.any()), np.ones_like(calm))
+    sharpness = np.asarray(frames.sharpness[rows])
+    sharp = sharpness >= SHARP_SHARE * sharpness.max()
+    return next((flags for flags in (sharp & people & calm, sharp & people, sharp & calm) if flags.any()), sharp)
 
 
 def _weights(times_s: Sequence[float]) -> Numbers:

@@ -1,7 +1,4 @@
-"""Substitutes: where a candidate is bad, a good frame is sought a little later in the same shot, so that the shot is not lost.
-
-Where a frame that would be kept lies in a transition, a steady one is sought behind it.
-"""
+"""Substitutes: where a candidate is bad, a good frame is sought a little later in the same shot, so that the shot is not lost."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ import numpy as np
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, in_parallel, mark_transitions
 from vip.extraction.quality import WORKING_SIDE_PX, measure, verdict
 from vip.extraction.transitions import PacketActivity
-from vip.protocols import PictureKeeper
 from vip.records import Frame
 from vip.video import Reader
 
@@ -21,8 +17,6 @@ STEP_S = 0.2
 FURTHEST_S = 1.5  # a shot that shows nothing good by then shows something else behind it
 SETTLING_FRAMES = 2  # a focus pull ends gradually: after the first good frame, two more may be sharper
 SETTLED = 1.3
-CALM_AFTER_S = (0.9, 0.6)  # a cross-fade rarely takes longer
-SAME_SHOT_COSINE = 0.5  # of a cross-fading frame to the clean one behind it; of two shots mostly less
 FARTHEST_PACKETS = 75  # decoding more than this for one calmer frame is too expensive; with 300 the same frames were chosen on 21 mixes
 
 
@@ -90,39 +84,3 @@ def _first_good(reader: Reader, probes: Sequence[int], reference: float) -> Fram
         if after >= SETTLING_FRAMES:
             break
     return best
-
-
-def find_outside_transitions(
-    video: Reader, in_transition: Sequence[FrameAnalysis], analyzer: FrameAnalyzer, *, keeper: PictureKeeper, advance: Callable[[], None]
-) -> list[FrameAnalysis]:
-    """Yield a calm frame of the same shot behind each restless one, where there is one before the next sync frame."""
-    probes = {analysis.pts: _calm_probes(video, analysis) for analysis in in_transition}
-    shots = {pts: analysis for analysis in in_transition for pts in probes[analysis.pts][:1]}
-    for _ in range(len(in_transition) - len(shots)):
-        advance()
-
-    def work(reader: Reader, batch: Sequence[int]) -> Iterator[FrameAnalysis]:
-        for first in batch:
-            before = shots[first]
-            for frame in reader.frames(probes[before.pts][:1], longest_side_px=WORKING_SIDE_PX, keeper=keeper):
-                analysis = analyzer(frame)
-                if verdict(analysis.measured, 0.0) is None and float(analysis.view @ before.view) > SAME_SHOT_COSINE:
-                    yield replace(analysis, stands_in_for=before.pts)
-            advance()
-
-    return mark_transitions(video.index, list(analyzer.embed(in_parallel(video, sorted(shots), work))))
-
-
-def _calm_probes(video: Reader, analysis: FrameAnalysis) -> list[int]:
-    """Return PTS of calm frames behind a restless one in its GOP, the best first; none where they are too expensive."""
-    index, ticks = video.index, 1 / float(video.time_base)
-    if index.decodes_all:
-        return []
-    shown, sync = index.shown_pts, index.sync_pts
-    next_sync = int(np.searchsorted(sync, analysis.pts, side="right"))
-    end = int(sync[next_sync]) if next_sync < len(sync) else int(shown[-1]) + 1
-    targets = np.searchsorted(shown, [analysis.pts + round(after_s * ticks) for after_s in CALM_AFTER_S])
-    found = [int(shown[place]) for place in targets if place < len(shown) and shown[place] < end]
-    found = [pts for pts in found if video.effort(pts) <= FARTHEST_PACKETS]
-    activity = ~PacketActivity(index).in_transition(found)
-    return [pts for pts, is_calm in zip(found, activity.tolist(), strict=True) if is_calm]

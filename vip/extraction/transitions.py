@@ -28,7 +28,11 @@ MANY_SYNC = 5  # from so many sync packets on, those nearby say what a whole new
 WHOLE_PICTURE_SHARE = 0.995  # with fewer, the largest packets do
 BURST_AROUND_S = (-0.7, 0.15)  # where a burst that begins there may still be under way
 BURST = 0.5  # of a whole new picture. Every frame in a cross-fade of 14 mixes lies in such a burst; so do 30 % of the others
-NEW_PICTURE = 0.6  # of 16 new shots of 5 mixes that no sync frame shows, 15 lie above
+BEFORE_BURST_S, BEHIND_BURST_S = (-2.0, -0.6), (0.9, 2.0)  # movement is a row of bursts, a new shot is one alone
+MOST_BURST, LEAST_AROUND = 1.5, 0.3  # beyond them a burst is no surer to be a new shot
+LONG_UNSEEN_S = 5.0  # a shot that no sync frame shows for longer is not worth more
+MANY_TIMES = 2.0  # what three quarters of the bursts stay below: VP9 writes packets of very different sizes whatever is shown
+NEW_PICTURE = 0.5  # of 16 new shots of 5 mixes that no sync frame shows, 15 lie above
 SHOWN_BY_SYNC_S = 1.3  # so near before a sync frame, that one shows what is new
 STILL_BYTES = 128  # a packet; where nothing moves, encoders spend 30 to 80 on a frame of 1080p
 FULL_GOP = 0.98  # of the longest GOP
@@ -51,6 +55,7 @@ class PacketActivity:
         self._bytes = np.concatenate([[0], np.cumsum(np.where(counted, index.size_bytes[order], 0))])
         self._least = LEAST_USUAL * self._bytes[-1] / max(1, int(self._count[-1]))
         self._burst = _bursts(self._times, index.size_bytes[order], index.is_sync[order])
+        self._restless = max(BURST, MANY_TIMES * float(np.quantile(self._burst, 0.75)))
 
     def in_transition(self, pts: Sequence[int]) -> npt.NDArray[np.bool_]:
         """bool (N,): whether the packets just before or just behind each of these frames are far larger than usual there."""
@@ -59,22 +64,26 @@ class PacketActivity:
         after, usual_after = self._mean(times, NEAR_AFTER_S, behind=True), self._mean(times, USUAL_AFTER_S)
         with np.errstate(invalid="ignore"):  # NaN where there is nothing to compare with, and then it is calm
             large = (before > BEFORE * (usual_before + self._least)) | (after > AFTER * (usual_after + self._least))
-        return np.asarray(large | (self._strongest_burst(times) > BURST), bool)
+        return np.asarray(large | (self._strongest_burst(times, BURST_AROUND_S) > self._restless), bool)
 
-    def _strongest_burst(self, times: Seconds) -> Numbers:
+    def _strongest_burst(self, times: Seconds, around_s: tuple[float, float]) -> Numbers:
         """Return the strongest burst that begins around each time, as a share of a whole new picture."""
-        first, last = (np.searchsorted(self._times, times + edge) for edge in BURST_AROUND_S)
-        return np.array([self._burst[a:b].max(initial=0.0) for a, b in zip(first.tolist(), last.tolist(), strict=True)])
+        first, last = (np.searchsorted(self._times, times + edge) for edge in around_s)
+        edges = np.stack([first, np.maximum(last, first + 1)], axis=1).ravel()
+        return np.asarray(np.maximum.reduceat(np.append(self._burst, 0.0), edges.clip(max=len(self._burst)))[::2], np.float64)
 
     def unseen(self, most: int) -> list[int]:
         """Return PTS of frames behind changes of the picture that no sync frame shows: the `most` strongest, in time order."""
         shown, sync = self._index.shown_pts * float(self._index.time_base), self._index.sync_pts * float(self._index.time_base)
-        strength = self._burst[np.searchsorted(self._times, shown)]
-        following = np.searchsorted(sync, shown, side="right")
-        strength[np.concatenate([sync, [np.inf]])[following] - shown < SHOWN_BY_SYNC_S] = 0.0
+        burst = self._burst[np.searchsorted(self._times, shown)]
+        alone = burst.clip(max=MOST_BURST) / (
+            LEAST_AROUND + np.maximum(*(self._strongest_burst(shown, edges) for edges in (BEFORE_BURST_S, BEHIND_BURST_S)))
+        )
+        ahead = np.concatenate([sync, [np.inf]])[np.searchsorted(sync, shown, side="right")] - shown
+        strength = np.where((ahead < SHOWN_BY_SYNC_S) | (burst < NEW_PICTURE), 0.0, alone * np.sqrt(ahead.clip(max=LONG_UNSEEN_S)))
         found: list[int] = []
         for place in np.argsort(-strength, kind="stable")[: 100 * most].tolist():
-            if strength[place] < NEW_PICTURE or len(found) == most:
+            if strength[place] <= 0 or len(found) == most:
                 break
             if all(abs(shown[place] - shown[other]) > SETTLED_S for other in found):
                 found.append(place)
@@ -132,7 +141,12 @@ def _usual(sizes: npt.NDArray[np.int64], is_sync: npt.NDArray[np.bool_]) -> Numb
     width = min(USUAL_PACKETS, len(sizes))
     every = max(1, width // 16)  # what is usual changes slowly
     windows = np.lib.stride_tricks.sliding_window_view(sizes, width)[::every]
-    usual = np.concatenate([np.partition(part, int(USUAL_SHARE * (width - 1)), axis=1)[:, int(USUAL_SHARE * (width - 1))] for part in np.array_split(windows, -(-len(windows) // 1000))])
+    usual = np.concatenate(
+        [
+            np.partition(part, int(USUAL_SHARE * (width - 1)), axis=1)[:, int(USUAL_SHARE * (width - 1))]
+            for part in np.array_split(windows, -(-len(windows) // 1000))
+        ]
+    )
     middles = np.arange(len(usual)) * every + width // 2
     places = np.cumsum(~is_sync) - 1
     return np.asarray(usual[np.abs(np.searchsorted(middles, places).clip(0, len(usual) - 1))], np.float64)
