@@ -87,10 +87,8 @@ def measure(image: Image) -> FrameMeasures:
 
 def _middle(grey: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """Return the middle of the picture, `MIDDLE` of its width and height, at least one pixel."""
-    (top, left), (height, width) = (
-        (round(side * (1 - MIDDLE) / 2) for side in grey.shape),
-        (max(1, round(side * MIDDLE)) for side in grey.shape),
-    )
+    top, left = (round(side * (1 - MIDDLE) / 2) for side in grey.shape)
+    height, width = (max(1, round(side * MIDDLE)) for side in grey.shape)
     return grey[top : top + height, left : left + width]
 
 

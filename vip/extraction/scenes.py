@@ -25,6 +25,7 @@ from vip.records import Vectors
 
 MOST_ATOMS = 300  # the division is exact up to here; of more candidates the most alike neighbours are joined first
 MOST_JOINED = 5_000  # and of more than that, runs of equal length
+SHARPNESS_SHARE = 0.1  # of 20 mixes 0.934 of the segments are shown with it, 0.923 without
 SHARP_SHARE = 0.25  # of the sharpest frame of the scene
 NEARLY_AS_TYPICAL = 0.03  # of the mean cosine to the scene: among such frames the sharpest stands for it
 
@@ -59,13 +60,26 @@ def representatives(frames: Prunable, count: int) -> dict[int, range]:
     """
     weights, vectors = _weights(frames.times_s), frames.embeddings.image
     found = {}
-    for scene in scenes(vectors, frames.times_s, count):
+    for scene in scenes(with_sharpness(vectors, frames.sharpness), frames.times_s, count):
         rows = slice(scene.start, scene.stop)
         alike = np.asarray(vectors[rows] @ (weights[rows].astype(np.float32) @ vectors[rows]), np.float64) / weights[rows].sum()
         alike[~_preferred(frames, rows)] = -np.inf
         near = np.flatnonzero(alike >= alike.max() - NEARLY_AS_TYPICAL)
         found[scene[int(near[np.argmax(np.asarray(frames.sharpness[rows])[near])])]] = scene
     return found
+
+
+def with_sharpness(vectors: Vectors, sharpness: Sequence[float]) -> Vectors:
+    """Return vectors whose cosine is that of these, and to a tenth how alike the sharpness is: float32 (N, D + K), rows of length 1.
+
+    Shots of one camera, lens and light are about equally sharp. Sharpness falls into bins a factor e wide, each value into the two nearest.
+    """
+    place = np.log1p(np.asarray(sharpness, np.float64))
+    lower = place.astype(np.intp)
+    bins = np.zeros((len(place), int(lower.max(initial=0)) + 2))
+    rows = np.arange(len(place))
+    bins[rows, lower], bins[rows, lower + 1] = np.sqrt(1 - place + lower), np.sqrt(place - lower)
+    return np.concatenate([(1 - SHARPNESS_SHARE) ** 0.5 * vectors, SHARPNESS_SHARE**0.5 * bins], axis=1).astype(np.float32)
 
 
 def _preferred(frames: Prunable, rows: slice) -> npt.NDArray[np.bool_]:

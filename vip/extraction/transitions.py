@@ -23,6 +23,7 @@ LEAST_USUAL = 0.05  # of the mean packet of the file: in a still stretch everyth
 
 BURST_S = 0.5
 USUAL_PACKETS = 120  # around a packet: two seconds on either side at 30 frames a second
+WINDOWS_AT_ONCE = 1_000
 USUAL_SHARE = 0.85  # of them are no larger than what is usual
 MANY_SYNC = 5  # from so many sync packets on, those nearby say what a whole new picture costs
 WHOLE_PICTURE_SHARE = 0.995  # with fewer, the largest packets do
@@ -76,9 +77,8 @@ class PacketActivity:
         """Return PTS of frames behind changes of the picture that no sync frame shows: the `most` strongest, in time order."""
         shown, sync = self._index.shown_pts * float(self._index.time_base), self._index.sync_pts * float(self._index.time_base)
         burst = self._burst[np.searchsorted(self._times, shown)]
-        alone = burst.clip(max=MOST_BURST) / (
-            LEAST_AROUND + np.maximum(*(self._strongest_burst(shown, edges) for edges in (BEFORE_BURST_S, BEHIND_BURST_S)))
-        )
+        before, behind = (self._strongest_burst(shown, edges) for edges in (BEFORE_BURST_S, BEHIND_BURST_S))
+        alone = burst.clip(max=MOST_BURST) / (LEAST_AROUND + np.maximum(before, behind))
         ahead = np.concatenate([sync, [np.inf]])[np.searchsorted(sync, shown, side="right")] - shown
         strength = np.where((ahead < SHOWN_BY_SYNC_S) | (burst < NEW_PICTURE), 0.0, alone * np.sqrt(ahead.clip(max=LONG_UNSEEN_S)))
         found: list[int] = []
@@ -139,17 +139,13 @@ def _usual(sizes: npt.NDArray[np.int64], is_sync: npt.NDArray[np.bool_]) -> Numb
     if len(sizes) == 0:
         return np.zeros(len(is_sync))
     width = min(USUAL_PACKETS, len(sizes))
-    every = max(1, width // 16)  # what is usual changes slowly
+    every, rank = max(1, width // 16), int(USUAL_SHARE * (width - 1))  # what is usual changes slowly
     windows = np.lib.stride_tricks.sliding_window_view(sizes, width)[::every]
-    usual = np.concatenate(
-        [
-            np.partition(part, int(USUAL_SHARE * (width - 1)), axis=1)[:, int(USUAL_SHARE * (width - 1))]
-            for part in np.array_split(windows, -(-len(windows) // 1000))
-        ]
-    )
+    parts = np.array_split(windows, -(-len(windows) // WINDOWS_AT_ONCE))  # views, until they are sorted
+    usual = np.concatenate([np.partition(part, rank, axis=1)[:, rank] for part in parts])
     middles = np.arange(len(usual)) * every + width // 2
     places = np.cumsum(~is_sync) - 1
-    return np.asarray(usual[np.abs(np.searchsorted(middles, places).clip(0, len(usual) - 1))], np.float64)
+    return np.asarray(usual[np.searchsorted(middles, places).clip(max=len(usual) - 1)], np.float64)
 
 
 def _whole_picture(sizes: npt.NDArray[np.int64], is_sync: npt.NDArray[np.bool_]) -> Numbers:
