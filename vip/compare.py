@@ -88,9 +88,7 @@ def compare(
     return comparison
 
 
-def _settings_of(
-    combination: Combination, settings: ExtractSettings, done: Sequence[tuple[Combination, Run, bool]]
-) -> ExtractSettings:
+def _settings_of(combination: Combination, settings: ExtractSettings, done: Sequence[tuple[Combination, Run, bool]]) -> ExtractSettings:
     """Return the settings of one combination. With `-n auto`, evenly spaced frames are as many as the first combination kept."""
     update: dict[str, object] = {"sampler": combination.sampler, "pruner": combination.pruner}
     if combination.is_evenly_spaced and settings.keyframes == "auto" and done:
