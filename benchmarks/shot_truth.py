@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from published import FormError, read_json, read_text
 from shot_scores import Transition
 
 DATASETS = {
@@ -28,10 +29,6 @@ NAMES = {"bbc": r"(\d+)_.*\.txt", "bbc-fixed": r"(\d+)-scenes\.txt", "rai": r"(\
 VIDEO_NAMES = {"bbc": r"bbc_(\d+)", "bbc-fixed": r"bbc_(\d+)", "rai": r"(\d+)"}
 SHIFT = {"bbc": 1}  # its numbers are one too small: `consolidate_datasets.py` of TransNetV2 adds one to all but the first
 NUMPY_OF_PICKLES = {("numpy.core.multiarray", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype")}
-
-
-class TruthError(Exception):
-    """A file is not of its published form; the message names the file, the place and the form."""
 
 
 @dataclass(frozen=True)
@@ -49,25 +46,25 @@ def read_truth(dataset: str, path: Path) -> dict[str, Truth]:
     """Return the truth of each video by its id: `01` of bbc_01.mp4, `1` of 1.mp4, ID of ID.mp4, and ClipShots' file names.
 
     Raises:
-        TruthError: the file or folder is missing, empty, or not of the published form.
+        FormError: the file or folder is missing, empty, or not of the published form.
     """
     if not path.exists():
-        raise TruthError(f"{path} does not exist. {dataset} is {DATASETS[dataset]}.")
+        raise FormError(f"{path} does not exist. {dataset} is {DATASETS[dataset]}.")
     if dataset == "clipshots":
         return _read_clipshots(path)
     if dataset == "autoshot" and path.suffix == ".pickle":
         return _read_pickle(path)
     if not path.is_dir():
-        raise TruthError(f"{path} is a file, but {dataset} is {DATASETS[dataset]}.")
+        raise FormError(f"{path} is a file, but {dataset} is {DATASETS[dataset]}.")
     found: dict[str, Truth] = {}
     for file in sorted(path.glob("*.txt")):
         if not (name := re.fullmatch(NAMES[dataset], file.name)):
-            raise TruthError(f"{file} is no file of {dataset}, which is {DATASETS[dataset]}.")
+            raise FormError(f"{file} is no file of {dataset}, which is {DATASETS[dataset]}.")
         if name[1] in found:
-            raise TruthError(f"{file} is the second file of video {name[1]}.")
+            raise FormError(f"{file} is the second file of video {name[1]}.")
         found[name[1]] = read_shots(file, shift=SHIFT.get(dataset, 0))
     if not found:
-        raise TruthError(f"{path} has no annotation. {dataset} is {DATASETS[dataset]}.")
+        raise FormError(f"{path} has no annotation. {dataset} is {DATASETS[dataset]}.")
     return found
 
 
@@ -92,14 +89,14 @@ def read_shots(file: Path, *, shift: int = 0) -> Truth:
         shift: added to every number. The first frame of the video stays 0, but no transition depends on it.
 
     Raises:
-        TruthError: a row is not two whole numbers, or overlaps the row before by more than a frame.
+        FormError: a row is not two whole numbers, or overlaps the row before by more than a frame.
     """
     shots = []
-    for number, line in enumerate(_text(file).splitlines(), 1):
+    for number, line in enumerate(read_text(file).splitlines(), 1):
         if not line.strip():
             continue
         if not re.fullmatch(r"\s*\d+[ \t]+\d+\s*", line):
-            raise TruthError(f'{file}, line {number}: expected the first and the last frame of a shot, but found "{line.strip()[:40]}".')
+            raise FormError(f'{file}, line {number}: expected the first and the last frame of a shot, but found "{line.strip()[:40]}".')
         first, last = map(int, line.split())
         shots.append((f"{file}, line {number}", first, last))
     return _between(shots, str(file), shift)
@@ -108,14 +105,14 @@ def read_shots(file: Path, *, shift: int = 0) -> Truth:
 def _between(shots: list[tuple[str, int, int]], where: str, shift: int = 0) -> Truth:
     """Return the transitions between shots: (where it stands, first frame, last frame)."""
     if not shots:
-        raise TruthError(f"{where} holds no shot.")
+        raise FormError(f"{where} holds no shot.")
     transitions, shared = [], 0
     for place, first, last in shots:
         if last < first:
-            raise TruthError(f"{place}: the shot ends at frame {last}, before it begins at {first}.")
+            raise FormError(f"{place}: the shot ends at frame {last}, before it begins at {first}.")
     for (_, _, last), (place, first, end) in pairwise(shots):
         if first < last or (first == last and end == first):
-            raise TruthError(f"{place}: the shot begins at frame {first}, before the one above ends at {last}.")
+            raise FormError(f"{place}: the shot begins at frame {first}, before the one above ends at {last}.")
         if first == last:  # so it stands in the published BBC files; PySceneDetect's benchmark takes it for a cut behind that frame
             shared += 1
         transitions.append(Transition(last + shift, max(first, last + 1) + shift))
@@ -130,13 +127,13 @@ def _read_clipshots(path: Path) -> dict[str, Truth]:
     """{"NAME.mp4": {"transitions": [[last frame before, first frame behind], …], "frame_num": 3561.0}, …}"""
     data = read_json(path)
     if not isinstance(data, dict) or not data:
-        raise TruthError(f"{path} holds no videos. clipshots is {DATASETS['clipshots']}.")
+        raise FormError(f"{path} holds no videos. clipshots is {DATASETS['clipshots']}.")
     return {name: _clipshots_video(f"{path}, {name}", entry) for name, entry in data.items()}
 
 
 def _clipshots_video(where: str, entry: Any) -> Truth:
     if not isinstance(entry, dict) or not isinstance(entry.get("transitions"), list) or not _is_whole(entry.get("frame_num")):
-        raise TruthError(f'{where}: expected "transitions" and a whole "frame_num".')
+        raise FormError(f'{where}: expected "transitions" and a whole "frame_num".')
     frames, transitions, left_out = int(entry["frame_num"]), [], []
     for last, first in pairs(entry["transitions"], where):
         if last < first < frames:
@@ -151,11 +148,11 @@ def pairs(rows: Any, where: str) -> Iterator[tuple[int, int]]:
     """Yield rows of two frame numbers.
 
     Raises:
-        TruthError: a row is something else.
+        FormError: a row is something else.
     """
     for row in rows if isinstance(rows, list) else [rows]:
         if not (isinstance(row, list) and len(row) == 2 and all(type(frame) is int and frame >= 0 for frame in row)):
-            raise TruthError(f"{where}: expected two frame numbers, but found {json.dumps(row)[:40]}.")
+            raise FormError(f"{where}: expected two frame numbers, but found {json.dumps(row)[:40]}.")
         yield row[0], row[1]
 
 
@@ -163,12 +160,12 @@ def in_order(transitions: Iterable[Transition], where: str) -> tuple[Transition,
     """Return the transitions in time order.
 
     Raises:
-        TruthError: two overlap.
+        FormError: two overlap.
     """
     ordered = sorted(transitions)
     for one, other in pairwise(ordered):
         if other.last < one.first:
-            raise TruthError(f"{where}: the transitions {one.last}–{one.first} and {other.last}–{other.first} overlap.")
+            raise FormError(f"{where}: the transitions {one.last}–{one.first} and {other.last}–{other.first} overlap.")
     return tuple(ordered)
 
 
@@ -185,14 +182,14 @@ def _read_pickle(path: Path) -> dict[str, Truth]:
         with path.open("rb") as file:
             data = _ArrayUnpickler(file).load()
     except (pickle.UnpicklingError, EOFError, AttributeError, ValueError, TypeError, IndexError, OSError) as exc:
-        raise TruthError(f"{path} is no pickle of arrays ({exc}). autoshot is {DATASETS['autoshot']}.") from exc
+        raise FormError(f"{path} is no pickle of arrays ({exc}). autoshot is {DATASETS['autoshot']}.") from exc
     if not isinstance(data, dict) or not data:
-        raise TruthError(f"{path} holds no videos. autoshot is {DATASETS['autoshot']}.")
+        raise FormError(f"{path} holds no videos. autoshot is {DATASETS['autoshot']}.")
     found = {}
     for name, shots in data.items():
         where = f"{path}, {name}"
         if getattr(shots, "shape", ())[1:] != (2,) or shots.dtype.kind not in "iuf" or not ((shots >= 0) & (shots % 1 == 0)).all():
-            raise TruthError(f"{where}: expected an array of whole numbers (shots, 2).")
+            raise FormError(f"{where}: expected an array of whole numbers (shots, 2).")
         rows = shots.astype(int).tolist()  # videos of a single shot hold floats
         found[str(name)] = _between([(f"{where}, shot {i}", *row) for i, row in enumerate(rows, 1)], where)
     return found
@@ -205,25 +202,3 @@ class _ArrayUnpickler(pickle.Unpickler):
         if (module.replace("numpy._core", "numpy.core"), name) not in NUMPY_OF_PICKLES:
             raise pickle.UnpicklingError(f"it asks for {module}.{name}")
         return super().find_class(module.replace("numpy.core", "numpy._core"), name)
-
-
-# ---------------------------------------------------------------- files
-
-
-def read_json(path: Path) -> Any:
-    """Return what a JSON file holds.
-
-    Raises:
-        TruthError: it cannot be read, or is no JSON.
-    """
-    try:
-        return json.loads(_text(path))
-    except json.JSONDecodeError as exc:
-        raise TruthError(f"{path} is no JSON: {exc}.") from exc
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise TruthError(f"{path} cannot be read: {exc}.") from exc

@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from published import FormError, read_json
 from shot_scores import TOLERANCE_FRAMES, Counts, Transition, measures
-from shot_truth import DATASETS, Truth, TruthError, in_order, pairs, read_json, read_shots, read_truth, video_id
+from shot_truth import DATASETS, Truth, in_order, pairs, read_shots, read_truth, video_id
 
 from vip.errors import VipError
 from vip.extraction.samplers.shots import DETECTORS, ShotsSampler
@@ -109,7 +110,7 @@ def read_predictions(dataset: str, path: Path) -> dict[str, Prediction | str]:
     """Return the predictions of a JSON file, or of a folder of NAME.scenes.txt, by video.
 
     Raises:
-        TruthError: the path is missing, or not of that form, or names a video twice.
+        FormError: the path is missing, or not of that form, or names a video twice.
     """
     rows: list[tuple[str, tuple[Transition, ...]]]
     if path.is_dir():
@@ -118,23 +119,23 @@ def read_predictions(dataset: str, path: Path) -> dict[str, Prediction | str]:
         data = read_json(path)
         rows = [(name, _of_clipshots_form(f"{path}, {name}", entry)) for name, entry in data.items()] if isinstance(data, dict) else []
     if not rows:
-        raise TruthError(f'{path} holds no predictions. Give a JSON file {{"NAME.mp4": {{"cut": […]}}}}, or a folder of NAME{SCENES}.')
+        raise FormError(f'{path} holds no predictions. Give a JSON file {{"NAME.mp4": {{"cut": […]}}}}, or a folder of NAME{SCENES}.')
     found: dict[str, Prediction | str] = {}
     for name, transitions in rows:
         video = video_id(dataset, name)
         if video is None or video in found:
-            raise TruthError(f"{path}: {name} is {'no video of ' + dataset if video is None else 'there twice'}.")
+            raise FormError(f"{path}: {name} is {'no video of ' + dataset if video is None else 'there twice'}.")
         found[video] = Prediction(transitions)
     return found
 
 
 def _of_clipshots_form(where: str, entry: Any) -> tuple[Transition, ...]:
     if not isinstance(entry, dict) or not entry or entry.keys() - {"cut", "gradual"}:
-        raise TruthError(f'{where}: expected "cut" and "gradual", each a list of [last, first].')
+        raise FormError(f'{where}: expected "cut" and "gradual", each a list of [last, first].')
     try:
         transitions = [Transition(last, first) for rows in entry.values() for last, first in pairs(rows, where)]
     except ValueError as exc:
-        raise TruthError(f"{where}: {exc}") from exc
+        raise FormError(f"{where}: {exc}") from exc
     return in_order(transitions, where)
 
 
@@ -156,13 +157,13 @@ def videos_in(dataset: str, folder: Path) -> dict[str, Path]:
     """Return the videos of the data set in a folder and those below it.
 
     Raises:
-        TruthError: two files are the same video of the data set.
+        FormError: two files are the same video of the data set.
     """
     found: dict[str, Path] = {}
     for path in sorted(path for path in folder.rglob("*") if path.suffix.lower() in VIDEO_SUFFIXES):
         name = video_id(dataset, path.name)
         if name is not None and found.setdefault(name, path) != path:
-            raise TruthError(f"{found[name]} and {path} are both video {name} of {dataset}. Give a folder with one of them by --videos.")
+            raise FormError(f"{found[name]} and {path} are both video {name} of {dataset}. Give a folder with one of them by --videos.")
     return found
 
 
@@ -170,7 +171,7 @@ def detect_all(dataset: str, truth: Mapping[str, Truth], detector: str, folder: 
     """Return the predictions for each annotated video, or why there is none."""
     videos = videos_in(dataset, folder)
     if not truth.keys() & videos.keys():
-        raise TruthError(f"{folder} holds no video of {dataset}.")
+        raise FormError(f"{folder} holds no video of {dataset}.")
     found: dict[str, Prediction | str] = {}
     for number, name in enumerate(truth, 1):
         if name not in videos:
@@ -215,7 +216,7 @@ def run(args: argparse.Namespace) -> Results:
     """Evaluate, and print the table and what it leaves out.
 
     Raises:
-        TruthError: a file is not of its published form, or nothing can be scored.
+        FormError: a file is not of its published form, or nothing can be scored.
     """
     truth = read_truth(args.dataset, args.annotations)
     if args.predictions:
@@ -224,7 +225,7 @@ def run(args: argparse.Namespace) -> Results:
         predicted = detect_all(args.dataset, truth, args.detector, args.videos)
     results = evaluate(truth, predicted, args.tolerance)
     if not results.videos:
-        raise TruthError(f"No video can be scored. The first, {next(iter(results.unscored))}: {next(iter(results.unscored.values()))}.")
+        raise FormError(f"No video can be scored. The first, {next(iter(results.unscored))}: {next(iter(results.unscored.values()))}.")
     print(f"{args.dataset}, {args.predictions or args.detector}: {len(results.videos)} of {len(truth)} videos", table(results), sep="\n")
     for name, reason in results.unscored.items():
         print(f"Not scored: {name}: {reason}")
@@ -256,7 +257,7 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error(f"--tolerance must be at least 1, got {args.tolerance}; the exact figures are always there")
     try:
         results = run(args)
-    except TruthError as error:
+    except FormError as error:
         raise SystemExit(str(error)) from error
     if args.json:
         about = {"dataset": args.dataset, "predictions": str(args.predictions or args.detector), "tolerance_frames": args.tolerance}

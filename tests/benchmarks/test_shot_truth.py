@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from published import FormError
 from shot_scores import Transition
-from shot_truth import Truth, TruthError, read_truth, video_id
+from shot_truth import Truth, read_truth, video_id
 
 
 def write(path: Path, text: str) -> Path:
@@ -104,7 +105,7 @@ def test_videos_are_known_by_the_names_of_their_files(dataset: str, name: str, e
 )
 def test_a_row_that_is_no_shot_is_refused_with_its_line(rows: str, fault: str, tmp_path: Path) -> None:
     file = write(tmp_path / "1_gt.txt", rows)
-    with pytest.raises(TruthError, match=re.escape(str(file)) + ".*" + re.escape(fault)):
+    with pytest.raises(FormError, match=re.escape(str(file)) + ".*" + re.escape(fault)):
         read_truth("rai", tmp_path)
 
 
@@ -118,7 +119,7 @@ def test_a_row_that_is_no_shot_is_refused_with_its_line(rows: str, fault: str, t
 )
 def test_the_two_releases_of_bbc_are_not_taken_for_one_another(dataset: str, name: str, fault: str, tmp_path: Path) -> None:
     write(tmp_path / name, "0\t649\n")
-    with pytest.raises(TruthError, match=fault):
+    with pytest.raises(FormError, match=fault):
         read_truth(dataset, tmp_path)
 
 
@@ -129,7 +130,7 @@ def test_a_folder_without_annotations_a_file_and_nothing_are_refused(dataset: st
         (write(tmp_path / "a.csv", ""), "is a file, but"),
         (tmp_path / "b", "does not exist"),
     ):
-        with pytest.raises(TruthError, match=fault):
+        with pytest.raises(FormError, match=fault):
             read_truth(dataset, path)
 
 
@@ -148,7 +149,7 @@ def test_a_folder_without_annotations_a_file_and_nothing_are_refused(dataset: st
 )
 def test_a_clipshots_file_of_another_form_is_refused(data: Any, fault: str, tmp_path: Path) -> None:
     file = write(tmp_path / "test.json", data if isinstance(data, str) else json.dumps(data))
-    with pytest.raises(TruthError, match=re.escape(fault)):
+    with pytest.raises(FormError, match=re.escape(fault)):
         read_truth("clipshots", file)
 
 
@@ -175,7 +176,7 @@ def test_a_pickle_that_is_not_arrays_is_refused_and_nothing_of_it_runs(
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "gt.pickle"
     file.write_bytes(pickle.dumps(data))
-    with pytest.raises(TruthError, match=re.escape(fault)):
+    with pytest.raises(FormError, match=re.escape(fault)):
         read_truth("autoshot", file)
     assert not Path("harmed").exists()
 
@@ -183,5 +184,5 @@ def test_a_pickle_that_is_not_arrays_is_refused_and_nothing_of_it_runs(
 def test_a_broken_pickle_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "gt.pickle"
     file.write_bytes(b"\x80\x04no")
-    with pytest.raises(TruthError, match="is no pickle of arrays"):
+    with pytest.raises(FormError, match="is no pickle of arrays"):
         read_truth("autoshot", file)

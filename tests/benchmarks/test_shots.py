@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -197,9 +196,8 @@ def test_a_folder_without_videos_of_the_data_set_is_refused(tmp_path: Path) -> N
     ],
 )
 def test_a_wrong_command_is_one_sentence(
-    arguments: tuple[str, ...], fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    arguments: tuple[str, ...], fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["shots.py"])
     with pytest.raises(SystemExit) as stopped:
         run("rai", tmp_path / "labels", *arguments)
     assert fault in f"{stopped.value}{capsys.readouterr().err}"
