@@ -155,9 +155,7 @@ def test_runs_of_vip_stand_beside_as_many_evenly_spaced_frames(tmp_path: Path, c
     video = tmp_path / "v.mkv"
     ticks = [30 + tick for tick in range(30)]
     write_video(video, frames=30, rate=10, gop=10, ticks=ticks, picture=lambda number: np.asarray(scene(number // 10)))
-    settings = ExtractSettings(
-        keyframes=2, sampler="every:1s", pruner="none", embedder="classic"
-    )  # of 0, 1 and 2 s, 0 and 2
+    settings = ExtractSettings(keyframes=2, sampler="every:1s", pruner="none", embedder="classic")  # of 0, 1 and 2 s, 0 and 2
     run = extract(video, out=tmp_path / "runs" / "003-2.vip", settings=settings)
     chosen = [frame.time_s for frame in run.keyframes]
     assert chosen == [3.0, 5.0]

@@ -89,8 +89,16 @@ def show(comparison: Comparison, console: Console) -> None:
         for choice in comparison.choices:
             combination, measures = choice.combination, asdict(choice.measures)
             names = {"combination": combination.name, "sampler": combination.sampler, "pruner": combination.pruner}
-            names["evenly_spaced"] = combination.is_evenly_spaced
-            print_json({**names, "run": str(choice.run.folder), "page": str(comparison.page), "reused": choice.reused, **measures})
+            print_json(
+                {
+                    **names,
+                    "evenly_spaced": combination.is_evenly_spaced,
+                    "run": str(choice.run.folder),
+                    "page": str(comparison.page),
+                    "reused": choice.reused,
+                    **measures,
+                }
+            )
         for failure in comparison.failures:
             print_json({"combination": failure.item, "error": failure.message, "exit_code": failure.exit_code})
         return
