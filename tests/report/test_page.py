@@ -114,7 +114,7 @@ def test_a_card_names_in_one_line_what_only_others_determine(tmp_path: Path) -> 
 
 
 def test_cards_of_offline_captions_say_nothing_of_what_was_not_found(tmp_path: Path) -> None:
-    """The caption says it: no person or face was found."""
+    """The caption says it: no face was found."""
     report = described_by(make_run(tmp_path), "offline", NOTHING, {}, {"focus": "not determined"})
     assert "Not determined in any of them: mood." in report.text
     assert report.text.lower().count("not determined") == 1

@@ -171,9 +171,9 @@ def _found_nothing(detector: str, seed: int) -> str:
         return _pick(seed, "nothing was found by the detector.", "the detector found nothing.")
     return _pick(
         seed,
-        "no person or face was found by the detector.",
-        "the detector found no person and no face.",
-        "the detector did not find a person or a face.",
+        "no face was found by the detector.",
+        "the detector found no face.",
+        "the detector did not find a face.",
     )
 
 
