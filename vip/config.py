@@ -44,7 +44,7 @@ class Settings(BaseModel):
     vip.toml and the keyword in Python (`min_sharpness`); `vip.cli.options` makes the rest of the option from what `setting` keeps.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)  # a command needs one of them
 
 
 def setting(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
@@ -61,7 +62,7 @@ class Frame:
         return f"Frame(time_s={self.time_s:.3f}, image={self.image.shape})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PacketIndex:
     """The packets of one video stream in decoding order, read without decoding anything.
 
@@ -93,15 +94,21 @@ class PacketIndex:
     def __repr__(self) -> str:
         return f"PacketIndex(packets={len(self)}, sync={int(self.is_sync.sum())})"
 
-    @property
+    @cached_property
     def sync_pts(self) -> npt.NDArray[np.int64]:
         """PTS of the sync frames that are shown, in time order."""
-        return np.unique(self.pts[self.is_sync & self.is_shown])
+        return _ascending(self.pts[self.is_sync & self.is_shown])
 
-    @property
+    @cached_property
     def shown_pts(self) -> npt.NDArray[np.int64]:
         """PTS of every frame that is shown, in time order."""
-        return np.unique(self.pts[self.is_shown])
+        return _ascending(self.pts[self.is_shown])
+
+
+def _ascending(pts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return each PTS once, in order; np.unique would load numpy.ma, a tenth of the start of a command."""
+    ordered = np.sort(pts)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +155,7 @@ PathInside = Annotated[str, AfterValidator(_path_inside)]
 class RecordPart(BaseModel):
     """A part of a record: frozen, and without unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class Record(RecordPart):

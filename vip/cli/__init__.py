@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
 from io import TextIOWrapper
+
+OBJECTS_BETWEEN_COLLECTIONS = 50_000  # importing makes as many, and nothing of that is garbage
 
 
 def main() -> None:
     """Entry point of the console script."""
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # pydantic would read the metadata of every installed package
+
     from vip.cli.app import run
 
     if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":

@@ -16,6 +16,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from vip.extraction.ranks import median
 from vip.records import Image, Quality
 
 WORKING_SIDE_PX = 640
@@ -120,7 +121,7 @@ def references(measured: Sequence[FrameMeasures | None]) -> list[float]:
     shows = [row.quality.sharpness if row and shows_nothing(row) is None else np.nan for row in measured]
     around = [[*shows[max(0, i - SURROUNDINGS) : i], *shows[i + 1 : i + 1 + SURROUNDINGS]] for i in range(len(shows))]
     seen = [[value for value in window if value == value] for window in around]  # np.nanmedian would load numpy.ma: 40 ms
-    return [float(np.median(window)) if window else 0.0 for window in seen]
+    return [median(window) if window else 0.0 for window in seen]
 
 
 def verdict(measured: FrameMeasures, reference: float) -> BadRule | None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, in_parallel, mark_transitions, signature_of
 from vip.extraction.bad_frames import shows_same_view
 from vip.extraction.quality import WORKING_SIDE_PX, is_soft, measure, verdict
+from vip.extraction.ranks import median
 from vip.records import Frame
 from vip.video import Reader
 
@@ -54,7 +55,7 @@ def _pts_behind(video: Reader, analysis: FrameAnalysis) -> list[int]:
     next_sync = int(np.searchsorted(sync, analysis.pts, side="right"))
     end = int(sync[next_sync]) if next_sync < len(sync) else int(shown[-1]) + 1
     times = analysis.pts + np.arange(1, round(SETTLED_WITHIN_S / STEP_S) + 1) * (STEP_S / float(video.time_base))
-    places = np.unique(np.searchsorted(shown, np.rint(times)))
+    places = sorted({*np.searchsorted(shown, np.rint(times)).tolist()})
     most = MOST_PACKETS_WHERE_EXPENSIVE if index.decodes_all else MOST_PACKETS
     found = [int(shown[place]) for place in places if place < len(shown) and analysis.pts < shown[place] < end]
     return [pts for pts in found if video.effort(pts) <= most]
@@ -84,7 +85,7 @@ def _changes(signatures: npt.NDArray[np.uint8]) -> tuple[Flags, Flags]:
     """Return whether pictures dissolve, and whether a cut lies, between each of N + 1 pictures and the next: bool (N,) each."""
     steps = np.diff(signatures.reshape(len(signatures), -1).astype(np.float32), axis=0)
     size = np.abs(steps).mean(axis=1)
-    usual = float(np.median(size))
+    usual = median(size)
     lengths = np.maximum(np.linalg.norm(steps, axis=1), 1e-6)
     parallel = (steps[:-1] * steps[1:]).sum(axis=1) / (lengths[:-1] * lengths[1:]) > PARALLEL
     return np.append(parallel, False) & (size > max(MOVING_LEVELS, usual)), size > max(CUT_LEVELS, CUT * usual)

@@ -64,7 +64,7 @@ def _probes(video: Reader, activity: PacketActivity, analyses: Sequence[FrameAna
     shown = video.index.shown_pts
     end = following.pts if following else int(shown[-1]) + 1
     times = analyses[index].pts + np.arange(1, round(FURTHEST_S / STEP_S) + 1) * (STEP_S / float(video.time_base))
-    places = np.unique(np.searchsorted(shown, times))
+    places = sorted({*np.searchsorted(shown, times).tolist()})
     return [int(shown[place]) for place in places if place < len(shown) and shown[place] < end]
 
 

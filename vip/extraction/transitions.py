@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from vip.extraction.ranks import median, quantile
 from vip.records import PacketIndex
 
 # Seconds before and behind a frame: its neighbourhood, and what is usual around that.
@@ -56,7 +57,7 @@ class PacketActivity:
         self._bytes = np.concatenate([[0], np.cumsum(np.where(counted, index.size_bytes[order], 0))])
         self._least = LEAST_USUAL * self._bytes[-1] / max(1, int(self._count[-1]))
         self._burst = _bursts(self._times, index.size_bytes[order], index.is_sync[order])
-        self._restless = max(BURST, MANY_TIMES * float(np.quantile(self._burst, 0.75)))
+        self._restless = max(BURST, MANY_TIMES * quantile(self._burst, 0.75))
 
     def in_transition(self, pts: Sequence[int]) -> npt.NDArray[np.bool_]:
         """bool (N,): whether the packets just before or just behind each of these frames are far larger than usual there."""
@@ -88,7 +89,7 @@ class PacketActivity:
             if all(abs(shown[place] - shown[other]) > SETTLED_S for other in found):
                 found.append(place)
         settled = np.searchsorted(shown, shown[found] + SETTLED_S)
-        return [int(pts) for pts in np.unique(self._index.shown_pts[settled[settled < len(shown)]])]
+        return sorted({*self._index.shown_pts[settled[settled < len(shown)]].tolist()})
 
     def moving(self, known: Sequence[int]) -> list[int]:
         """Return PTS of the frames that are shown, without those between two known ones (sorted PTS) between which nothing changes."""
@@ -152,8 +153,8 @@ def _whole_picture(sizes: npt.NDArray[np.int64], is_sync: npt.NDArray[np.bool_])
     """Return the bytes of a whole picture around each of N packets: the median of the six sync packets nearest to it in order."""
     sync = sizes[is_sync]
     if len(sync) < MANY_SYNC:
-        return np.full(len(sizes), np.quantile(sizes, WHOLE_PICTURE_SHARE))
+        return np.full(len(sizes), quantile(sizes, WHOLE_PICTURE_SHARE))
     behind = np.cumsum(is_sync)
     starts = np.clip(np.arange(len(sync) + 1) - 3, 0, max(0, len(sync) - 6))
-    medians = np.array([np.median(sync[start : start + 6]) for start in starts.tolist()])
+    medians = np.array([median(sync[start : start + 6]) for start in starts.tolist()])
     return np.asarray(medians[behind], np.float64)

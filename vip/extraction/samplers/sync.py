@@ -88,7 +88,7 @@ def thin(pts: Sequence[int], most: int) -> list[int]:
     targets = np.linspace(times[0], times[-1], most)
     right = np.clip(np.searchsorted(times, targets), 1, len(times) - 1)
     nearer_left = targets - times[right - 1] <= times[right] - targets
-    return [int(stamp) for stamp in np.unique(np.where(nearer_left, times[right - 1], times[right]))]
+    return sorted({*np.where(nearer_left, times[right - 1], times[right]).tolist()})
 
 
 def fill(picked: Sequence[int], shown: Sequence[int], fewest: int) -> list[int]:

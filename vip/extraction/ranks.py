@@ -1,0 +1,18 @@
+"""Median and quantile without numpy.ma, which numpy's own load: a tenth of the start of a command."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+
+def median(values: npt.ArrayLike) -> float:
+    """Return the median of at least one number."""
+    ordered = np.sort(np.asarray(values, np.float64), axis=None)
+    return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+
+
+def quantile(values: npt.ArrayLike, share: float) -> float:
+    """Return the smallest number that at least this share of them does not exceed."""
+    ordered = np.sort(np.asarray(values, np.float64), axis=None)
+    return float(ordered[max(0, int(np.ceil(share * len(ordered))) - 1)])
