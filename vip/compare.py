@@ -101,7 +101,7 @@ def _failures(errors: Sequence[tuple[Combination, VipError]], observer: Observer
 
 
 def _written_ns(folder: Path) -> int | None:
-    """When the manifest of a run was last written; None where there is none."""
+    """Return when the manifest of a run was last written, in nanoseconds; None without a manifest."""
     try:
         return (folder / store.MANIFEST).stat().st_mtime_ns
     except OSError:

@@ -218,7 +218,7 @@ class StoreError(VipError):
 
 
 class SomeFailedError(VipError):
-    """Some items failed and the rest is done; failures.jsonl names each with its reason."""
+    """A command of which some items failed and the rest is done; failures.jsonl names each with its reason."""
 
     exit_code = 8
 

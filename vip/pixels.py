@@ -1,4 +1,4 @@
-"""From a decoded frame to the picture that a player shows: upright, square pixels, full-range RGB, alpha over black."""
+"""Conversion of a decoded frame to the picture that a player shows: upright, square pixels, full-range RGB, alpha over black."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def shown_size(frame: VideoFrame, pixel_aspect: Fraction, turn: Turn) -> tuple[i
 def to_image(
     frame: VideoFrame, pixel_aspect: Fraction, turn: Turn, reformatter: VideoReformatter, *, longest_side_px: int | None = None
 ) -> Image:
-    """uint8 (H, W, 3) RGB at the displayed size, or with its longest side scaled to `longest_side_px`."""
+    """Return uint8 (H, W, 3) RGB at the displayed size, or with its longest side scaled to `longest_side_px`."""
     width, height = _square_pixel_size(frame, pixel_aspect)
     if longest_side_px is not None:
         scale = longest_side_px / max(width, height)

@@ -18,7 +18,7 @@ from vip.records import Detection, Embeddings, Frame, Image, PacketIndex, Qualit
 
 
 class Observer(Protocol):
-    """Receives notes and progress: the command line prints them, the Python API stays silent by default."""
+    """A receiver of notes and progress: the command line prints them, the Python API stays silent by default."""
 
     def note(self, text: str) -> None:
         """Show one sentence that the user should read."""
@@ -71,7 +71,7 @@ class SamplerCapabilities:
 
 
 class Sampler(Protocol):
-    """Chooses candidate frames."""
+    """A backend that chooses candidate frames."""
 
     name: str
     capabilities: SamplerCapabilities
@@ -155,7 +155,7 @@ class PrunerCapabilities:
 
 
 class Pruner(Protocol):
-    """Thins candidates out to keyframes."""
+    """A backend that thins candidates out to keyframes."""
 
     name: str
     capabilities: PrunerCapabilities
@@ -195,22 +195,22 @@ class EmbedderCapabilities:
 
 
 class Embedder(Protocol):
-    """Turns pictures and texts into vectors whose cosines say how alike they are."""
+    """A backend that turns pictures and texts into vectors whose cosines say how alike they are."""
 
     name: str
     dim: int
     capabilities: EmbedderCapabilities
 
     def embed_images(self, images: Sequence[Image]) -> Vectors:
-        """float32 (N, dim), rows of length 1."""
+        """Return float32 (N, dim), rows of length 1."""
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:
-        """float32 (N, any), rows of length 1; same width for every text of this embedder."""
+        """Return float32 (N, any), rows of length 1; same width for every text of this embedder."""
 
 
 @dataclass(frozen=True, slots=True)
 class PictureOrigin:
-    """Where a picture comes from, for a detector that looks detections up instead of looking at the picture."""
+    """The origin of a picture, for a detector that looks detections up instead of looking at the picture."""
 
     time_s: float | None = None
     """Of a frame."""
@@ -231,7 +231,7 @@ class DetectorCapabilities:
 
 
 class Detector(Protocol):
-    """Finds objects in pictures."""
+    """A backend that finds objects in pictures."""
 
     name: str
     capabilities: DetectorCapabilities
@@ -247,7 +247,7 @@ class Detector(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ViewChange:
-    """How a keyframe's view differs from the previous keyframe's."""
+    """The difference of a keyframe's view from the previous keyframe's."""
 
     kind: Literal["same view", "view moved", "new view"]
     shift_xy: tuple[float, float] = (0.0, 0.0)
@@ -396,7 +396,7 @@ SERVER_ID = "^[A-Za-z0-9][A-Za-z0-9_.:=-]{0,499}$"
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """How far a batch job is, in the server's own words."""
+    """The progress of a batch job, in the server's own words."""
 
     status: Literal["validating", "failed", "in_progress", "finalizing", "completed", "expired", "cancelling", "cancelled"]
     total: int = 0

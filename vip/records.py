@@ -212,7 +212,7 @@ class Quality(RecordPart):
 
 
 class Decision(RecordPart):
-    """Why a candidate was kept or dropped, in a code for programs and a sentence for people."""
+    """The reason why a candidate was kept or dropped, as a code for programs and a sentence for people."""
 
     kept: bool
     rule: Rule

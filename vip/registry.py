@@ -72,7 +72,7 @@ CAPABILITIES: dict[Kind, type] = {
     "engine": EngineCapabilities,
 }
 
-AUTO_EMBEDDER = "vip.models.clip.weight_files:why_not_auto"
+AUTO_EMBEDDER = "vip.models.clip.weight_files:auto_unavailable_reason"
 MODELS = "vip.models.status"
 LOCAL_MODELS = "vip.models.local_models"
 SERVED, SERVING = "vip.models.embedding_server.client", "vip.models.embedding_server.server"
@@ -161,7 +161,7 @@ def pruner(name: str) -> Pruner:
 def embedder(name: str, *, device: str = "auto", precision: str = "auto") -> Embedder:
     """Return the embedder of the process that VIP_EMBEDDING_SERVER names, where that serves this one; else one made here."""
     if address := os.environ.get("VIP_EMBEDDING_SERVER"):
-        found = importlib.import_module(SERVED).served(address, name, device, precision)
+        found = importlib.import_module(SERVED).served_embedder(address, name, device, precision)
         if found is not None:
             return cast(Embedder, found)
     return cast(Embedder, _create("embedder", name, device=device, precision=precision))

@@ -1,4 +1,4 @@
-"""What vip remembers for its user between commands: whom they trust, and what this machine made.
+"""State that vip keeps for its user between commands: whom they trust, and what this machine made.
 
 It is in `~/.local/state/vip` (XDG_STATE_HOME), which only the user may read. Files from elsewhere are never copied there, so a folder
 from a stranger cannot pass for one that this machine made.

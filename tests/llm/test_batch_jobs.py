@@ -76,7 +76,7 @@ def collect(
         left: set[str] = set()
         engine = OpenAIEngine("tiny-vlm", base_url=server.base_url)
         async with openai.AsyncOpenAI(api_key="a-key", base_url=server.base_url, max_retries=0) as client:
-            jobs = api(client, ServerIdentity(server.base_url, "tiny-vlm", "a-key", 60), engine.question, engine.reply)
+            jobs = api(client, ServerIdentity(server.base_url, "tiny-vlm", "a-key", 60), engine.build_body, engine.parse_reply)
             with BatchJobs(folder, jobs, **limits) as batches:
                 async with asyncio.timeout(60):
                     while True:
@@ -132,7 +132,7 @@ def test_a_request_that_fits_no_batch_is_refused_and_the_others_go(tmp_path: Pat
     with ApiServer() as server:
         jobs = OpenAIEngine("tiny-vlm", base_url=server.base_url)
         api = OpenAIBatches(
-            openai.AsyncOpenAI(api_key="a-key"), ServerIdentity(server.base_url, "m", "a-key", 60), jobs.question, jobs.reply
+            openai.AsyncOpenAI(api_key="a-key"), ServerIdentity(server.base_url, "m", "a-key", 60), jobs.build_body, jobs.parse_reply
         )
         with BatchJobs(tmp_path, api, part_bytes=1000) as batches:
             with pytest.raises(ReplyError, match="a batch takes 1000") as caught:
@@ -156,7 +156,7 @@ def test_what_an_answer_leads_to_is_asked_in_the_next_batch(tmp_path: Path) -> N
     async def go(server: ApiServer) -> None:
         engine = OpenAIEngine("tiny-vlm", base_url=server.base_url)
         async with openai.AsyncOpenAI(api_key="a-key", base_url=server.base_url, max_retries=0) as client:
-            api = OpenAIBatches(client, ServerIdentity(server.base_url, "m", "a-key", 60), engine.question, engine.reply)
+            api = OpenAIBatches(client, ServerIdentity(server.base_url, "m", "a-key", 60), engine.build_body, engine.parse_reply)
             with BatchJobs(tmp_path, api) as batches:
 
                 async def take(key: str, answer: Reply | VipError) -> None:

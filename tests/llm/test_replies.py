@@ -282,12 +282,12 @@ def test_a_cache_folder_that_is_a_link_of_the_user_is_followed(tmp_path: Path) -
 )
 def test_what_the_file_says_of_a_server_is_not_believed(traits: Any, answers: AnswerCache, path: Path) -> None:
     engine = OpenAIEngine("tiny", base_url="http://localhost:9/v1")
-    before = engine.question(request())
+    before = engine.build_body(request())
     client = EngineClient(engine, Budget(5.0), AdaptiveLimiter(4), answers)
     with sqlite3.connect(path) as file:
         file.execute("create table if not exists servers (engine text primary key, traits text) without rowid")
         file.execute("insert into servers values (?, ?)", (client.server, traits if traits is not None else 5))
     file.close()
     client.recall()
-    assert engine.question(request()) == before
+    assert engine.build_body(request()) == before
     assert set(engine.traits) == {"form", "length"}

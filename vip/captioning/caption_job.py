@@ -332,7 +332,7 @@ class OutagePolicy:
 
 
 class RunCaptioner:
-    """Describes run folders as they come, many at once: all through the same engines, within their limits and one ceiling.
+    """A captioner of run folders as they come, many at once: all through the same engines, within their limits and one ceiling.
 
     Args:
         budget: what was spent before counts towards the ceiling.
@@ -425,7 +425,7 @@ class RunCaptioner:
 
 
 class _NoteCollector(SilentObserver):
-    """Keeps the notes."""
+    """An observer that keeps the notes."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []

@@ -1,4 +1,4 @@
-"""Does each claim of a description stand on its own frame? What `--verify` asks first, without asking any engine.
+"""The check that each claim of a description is supported by its own frame: the first step of `--verify`, without asking any engine.
 
 In: the descriptions of one video in order, the vectors of their frames in a space that texts share (CLIP), and what a
 detector found. Out: a Check for every field and every named object. The cosine of a claim and its frame means nothing by
@@ -202,7 +202,7 @@ def _usual(claims: Sequence[Sequence[_Claim]], findings: Sequence[Sequence[_Find
 
 
 class _Judge:
-    """Weighs what the embedder and the detector say about a claim."""
+    """The rule that combines what the embedder and the detector find about a claim."""
 
     def __init__(
         self, embedder: str, usual: Mapping[str, float], detections: Sequence[tuple[Detection, ...] | None], detector: str | None

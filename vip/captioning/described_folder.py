@@ -27,7 +27,7 @@ FIRST_FAILURES = 3  # kept for the message; the others are in failures.jsonl
 
 
 class _PaidDescription(NamedTuple):
-    """Of a description: how it was made, and what was paid for it."""
+    """A description's fingerprint and its cost."""
 
     fingerprint: CaptionFingerprint
     usd: float

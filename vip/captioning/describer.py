@@ -37,7 +37,7 @@ MOST_EXPECTED = 20
 
 @dataclass(frozen=True, slots=True)
 class CaptionConfig:
-    """How keyframes are described."""
+    """Settings for the description of keyframes."""
 
     recipe: Recipe = "direct"
     language: str = "English"
@@ -68,7 +68,7 @@ def fingerprint_of(row: Description) -> CaptionFingerprint:
 
 @dataclass(frozen=True, slots=True)
 class KeyframePosition:
-    """Where a keyframe stands in its video."""
+    """The position of a keyframe in its video."""
 
     number: int
     of: int
@@ -80,7 +80,7 @@ class KeyframePosition:
 
 @dataclass(slots=True)
 class Describer:
-    """Asks the questions of one recipe. `describing_client` sees, `structuring_client` reads; they may be the same."""
+    """A client for the questions of one recipe. `describing_client` sees, `structuring_client` reads; they may be the same."""
 
     describing_client: EngineClient
     structuring_client: EngineClient

@@ -55,7 +55,7 @@ def jpeg(image: Image, longest_side_px: int) -> Picture:
 
 
 class KeyframeReader:
-    """Reads and measures pictures in order, and keeps a small copy of the last one to compare the next with."""
+    """A reader that measures pictures in order, and keeps a small copy of the last one to compare the next with."""
 
     def __init__(self, longest_side_px: int) -> None:
         self.longest_side_px = longest_side_px

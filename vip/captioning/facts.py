@@ -1,4 +1,4 @@
-"""What can be measured in a keyframe: the ground that descriptions stand on (section 3.2, "grounding list").
+"""Facts measured in a keyframe: the ground that descriptions stand on (section 3.2, "grounding list").
 
 In: a keyframe's picture, its record and the picture before. Out: `Facts` for the engine, and the same as short statements
 that go into the prompt and stay in descriptions.jsonl. The paper grounds captions with detections and their confidence

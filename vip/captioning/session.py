@@ -1,4 +1,4 @@
-"""Which engines describe, and all that is needed to ask them.
+"""The engines that describe, with their limits, cache and budget.
 
 In: the settings and the environment. Out: a `Describer` with a client for each engine. One sentence names the engine
 that `auto` stands for, before the first call; an engine that was named is never replaced by another.

@@ -35,7 +35,7 @@ Row = tuple[KeyframePicture, Description]
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """Checks the descriptions of whole folders.
+    """A check of the descriptions of whole folders.
 
     Args:
         embedder: with a joint space of pictures and texts; None where there is none, and then the detector decides alone.

@@ -1,4 +1,4 @@
-"""What the view of a keyframe has to do with that of the keyframe before: the same, moved, or another.
+"""Change of view from one keyframe to the next: the same, moved, or another.
 
 In: two RGB pictures. Out: `ViewChange`. Corners (ORB) are matched and one shift, turn and zoom is fitted to them by
 RANSAC, which leaves out what moves by itself. The fit counts only if the earlier picture, moved so, looks like the

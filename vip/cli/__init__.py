@@ -7,7 +7,7 @@ from io import TextIOWrapper
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """Run the console script."""
     from vip.cli.app import run
 
     if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":

@@ -1,4 +1,4 @@
-"""What a person sees while vip works: notes and progress bars on stderr, results on stdout."""
+"""Output for people while vip works: notes and progress bars on stderr, results on stdout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Preparing a batch: read the lists, choose a sample, and record the shards that are in the output already.
+"""Preparation of a batch: read the lists, choose a sample, and record the shards that are in the output already.
 
 In: lists and settings. Out: a state in which all items to be done wait.
 """

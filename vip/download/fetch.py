@@ -1,4 +1,4 @@
-"""Fetch one video: look up its id of YouTube-8M, download it with yt-dlp, and move it to its place.
+"""Download of one video: look up its id of YouTube-8M, download it with yt-dlp, and move it to its place.
 
 A download is written into a temporary folder, which is deleted when it fails. No text of a server becomes a path.
 """

@@ -1,4 +1,4 @@
-"""Draws a contact sheet: a title, and a grid of pictures with their times and the first words of their captions.
+"""Drawing of a contact sheet: a title, and a grid of pictures with their times and the first words of their captions.
 
 In: a title, tiles, and the shape that all tiles have. Out: one JPEG. One decoded picture is in memory at a time, beside the sheet.
 """

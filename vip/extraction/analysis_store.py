@@ -1,4 +1,4 @@
-"""Write the analyses of frames and read them back, so that a run can select again without its video.
+"""Storage of frame analyses: a run can select again without its video.
 
 The analysis of a frame is spread over four files: its row of candidates.jsonl (times, quality, detections), its vector in
 embeddings.npz, its thumbnail, and in analysis.npz what only selecting needs.

@@ -1,4 +1,4 @@
-"""Analyze frames: decode each once, measure it, and keep what later stages need instead of the pixels.
+"""Analysis of frames: decode each once, measure it, and keep what later stages need instead of the pixels.
 
 In: PTS. Out: a `FrameAnalysis` for each, in time order. Work is split over threads, each with a reader of its own, while the embedder
 works on what they have done; the result does not depend on how many there are, and memory holds a few pictures a thread.
@@ -72,7 +72,7 @@ class FrameAnalysis:
 
 
 class FrameAnalyzer:
-    """Looks at frames with these backends.
+    """An analyzer of frames with these backends.
 
     Args:
         view: the embedder that tells views apart, quick enough to be used in the threads that decode; may be the other one too.
@@ -243,6 +243,6 @@ def _put(results: Queue[ResultT | None], result: ResultT | None, stop: Event) ->
 
 
 def _batches(groups: Sequence[Sequence[int]], count: int) -> list[list[int]]:
-    """Neighbouring groups together, in at most `count` batches of about equal numbers of groups."""
+    """Join neighbouring groups to at most `count` batches of about equal numbers of groups."""
     size = max(1, -(-len(groups) // count))
     return [[stamp for group in groups[start : start + size] for stamp in group] for start in range(0, len(groups), size)]

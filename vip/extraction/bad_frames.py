@@ -55,7 +55,7 @@ def _neighbours(index: int, count: int, dropped: Container[int]) -> list[int]:
 
 
 def _worse_than(analysis: FrameAnalysis, other: FrameAnalysis) -> Decision | None:
-    """Dropped in favour of a neighbour that shows the same, sharper or with its full contrast."""
+    """Return the decision to drop a frame for a neighbour that shows the same, sharper or with its full contrast."""
     mine, its = analysis.measured.quality, other.measured.quality
     if much_blurrier(mine, its) and same_view(float(analysis.view @ other.view)):
         reason = f"dropped: blurred (sharpness {mine.sharpness:.1f}; the same view at {timecode(other.time_s)} has {its.sharpness:.0f})"

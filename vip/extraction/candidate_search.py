@@ -1,4 +1,4 @@
-"""Which frames are looked at: the sampler's candidates, more where few differ, others where they are bad or restless.
+"""Search for candidates: the sampler's candidates, more where few differ, others where they are bad or restless.
 
 In: an open video and the PTS of its candidates. Out: the analyses of all frames that were decoded, in time order.
 """
@@ -103,7 +103,7 @@ def _search_all(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[
 
 
 def _until_enough_differ(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
-    """Twice as many, again and again, while fewer differ than keyframes are wanted.
+    """Double the candidates while fewer differ than keyframes are wanted.
 
     Not where packet sizes tell that nothing changes, nor deep inside a long GOP, where it would be too expensive.
     """

@@ -1,4 +1,4 @@
-"""Where one scene ends and the next begins, so that each is shown before any is shown twice.
+"""Boundaries of scenes: each scene is shown before any is shown twice.
 
 Algorithm 1 compares a frame with its two neighbours only. A single frame of a scene that looks a little like both its
 neighbours then goes before the second of two frames of one scene, and short scenes are lost to long ones. So the
@@ -68,13 +68,13 @@ def representatives(frames: Prunable, count: int) -> dict[int, range]:
 
 
 def _preferred(frames: Prunable, rows: slice) -> npt.NDArray[np.bool_]:
-    """Calm frames with people, else frames with people, else calm ones, else all."""
+    """Return the calm frames with people, else frames with people, else calm ones, else all."""
     people, calm = np.array(frames.has_people[rows], bool), ~np.array(frames.in_transition[rows], bool)
     return next((flags for flags in (people & calm, people, calm) if flags.any()), np.ones_like(calm))
 
 
 def _weights(times_s: Sequence[float]) -> Numbers:
-    """Square root of the seconds around each row: half of the gap on either side, and at the ends twice that of the one gap."""
+    """Return the square root of the seconds around each row: half of the gap on either side, and at the ends twice that of the one gap."""
     gaps = np.diff(np.asarray(times_s, np.float64)) if len(times_s) > 1 else np.ones(1)
     spans = (np.concatenate([gaps[:1], gaps]) + np.concatenate([gaps, gaps[-1:]]))[: len(times_s)] / 2
     return np.asarray(np.sqrt(np.maximum(spans, 1e-3)), np.float64)

@@ -1,4 +1,4 @@
-"""All that is known of a video's candidates before one is selected: from its frames, or from a run that analyzed them.
+"""Analysis of a video's candidates before one is selected: from its frames, or from a run that analyzed them.
 
 In: an open video, or a run folder. Out: a `VideoAnalysis`, which `vip.extraction.select` selects from without any picture.
 """

@@ -1,4 +1,4 @@
-"""From a selection to the files of a run: rows, counts, notes, manifest.
+"""Writing of a selection to the files of a run: rows, counts, notes, manifest.
 
 Everything but the pictures is written here, in an order that survives being killed: a manifest without finished stages
 first, then the files, then the manifest that says so.

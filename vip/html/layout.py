@@ -57,7 +57,7 @@ def templates(package: str) -> Environment:
     from jinja2.ext import Extension
 
     class Compact(Extension):
-        """Turns line breaks and indentation into comments: pages stay small, and messages keep their line numbers."""
+        """A Jinja extension that turns line breaks and indentation into comments: pages stay small, messages keep their line numbers."""
 
         def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
             return re.sub(r"[ \t]*\n[ \t]*", "{#\n#}", source)

@@ -1,4 +1,4 @@
-"""What a notebook shows of a run and of a keyframe: small pictures and captions, escaped, without style sheet or script."""
+"""Notebook display of a run and of a keyframe: small pictures and captions, escaped, without style sheet or script."""
 
 from __future__ import annotations
 

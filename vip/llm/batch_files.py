@@ -99,7 +99,7 @@ def status(folder: Path, *, below: Path = Path()) -> list[BatchJob]:
 
 @dataclass(frozen=True, slots=True)
 class BatchFolder:
-    """Where the files of batches lie."""
+    """The folder of the files of batches."""
 
     home: Path
     """The folder that the command names."""

@@ -1,4 +1,4 @@
-"""What is spent, and that it never passes the ceiling.
+"""Spending, and the ceiling that it never passes.
 
 In: what each request may cost at most before it goes out, and what it did cost. Out: leave to ask, or the end of the run.
 What is on its way counts as if it cost the most it can; only what the server counted is reported as spent.

@@ -67,7 +67,7 @@ class EngineAnswer:
 
 @dataclass(slots=True)
 class CircuitBreaker:
-    """Ends a run whose server is gone: it never answered, or so many requests were given up one after the other."""
+    """A counter that ends a run whose server is gone: it never answered, or so many requests were given up one after the other."""
 
     answered: bool = False
     answers: int = 0

@@ -23,7 +23,7 @@ GIVEN_UP = 2400.0  # times the first rest: 20 hours of half a minute
 
 
 class OutagePause(NamedTuple):
-    """Nothing is asked of a server."""
+    """A pause in which nothing is asked of a server."""
 
     until: float
     """Seconds of the epoch."""

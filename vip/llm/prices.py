@@ -1,4 +1,4 @@
-"""What a question costs: dated prices by model and address, and the tokens of a question that is still to be asked.
+"""Cost of a question: dated prices by model and address, and the tokens of a question that is still to be asked.
 
 In: prices.toml beside this file, and before it a file of the user's in the same form; a model's name, the address of its
 server. Out: a Price, or None where it is unknown. None is not zero: a model at home has no price by its name, and neither has

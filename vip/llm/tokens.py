@@ -1,4 +1,4 @@
-"""How many tokens a question has before it is asked: its pictures by the rule of their provider, its text by an estimate.
+"""Token count of a question before it is asked: its pictures by the rule of their provider, its text by an estimate.
 
 In: a rule and a picture's size, or a text. Out: tokens. The rules are those of the providers' guides, read in November 2026,
 and stand model by model in prices.toml. Providers bill within a token or two of them.
@@ -28,7 +28,7 @@ class OpenAITiles(RecordPart):
 
 
 class OpenAIPictureLimits(RecordPart):
-    """How large a picture may be before OpenAI shrinks it."""
+    """The size from which OpenAI shrinks a picture."""
 
     longest_px: PositiveInt | None = None
     patches: PositiveInt | None = None

@@ -50,11 +50,11 @@ class OpenCVDetector:
         return [self._detect(image) for image in images]
 
     def _detect(self, image: Image) -> list[Detection]:
-        small = _fit(np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8), SIDE_PX)
-        found = [*self._faces(small), *self._people(small)]
+        small = _resize(np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8), SIDE_PX)
+        found = [*self._detect_faces(small), *self._detect_people(small)]
         return sorted(found, key=lambda detection: (-detection.score, detection.box_xyxy))
 
-    def _tools(self) -> Any:
+    def _classifiers(self) -> Any:
         """Return the cascades and HOG of this thread: OpenCV's classifiers keep state while they run."""
         if not hasattr(self._local, "first"):
             folder = cv2.data.haarcascades  # type: ignore[attr-defined]
@@ -63,42 +63,42 @@ class OpenCVDetector:
             self._local.hog.setSVMDetector(cv2.HOGDescriptor.getDefaultPeopleDetector())
         return self._local
 
-    def _faces(self, small: npt.NDArray[np.uint8]) -> list[Detection]:
-        first, size = self._tools().first, max(20, round(SMALLEST_FACE * min(small.shape)))
+    def _detect_faces(self, small: npt.NDArray[np.uint8]) -> list[Detection]:
+        first, size = self._classifiers().first, max(20, round(SMALLEST_FACE * min(small.shape)))
         if not len(first.detectMultiScale(small, scaleFactor=COARSE_STEP, minNeighbors=0, minSize=(size, size))):
             return []
         boxes, hits = first.detectMultiScale2(small, scaleFactor=1.25, minNeighbors=2, minSize=(size, size))
         found = []
         for box, count in zip(boxes, hits, strict=True):
-            if confirmations := self._confirm(small, box):
+            if confirmations := self._count_confirmations(small, box):
                 score = 1 - math.exp(-(int(count) + confirmations) / 12)
-                found.append(_detection("face", score, box, small.shape))
+                found.append(_to_detection("face", score, box, small.shape))
         return found
 
-    def _confirm(self, small: npt.NDArray[np.uint8], box: npt.NDArray[np.int32]) -> int:
-        """Overlapping hits of the second cascade around a box of the first."""
+    def _count_confirmations(self, small: npt.NDArray[np.uint8], box: npt.NDArray[np.int32]) -> int:
+        """Return the overlapping hits of the second cascade around a box of the first."""
         x, y, width, height = (int(value) for value in box)
         margin = width // 4
         around = small[max(0, y - margin) : y + height + margin, max(0, x - margin) : x + width + margin]
         least = int(0.7 * width)
-        _, hits = self._tools().second.detectMultiScale2(around, scaleFactor=1.1, minNeighbors=2, minSize=(least, least))
+        _, hits = self._classifiers().second.detectMultiScale2(around, scaleFactor=1.1, minNeighbors=2, minSize=(least, least))
         return int(max(hits, default=0))
 
-    def _people(self, small: npt.NDArray[np.uint8]) -> list[Detection]:
+    def _detect_people(self, small: npt.NDArray[np.uint8]) -> list[Detection]:
         if small.shape[0] < 128 or small.shape[1] < 64:  # the HOG window
             return []
-        boxes, margins = self._tools().hog.detectMultiScale(small, hitThreshold=0.2, winStride=(8, 8), padding=(8, 8), scale=1.1)
+        boxes, margins = self._classifiers().hog.detectMultiScale(small, hitThreshold=0.2, winStride=(8, 8), padding=(8, 8), scale=1.1)
         sure = [(box, float(margin)) for box, margin in zip(boxes, np.ravel(margins), strict=True) if margin >= SURE_MARGIN]
-        return [_detection("person", 1 / (1 + math.exp(-2 * (margin - SURE_MARGIN))), box, small.shape) for box, margin in sure]
+        return [_to_detection("person", 1 / (1 + math.exp(-2 * (margin - SURE_MARGIN))), box, small.shape) for box, margin in sure]
 
 
-def _fit(grey: npt.NDArray[np.uint8], side_px: int) -> npt.NDArray[np.uint8]:
+def _resize(grey: npt.NDArray[np.uint8], side_px: int) -> npt.NDArray[np.uint8]:
     scale = side_px / max(grey.shape)
     size = max(1, round(grey.shape[1] * scale)), max(1, round(grey.shape[0] * scale))
     return np.asarray(cv2.resize(grey, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR), np.uint8)
 
 
-def _detection(label: str, score: float, box: npt.NDArray[np.int32], shape: tuple[int, ...]) -> Detection:
+def _to_detection(label: str, score: float, box: npt.NDArray[np.int32], shape: tuple[int, ...]) -> Detection:
     x, y, width, height = (float(value) for value in box)
     left, top = max(0.0, x / shape[1]), max(0.0, y / shape[0])
     right, bottom = min(1.0, (x + width) / shape[1]), min(1.0, (y + height) / shape[0])

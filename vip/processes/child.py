@@ -63,7 +63,7 @@ class MessageSender:
 
 
 class StepCounter:
-    """Counts steps, from any thread, and reports several at once: a message may cost more than a step."""
+    """A counter of steps, from any thread, that reports several at once: a message may cost more than a step."""
 
     def __init__(self, report: Callable[[int], None]) -> None:
         self._report = report

@@ -127,7 +127,7 @@ def _listen(messages: SimpleQueue[Message], process: EndableProcess, observer: O
 
 
 class _ProgressRelay:
-    """Passes the child's messages of these names on to the observer; closes progress bars that the child left open."""
+    """A relay of the child's progress to the observer; it closes progress bars that the child left open."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer

@@ -28,7 +28,7 @@ RequestT = TypeVar("RequestT")
 
 @dataclass(eq=False, slots=True)
 class ChildProcess:
-    """Runs `main(FD, ARGUMENT…)` of a module, where FD is its end of the pipe. Start it in the thread that lives longest."""
+    """A process that runs `main(FD, ARGUMENT…)` of a module, where FD is its end of the pipe. Start it in the thread that lives longest."""
 
     module: str
     arguments: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What `--verify` found beside the words of a card: support, none, and what stood there before the review.
+"""Findings of `--verify` beside the words of a card: support, none, and what stood there before the review.
 
 In: a description with or without its Verification. Out: the FAMOuS list of a card, and one line that counts the verdicts.
 """

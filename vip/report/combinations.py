@@ -1,4 +1,4 @@
-"""What is compared with what: samplers and pruners by name, and the run or the failure of each pair."""
+"""Combinations to compare: samplers and pruners by name, and the run or the failure of each pair."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def write_index(folder: Path, *, failed: Mapping[Path, str] | None = None) -> Pa
 
 @dataclass(frozen=True, slots=True)
 class PictureShare:
-    """How many pictures a run may show on the page, and of how many bytes."""
+    """The number of pictures a run may show on the page, and their bytes."""
 
     count: int
     max_bytes: int

@@ -1,4 +1,4 @@
-"""What the index of a folder of runs shows: one page that needs nothing else, with a filter and an order where scripts run.
+"""Index of a folder of runs: one page that needs nothing else, with a filter and an order where scripts run.
 
 In: a `RunIndex`. Out: the page.
 """

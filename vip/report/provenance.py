@@ -1,4 +1,4 @@
-"""How the page's content was made: settings, versions, time per stage, the calls to engines, the file that was read."""
+"""Provenance of the page's content: settings, versions, time per stage, the calls to engines, the file that was read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many keyframes are enough: how like its neighbours the next one to be pruned is, over how many remain.
+"""Chart of how many keyframes are enough: how like its neighbours the next one to be pruned is, over how many remain.
 
 The axis of numbers is logarithmic: between 3 and 6 keyframes lies as much as between 100 and 200.
 """

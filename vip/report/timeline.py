@@ -44,7 +44,7 @@ class TimelineKeyframe:
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """Which keyframes have a thumbnail, and the middle of each, in percent of the width."""
+    """The keyframes with a thumbnail, and the middle of each, in percent of the width."""
 
     width: float
     middles: dict[int, float]

@@ -1,4 +1,4 @@
-"""Where a keyframe can be watched: its video, at its time, if that lies beside the run or behind a public address.
+"""Links to watch a keyframe: its video, at its time, if that lies beside the run or behind a public address.
 
 In: a run; its manifest may come from a stranger. Out: a relative link to a file that exists, or an http(s) link, and nothing else.
 """

@@ -1,4 +1,4 @@
-"""Opening a file: its container, its video stream, its decoder; and one sentence for each way in which that fails."""
+"""Opening of a file: its container, its video stream, its decoder; and one sentence for each way in which that fails."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _choose_stream(container: InputContainer, source: FileSource | AddressSource
 
 
 def pixel_aspect_of(stream: VideoStream) -> Fraction:
-    """Width of a stored pixel in units of its height; 1 where the file says nothing, or what only damage can say."""
+    """Return the width of a stored pixel in units of its height; 1 where the file says nothing, or what only damage can say."""
     stated = stream.sample_aspect_ratio or Fraction(1)
     return stated if 1 / MOST_STRETCHED <= stated <= MOST_STRETCHED else Fraction(1)
 

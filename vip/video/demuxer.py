@@ -1,4 +1,4 @@
-"""What one reader holds open: container, stream and decoder, and the packets of the stream, in order or by their place in the index."""
+"""The open files of one reader: container, stream and decoder, and the packets of the stream, in order or by their place in the index."""
 
 from __future__ import annotations
 

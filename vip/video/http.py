@@ -36,7 +36,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True, slots=True)
 class AddressPart:
-    """Some bytes of a file on a server, the size of the whole, and when that was changed, as the server writes it."""
+    """A part of a file on a server, with the size of the whole and the time of its last change as the server writes it."""
 
     data: bytes
     size_bytes: int
@@ -44,10 +44,10 @@ class AddressPart:
 
 
 class Connection:
-    """Asks one server after the other, as redirects lead; kept open for the next request. For one thread."""
+    """A connection to one server after the other, as redirects lead; kept open for the next request. For one thread."""
 
     def __init__(self, address: str, name: str) -> None:
-        """Nothing is asked yet. `name`: what messages call the file."""
+        """Keep the address; nothing is asked yet. `name`: what messages call the file."""
         self.name = name
         self._address = address  # where the last redirect led
         self._given = address
@@ -215,7 +215,7 @@ def _connection(parts: SplitResult) -> http.client.HTTPConnection:
 
 
 def _target(parts: SplitResult) -> str:
-    """Path and query, with what may not stand in a request written as %XX."""
+    """Return path and query, with %XX for characters that a request may not hold."""
     whole = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return "".join(sign if "!" <= sign <= "~" else "".join(f"%{byte:02X}" for byte in sign.encode()) for sign in whole)
 

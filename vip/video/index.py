@@ -125,7 +125,7 @@ def _read_packets(video: Indexable, span: TimeRange, cache: PacketCache) -> tupl
 
 
 def _note_truncation(video: Indexable, index: PacketIndex) -> None:
-    """MP4 counts its frames ahead of the data; other containers may state a duration."""
+    """Note a truncated file: MP4 counts its frames ahead of the data; other containers may state a duration."""
     named, header_s = video.header.frames, video.header.duration_s
     there_s = float(int(np.ptp(index.pts)) * index.time_base)
     hidden = named and header_s and header_s - there_s < 1.5 * header_s / named  # by an edit list, which leaves no gap at the end
@@ -146,7 +146,7 @@ def _times_are_wrong(header: Header, index: PacketIndex) -> bool:
 
 
 def _believe_decoder(video: Indexable, index: PacketIndex) -> PacketIndex:
-    """MP4 without a sync table flags every packet as sync: ask the decoder about three of them.
+    """Ask the decoder about three sync packets: MP4 without a sync table flags every packet as sync.
 
     Of animations nobody knows: they may draw one frame over the one before, and the next one whole.
     """

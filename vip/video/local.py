@@ -66,7 +66,7 @@ class Local:
             self._head = {**self._head, place: data}  # other threads may be looking at the old one
 
     def finish(self) -> None:
-        """Nothing more is read in order: hash the rest, in a thread."""
+        """Hash the rest in a thread: nothing more is read in order."""
         if self._hash is None:
             return
         while known := self.known(self._hash.place, MOST_HEAD_BYTES):
@@ -79,7 +79,7 @@ class Local:
         return self.source.state()
 
     def sha256(self) -> str | None:
-        """Hex digest of the whole file.
+        """Return the hex digest of the whole file.
 
         Raises:
             InputError: it cannot be read to its end.
@@ -163,7 +163,7 @@ class LocalFile(io.RawIOBase):
         self._place = 0
 
     def opened(self) -> None:
-        """FFmpeg has seen what the file is; from here on the one that hashes is read from its start to its end."""
+        """Note that FFmpeg has seen what the file is; from here on the one that hashes is read from its start to its end."""
         self._opening = False
 
     def read(self, size: int = -1) -> bytes:

@@ -49,7 +49,7 @@ def open_picture(source: Path | BytesIO, name: str) -> Opened:
 
 
 def shown(opened: Opened, *, longest_side_px: int | None = None) -> Picture:
-    """uint8 (H, W, 3) RGB as a viewer shows it, or with its longest side scaled to `longest_side_px`.
+    """Return uint8 (H, W, 3) RGB as a viewer shows it, or with its longest side scaled to `longest_side_px`.
 
     Raises:
         InputError: the file is damaged.
@@ -91,7 +91,7 @@ def orientation_of(opened: Opened) -> int:
 
 
 def taken_ms_of(opened: Opened) -> int | None:
-    """When it was taken as EXIF says, in milliseconds of any clock; None where it does not say."""
+    """Return when it was taken as EXIF says, in milliseconds of any clock; None where it does not say."""
     try:
         tags = exif_of(opened).get_ifd(ExifTags.IFD.Exif)
     except BROKEN:

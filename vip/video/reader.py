@@ -1,4 +1,4 @@
-"""Reading video: open, index the packets, decode just the frames that are asked for.
+"""Video files: open, index the packets, decode just the frames that are asked for.
 
 In comes a file, out come its packet index and its frames as a player shows them (`vip.pixels`). Times are the PTS that
 the file states. Decoding starts at the sync frame before a wanted frame and ends at the last one wanted of that GOP.
@@ -107,7 +107,7 @@ class Video(OpenFile):
         return replace(index, decodes_all=self._decoder.codec.canonical_name in PASSING_OVER_NONE)
 
     def _check_size(self) -> None:
-        """FFmpeg takes back a size that is absurd: then there is none, and nothing decodes."""
+        """Refuse an absurd size, which FFmpeg takes back: then there is none, and nothing decodes."""
         try:
             self._first_frame()
         except InputError as exc:
@@ -119,7 +119,7 @@ class Video(OpenFile):
         self._sync = np.flatnonzero(index.is_sync)
 
     def _is_shown(self, pts: int) -> bool:
-        """Not hidden by an edit list, and within --start and --end."""
+        """Return whether a packet is not hidden by an edit list, and within --start and --end."""
         found = int(np.searchsorted(self.index.pts, pts, sorter=self._order))
         return found < len(self._order) and bool(self.index.is_shown[self._order[found]])
 

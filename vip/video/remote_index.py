@@ -63,7 +63,7 @@ def _usable(table: list[int], header: Header) -> list[int]:
 
 
 def _looked_up(video: Seekable, table: Sequence[int], cache: PacketCache) -> PacketIndex:
-    """Exact PTS and sizes of at most `MOST_SYNC` of them, spread evenly."""
+    """Return exact PTS and sizes of at most `MOST_SYNC` of them, spread evenly."""
     columns = Columns()
     seen: set[int] = set()
     for place in np.unique(np.linspace(0, len(table) - 1, MOST_SYNC).round().astype(int)).tolist():

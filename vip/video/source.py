@@ -1,4 +1,4 @@
-"""What the user named as one video: a file, an address, or pictures in a row; and how it is known again later.
+"""The source of one video as the user named it: a file, an address, or pictures in a row; and how it is known again later.
 
 Nothing is decoded here. A source says what it is called, where it lies, and whether it has changed.
 """
@@ -74,11 +74,11 @@ class FileSource:
         return FileState(stat.st_size, stat.st_mtime_ns)
 
     def sha256(self) -> str | None:
-        """Hex digest of everything in it."""
+        """Return the hex digest of everything in it."""
         return sha256_of(self.path)
 
     def is_animated_webp(self) -> bool:
-        """FFmpeg cannot decode those."""
+        """Return whether it is an animated WebP, which FFmpeg cannot decode."""
         try:
             with self.path.open("rb") as file:
                 return is_animated_webp(file)
@@ -195,7 +195,7 @@ class PicturesSource:
         return FileState(sum(stat.st_size for stat in stats), max(stat.st_mtime_ns for stat in stats))
 
     def sha256(self) -> str | None:
-        """Hex digest of the digests of the pictures, in their order."""
+        """Return the hex digest of the digests of the pictures, in their order."""
         return hashlib.sha256(b"".join(bytes.fromhex(sha256_of(path)) for path in self.paths)).hexdigest()
 
     def __str__(self) -> str:
@@ -206,7 +206,7 @@ Source: TypeAlias = FileSource | AddressSource | PicturesSource
 
 
 def sha256_of(path: Path) -> str:
-    """Hex digest of the whole file."""
+    """Return the hex digest of the whole file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -244,7 +244,7 @@ def is_picture(path: Path) -> bool:
 
 
 def pictures(paths: Sequence[Path]) -> PicturesSource:
-    """Several pictures as one video; the order in which they were named does not matter.
+    """Return several pictures as one video; the order in which they were named does not matter.
 
     Raises:
         InputError: one is missing or no picture.

@@ -30,7 +30,7 @@ from vip.models.classic import ClassicEmbedder
 from vip.models.clip.embedder import OpenClipEmbedder
 from vip.models.embedding_server import batcher, protocol
 from vip.models.embedding_server.client import ServedEmbedder, ServerAddress
-from vip.models.embedding_server.server import info_of, pictures, serve
+from vip.models.embedding_server.server import decode_pictures, info_of, serve
 from vip.records import Image, Vectors
 
 SAMPLE = Path(__file__).resolve().parents[3] / "examples" / "sample.mp4"
@@ -338,13 +338,13 @@ def test_a_server_needs_no_more_memory_or_files_for_more_questions_and_clients(f
 def greeted(address: str) -> Iterator[protocol.Connection]:
     """A client that knows the key and may say anything."""
     with greeting(address) as connection:
-        protocol.hear(connection, protocol.EmbedderInfo)
+        protocol.receive(connection, protocol.EmbedderInfo)
         yield connection
 
 
 def greeting(address: str) -> protocol.Connection:
     host, port, key = ServerAddress.of(address)
-    connection = protocol.connection_of(socket.create_connection((host, port)))
+    connection = protocol.wrap_socket(socket.create_connection((host, port)))
     answer_challenge(connection, key)
     deliver_challenge(connection, key)
     return connection
@@ -387,13 +387,13 @@ def test_pictures_are_what_was_sent_or_refused(shapes: list[tuple[int, int]], mo
     sent = [rng.integers(0, 256, (*shape, 3), np.uint8) for shape in shapes]
     data = b"".join(image.tobytes() for image in sent)
     question = protocol.EmbeddingRequest(shapes=tuple(shapes))
-    assert all(map(np.array_equal, pictures(question, data, most=5), sent))
+    assert all(map(np.array_equal, decode_pictures(question, data, most=5), sent))
     with pytest.raises(ValueError, match="pictures in"):
-        pictures(question, data, most=len(shapes) - 1)
+        decode_pictures(question, data, most=len(shapes) - 1)
     changed = data + b"x" * more if more > 0 else data[:more]
     if len(changed) != len(data):
         with pytest.raises(ValueError, match="pictures in"):
-            pictures(question, changed, most=5)
+            decode_pictures(question, changed, most=5)
 
 
 def test_an_error_of_the_embedder_reaches_the_client_that_is_to_blame_alone(

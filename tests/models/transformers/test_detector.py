@@ -27,7 +27,7 @@ from vip.errors import BackendError, UsageError  # noqa: E402
 from vip.models import hub  # noqa: E402
 from vip.models.transformers import fixed_vocabulary, open_vocabulary  # noqa: E402
 from vip.models.transformers.detector import transformers_detector  # noqa: E402
-from vip.models.transformers.detector_base import FoundObject, TransformersDetector, tidy  # noqa: E402
+from vip.models.transformers.detector_base import FoundObject, TransformersDetector, to_detections  # noqa: E402
 from vip.models.transformers.florence import read_boxes  # noqa: E402
 from vip.records import Detection, Image  # noqa: E402
 
@@ -65,7 +65,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
 
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "why_not", lambda: "this is a test")
+    monkeypatch.setattr(hub, "unreachable_reason", lambda: "this is a test")
 
 
 def made(kind: str, model: Model, **settings: str) -> TransformersDetector:
@@ -388,7 +388,7 @@ def test_empty_boxes_and_empty_labels_are_left_out() -> None:
         FoundObject("outside", 0.9, (1.2, 0, 1.5, 1)),
         FoundObject("inside out", 0.9, (0.6, 0, 0.5, 1)),
     ]
-    assert tidy(boxes, "s") == [Detection(label="a dog", score=1.0, box_xyxy=(0.0, 0.1, 0.5, 1.0), source="s")]
+    assert to_detections(boxes, "s") == [Detection(label="a dog", score=1.0, box_xyxy=(0.0, 0.1, 0.5, 1.0), source="s")]
 
 
 # ---------------------------------------------------------------- words

@@ -1,4 +1,4 @@
-"""What a data card says, in order: the one source of README.md and card.html, which only draw it.
+"""Content of a data card, in order: the one source of README.md and card.html, which only draw it.
 
 In: a `DataCard`. Out: its sections. Texts of hosts and lists among them are as they came; README.md and card.html escape them.
 """

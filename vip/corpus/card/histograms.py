@@ -1,4 +1,4 @@
-"""What a data card counts in bins and by name, ready to be drawn or written.
+"""Counts of a data card in bins and by name, ready to be drawn or written.
 
 In: a `DataCard`. Out: histograms whose bins have labels, and tables of names. Texts of hosts among them are as they came.
 """

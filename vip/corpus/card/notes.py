@@ -1,4 +1,4 @@
-"""How a data set was made, what limits it has, and how to load it: the part of a data card that is no figure.
+"""Origin, limits and loading of a data set: the part of a data card that is no figure.
 
 In: a `DataCard`. Out: tables, sentences, and code that runs. Texts of hosts and lists among them are as they came.
 """

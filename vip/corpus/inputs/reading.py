@@ -1,4 +1,4 @@
-"""Read the videos of lists, one after another; a list may be longer than memory.
+"""Reader of the videos of lists, one after another; a list may be longer than memory.
 
 In: text files, `-`, CSV, TSV, JSONL, Parquet and TFRecord files, with or without gzip, folders and globs of them, addresses for fsspec
 (s3://…), and videos or ids. Out: a `ListItem` for each video, a `BadRow` for each row that names none.

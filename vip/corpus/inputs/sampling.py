@@ -43,7 +43,7 @@ Weight = Annotated[float, BeforeValidator(_number), Field(ge=0, le=MOST_WEIGHT, 
 
 
 class Weights(RecordPart):
-    """How often videos are taken, by vertical and topic.
+    """Sampling weights of videos, by vertical and topic.
 
     The weight of a video is the mean weight of its verticals, times the smallest weight of its topics that are named here. The smallest,
     since a topic may say how a video is made: a slide show of football is a slide show.

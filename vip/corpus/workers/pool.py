@@ -79,7 +79,7 @@ Event = Downloaded | ItemDone | ItemFailed | ItemLost
 
 
 class Executor(Protocol):
-    """Does the work items: a pool on this machine, or many on others."""
+    """A runner of work items: a pool on this machine, or many on others."""
 
     def has_capacity(self, *, fetch: bool) -> bool:
         """Return whether another item can be begun soon.

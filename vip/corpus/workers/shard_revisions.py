@@ -29,7 +29,7 @@ UNPACKED = "again"  # folder in the state for the videos of shards that are desc
 
 
 class UnpackShard(NamedTuple):
-    """Write the videos of a shard that lack descriptions as parts."""
+    """A task: write the videos of a shard that lack descriptions as parts."""
 
     number: int
     wanted: int
@@ -38,7 +38,7 @@ class UnpackShard(NamedTuple):
 
 
 class RewriteShard(NamedTuple):
-    """Write the next generation of a shard, with these parts instead of the videos of these keys."""
+    """A task: write the next generation of a shard, with these parts instead of the videos of these keys."""
 
     number: int
     wanted: int

@@ -69,13 +69,13 @@ class PartInfo(NamedTuple):
 
 
 class FetchTask(NamedTuple):
-    """Fetch the video of this item."""
+    """A task: fetch the video of this item."""
 
     work: WorkItem
 
 
 class ExtractTask(NamedTuple):
-    """Extract the keyframes of this item."""
+    """A task: extract the keyframes of this item."""
 
     work: WorkItem
     video: DownloadedVideo | None

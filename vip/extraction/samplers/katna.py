@@ -52,7 +52,7 @@ class Numbers:
 
 
 class KatnaSampler:
-    """As many candidates as `sync` would fill up to, where the video changes as often. Decodes every frame."""
+    """A sampler of as many candidates as `sync` would fill up to, where the video changes as often. Decodes every frame."""
 
     name = "katna"
     capabilities = SamplerCapabilities()

@@ -28,7 +28,7 @@ BORDER_S, BORDER_SHARE = 0.3, 0.2  # what is left out at both ends of a shot, wh
 
 
 class ShotsSampler:
-    """Finds cuts and takes the sharpest frame of each shot, of long ones the sharpest of each 10 s."""
+    """A sampler that finds cuts and takes the sharpest frame of each shot, of long ones the sharpest of each 10 s."""
 
     capabilities = SamplerCapabilities()
 
