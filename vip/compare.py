@@ -60,18 +60,18 @@ def compare(
     folder, observer = out if out is not None else default_folder(named), observer or SilentObserver()
     if store.exists(folder / store.MANIFEST):
         raise UsageError(f"{folder} is a run folder. Choose another folder for the comparison with {option('out')}.")
-    told: set[str] = set()
+    noted: set[str] = set()
     here = [combination for combination in wanted if combination.asked or combination.is_known]
     if absent := [combination.name for combination in wanted if combination not in here]:
         observer.note(f"Left out, because not installed here: {', '.join(absent)}.")
     done: list[tuple[Combination, Run, bool]] = []
     errors: list[tuple[Combination, VipError]] = []
-    with store.making_folder(folder):
+    with store.create_folder(folder):
         for combination in here:
             path, before = folder / combination.folder_name, _written_ns(folder / combination.folder_name)
             of_one = settings.model_copy(update={"sampler": combination.sampler, "pruner": combination.pruner})
             try:
-                voice = _PrefixedObserver(observer, combination.name, told)
+                voice = _PrefixedObserver(observer, combination.name, noted)
                 run = extract(named, out=path, overwrite=overwrite, settings=of_one, observer=voice, isolated=isolated)
             except UsageError:  # a folder of other settings: the command is wrong, not the combination
                 raise
@@ -114,11 +114,11 @@ class _PrefixedObserver:
 
     observer: Observer
     name: str
-    told: set[str]
+    noted: set[str]
 
     def note(self, text: str) -> None:
-        if text not in self.told:
-            self.told.add(text)
+        if text not in self.noted:
+            self.noted.add(text)
             self.observer.note(text if isinstance(text, SaidOnce) else f"{self.name}: {text}")
 
     def track(self, title: str, total: int, extra: Callable[[], str] | None = None) -> AbstractContextManager[Callable[[], None]]:

@@ -90,7 +90,7 @@ def _acquire(folder: Path) -> FileLock | None:
             lock.acquire()
     except filelock.Timeout as exc:
         raise StoreError(
-            f"{folder} is in use by {_holder(path)}. Wait until it is done, or choose another folder with {option('out')}."
+            f"{folder} is in use by {_describe_holder(path)}. Wait until it is done, or choose another folder with {option('out')}."
         ) from exc
     except OSError as exc:
         if exc.errno in (EACCES, EPERM, EROFS):
@@ -101,7 +101,7 @@ def _acquire(folder: Path) -> FileLock | None:
     return lock
 
 
-def _holder(path: Path) -> str:
+def _describe_holder(path: Path) -> str:
     """Return who holds the lock: `process 123 since 14:05`."""
     with suppress(OSError), files.opened(path) as file:
         process, _, since = file.read(LONGEST_NOTE).decode("ascii", "replace").partition(" ")

@@ -284,7 +284,7 @@ def _is_determined(text: str) -> bool:
     return text.strip().rstrip(".").casefold() not in {"", NOT_DETERMINED}
 
 
-def _said(text: str) -> str:
+def _not_empty(text: str) -> str:
     if not text.strip():
         raise ValueError("it is empty")
     return text
@@ -293,7 +293,7 @@ def _said(text: str) -> str:
 class Captioned(RecordPart):
     """Free text about the whole frame."""
 
-    dense_caption: Annotated[str, AfterValidator(_said)]
+    dense_caption: Annotated[str, AfterValidator(_not_empty)]
 
 
 class Direct(Famous, Captioned):
@@ -412,7 +412,7 @@ class CandidateCounts(RecordPart):
     keyframes: int
 
     @model_validator(mode="after")
-    def _adds_up(self) -> CandidateCounts:
+    def _check_sum(self) -> CandidateCounts:
         if self.candidates != self.bad + self.pruned + self.duplicates + self.keyframes:
             raise ValueError(f"{self!r} does not add up")
         return self

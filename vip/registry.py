@@ -125,14 +125,14 @@ def _create(kind: Kind, name: str, **settings: Any) -> Any:
     except TypeError as exc:
         raise BackendError(f'The {kind} "{head}" was made for another vip ({exc}). Update the package that it comes with.') from exc
     if not getattr(factory, "stays_loaded", False):
-        return _with_record(kind, head, factory(detail or None, **settings))
+        return _check_capabilities(kind, head, factory(detail or None, **settings))
     key = (kind, name, *settings.items())
     if key not in _loaded:
-        _loaded[key] = _with_record(kind, head, factory(detail or None, **settings))
+        _loaded[key] = _check_capabilities(kind, head, factory(detail or None, **settings))
     return _loaded[key]
 
 
-def _with_record(kind: Kind, head: str, backend: Any) -> Any:
+def _check_capabilities(kind: Kind, head: str, backend: Any) -> Any:
     """Return the backend.
 
     Raises:
@@ -189,7 +189,7 @@ def auto_embedder(name: str) -> tuple[str, str | None]:
 
 
 def auto_note(name: str, why: str) -> str:
-    """Return what the user is told of it: `embedder: classic (built in); open_clip is not installed`."""
+    """Return a note for the user: `embedder: classic (built in); open_clip is not installed`."""
     return SaidOnce(f"embedder: {name}{' (built in)' if name == 'classic' else ''}; {why}")
 
 

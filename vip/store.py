@@ -245,7 +245,7 @@ def check_folder(path: Path) -> None:
         raise InputError(f"{path} is not a folder. Give the folder of a run.")
 
 
-def signed(manifest: Manifest) -> Manifest:
+def sign(manifest: Manifest) -> Manifest:
     """Return the manifest with a signature that proves that this machine made the run."""
     return manifest.model_copy(update={"signature": user_state.signature(manifest.origin)})
 
@@ -264,7 +264,7 @@ def home_of(folder: Path) -> Path:
 # ---------------------------------------------------------------- reading
 
 
-def _make_again() -> str:
+def _overwrite_advice() -> str:
     return f"Delete the folder, or run {call('extract', 'VIDEO', overwrite=True)} to make it again."
 
 
@@ -319,17 +319,17 @@ def _lines_of(file: IO[bytes], path: Path) -> Iterator[bytes]:
     """
     while line := file.readline(MOST_LINE_BYTES):
         if len(line) == MOST_LINE_BYTES:
-            raise StoreError(f"{path}: damaged (a line is longer than {MOST_LINE_BYTES:,} bytes). {_make_again()}")
+            raise StoreError(f"{path}: damaged (a line is longer than {MOST_LINE_BYTES:,} bytes). {_overwrite_advice()}")
         yield line
 
 
 def _unreadable(path: Path, exc: OSError) -> StoreError:
-    return StoreError(f"{path} cannot be read: {exc.strerror}. {_make_again()}")
+    return StoreError(f"{path} cannot be read: {exc.strerror}. {_overwrite_advice()}")
 
 
 def _parse(text: bytes, kind: type[RecordT], *, where: str) -> RecordT:
     try:
-        return _loads(text, kind)
+        return _parse_record(text, kind)
     except ValueError as exc:
         version = _schema_version(text)
         if version is not None and version > SCHEMA_VERSION:
@@ -338,10 +338,10 @@ def _parse(text: bytes, kind: type[RecordT], *, where: str) -> RecordT:
                 " Update with `pip install -U vip-keyframes`."
             ) from exc
         problem = exc.errors()[0]["msg"] if isinstance(exc, ValidationError) else exc
-        raise StoreError(f"{where}: damaged ({problem}). {_make_again()}") from exc
+        raise StoreError(f"{where}: damaged ({problem}). {_overwrite_advice()}") from exc
 
 
-def _loads(text: bytes, kind: type[RecordT]) -> RecordT:
+def _parse_record(text: bytes, kind: type[RecordT]) -> RecordT:
     try:
         return kind.model_validate_json(text)
     except ValidationError as exc:
@@ -369,7 +369,7 @@ def read_embeddings(path: Path) -> Embeddings:
             raise ValueError("a vector is not of numbers")
         return Embeddings(data["image"], data["text"], str(data["model"]))
     except (ValueError, KeyError) as exc:
-        raise StoreError(f"{path}: damaged ({exc}). {_make_again()}") from exc
+        raise StoreError(f"{path}: damaged ({exc}). {_overwrite_advice()}") from exc
 
 
 def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
@@ -382,7 +382,7 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         with files.opened_zip(path, most_bytes=MOST_ARRAYS_BYTES) as archive:
             return {name.removesuffix(".npy"): array_of(archive.read(name)) for name in archive.namelist()}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as exc:
-        raise StoreError(f"{path}: damaged ({exc}). {_make_again()}") from exc
+        raise StoreError(f"{path}: damaged ({exc}). {_overwrite_advice()}") from exc
 
 
 def array_of(data: bytes) -> npt.NDArray[Any]:
@@ -553,7 +553,7 @@ def merge_rows(path: Path, sources: Sequence[Path], kind: type[RecordT], *, key:
         opened: list[IO[bytes]] = []
         for source in filter(Path.exists, sources):
             number, position = len(opened), 0
-            opened.append(stack.enter_context(_opened(source)))
+            opened.append(stack.enter_context(_open(source)))
             for line in _lines_of(opened[-1], source):
                 if line.endswith(b"\n") and line.strip():
                     places[key(_parse(line, kind, where=str(source)))] = number, position
@@ -565,7 +565,7 @@ def merge_rows(path: Path, sources: Sequence[Path], kind: type[RecordT], *, key:
                     target.write(opened[place[0]].readline())
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _open(path: Path) -> IO[bytes]:
     try:
         return files.opened(path)
     except OSError as exc:
@@ -573,7 +573,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 @contextmanager
-def making_folder(path: Path) -> Iterator[None]:
+def create_folder(path: Path) -> Iterator[None]:
     """Create and lock a folder for a run; if the block fails, a new folder that is still empty is deleted.
 
     An existing folder that cannot be written to is not locked, and can still be read.

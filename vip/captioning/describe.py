@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from vip.captioning.describer import Describer, KeyframePosition
-from vip.captioning.encoded_pictures import EncodedKeyframe, KeyframeReader, encoded
+from vip.captioning.encoded_pictures import EncodedKeyframe, KeyframeReader, encode_keyframe
 from vip.captioning.run_async import task_group
 from vip.errors import InputError, ReplyError, VipError, kind_of
 from vip.llm.budget import Usage
@@ -147,7 +147,7 @@ class _Scheduler:
     async def _outcome(self, task: KeyframeTask, before: Sequence[str], expected: Sequence[str], reader: KeyframeReader | None) -> Outcome:
         try:
             if reader is None:
-                picture = EncodedKeyframe(await asyncio.to_thread(encoded, task.item, self.describer.config.longest_side_px))
+                picture = EncodedKeyframe(await asyncio.to_thread(encode_keyframe, task.item, self.describer.config.longest_side_px))
             else:
                 picture = await asyncio.to_thread(reader.at, task.item, task.previous, task.detector)
             position = KeyframePosition(task.number, task.of, task.detector, before)

@@ -14,11 +14,11 @@ from itertools import islice
 
 import numpy as np
 
-from vip.captioning.claims import checked, corrected, unchecked, unsupported
+from vip.captioning.claims import checked, corrected, mark_unchecked, unsupported
 from vip.captioning.describe import failure_of
 from vip.captioning.described_folder import DescribedFolder
 from vip.captioning.describer import Describer
-from vip.captioning.encoded_pictures import EncodedKeyframe, encoded
+from vip.captioning.encoded_pictures import EncodedKeyframe, encode_keyframe
 from vip.captioning.run_async import task_group
 from vip.errors import InputError, ReplyError
 from vip.llm.budget import Usage
@@ -54,13 +54,13 @@ class Verifier:
         while chunk := list(islice(rows, AT_ONCE)):
             if all(row.verification for _, row in chunk):
                 continue
-            found = await asyncio.to_thread(self._checked, chunk, folder.detector)
+            found = await asyncio.to_thread(self._check_chunk, chunk, folder.detector)
             async with task_group() as group:
                 for (item, row), verification in zip(chunk, found, strict=True):
                     if row.verification is None:
                         group.create_task(self._settle(folder, item, row, verification))
 
-    def _checked(self, chunk: Sequence[Row], detector: str | None) -> list[Verification]:
+    def _check_chunk(self, chunk: Sequence[Row], detector: str | None) -> list[Verification]:
         """Return the Verification of each row."""
         images, readable = None, list(range(len(chunk)))
         if self.embedder is not None:
@@ -68,7 +68,7 @@ class Verifier:
         rows = [chunk[index] for index in readable]
         detections = [item.record.detections for item, _ in rows]
         found = dict(zip(readable, checked([row for _, row in rows], images, self.embedder, detections, detector), strict=True))
-        return [found[index] if index in found else unchecked(row) for index, (_, row) in enumerate(chunk)]
+        return [found[index] if index in found else mark_unchecked(row) for index, (_, row) in enumerate(chunk)]
 
     async def _settle(self, folder: DescribedFolder, item: KeyframePicture, row: Description, verification: Verification) -> None:
         """Write the description with its checks, after a second look at what finds no support."""
@@ -93,7 +93,7 @@ class Verifier:
     ) -> tuple[dict[Check, Check], tuple[Call, ...]]:
         """Return the marked claims that were answered, each with its check afterwards, and the calls."""
         config = self.describer.config
-        encoded_keyframe = EncodedKeyframe(await asyncio.to_thread(encoded, item, config.longest_side_px))
+        encoded_keyframe = EncodedKeyframe(await asyncio.to_thread(encode_keyframe, item, config.longest_side_px))
         values = {
             "claims": "\n".join(f"{number}. {check.field}: {check.claim}" for number, check in enumerate(marked, 1)),
             "time": "unknown, the picture comes from no video" if row.time_s is None else f"{row.time_s:.1f} s",

@@ -118,7 +118,7 @@ def show_status(runs: Sequence[Path], batch: bool, settings: CaptionSettings, co
         else:
             done = f"{job.completed + job.failed:,} of {job.rows:,} done, {job.failed:,} failed"
             where = job.job or "not handed in yet"
-            console.item(f"{job.part}", f"{job.told}, {done}, {job.size_bytes / 1e6:.1f} MB, {where}, since {job.created_utc}")
+            console.item(f"{job.part}", f"{job.status_text}, {done}, {job.size_bytes / 1e6:.1f} MB, {where}, since {job.created_utc}")
     if not jobs:
         console.say("No batches were handed in for these folders.")
 

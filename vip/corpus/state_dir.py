@@ -66,7 +66,7 @@ def removed_on_failure(home: Path) -> Iterator[None]:
 
 
 @contextmanager
-def locked(home: Path, out: str) -> Iterator[None]:
+def hold_lock(home: Path, out: str) -> Iterator[None]:
     """Hold the lock of the batch until the end of the block or of the process.
 
     Raises:

@@ -54,7 +54,7 @@ class FrameAnalysis:
     thumbnail: bytes
     """JPEG, longest side 160 px."""
     view: Vector
-    """float32 (1544,) of length 1 (`vip.models.classic`): whether two frames show the same view is told by it, whatever the embedder."""
+    """float32 (1544,) of length 1 (`vip.models.classic`): it decides whether two frames show the same view, whatever the embedder."""
     vector: Vector
     """float32 (D,) of length 1, the embedder's; of length 0 as long as that has not seen the picture."""
     detections: tuple[Detection, ...] | None = None

@@ -75,7 +75,7 @@ def write_selection(
         selected_from=origin,
         created_utc=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    manifest = store.signed(manifest) if is_own else manifest
+    manifest = store.sign(manifest) if is_own else manifest
     store.write_json(folder / store.MANIFEST, manifest)
     store.clear(folder)
     store.write_rows(folder / store.CANDIDATES, rows)

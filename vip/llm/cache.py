@@ -102,7 +102,7 @@ class AnswerCache:
     async def keep(self, question: bytes, engine: str, reply: Reply) -> None:
         """Write an answer; it is on the disk when this returns."""
         loop = asyncio.get_running_loop()
-        row = _CachedRow(question, engine, readable(reply), loop, loop.create_future())
+        row = _CachedRow(question, engine, make_encodable(reply), loop, loop.create_future())
         self._queue.put(row)
         await row.written
 
@@ -134,12 +134,12 @@ class AnswerCache:
 
     def _write(self) -> None:
         while (row := self._queue.get()) is not None:
-            rows, ended = self._waiting_with(row)
+            rows, ended = self._take_waiting(row)
             self._write_all(rows)
             if ended:
                 return
 
-    def _waiting_with(self, row: _CachedRow) -> tuple[list[_CachedRow], bool]:
+    def _take_waiting(self, row: _CachedRow) -> tuple[list[_CachedRow], bool]:
         """Return this row with those that came meanwhile, and whether they are the last ones."""
         rows = [row]
         while not self._queue.empty():
@@ -167,7 +167,7 @@ class AnswerCache:
                 row.loop.call_soon_threadsafe(_settle, row.written, failed)
 
 
-def readable(reply: Reply) -> Reply:
+def make_encodable(reply: Reply) -> Reply:
     """Return the answer with a mark in place of what UTF-8 cannot encode: half an emoji, where a model was cut off."""
     text, model = (part.encode("utf-8", "replace").decode() for part in (reply.text, reply.model))
     return reply if (text, model) == (reply.text, reply.model) else replace(reply, text=text, model=model)

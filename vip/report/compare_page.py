@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from vip.html.axes import AxisSpan, evenly, time_axis
+from vip.html.axes import AxisSpan, evenly_spaced, time_axis
 from vip.html.format import date, file_size, plural, time_code
 from vip.html.layout import render_page, resource
 from vip.html.markup import decimal, percent, tag
@@ -146,7 +146,7 @@ class ComparisonView:
     def choices(self) -> list[ChoiceView]:
         done, settings = self.comparison.choices, self.comparison.settings
         limit = max(1, MAX_PICTURES // len(done))
-        places = [evenly(len(choice.run.keyframes), limit) for choice in done]
+        places = [evenly_spaced(len(choice.run.keyframes), limit) for choice in done]
         shown = iter(shrink_all([choice.run.keyframes[i] for choice, some in zip(done, places, strict=True) for i in some]))
         return [
             ChoiceView(

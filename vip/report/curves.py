@@ -62,7 +62,7 @@ def kind_of(candidate: Candidate) -> Kind:
 def sharpness_curve(candidates: Sequence[Candidate], keyframes: Sequence[KeyframePicture], *, least: float | None) -> Curve:
     """Return the curve of the candidates, or where there are none of the keyframes that have a time."""
     points = [
-        Point(row.time_s, row.quality.sharpness, kind_of(row), f"{_what(row)}, sharpness {number(row.quality.sharpness)}")
+        Point(row.time_s, row.quality.sharpness, kind_of(row), f"{_describe_candidate(row)}, sharpness {number(row.quality.sharpness)}")
         for row in candidates
         if row.quality is not None
     ]
@@ -84,7 +84,7 @@ def similarity_curve(candidates: Sequence[Candidate], embeddings: Embeddings) ->
     if len(decoded) != len(embeddings):
         raise ValueError(f"expected {len(decoded)} vectors, one a decoded candidate, got {len(embeddings)}")
     points = [
-        Point(row.time_s, float(cosine), kind_of(row), f"{_what(row)}, similarity to the one before {cosine:.3f}")
+        Point(row.time_s, float(cosine), kind_of(row), f"{_describe_candidate(row)}, similarity to the one before {cosine:.3f}")
         for row, cosine in zip(decoded[1:], consecutive_cosines(embeddings.image), strict=False)
     ]
     embedder = embeddings.model.partition(", ")[0]  # without the state of its weights
@@ -98,7 +98,7 @@ def consecutive_cosines(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.floa
     return cosines.clip(-1, 1)
 
 
-def _what(row: Candidate) -> str:
+def _describe_candidate(row: Candidate) -> str:
     name = "keyframe" if row.decision.kept else RULES[row.decision.rule][0].lower()
     return f"{time_code(row.time_s)} {name}"
 
@@ -129,7 +129,7 @@ def draw(curve: Curve, span: AxisSpan) -> Chart | None:
             for point in keyframes_last
         ),
         height_px=charts.HEIGHT_PX,
-        label=_in_words(curve),
+        label=_describe_curve(curve),
     )
     return Chart(curve.title, curve.explanation, svg)
 
@@ -139,7 +139,7 @@ def _scale(curve: Curve) -> Scale:
     return Scale.enclosing(min(curve.base, *values), max(values))
 
 
-def _in_words(curve: Curve) -> str:
+def _describe_curve(curve: Curve) -> str:
     """Return the curve in a sentence, for those who cannot see it."""
     low, high = min(curve.points, key=lambda point: point.value), max(curve.points, key=lambda point: point.value)
     first, last = curve.points[0], curve.points[-1]

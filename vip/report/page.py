@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 
 from vip.caption_length import tokens_in
 from vip.errors import StoreError
-from vip.html.axes import AxisSpan, evenly, span_of
+from vip.html.axes import AxisSpan, evenly_spaced, span_of
 from vip.html.charts import Chart
 from vip.html.format import date, file_size, plural, time_code
 from vip.html.layout import render_page
@@ -69,7 +69,7 @@ class Report:
     @cached_property
     def places(self) -> list[int]:
         """Places in the list of keyframes of those that have a card: all of them, but in huge runs."""
-        return evenly(len(self.run.keyframes), MAX_CARDS)
+        return evenly_spaced(len(self.run.keyframes), MAX_CARDS)
 
     @cached_property
     def keyframes(self) -> list[KeyframePicture]:

@@ -166,19 +166,19 @@ def _index_by_decoding(video: Indexable, packets: PacketIndex) -> PacketIndex:
     times = [(frame.pts, frame.dts) for frame in video.all_frames()]
     if not times:
         raise InputError(NOTHING_DECODES.format(video.name))
-    stamps, _ = min((_increasing(column, tick) for column in zip(*times, strict=True)), key=lambda made: made[1])
+    stamps, _ = min((_force_increasing(column, tick) for column in zip(*times, strict=True)), key=lambda increasing: increasing[1])
     pts: npt.NDArray[np.int64] = np.array(stamps, np.int64)
     sizes = np.resize(packets.size_bytes, len(pts))
     return PacketIndex(pts, pts, np.arange(len(pts)) == 0, sizes, np.ones(len(pts), bool), packets.time_base, by_decoding=True)
 
 
-def _increasing(stamps: Sequence[int | None], tick: int) -> tuple[list[int], int]:
+def _force_increasing(stamps: Sequence[int | None], tick: int) -> tuple[list[int], int]:
     """Return the stamps with each that is missing or goes back put one tick behind the one before; and how many those are."""
-    made: list[int] = []
+    increasing: list[int] = []
     faults = 0
     for stamp in stamps:
-        if stamp is None or (made and stamp <= made[-1]):
+        if stamp is None or (increasing and stamp <= increasing[-1]):
             faults += 1
-            stamp = made[-1] + tick if made else 0
-        made.append(stamp)
-    return made, faults
+            stamp = increasing[-1] + tick if increasing else 0
+        increasing.append(stamp)
+    return increasing, faults

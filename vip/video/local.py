@@ -171,9 +171,9 @@ class LocalFile(io.RawIOBase):
         if size < 0:
             size = self._local.source.path.stat().st_size - self._place
         if self._hash is not None and self._hash.place < self._place:
-            self._read_over(self._hash)
+            self._read_skipped(self._hash)
         data = self._bytes(self._place, size)
-        self._pass_on(self._place, data)
+        self._feed_hash(self._place, data)
         self._place += len(data)
         return data
 
@@ -186,12 +186,12 @@ class LocalFile(io.RawIOBase):
             self._local.learn(place, data)
         return data
 
-    def _pass_on(self, place: int, data: bytes) -> None:
+    def _feed_hash(self, place: int, data: bytes) -> None:
         """Give the hash what it has not had yet."""
         if self._hash is not None and place <= self._hash.place:
             self._hash.add(data[self._hash.place - place :])
 
-    def _read_over(self, running: RunningHash) -> None:
+    def _read_skipped(self, running: RunningHash) -> None:
         """Read what was skipped: sound between pictures, padding."""
         if self._opening and self._place - running.place > MOST_SKIPPED_BYTES:
             return

@@ -55,7 +55,7 @@ def shown(opened: Opened, *, longest_side_px: int | None = None) -> Picture:
         InputError: the file is damaged.
     """
     try:
-        picture = _upright(_rgb(opened), orientation_of(opened))
+        picture = _apply_orientation(_rgb(opened), orientation_of(opened))
     except (Image.DecompressionBombError, *BROKEN) as exc:
         raise InputError(f"{getattr(opened, 'filename', '') or 'The picture'} is damaged.") from exc
     if longest_side_px is None:
@@ -105,7 +105,7 @@ def shown_size(opened: Opened) -> tuple[int, int]:
     return (height, width) if orientation_of(opened) in TRANSPOSED else (width, height)
 
 
-def _upright(picture: Picture, orientation: int) -> Picture:
+def _apply_orientation(picture: Picture, orientation: int) -> Picture:
     if orientation in TRANSPOSED:
         picture = picture.transpose(1, 0, 2)
     flip_x, flip_y = orientation in {2, 3, 6, 7}, orientation in {3, 4, 7, 8}

@@ -225,7 +225,7 @@ def source_of(given: str | Path | Sequence[str | Path] | Source) -> Source:
         return AddressSource(given)
     path = Path(given)
     if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir() raises for a name that is too long
-        return _folder(path)
+        return _folder_source(path)
     if os.path.exists(path):  # noqa: PTH110 - as above
         return PicturesSource((path,), path, path.stem) if is_picture(path) else FileSource(path)
     if isinstance(given, str) and (scheme := SCHEME.match(given)):
@@ -233,7 +233,7 @@ def source_of(given: str | Path | Sequence[str | Path] | Source) -> Source:
             f"{given.partition('?')[0]}: addresses of the kind {scheme[1]}:// are not read. Give an http(s) address or a file."
         )
     if PATTERN.search(path.name) and path.suffix.lower() in PICTURE_SUFFIXES:
-        return _pattern(path)
+        return _pattern_source(path)
     return FileSource(path)
 
 
@@ -287,7 +287,7 @@ def contents(folder: Path) -> HashedContents:
     return HashedContents([file for file in files if file not in set(shown)], shown, len(found) - len(files))
 
 
-def _folder(folder: Path) -> PicturesSource:
+def _folder_source(folder: Path) -> PicturesSource:
     videos, shown, links = contents(folder)
     if videos:
         raise InputError(f"{folder} is a folder of videos. Give one of them.")
@@ -298,12 +298,12 @@ def _folder(folder: Path) -> PicturesSource:
     return PicturesSource(tuple(shown), folder, folder.absolute().name or "pictures")
 
 
-def _pattern(path: Path) -> PicturesSource:
+def _pattern_source(path: Path) -> PicturesSource:
     """Return the files whose names have a number where the pattern says `%d`, or one of at least four digits where it says `%04d`."""
     start, digits, end = PATTERN.split(path.name, maxsplit=1)
     wanted = re.compile(rf"{re.escape(start)}\d{{{digits or 1},}}{re.escape(end)}")
     try:
-        found = sorted(file for file in path.parent.iterdir() if _fits(file, wanted))
+        found = sorted(file for file in path.parent.iterdir() if _is_numbered_file(file, wanted))
     except OSError as exc:
         raise InputError(f"{path}: the folder {path.parent} cannot be read ({exc.strerror}).") from exc
     if not found:
@@ -312,5 +312,5 @@ def _pattern(path: Path) -> PicturesSource:
     return PicturesSource(tuple(found), path, stem)
 
 
-def _fits(file: Path, wanted: re.Pattern[str]) -> bool:
+def _is_numbered_file(file: Path, wanted: re.Pattern[str]) -> bool:
     return bool(wanted.fullmatch(file.name)) and file.is_file() and not leads_out(file, file.parent)

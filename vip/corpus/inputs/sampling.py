@@ -97,10 +97,10 @@ def load_weights(path: Path | None = None) -> Weights:
     for name in tables.get("verticals", {}):
         if name.casefold() not in known:
             raise UsageError(f'{path}, [verticals] has an unknown key "{name}".{did_you_mean(name, (*VERTICALS, DEFAULT))}')
-    return _checked(path, tables)
+    return _validate(path, tables)
 
 
-def _checked(path: Path, tables: Mapping[str, Mapping[str, Any]]) -> Weights:
+def _validate(path: Path, tables: Mapping[str, Mapping[str, Any]]) -> Weights:
     given: dict[str, Any] = {}
     for table, default in (("verticals", "default_vertical"), ("topics", "default_topic")):
         given[table] = {name.casefold(): weight for name, weight in tables.get(table, {}).items()}

@@ -238,10 +238,10 @@ def _require_length(path: Path, low: float | None, high: float | None, observer:
 
 def _describe(folder: Path, settings: CaptionSettings, topic: str | None) -> None:
     """Describe the keyframes; the run's failures.jsonl names those that could not be described."""
-    from vip.captioning.caption_job import open_job, runs_only
+    from vip.captioning.caption_job import open_job, skip_picture_folder
 
     settings = settings.model_copy(update={"topic": topic or settings.topic})
-    with suppress(SomeFailedError), open_job([folder], settings, SilentObserver(), runs_only) as job:
+    with suppress(SomeFailedError), open_job([folder], settings, SilentObserver(), skip_picture_folder) as job:
         job.run()
 
 

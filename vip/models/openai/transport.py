@@ -52,7 +52,7 @@ def http_client(server: ServerIdentity, on_headers: Callable[[Mapping[str, str]]
     """Return the HTTP client for the openai library.
 
     Args:
-        on_headers: told the headers of each reply.
+        on_headers: called with the headers of each reply.
     """
 
     async def filter_headers(request: Any) -> None:
