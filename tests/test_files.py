@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -262,6 +264,20 @@ def test_a_database_that_would_be_written_elsewhere_is_refused(kind: str, end: s
         os.link(outside / "secret", place)
     with pytest.raises(OSError, match=r"it is a link|hard link|no regular file"):
         files.check_database(folder / "state.sqlite")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
+def test_checking_a_database_keeps_the_locks_that_this_process_holds_on_it(folder: Path) -> None:
+    """Closing any descriptor of a file would end them."""
+    import fcntl
+
+    path = folder / "state.sqlite"
+    with path.open("wb") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        files.check_database(path)
+        attempt = "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'ab'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+        done = subprocess.run([sys.executable, "-c", attempt, str(path)], capture_output=True, text=True, check=False)
+    assert "BlockingIOError" in done.stderr
 
 
 def test_a_file_with_a_second_name_is_not_written_into(folder: Path, outside: Path) -> None:

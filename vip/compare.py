@@ -14,7 +14,7 @@ from pathlib import Path
 from vip import store
 from vip.config import ExtractSettings
 from vip.download.sources import resolve_source
-from vip.errors import BackendError, UsageError, VipError, kind_of
+from vip.errors import BackendError, UsageError, VipError
 from vip.pipeline import extract
 from vip.protocols import Observer, SilentObserver
 from vip.records import Failure
@@ -96,7 +96,7 @@ def _failures(errors: Sequence[tuple[Combination, VipError]], observer: Observer
         if isinstance(exc, BackendError) and not combination.asked:
             observer.note(f"Left out {combination.name}: {exc}")
         else:
-            failures.append(Failure(item=combination.name, kind=kind_of(exc), message=str(exc), exit_code=exc.exit_code))
+            failures.append(Failure(item=combination.name, kind=exc.failure_kind, message=str(exc), exit_code=exc.exit_code))
     return tuple(failures)
 
 

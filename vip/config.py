@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from vip import files, trust
-from vip.errors import UsageError, did_you_mean
+from vip.errors import UsageError, did_you_mean, validation_message
 from vip.timecode import seconds_of, timecode
 from vip.wording import SaidOnce, listed, option
 
@@ -448,7 +448,7 @@ def _validate(kind: type[SettingsT], values: Mapping[str, Any], origin: Mapping[
         return kind(**values)
     except ValidationError as exc:
         problem = exc.errors()[0]
-        message = str(problem["ctx"]["error"]) if problem["type"] == "value_error" else problem["msg"]
+        message = validation_message(problem)
         if not problem["loc"]:  # of several settings together
             raise UsageError(f"{message}.") from exc
         name = str(problem["loc"][0])

@@ -29,7 +29,6 @@ LINK = "it is a link, or lies behind one, and vip follows none inside a folder"
 NO_FILE = "it is no regular file"
 SECOND_NAME = "it has a second name elsewhere (a hard link)"
 BESIDE_DATABASE = ("-wal", "-shm", "-journal")
-MOST_DATABASE_BYTES = 2**50
 
 
 def opened(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> IO[bytes]:
@@ -94,12 +93,19 @@ def opened_zip(path: Path, *, inside: Path | None = None, most_bytes: int = MOST
 def check_database(path: Path, *, inside: Path | None = None) -> None:
     """Refuse a SQLite database where opening it would write to a file elsewhere; it may still be missing.
 
+    The files are not opened: closing one would end the locks that this process holds on it for another connection.
+
     Raises:
         OSError: it, or a file of SQLite beside it, is a link, no regular file, or has a hard link elsewhere.
     """
-    for name in (path.name, *(f"{path.name}{end}" for end in BESIDE_DATABASE)):
-        with suppress(FileNotFoundError), opened(path.with_name(name), inside=inside, most_bytes=MOST_DATABASE_BYTES) as file:
-            if os.fstat(file.fileno()).st_nlink > 1:
+    for each in (path.name, *(f"{path.name}{end}" for end in BESIDE_DATABASE)):
+        with suppress(FileNotFoundError), _open_parent(path.with_name(each), inside) as (folder, name):
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISLNK(status.st_mode):
+                raise OSError(errno.ELOOP, LINK)
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(errno.EINVAL, NO_FILE)
+            if status.st_nlink > 1:
                 raise OSError(errno.EMLINK, SECOND_NAME)
 
 

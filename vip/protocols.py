@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from vip.errors import VipError
 from vip.records import Detection, Embeddings, Frame, Image, PacketIndex, Quality, Vectors
@@ -188,6 +188,8 @@ class EmbedderCapabilities:
     """Names the weights: vectors are comparable only where it is the same. None: the embedder's name says it."""
     prepare: Callable[[Image], Image] | None = None
     """Shrinks a picture to what the model takes; None: it takes pictures with a longest side of 640 px."""
+    stays_loaded: bool = False
+    """It is made once a process for the same name and settings: weights take seconds to load."""
 
     def __post_init__(self) -> None:
         if self.batch < 1:
@@ -228,6 +230,8 @@ class DetectorCapabilities:
     """How many pictures at once are the fastest."""
     device: str | None = None
     """Where the model runs, as `cuda in fp16`; None: the CPU, whatever device is asked for, and several threads may call it at once."""
+    stays_loaded: bool = False
+    """It is made once a process for the same name and settings: weights take seconds to load."""
 
 
 class Detector(Protocol):
@@ -365,6 +369,8 @@ class EngineCapabilities:
     """Raises an EngineError where the engine cannot be asked now, because its key is missing."""
     batches: Callable[[], BatchApi] | None = None
     """Opens the batch jobs of its server, which answers many requests at once, later and for less; None: it has none."""
+    stays_loaded: bool = False
+    """It is made once a process for the same name and settings: weights take seconds to load."""
 
 
 class Engine(Protocol):
@@ -388,6 +394,18 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Release connections."""
+
+
+@runtime_checkable
+class LoadsModel(Protocol):
+    """The class of an engine that loads a model when it is made: what it needs can be checked without that."""
+
+    def check_installed(self) -> None:
+        """Refuse the engine if a package is missing; load nothing. A static method.
+
+        Raises:
+            BackendError: a package is missing.
+        """
 
 
 SERVER_ID = "^[A-Za-z0-9][A-Za-z0-9_.:=-]{0,499}$"

@@ -568,6 +568,24 @@ def test_a_reason_without_end_is_cut(clock: Clockwork, tmp_path: Path) -> None:
     assert status(tmp_path)[0].error == "e" * 1000
 
 
+def test_a_rejected_job_stays_known_until_that_is_written_down(
+    clock: Clockwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, note = Made(clock, ends=[BatchState("failed")]), BatchJobs._note
+
+    def full_disk(self: BatchJobs, *jobs: BatchJob) -> None:
+        if any(job.error is not None or job.job is None for job in jobs) and api.jobs:
+            raise StoreError("The disk is full.")
+        note(self, *jobs)
+
+    monkeypatch.setattr(BatchJobs, "_note", full_disk)
+    with pytest.raises(StoreError, match="full"):
+        run(api, tmp_path)
+    (job,) = status(tmp_path)
+    assert job.job == "batch_1"
+    assert job.is_ours, "or the next run would ask its questions again, beside the job"
+
+
 def test_a_job_is_remembered_before_it_is_written_down(clock: Clockwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that dies in between would else find a job that it takes for a stranger's."""
     noted: list[bool] = []

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from vip.captioning.describer import Describer, KeyframePosition
 from vip.captioning.encoded_pictures import EncodedKeyframe, KeyframeReader, encode_keyframe
 from vip.captioning.run_async import task_group
-from vip.errors import InputError, ReplyError, VipError, kind_of
+from vip.errors import InputError, ReplyError
 from vip.llm.budget import Usage
 from vip.llm.client import Deferred
 from vip.records import Description, Failure
@@ -158,7 +158,7 @@ class _Scheduler:
             return DeferredKeyframe(task.item, exc.question)
 
 
-def failure_of(item: str, exc: VipError) -> Failure:
+def failure_of(item: str, exc: ReplyError | InputError) -> Failure:
     """Return the row of failures.jsonl."""
-    kind = getattr(exc, "kind", None) or kind_of(exc)
+    kind = exc.kind if isinstance(exc, ReplyError) and exc.kind else exc.failure_kind
     return Failure(item=item, kind=kind, message=str(exc), exit_code=exc.exit_code)

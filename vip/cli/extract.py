@@ -142,7 +142,6 @@ def process_each(
         work(videos[0], folders[videos[0]])
         return
     from vip import store
-    from vip.errors import kind_of
     from vip.records import Failure
     from vip.video import FileSource
 
@@ -154,7 +153,7 @@ def process_each(
             work(video, folders[video])
         except VipError as exc:
             print_error(str(exc))
-            kind = "missing" if isinstance(video, FileSource) and not store.exists(video.path) else kind_of(exc)
+            kind = "missing" if isinstance(video, FileSource) and not store.exists(video.path) else exc.failure_kind
             failures.append(Failure(item=str(video), kind=kind, message=str(exc), exit_code=exc.exit_code))
             if console.as_json:
                 print_json({"video": str(video), "error": str(exc), "exit_code": exc.exit_code})

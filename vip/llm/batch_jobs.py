@@ -242,10 +242,10 @@ class BatchJobs:
     async def _handle_rejected(self, job: BatchJob, state: BatchState) -> None:
         """Handle a file of which the server took no row: it is handed in again, later or by another run."""
         assert job.job is not None
-        self._forget(job)
         if job.part in self._written:
             error = state.error[:LONGEST_REASON] if state.error else None
             self._note(job.model_copy(update={"tag": None, "job": None, "error": error}))
+            self._forget(job)
         else:
             self._drop(job)
         await self._discard(job.job)

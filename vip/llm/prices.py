@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PositiveInt, ValidationError
 
-from vip.errors import UsageError, did_you_mean
+from vip.errors import UsageError, did_you_mean, validation_message
 from vip.llm.tokens import Detail, PictureRule, QwenPatches
 from vip.llm.tokens import picture_tokens as picture_tokens  # part of this module's API, as the next one
 from vip.llm.tokens import text_tokens as text_tokens
@@ -220,5 +220,4 @@ def _describe_problem(problem: Any, path: Path, content: dict[str, Any]) -> str:
     if problem["type"] == "extra_forbidden":
         known = PriceEntry.model_fields if "price" in problem["loc"] else PriceFile.model_fields
         return f'{where} has an unknown key "{key}".{did_you_mean(key, known)}'
-    why = problem["ctx"]["error"] if problem["type"] == "value_error" else problem["msg"]
-    return f"{where}: {key} = {problem['input']!r}: {why}."
+    return f"{where}: {key} = {problem['input']!r}: {validation_message(problem)}."

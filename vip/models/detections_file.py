@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from vip.errors import BackendError, InputError
+from vip.errors import BackendError, InputError, validation_message
 from vip.models.labels import refuse_labels
 from vip.protocols import DetectorCapabilities, PictureOrigin
 from vip.records import Detection, Image
@@ -161,5 +161,5 @@ def _describe_error(exc: ValueError) -> str:
         return str(exc)
     error = exc.errors()[0]
     where = ".".join(str(part) for part in error["loc"])
-    message = error["msg"].removeprefix("Value error, ")
+    message = validation_message(error)
     return f"{where}: {message}" if where else message

@@ -36,7 +36,8 @@ YOUTUBE8M_ID = re.compile(r"[A-Za-z0-9]{4}")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=//)|(?:file|data|javascript):", re.IGNORECASE)
 _NO_SCHEME = re.compile(r"(?:(?:www|m|music)\.)?(?:youtube(?:-nocookie)?\.com|youtu\.be)/", re.IGNORECASE)
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
-_LOGIN = re.compile(r"(?<=//).*@", re.DOTALL)
+_LOGIN = re.compile(r"(?:(?<=://)|(?<=^//))(?=[^/?#]*(?:@|:(?!\d{0,5}(?:[/?#]|$)))).*@", re.DOTALL)
+"""A login before a host, up to the last `@`, since a password may hold a slash; not an `@` in the path behind a plain host and port."""
 _QUERY = re.compile(r"[?#].*|\?[^?]*=.*", re.DOTALL)
 
 

@@ -19,7 +19,7 @@ from typing import Annotated, Any, NamedTuple, Self
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from vip.dataset.items import UNKNOWN_VERTICAL, ListItem
-from vip.errors import UsageError, did_you_mean
+from vip.errors import UsageError, did_you_mean, validation_message
 from vip.records import RecordPart
 
 BUILT_IN = Path(__file__).with_name("weights.toml")
@@ -110,7 +110,7 @@ def _validate(path: Path, tables: Mapping[str, Mapping[str, Any]]) -> Weights:
         return Weights(**given)
     except ValidationError as exc:
         problem = exc.errors()[0]
-        message = problem["msg"].removeprefix("Value error, ")
+        message = validation_message(problem)
         if not problem["loc"]:
             raise UsageError(f"{path}: {message}.") from exc
         defaults: dict[str, tuple[str, ...]] = {"default_vertical": ("verticals", DEFAULT), "default_topic": ("topics", DEFAULT)}

@@ -20,7 +20,7 @@ from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.state_dir import PARTS
 from vip.corpus.workers.disk_budget import DiskAllowance, DiskBudget
 from vip.dataset.items import DownloadedVideo, ListItem
-from vip.errors import FailureKind, InputError, ItemError, ReplyError, SomeFailedError, StoreError, VipError, kind_of
+from vip.errors import FailureKind, InputError, ItemError, ReplyError, SomeFailedError, StoreError, VipError
 from vip.processes.isolated import run_isolated  # before any model: it notes whether torch, and so its threads, came first
 from vip.processes.supervisor import child_pipe
 from vip.protocols import Observer, SilentObserver
@@ -152,7 +152,7 @@ def _result(config: WorkerConfig, pipe: Connection, task: FetchTask | ExtractTas
     except ItemError as exc:
         return TaskFailed(exc.kind, str(exc), exc.retry_after_s)
     except (InputError, ReplyError) as exc:
-        kind = cast(FailureKind, kind_of(exc))
+        kind = cast(FailureKind, exc.failure_kind)
         return TaskFailed(kind, timeout_message(config) if kind == "timeout" else str(exc))
     except (StoreError, OSError) as exc:
         return TaskFailed("disk", str(exc))

@@ -61,8 +61,6 @@ class ModelSource:
 class OpenClipEmbedder:
     """Pictures and texts to vectors of one space."""
 
-    stays_loaded = True
-
     def __init__(self, detail: str | None, *, device: str = "auto", precision: str = "auto") -> None:
         open_clip = _import_open_clip()
         source = _parse_source(detail or DEFAULT, open_clip)
@@ -79,6 +77,7 @@ class OpenClipEmbedder:
             device=str(self._hardware),
             identity=f"{self.name}{source.state()}",
             prepare=self._preprocessing,
+            stays_loaded=True,
         )
         self._images, self._texts = ShrinkingBatches(batch, self.name), ShrinkingBatches(TEXTS_PER_BATCH, self.name)
         self._lock, self._is_on_device = Lock(), False

@@ -53,9 +53,6 @@ def transformers_detector(
     raise BackendError(f"{detail} is a {model_type} model, which is no detector that vip reads. It reads: {known}.")
 
 
-transformers_detector.stays_loaded = True  # type: ignore[attr-defined]  # weights take seconds to load
-
-
 def _refuse_missing_packages() -> None:
     try:
         import torch  # noqa: F401

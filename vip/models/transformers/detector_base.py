@@ -33,7 +33,7 @@ class TransformersDetector(ABC):
     def __init__(self, name: str, model: Any, processor: Any, hardware: Hardware, *, batch: int) -> None:
         self.name = f"transformers:{name}"
         batch = 1 if hardware.device == "cpu" else batch  # on the CPU more at once take more memory and no less time
-        self.capabilities = DetectorCapabilities(side_px=side_px(processor), batch=batch, device=str(hardware))
+        self.capabilities = DetectorCapabilities(side_px=side_px(processor), batch=batch, device=str(hardware), stays_loaded=True)
         self._model, self._processor, self._hardware = model, processor, hardware
         self._batches = ShrinkingBatches(batch, f"The model {name}")
         self._lock = Lock()

@@ -37,8 +37,6 @@ GATHER_S = 0.03  # a batch starts when for so long nobody has asked anything mor
 class TransformersEngine:
     """One loaded model. The same question gets the same answer: the likeliest token is taken each time."""
 
-    stays_loaded = True
-
     def __init__(
         self,
         detail: str | None,
@@ -74,6 +72,7 @@ class TransformersEngine:
             captions_only=isinstance(self._model, CaptionModel),
             max_in_flight=in_flight,
             parameters={"decoding": "greedy", "precision": hardware.precision, "weights": self._model.fingerprint},
+            stays_loaded=True,
         )
         self._grammars = GrammarCache(detail, self._model.tokenizer, self._model.vocabulary, self._model.end_tokens)
         self._batches = ShrinkingBatches(in_flight, f"The model {detail}")
