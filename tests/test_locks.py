@@ -73,8 +73,9 @@ def test_a_folder_that_is_taken_away_while_it_is_waited_for_is_made_again(tmp_pa
 def test_a_process_that_is_about_to_end_is_waited_for(tmp_path: Path) -> None:
     process = holder(tmp_path, 0.2)
     with in_use(tmp_path):
-        pass
-    process.communicate()
+        process.communicate(timeout=10)
+        assert process.returncode == 0, "it was not disturbed"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:

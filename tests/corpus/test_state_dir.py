@@ -37,7 +37,7 @@ def test_another_is_refused_and_told_who_works(tmp_path: Path, monkeypatch: pyte
     told = rf"process {os.getpid()}\) works on corpus"
     with hold_lock(tmp_path, "corpus"), pytest.raises(UsageError, match=told), hold_lock(tmp_path, "corpus"):
         pass
-    assert waits == [0.01, 0.02], "whoever only looks at the status is soon gone"
+    assert waits == [0.01, 0.02], "a process that only reads the status is soon gone"
 
 
 def fails(home: Path, *folders: str) -> None:
@@ -205,7 +205,7 @@ def test_a_login_is_in_no_name_of_a_folder() -> None:
     assert "s3cret" not in str(home_of("ftp://me:s3cret@host/corpus"))
 
 
-def test_whoever_looks_at_the_status_is_not_taken_for_one_that_works(tmp_path: Path) -> None:
+def test_a_process_that_reads_the_status_is_not_taken_for_one_that_works(tmp_path: Path) -> None:
     (tmp_path / LOCK).write_text("123")
     with (tmp_path / LOCK).open() as file:
         fcntl.flock(file, fcntl.LOCK_SH)  # as --status does

@@ -156,8 +156,9 @@ def test_another_program_is_not_given_an_address() -> None:
 def test_nothing_is_watched_afterwards(host: VideoHost) -> None:
     with guard_network(True, ()):
         pass
-    with socket.create_connection(("127.0.0.1", int(host.address.rpartition(":")[2]))):
-        pass
+    port = int(host.address.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        assert connection.getpeername() == ("127.0.0.1", port)
 
 
 @pytest.mark.parametrize(

@@ -443,7 +443,7 @@ class Made:
     def __init__(self, clock: Clockwork, *, seconds: float = 0.0, ends: Iterable[BatchState] = ()) -> None:
         self.clock, self.seconds = clock, seconds
         self.ends = list(ends)
-        """What becomes of the first batches; the others complete."""
+        """The end states of the first batches; the others complete."""
         self.failures: list[BusyError | None] = []
         """Of the next calls."""
         self.jobs: dict[str, list[str]] = {}
@@ -492,7 +492,7 @@ def clock() -> Iterator[Clockwork]:
 
 
 def run(api: Made, folder: Path, keys: Iterable[str] = "ab", **limits: int) -> Collected:
-    """Hand these keys in, and wait for what becomes of them."""
+    """Submit requests with these keys, and wait for the answers."""
     collected = Collected()
 
     async def go() -> None:
@@ -568,9 +568,7 @@ def test_a_reason_without_end_is_cut(clock: Clockwork, tmp_path: Path) -> None:
     assert status(tmp_path)[0].error == "e" * 1000
 
 
-def test_a_rejected_job_stays_known_until_that_is_written_down(
-    clock: Clockwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rejected_job_stays_known_until_that_is_written_down(clock: Clockwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     api, note = Made(clock, ends=[BatchState("failed")]), BatchJobs._note
 
     def full_disk(self: BatchJobs, *jobs: BatchJob) -> None:

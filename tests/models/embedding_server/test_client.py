@@ -1,4 +1,4 @@
-"""An embedder that other processes use: the same numbers and the same records, whoever vanishes, errs, or does not know the key."""
+"""An embedder that other processes use: the same numbers and the same records, though clients vanish, err or do not know the key."""
 
 from __future__ import annotations
 

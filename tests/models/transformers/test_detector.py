@@ -565,7 +565,8 @@ if not child:
     os._exit(len(detector.detect([picture])))
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 1)
 """
-    subprocess.run([sys.executable, "-c", script, str(model("rt_detr"))], check=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", script, str(model("rt_detr"))], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 def test_nothing_is_printed(model: Model, capfd: pytest.CaptureFixture[str]) -> None:
