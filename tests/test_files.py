@@ -25,11 +25,11 @@ def replaced(path: Path) -> None:
 
 
 def appended(path: Path) -> None:
-    with files.opened_to_append(path) as file:
+    with files.open_to_append(path) as file:
         file.write(b"new")
 
 
-READING: list[Act] = [files.read_bytes, files.opened, appended]
+READING: list[Act] = [files.read_bytes, files.open_file, appended]
 NAMES = ["read", "open", "append"]
 
 
@@ -95,7 +95,7 @@ def test_a_link_in_the_middle_of_a_path_is_refused(depth: int, folder: Path, out
     path = folder.joinpath("pictures", *["deep"] * (depth - 1), "secret")
     for act in (
         lambda: files.read_bytes(path, inside=folder),
-        lambda: files.opened_to_append(path, inside=folder),
+        lambda: files.open_to_append(path, inside=folder),
         lambda: files.remove(path, inside=folder),
         lambda: files.make_folder(path.with_name("made"), inside=folder),
         lambda: files.replacing(path, inside=folder).__enter__(),
@@ -145,10 +145,10 @@ def test_a_named_fifo_or_device_does_not_wait_either(folder: Path) -> None:
 @pytest.mark.usefixtures("places")
 def test_a_device_or_a_folder_is_refused(folder: Path) -> None:
     with pytest.raises(OSError, match="no regular file"):
-        files.opened(Path("/dev/zero"))
+        files.open_file(Path("/dev/zero"))
     (folder / "inside").mkdir()
     with pytest.raises(IsADirectoryError):
-        files.opened(folder / "inside")
+        files.open_file(folder / "inside")
 
 
 @pytest.mark.parametrize("name", ["../outside/secret", "pictures/../../outside/secret", ".."])
@@ -180,14 +180,14 @@ def test_a_file_of_just_so_many_bytes_is_read(folder: Path) -> None:
 
 def test_a_file_that_grows_while_it_is_read_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "file").write_bytes(b"12345")
-    opened = files.opened
+    opened = files.open_file
 
     def opened_and_grown(path: Path, **more: Any) -> IO[bytes]:
         file = opened(path, **more)
         path.write_bytes(b"123456")
         return file
 
-    monkeypatch.setattr(files, "opened", opened_and_grown)
+    monkeypatch.setattr(files, "open_file", opened_and_grown)
     with pytest.raises(OSError, match=r"larger than 5 bytes"):
         files.read_bytes(folder / "file", most_bytes=5)
 
@@ -216,7 +216,7 @@ def test_a_folder_may_be_there_already_and_a_file_gone(folder: Path) -> None:
 
 def test_an_appended_file_is_read_and_written_from_its_begin(folder: Path) -> None:
     (folder / "file").write_bytes(b"old rows")
-    with files.opened_to_append(folder / "file") as file:
+    with files.open_to_append(folder / "file") as file:
         assert file.read() == b"old rows"
 
 
@@ -306,9 +306,9 @@ def test_a_zip_file_that_unpacks_to_more_than_it_has_is_refused(folder: Path) ->
     for name, kind in (("stored", zipfile.ZIP_STORED), ("packed", zipfile.ZIP_DEFLATED)):
         with zipfile.ZipFile(folder / name, "w", kind) as archive:
             archive.writestr("a", bytes(10_000))
-    with files.opened_zip(folder / "stored") as archive:
+    with files.open_zip(folder / "stored") as archive:
         assert archive.read("a") == bytes(10_000)
-    with pytest.raises(zipfile.BadZipFile), files.opened_zip(folder / "packed"):
+    with pytest.raises(zipfile.BadZipFile), files.open_zip(folder / "packed"):
         pass
 
 
@@ -322,7 +322,7 @@ def test_a_zip_file_that_is_encrypted_or_lies_about_its_size_is_refused(at: int,
     at += data.rindex(b"PK\x01\x02")  # flags and sizes of its entry in the list at the end
     data[at : at + len(says)] = says
     (folder / "file").write_bytes(data)
-    with pytest.raises(zipfile.BadZipFile, match="not stored as it is"), files.opened_zip(folder / "file"):
+    with pytest.raises(zipfile.BadZipFile, match="not stored as it is"), files.open_zip(folder / "file"):
         pass
 
 

@@ -31,7 +31,7 @@ SECOND_NAME = "it has a second name elsewhere (a hard link)"
 BESIDE_DATABASE = ("-wal", "-shm", "-journal")
 
 
-def opened(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> IO[bytes]:
+def open_file(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> IO[bytes]:
     """Open a file to read.
 
     Args:
@@ -41,12 +41,12 @@ def opened(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYT
         OSError: it is missing, a link, no regular file, or larger than `most_bytes`.
     """
     with _open_parent(path, inside) as (folder, name):
-        return _regular(_open(name, os.O_RDONLY, folder), "rb", most_bytes)
+        return _check_regular(_open(name, os.O_RDONLY, folder), "rb", most_bytes)
 
 
 def read_bytes(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> bytes:
-    """Return the bytes of a file; errors as of `opened`."""
-    with opened(path, inside=inside, most_bytes=most_bytes) as file:
+    """Return the bytes of a file; errors as of `open_file`."""
+    with open_file(path, inside=inside, most_bytes=most_bytes) as file:
         data = file.read(most_bytes + 1)
     if len(data) > most_bytes:  # it has grown
         raise _too_large(most_bytes)
@@ -55,11 +55,11 @@ def read_bytes(path: Path, *, inside: Path | None = None, most_bytes: int = MOST
 
 def read_named(path: Path, *, most_bytes: int) -> bytes:
     """Return the bytes of a file that the user named, which may be a link; a FIFO or a device is refused."""
-    with _regular(os.open(path, os.O_RDONLY | _NO_WAIT | _BINARY), "rb", most_bytes) as file:
+    with _check_regular(os.open(path, os.O_RDONLY | _NO_WAIT | _BINARY), "rb", most_bytes) as file:
         return file.read(most_bytes)
 
 
-def opened_to_append(path: Path, *, inside: Path | None = None) -> IO[bytes]:
+def open_to_append(path: Path, *, inside: Path | None = None) -> IO[bytes]:
     """Open a file to read and to write, and create it where it is missing.
 
     Raises:
@@ -70,18 +70,18 @@ def opened_to_append(path: Path, *, inside: Path | None = None) -> IO[bytes]:
         if os.fstat(number).st_nlink > 1:
             os.close(number)
             raise OSError(errno.EMLINK, SECOND_NAME)
-        return _regular(number, "r+b", MOST_BYTES)
+        return _check_regular(number, "r+b", MOST_BYTES)
 
 
 @contextmanager
-def opened_zip(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> Iterator[zipfile.ZipFile]:
+def open_zip(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> Iterator[zipfile.ZipFile]:
     """Open an archive without compression, so that reading a member takes no more memory than the file has bytes.
 
     Raises:
-        OSError: as of `opened`.
+        OSError: as of `open_file`.
         zipfile.BadZipFile: it is no archive, or a member is compressed, encrypted or states a wrong size.
     """
-    with opened(path, inside=inside, most_bytes=most_bytes) as file, zipfile.ZipFile(file) as archive:
+    with open_file(path, inside=inside, most_bytes=most_bytes) as file, zipfile.ZipFile(file) as archive:
         size_bytes = os.fstat(file.fileno()).st_size
         for member in archive.infolist():
             is_plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1
@@ -243,7 +243,7 @@ def _is_link(name: str, folder: int | None) -> bool:
     return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
 
 
-def _regular(number: int, mode: str, most_bytes: int) -> IO[bytes]:
+def _check_regular(number: int, mode: str, most_bytes: int) -> IO[bytes]:
     """Return the open file; refuse a device, a FIFO, a folder, and a file that is too large."""
     try:
         status = os.fstat(number)

@@ -64,7 +64,7 @@ class PictureKeeper(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplerCapabilities:
-    """What a sampler states of itself."""
+    """Capabilities that a sampler states."""
 
     exact: bool = True
     """False: a frame soon after one of its PTS will do where it is cheaper to decode."""
@@ -148,7 +148,7 @@ class PruningResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrunerCapabilities:
-    """What a pruner states of itself."""
+    """Capabilities that a pruner states."""
 
     as_is: bool = False
     """It gets all candidates, bad ones and copies among them, and no others are sought."""
@@ -174,7 +174,7 @@ REDUNDANT_COSINE = 0.93  # from which on ShareGPT4Video drops a frame
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderCapabilities:
-    """What an embedder states of itself."""
+    """Capabilities that an embedder states."""
 
     joint_space: bool = False
     """The cosine of a picture and a text says how well they fit, as with CLIP."""
@@ -222,7 +222,7 @@ class PictureOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectorCapabilities:
-    """What a detector states of itself."""
+    """Capabilities that a detector states."""
 
     side_px: int | None = None
     """The longest side at which it looks at pictures; None: the more the better. Candidates have at most 640 px."""
@@ -262,7 +262,7 @@ class ViewChange:
 
 @dataclass(frozen=True, slots=True)
 class KeyframeFacts:
-    """What was measured in one keyframe: the ground that any description stands on."""
+    """Measurements of one keyframe: the ground that any description stands on."""
 
     width_px: int
     height_px: int
@@ -310,7 +310,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """What is left before a server refuses, by the headers of an answer; None where it does not say."""
+    """The requests and tokens left before a server refuses, by the headers of an answer; None where it does not say."""
 
     requests_left: int | None = None
     requests_reset_s: float | None = None
@@ -341,7 +341,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineCapabilities:
-    """What an engine states of itself."""
+    """Capabilities that an engine states."""
 
     sees: bool = True
     """It takes pictures; False: only text."""

@@ -158,7 +158,7 @@ class Record(RecordPart):
 
 
 class VideoInfo(RecordPart):
-    """What the container and the packet index say about the video that was read."""
+    """Facts about the video that was read, from its container and its packet index."""
 
     path: str
     """The path, or the address without login and query, which may hold secrets."""

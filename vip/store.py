@@ -135,7 +135,7 @@ class Run:
 
     @cached_property
     def manifest(self) -> Manifest | None:
-        """What was asked and how it was done; None in a folder of pictures that vip did not extract."""
+        """The manifest: settings, versions and counts; None in a folder of pictures that vip did not extract."""
         path = self.folder / MANIFEST
         return read_json(path, Manifest) if path.exists() else None
 
@@ -183,7 +183,7 @@ class Run:
 
     @property
     def failures(self) -> list[Failure]:
-        """What failed in the last command."""
+        """Failures of the last command."""
         path = self.folder / FAILURES
         return list(read_rows(path, Failure)) if path.exists() else []
 
@@ -195,7 +195,7 @@ class Run:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user was told while the run was made."""
+        """Notes to the user while the run was made."""
         return self.manifest.notes if self.manifest else ()
 
     def __repr__(self) -> str:
@@ -305,7 +305,7 @@ def count_rows(path: Path) -> int:
 def lines(path: Path) -> Iterator[bytes]:
     """Yield the lines of a JSONL file, one in memory at a time; errors as of `read_json`."""
     try:
-        with files.opened(path) as file:
+        with files.open_file(path) as file:
             yield from _lines_of(file, path)
     except OSError as exc:
         raise _unreadable(path, exc) from exc
@@ -379,7 +379,7 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         StoreError: it is missing or damaged.
     """
     try:
-        with files.opened_zip(path, most_bytes=MOST_ARRAYS_BYTES) as archive:
+        with files.open_zip(path, most_bytes=MOST_ARRAYS_BYTES) as archive:
             return {name.removesuffix(".npy"): array_of(archive.read(name)) for name in archive.namelist()}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as exc:
         raise StoreError(f"{path}: damaged ({exc}). {_overwrite_advice()}") from exc
@@ -511,7 +511,7 @@ def appending(path: Path, *, durable: bool = True) -> Iterator[Callable[[Record]
         durable: wait until each row is on the disk.
     """
     try:
-        with files.opened_to_append(path) as file:
+        with files.open_to_append(path) as file:
             file.truncate(_end_of_rows(file))
             file.seek(0, os.SEEK_END)
 
@@ -567,7 +567,7 @@ def merge_rows(path: Path, sources: Sequence[Path], kind: type[RecordT], *, key:
 
 def _open(path: Path) -> IO[bytes]:
     try:
-        return files.opened(path)
+        return files.open_file(path)
     except OSError as exc:
         raise _unreadable(path, exc) from exc
 

@@ -22,7 +22,7 @@ from vip.llm.cache import AnswerCache
 from vip.llm.client import EngineAnswer, EngineClient
 from vip.llm.limiter import AdaptiveLimiter
 from vip.llm.prices import Price
-from vip.llm.replies import checked
+from vip.llm.replies import check_reply
 from vip.models.openai.engine import OpenAIEngine
 from vip.protocols import LONGEST_ANSWER, EngineCapabilities, RateLimits, Reply, Request
 from vip.records import Famous
@@ -114,12 +114,12 @@ def test_any_json_is_a_record_or_one_sentence(value: Any) -> None:
 
 @given(TEXTS)
 def test_what_was_checked_stays_as_it_is(text: str) -> None:
-    once = checked(Reply(text, "m"), "e")
-    assert checked(once, "e") == once
+    once = check_reply(Reply(text, "m"), "e")
+    assert check_reply(once, "e") == once
 
 
 def test_names_in_json_are_cleaned_as_texts_are() -> None:
-    assert checked(Reply(json.dumps({ESCAPES: [{ESCAPES: 1}]}), "m"), "e").text == json.dumps({SHOWN: [{SHOWN: 1}]})
+    assert check_reply(Reply(json.dumps({ESCAPES: [{ESCAPES: 1}]}), "m"), "e").text == json.dumps({SHOWN: [{SHOWN: 1}]})
 
 
 def test_a_break_within_a_string_does_not_hide_what_its_numbers_spell() -> None:
@@ -182,8 +182,8 @@ def test_a_model_without_a_name_is_called_as_its_engine(model: Any) -> None:
 
 
 def test_limits_that_are_none_are_left_out() -> None:
-    assert checked(Reply("a", "m", limits="soon"), "e").limits is None  # type: ignore[arg-type]
-    assert checked(Reply("a", "m", limits=RateLimits(5)), "e").limits == RateLimits(5)
+    assert check_reply(Reply("a", "m", limits="soon"), "e").limits is None  # type: ignore[arg-type]
+    assert check_reply(Reply("a", "m", limits=RateLimits(5)), "e").limits == RateLimits(5)
 
 
 # ---------------------------------------------------------------- the file of answers

@@ -60,7 +60,7 @@ class _Finding:
     """How far the similarity lies above the baseline, in units of its spread."""
 
 
-def checked(
+def check_claims(
     descriptions: Sequence[Description],
     images: Vectors | None,
     embedder: Embedder | None,
@@ -104,7 +104,7 @@ def mark_unchecked(description: Description) -> Verification:
     return Verification(checks=tuple(Check(field=field, claim=text, verdict="unchecked") for field, text in _claims_in(description.famous)))
 
 
-def corrected(famous: Famous, checks: Sequence[Check]) -> Famous:
+def apply_corrections(famous: Famous, checks: Sequence[Check]) -> Famous:
     """Return FAMOuS as the second look corrected it; an object that is not there is dropped, a text becomes "not determined"."""
     after: dict[tuple[str, str], str] = {(check.field, check.claim): check.after.strip() for check in checks if check.after is not None}
     objects = [after.get(("objects", name), name) for name in famous.objects]

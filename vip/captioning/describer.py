@@ -48,7 +48,7 @@ class CaptionConfig:
 
 
 class CaptionFingerprint(NamedTuple):
-    """What two descriptions of one keyframe have in common where one need not be made when the other is there."""
+    """The recipe, models and prompts of a description: equal fingerprints mean that it need not be made again."""
 
     engine: str
     recipe: str

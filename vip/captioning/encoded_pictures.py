@@ -27,7 +27,7 @@ EXIF = b"Exif\x00"  # may turn the picture, and tell where it was taken
 
 @dataclass(frozen=True, slots=True)
 class EncodedKeyframe:
-    """What one reading of a picture gives; `facts` only for engines that describe what is measured."""
+    """The result of reading a picture; `facts` only for engines that describe what is measured."""
 
     picture: Picture
     facts: KeyframeFacts | None = None

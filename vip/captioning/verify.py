@@ -14,7 +14,7 @@ from itertools import islice
 
 import numpy as np
 
-from vip.captioning.claims import checked, corrected, mark_unchecked, unsupported
+from vip.captioning.claims import apply_corrections, check_claims, mark_unchecked, unsupported
 from vip.captioning.describe import failure_of
 from vip.captioning.described_folder import DescribedFolder
 from vip.captioning.describer import Describer
@@ -67,7 +67,7 @@ class Verifier:
             images, readable = _vectors([item for item, _ in chunk], self.embedder)
         rows = [chunk[index] for index in readable]
         detections = [item.record.detections for item, _ in rows]
-        found = dict(zip(readable, checked([row for _, row in rows], images, self.embedder, detections, detector), strict=True))
+        found = dict(zip(readable, check_claims([row for _, row in rows], images, self.embedder, detections, detector), strict=True))
         return [found[index] if index in found else mark_unchecked(row) for index, (_, row) in enumerate(chunk)]
 
     async def _settle(self, folder: DescribedFolder, item: KeyframePicture, row: Description, verification: Verification) -> None:
@@ -84,7 +84,7 @@ class Verifier:
                 return
             else:
                 checks, calls = tuple(after.get(check, check) for check in checks), (*calls, *more)
-        famous = corrected(row.famous, checks)
+        famous = apply_corrections(row.famous, checks)
         before = row.famous if famous != row.famous else None
         folder.append(row.model_copy(update={"famous": famous, "verification": Verification(checks=checks, before=before), "calls": calls}))
 

@@ -89,7 +89,7 @@ def reading(address: str, *names: str) -> Iterator[IO[bytes]]:
     """
     with _translate_errors(join(address, *names), "read"):
         if path := local_path(address):
-            with files.opened(path.joinpath(*names), inside=path if names else None, most_bytes=MOST_BYTES) as file:
+            with files.open_file(path.joinpath(*names), inside=path if names else None, most_bytes=MOST_BYTES) as file:
                 yield file
         else:
             system, place = _file_system(join(address, *names))
@@ -133,7 +133,7 @@ def size_of(address: str, *names: str) -> int | None:
     with _translate_errors(whole, "read"):
         try:
             if top := local_path(address):
-                with files.opened(top.joinpath(*names), inside=top if names else None, most_bytes=MOST_BYTES) as file:
+                with files.open_file(top.joinpath(*names), inside=top if names else None, most_bytes=MOST_BYTES) as file:
                     return os.fstat(file.fileno()).st_size
             system, place = _file_system(whole)
             system.invalidate_cache()

@@ -46,7 +46,7 @@ class ExportRecord(Record):
 
 
 class ExportFormat(Protocol):
-    """What the module of a format has."""
+    """The interface of a format's module."""
 
     STALE_FILES: str
     """Pattern of the paths of files, below the folder, that would be taken for a part of the new export; "" if there are none."""

@@ -44,7 +44,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True, slots=True)
 class FrameAnalysis:
-    """What is kept of a frame that was looked at."""
+    """The measures, vectors and detections of a frame."""
 
     pts: int
     time_s: float
@@ -115,7 +115,7 @@ class FrameAnalyzer:
 
     @property
     def _searched_side_px(self) -> int:
-        """At least what the detector wants, and a whole fraction of the picture at hand, to which it is scaled in a fifth of the time."""
+        """The side that the detector wants or more, and a whole fraction of the picture at hand, which is five times as fast to scale."""
         wanted = min(self.detector.capabilities.side_px or WORKING_SIDE_PX, WORKING_SIDE_PX)
         return WORKING_SIDE_PX // (WORKING_SIDE_PX // wanted)
 

@@ -32,7 +32,7 @@ MORE_FOR_A_QUERY = 3  # times the candidates: what is asked for may be seen for 
 
 @dataclass(frozen=True, slots=True)
 class VideoAnalysis:
-    """What is known of the candidates of a video, in time order."""
+    """Measures, vectors and detections of the candidates of a video, in time order."""
 
     frames: Sequence[FrameAnalysis]
     embeddings: Embeddings

@@ -170,7 +170,7 @@ class BatchFolder:
         """
         writer, path = self.writer(part, job.tries + 1), self.rows_of(job.part)
         try:
-            with files.opened(path, inside=self.home) as rows:
+            with files.open_file(path, inside=self.home) as rows:
                 for key, row in zip(self.keys_of(job.part), rows, strict=True):
                     if key in keys:
                         writer.write(key, row)

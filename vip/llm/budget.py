@@ -18,7 +18,7 @@ DEFAULT_MAX_USD = 5.0  # a key in the environment is no permission to spend
 
 @dataclass(slots=True)
 class Usage:
-    """What a run has used, as the servers count it."""
+    """Requests, tokens and dollars of a run, as the servers count them."""
 
     requests: int = 0
     cached: int = 0

@@ -190,7 +190,7 @@ def _settle(written: asyncio.Future[None], failed: Exception | None) -> None:
 
 
 class _StoreErrors:
-    """What goes wrong with the file, in one sentence."""
+    """A context that translates errors of the file to one sentence."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -27,7 +27,7 @@ from vip.llm.budget import Budget, Usage
 from vip.llm.cache import AnswerCache
 from vip.llm.limiter import AdaptiveLimiter
 from vip.llm.prices import Price, request_tokens, text_tokens
-from vip.llm.replies import checked
+from vip.llm.replies import check_reply
 from vip.prompts import Prompt
 from vip.protocols import Engine, Reply, Request
 from vip.records import Call
@@ -59,7 +59,7 @@ class Deferred(Exception):  # noqa: N818 - nothing went wrong
 
 @dataclass(frozen=True, slots=True)
 class EngineAnswer:
-    """What was answered: a record where the prompt names one, else text. `calls`: those that led to it, the useless ones too."""
+    """An answer: a record where the prompt names one, else text. `calls`: those that led to it, the useless ones too."""
 
     value: BaseModel | str
     calls: tuple[Call, ...]
@@ -105,7 +105,7 @@ class CircuitBreaker:
 
 @dataclass(slots=True)
 class EngineClient:
-    """What all questions to one engine share.
+    """The client of one engine, shared by all questions to it.
 
     Args:
         answers: None where answers are not kept.
@@ -160,8 +160,8 @@ class EngineClient:
         return None
 
     def check_reply(self, reply: object) -> Reply:
-        """Return what the engine gave as it may be kept and shown; errors as of `checked`."""
-        return checked(reply, self.engine.name)
+        """Return what the engine gave as it may be kept and shown; errors as of `vip.llm.replies.check_reply`."""
+        return check_reply(reply, self.engine.name)
 
     def most_tokens(self, request: Request) -> tuple[int, int]:
         """Return the estimated tokens in, and the most that may come out."""

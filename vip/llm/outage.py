@@ -35,7 +35,7 @@ class OutagePause(NamedTuple):
 
 @dataclass(slots=True)
 class Outage:
-    """What the questions to one server share while it is gone.
+    """The outage of a server, shared by all questions to it.
 
     Args:
         first_s: the first rest; each further one is twice as long.

@@ -84,7 +84,7 @@ class PriceFile(RecordPart):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What one model costs."""
+    """The price of one model."""
 
     model: str
     """The name or pattern under which it was found."""

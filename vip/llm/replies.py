@@ -14,7 +14,7 @@ from vip.protocols import LONGEST_ANSWER, LONGEST_NAME, RateLimits, Reply, token
 from vip.untrusted import one_line, parse_json
 
 
-def checked(reply: object, engine: str) -> Reply:
+def check_reply(reply: object, engine: str) -> Reply:
     """Return the answer as it may be kept and shown.
 
     Args:

@@ -72,7 +72,7 @@ Outcome = WorkDone | WorkFailed | ChildEnded | ChildStalled | ChildLate
 
 
 class EndableProcess(Protocol):
-    """What is needed here of `subprocess.Popen`."""
+    """The part of `subprocess.Popen` that is used here."""
 
     def poll(self) -> int | None:
         """Return the exit code, minus the number of the signal that ended it; None while it runs."""

@@ -46,7 +46,7 @@ class Combination:
 
     @property
     def is_known(self) -> bool:
-        """Both names exist here; nothing is loaded."""
+        """Whether both names exist here; nothing is loaded."""
         return _base_name(self.sampler) in registry.names("sampler") and _base_name(self.pruner) in registry.names("pruner")
 
 

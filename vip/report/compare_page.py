@@ -221,7 +221,7 @@ class ComparisonView:
 
     @property
     def caveat(self) -> str:
-        """What to bear in mind when reading the table."""
+        """A caveat for reading the table."""
         parts = ["The best value of each column is marked."] if len(self.choices) > 1 else []
         if len({choice.choice.measures.keyframes for choice in self.choices}) > 1:
             parts.append("More keyframes cover more and are more redundant: compare rows that keep about as many.")

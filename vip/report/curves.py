@@ -41,7 +41,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What one chart shows. `threshold` draws a dashed line."""
+    """The contents of one chart. `threshold` draws a dashed line."""
 
     title: str
     explanation: str

@@ -63,7 +63,7 @@ class Report:
 
     @cached_property
     def candidates(self) -> list[Candidate]:
-        """Empty in a folder of pictures that vip did not extract."""
+        """The rows of the candidates; empty in a folder of pictures that vip did not extract."""
         return self.run.candidates if (self.run.folder / CANDIDATES).exists() else []
 
     @cached_property
@@ -155,7 +155,7 @@ class Report:
 
     @property
     def is_portrait(self) -> bool:
-        """Most pictures are higher than wide."""
+        """Whether most pictures are higher than wide."""
         return 2 * sum(frame.record.width_px < frame.record.height_px for frame in self.keyframes) > len(self.keyframes)
 
     @property
@@ -237,7 +237,7 @@ class Report:
 
     @property
     def curves_hint(self) -> str:
-        """Why there is no curve of similarity; empty where there is one, or nothing to measure."""
+        """The reason why there is no curve of similarity; empty where there is one, or nothing to measure."""
         return self._similarity[1]
 
     @cached_property

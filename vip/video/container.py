@@ -54,7 +54,7 @@ def open_container(held: Local | Remote, *, which: int = 0) -> tuple[InputContai
         with inside_ffmpeg:
             container = av.open(cast(Any, file), options=_single_file_options(), buffer_size=BUFFER_BYTES, **ANY_METADATA)
         stream = _choose_stream(container, source, which)
-        file.opened()
+        file.mark_opened()
         return container, stream, file
     except BaseException as exc:
         for opened in (container, file):

@@ -28,7 +28,7 @@ VideoPacket: TypeAlias = "Packet[VideoStream]"
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a container says ahead of its packets."""
+    """Facts of a container ahead of its packets."""
 
     time_base: Fraction
     formats: frozenset[str]

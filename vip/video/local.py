@@ -53,14 +53,14 @@ class Local:
         self._hash = RunningHash(path)
         return LocalFile(self, self._hash)
 
-    def known(self, place: int, size: int) -> bytes:
+    def read_head(self, place: int, size: int) -> bytes:
         """Return what was read at this place to open the file, at most `size` bytes; nothing where that is not known."""
         for start, data in self._head.items():
             if start <= place < start + len(data):
                 return data[place - start : place - start + size]
         return b""
 
-    def learn(self, place: int, data: bytes) -> None:
+    def keep_head(self, place: int, data: bytes) -> None:
         """Keep what was read to open the file, while there is room."""
         if place not in self._head and sum(map(len, self._head.values())) + len(data) <= MOST_HEAD_BYTES:
             self._head = {**self._head, place: data}  # other threads may be looking at the old one
@@ -69,7 +69,7 @@ class Local:
         """Hash the rest in a thread: nothing more is read in order."""
         if self._hash is None:
             return
-        while known := self.known(self._hash.place, MOST_HEAD_BYTES):
+        while known := self.read_head(self._hash.place, MOST_HEAD_BYTES):
             if not self._hash.add(known):
                 return
         self._hash.finish()
@@ -162,7 +162,7 @@ class LocalFile(io.RawIOBase):
         self._opening = True
         self._place = 0
 
-    def opened(self) -> None:
+    def mark_opened(self) -> None:
         """Note that FFmpeg has seen what the file is; from here on the one that hashes is read from its start to its end."""
         self._opening = False
 
@@ -178,12 +178,12 @@ class LocalFile(io.RawIOBase):
         return data
 
     def _bytes(self, place: int, size: int) -> bytes:
-        if known := self._local.known(place, size):
+        if known := self._local.read_head(place, size):
             return known
         self._file.seek(place)
         data = self._file.read(size)
         if self._opening:
-            self._local.learn(place, data)
+            self._local.keep_head(place, data)
         return data
 
     def _feed_hash(self, place: int, data: bytes) -> None:

@@ -147,7 +147,7 @@ class Video(OpenFile):
 
     @property
     def losses(self) -> list[str]:
-        """What could not be read so far, by this reader and its twins, one sentence each."""
+        """Losses so far, by this reader and its twins, one sentence each."""
         lost = len(self._damaged)
         damaged = f"{lost} damaged frame{'s were' if lost > 1 else ' was'} passed over."
         return [*dict.fromkeys(self._losses), *([damaged] if lost else [])]

@@ -87,7 +87,7 @@ class RemoteFile(io.RawIOBase):
         self._behind = -1  # the block behind the last request
         self._at_once = 1
 
-    def opened(self) -> None:
+    def mark_opened(self) -> None:
         """Note that FFmpeg has seen what the file is."""
 
     def read(self, size: int = -1) -> bytes:

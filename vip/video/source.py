@@ -51,7 +51,7 @@ class FileSource:
 
     @property
     def stem(self) -> str:
-        """What the run folder and the ids of keyframes are named after."""
+        """The name for the run folder and for the ids of keyframes."""
         stem = self.path.stem
         return self.called or (stem if stem.strip(".") else f"video{self.path.name}")  # of "..mp4" the stem is a dot
 
@@ -62,7 +62,7 @@ class FileSource:
 
     @property
     def identity(self) -> str:
-        """Other than that of any other source. Never shown: it may hold secrets."""
+        """A text that no other source has. Never shown: it may hold secrets."""
         return self.location
 
     def state(self) -> FileState | None:
@@ -264,7 +264,7 @@ def pictures(paths: Sequence[Path]) -> PicturesSource:
 
 
 class HashedContents(NamedTuple):
-    """What lies in a folder, each in name order."""
+    """Videos and pictures of a folder, each in name order."""
 
     videos: list[Path]
     pictures: list[Path]

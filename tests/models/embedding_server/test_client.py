@@ -476,7 +476,7 @@ def test_who_waits_for_an_answer_when_the_server_ends_is_told(local: OpenClipEmb
     assert begun.wait(60)
     stopping = threading.Thread(target=stop)
     stopping.start()
-    while not server.together._ended:
+    while not server.batcher._is_closed:
         time.sleep(0.001)
     ended.set()
     for thread in (stopping, *threads):

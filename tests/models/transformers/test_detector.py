@@ -175,7 +175,7 @@ def test_grounding_dino_finds_the_librarys_boxes_under_the_words_that_were_given
 
 def test_words_of_several_pieces_get_their_whole_label() -> None:
     """[CLS] dog . red cup ##s . [SEP]"""
-    assert open_vocabulary._words_of_tokens([2, 7, 11, 8, 9, 10, 11, 3], 11, {2, 3, 0}) == {1: 0, 3: 1, 4: 1, 5: 1}
+    assert open_vocabulary._map_tokens_to_words([2, 7, 11, 8, 9, 10, 11, 3], 11, {2, 3, 0}) == {1: 0, 3: 1, 4: 1, 5: 1}
 
 
 def without_marks(labels: list[str], boxes: list[list[int]]) -> list[tuple[str, list[int]]]:
@@ -250,7 +250,7 @@ def test_texts_with_boxes_are_read_as_the_library_reads_them(parts: list[list[st
         [0.5] * len(tokens),
         "object",
         bins=places,
-        silent=silent,
+        ignored=silent,
         marks={number for token, number in vocabulary.items() if "<" in token} - silent - set(places),
         decode=TOKENIZER.decode,
     )

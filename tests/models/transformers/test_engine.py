@@ -482,7 +482,7 @@ def test_thoughts_are_closed_before_json_and_left_out_of_a_text(tmp_path: Path) 
     tokenizer = engine._model.tokenizer
 
     def read(text: str, *, as_json: bool = False) -> str:
-        return engine._model.read(tokenizer.encode(text), as_json=as_json)
+        return engine._model.decode_answer(tokenizer.encode(text), as_json=as_json)
 
     assert {read(text) for text in ("a dog</s>", "<think>hm</think>\n a dog", "hm</think>a dog")} == {"a dog"}
     assert read("<think> hm, a dog") == ""

@@ -50,7 +50,7 @@ def page(card: DataCard) -> str:
         "card.html.jinja",
         style=resource("card.css", PACKAGE),
         name=printable(card.name),
-        introduction=introduction(card),
+        about=introduction(card),
         facts=[Fact(*fact) for fact in facts(card)],
         sections=sections(card),
         histogram=histogram,

@@ -43,7 +43,7 @@ _QUERY = re.compile(r"[?#].*|\?[^?]*=.*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class KnownColumns:
-    """What a list says of a video beside its source."""
+    """The columns of a list about a video, beside its source."""
 
     labels: tuple[str, ...] = ()
     verticals: tuple[str, ...] = ()

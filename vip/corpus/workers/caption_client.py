@@ -31,7 +31,7 @@ class CaptionTask(NamedTuple):
 
 
 class CostSoFar(NamedTuple):
-    """What was spent in all runs of the batch."""
+    """The cost in all runs of the batch."""
 
     usd: float
     tokens: int

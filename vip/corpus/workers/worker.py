@@ -32,7 +32,7 @@ WorkerRole = Literal["fetch", "extract"]
 
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
-    """What holds for all items.
+    """Settings for all items.
 
     Args:
         home: the folder of the pool.
@@ -55,7 +55,7 @@ class WorkItem(NamedTuple):
 
 
 class PartInfo(NamedTuple):
-    """What the driver records about a part."""
+    """The facts that the driver records about a part."""
 
     rows: int
     size_bytes: int

@@ -75,7 +75,7 @@ class _Centers:
 
     @property
     def least_likeness(self) -> float:
-        """Of the frame that the chosen ones stand for least."""
+        """The likeness of the frame that the chosen ones stand for least."""
         return float(self.likeness.min())
 
     def add(self) -> None:

@@ -38,7 +38,7 @@ Differences = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What stays of a frame."""
+    """Numbers kept of a frame."""
 
     pts: int
     brightness: float

@@ -45,7 +45,7 @@ class ShotsSampler:
     def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
         """Return PTS of the candidates, at least `keyframes` of them where the video has as many frames. Decodes every frame."""
         seen: list[tuple[int, float]] = []  # PTS and sharpness
-        frames = _measured(video.frames(video.index.shown_pts.tolist(), longest_side_px=SIDE_PX), seen)
+        frames = _pass_measured(video.frames(video.index.shown_pts.tolist(), longest_side_px=SIDE_PX), seen)
         cuts = set(find_cuts(frames, self._detector(min_scene_len=SHORTEST_SHOT_S), _rate(video)))
         if not seen:  # nothing can be decoded: the stages behind say so
             return [int(video.index.shown_pts[0])]
@@ -70,7 +70,7 @@ def _rate(video: VideoSource) -> Fraction:
     return (len(shown) - 1) / (ticks * video.time_base) if ticks else Fraction(25)
 
 
-def _measured(frames: Iterator[Frame], seen: list[tuple[int, float]]) -> Iterator[Frame]:
+def _pass_measured(frames: Iterator[Frame], seen: list[tuple[int, float]]) -> Iterator[Frame]:
     """Pass the frames on and note their sharpness; below 0 where nothing shows."""
     for frame in frames:
         measured = measure(frame.image)

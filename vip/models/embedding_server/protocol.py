@@ -1,7 +1,7 @@
 """Messages between an embedding server and its clients: JSON and plain arrays; nothing is unpickled.
 
-Both ends prove that they know the key before the first word (`multiprocessing.connection`). Then the server says `Told`, and answers
-each `Question` with an `Answer`. Each of them is followed by the bytes of its arrays, which may be none.
+Both ends prove that they know the key before the first word (`multiprocessing.connection`). Then the server sends an `EmbedderInfo`,
+and answers each `EmbeddingRequest` with an `EmbeddingReply`. The bytes of its arrays, which may be none, follow each message.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class OpenAIBatches:
         """
         with self._translate_errors():
             try:
-                with files.opened(path) as rows:  # as a file, which the library sends in pieces and does not read whole
+                with files.open_file(path) as rows:  # as a file, which the library sends in pieces and does not read whole
                     sent = self._client.files.with_raw_response.create(file=(f"vip-{tag}.jsonl", rows), purpose="batch")
                     limit_s = self._server.timeout_s + path.stat().st_size / SLOWEST_BYTES_S
                     answer = await with_timeout(self._server, sent, limit_s)

@@ -108,7 +108,7 @@ class OpenAIEngine:
 
     @property
     def _form(self) -> str:
-        """How a schema is asked for; the file of answers, where it was kept, may say anything."""
+        """The form in which a schema is asked for; a value from the answer cache may be invalid."""
         return self.traits["form"] if self.traits["form"] in FORMS else FORMS[0]
 
     @property

@@ -89,14 +89,14 @@ class ServerIdentity:
 
     @property
     def no_key(self) -> str:
-        """Why no key is sent, as the beginning of a sentence."""
+        """The reason why no key is sent, as the beginning of a sentence."""
         if os.environ.get("OPENAI_API_KEY", "").strip() and not self.is_of_environment:
             return "OPENAI_API_KEY was set for another server"
         return "No key is set"
 
     @property
     def advice(self) -> str:
-        """How a key gets to this server."""
+        """The way to give this server a key."""
         if self.official:
             return f"Set OPENAI_API_KEY, or give {option('key_file', 'FILE')}."
         return f"Give it in {option('key_file', 'FILE')}, or set OPENAI_BASE_URL={self.address} beside OPENAI_API_KEY."

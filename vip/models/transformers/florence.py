@@ -103,9 +103,9 @@ def read_boxes(
 
     Args:
         tokens: of one text, padding included.
-        sureness: the probability of each.
+        probabilities: the probability of each.
         bins: token of a place -> number of its bin.
-        silent: tokens that mean nothing here: begin, end, padding.
+        ignored: tokens that mean nothing here: begin, end, padding.
         marks: other tokens that are no words; a label does not reach over one.
         decode: text of some tokens.
     """

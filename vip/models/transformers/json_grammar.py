@@ -80,7 +80,7 @@ class GrammarCache:
 
         Args:
             vocabulary: for how many tokens the model gives a score, some of which the tokenizer may not know.
-            ends: tokens that end an answer.
+            end_tokens: tokens that end an answer.
         """
         self._model_name, self._tokenizer, self._end_tokens = model_name, tokenizer, end_tokens
         self._vocabulary = max(vocabulary, len(tokenizer))
@@ -132,8 +132,8 @@ class JsonConstraint:
 
         Args:
             matchers: None for free text.
-            most: how many tokens a row may have.
-            given_up: whether nobody waits for a row any more, by its number.
+            max_tokens: how many tokens a row may have.
+            is_abandoned: whether nobody waits for a row any more, by its number.
         """
         self.start = 0
         """How many tokens precede the first that is written."""
