@@ -102,5 +102,5 @@ def test_what_belongs_to_no_job_is_deleted_and_nothing_else(place: BatchFolder) 
 )
 def test_a_job_of_a_stranger_is_told_as_one_while_it_waits(fields: dict[str, Any], told: str) -> None:
     job = BatchJob(part=1, rows=1, size_bytes=1, created_utc=NOW, **fields)
-    assert job.told == told
+    assert job.status_text == told
     assert not job.is_at_server
