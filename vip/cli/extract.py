@@ -175,7 +175,7 @@ def show_index(folder: Path, console: Console) -> None:
     from vip.report.index import run_folders_in, write_index
 
     if run_folders_in(folder):
-        console.say(f"Open {write_index(folder)}")
+        console.write_line(f"Open {write_index(folder)}")
 
 
 def show(run: Run, name: str, video: str, console: Console) -> None:
@@ -183,12 +183,12 @@ def show(run: Run, name: str, video: str, console: Console) -> None:
     if console.as_json:
         print_json(summary(run, video))
         return
-    console.say(
+    console.write_line(
         f"{name}: {counted(len(run.keyframes), 'keyframe')} of {counted(len(run.candidates), 'candidate')} in {run.folder}/keyframes/"
     )
     for keyframe in run.keyframes:
         if keyframe.time_s is not None:
-            console.item(timecode(keyframe.time_s), keyframe.path.name)
+            console.write_item(timecode(keyframe.time_s), keyframe.path.name)
     if run.manifest:
         console.detail(f"Seconds: {', '.join(f'{stage} {seconds:.2f}' for stage, seconds in run.manifest.seconds.items())}.")
 
