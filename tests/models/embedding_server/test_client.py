@@ -343,7 +343,7 @@ def greeted(address: str) -> Iterator[protocol.Connection]:
 
 
 def greeting(address: str) -> protocol.Connection:
-    host, port, key = ServerAddress.of(address)
+    host, port, key = ServerAddress.parse(address)
     connection = protocol.wrap_socket(socket.create_connection((host, port)))
     answer_challenge(connection, key)
     deliver_challenge(connection, key)
@@ -362,7 +362,7 @@ def test_a_wrong_key_is_refused_before_anything_is_said(local: OpenClipEmbedder)
 def test_strangers_that_are_silent_or_talk_nonsense_hold_nobody_up(local: OpenClipEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vip.models.embedding_server.server.GREETING_S", 3600)
     with served(local) as address:
-        host, port, _ = ServerAddress.of(address)
+        host, port, _ = ServerAddress.parse(address)
         with socket.create_connection((host, port)), socket.create_connection((host, port)) as second:
             second.sendall(b"\x7f\xff\xff\xff" + b"GET / HTTP/1.1\r\n\r\n" * 1000)
             assert ServedEmbedder(address).embed_texts(TEXTS).shape == (3, local.dim)
