@@ -226,7 +226,7 @@ def _about(args: argparse.Namespace) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "ffmpeg": said.split()[2],
-        "peers": [peers.PEERS[name].version for name in args.peers],
+        "peers": list(dict.fromkeys(peers.PEERS[name].version for name in args.peers)),
     }
 
 

@@ -39,6 +39,8 @@ class Peer:
     """Further arguments of `pip install`."""
     command: Callable[[Path, Path, int, Path], list[str | Path]]
     """(folder of its programs, video, keyframes, folder to write pictures into) -> command line."""
+    home: str
+    """Name of its virtual environment. Two ways to call one program share it."""
 
 
 def _katna(programs: Path, video: Path, keyframes: int, out: Path) -> list[str | Path]:
@@ -55,16 +57,33 @@ def _video_sampler(programs: Path, video: Path, _: int, out: Path) -> list[str |
     return [programs / "video_sampler", "hash", video, out, "--hash-size", "4"]
 
 
+def _claude_real_video(programs: Path, video: Path, _: int, out: Path) -> list[str | Path]:
+    """Return the command that its README and its skill for agents give. The silent mixes leave it nothing to transcribe.
+
+    It remembers videos in the user's home and then skips them, hence CRV_NO_MEMORY.
+    """
+    return ["env", "CRV_NO_MEMORY=1", programs / "crv", video, "-o", out]
+
+
+def _claude_real_video_capped(programs: Path, video: Path, keyframes: int, out: Path) -> list[str | Path]:
+    return [*_claude_real_video(programs, video, keyframes, out), "--max-frames", str(keyframes)]
+
+
+CLAUDE_REAL_VIDEO = "claude-real-video==0.10.7"
+
 PEERS = {
-    "katna": Peer("Katna", "katna==0.9.2", (), _katna),
+    "katna": Peer("Katna", "katna==0.9.2", (), _katna, home="katna"),
     # asks for opencv-python, which does not start on machines without a screen; hence without what it asks for
     "scenedetect": Peer(
         "PySceneDetect",
         "scenedetect==0.7",
         ("--no-deps", "opencv-python-headless<5", "numpy", "click>=8,<8.3", "platformdirs", "tqdm"),
         _scenedetect,
+        home="scenedetect",
     ),
-    "video-sampler": Peer("video-sampler", "video-sampler==0.13", (), _video_sampler),
+    "video-sampler": Peer("video-sampler", "video-sampler==0.13", (), _video_sampler, home="video-sampler"),
+    "claude-real-video": Peer("claude-real-video", CLAUDE_REAL_VIDEO, (), _claude_real_video, home="claude-real-video"),
+    "claude-real-video-n": Peer("claude-real-video, N", CLAUDE_REAL_VIDEO, (), _claude_real_video_capped, home="claude-real-video"),
 }
 """Name on the command line -> program."""
 
@@ -76,7 +95,7 @@ def install(name: str, work: Path) -> Path:
         NotInstalledError: pip failed.
     """
     peer = PEERS[name]
-    home = work / f"venv-{name}"
+    home = work / f"venv-{peer.home}"
     programs, ready = home / "bin", home / "ready"
     wanted = [peer.version, *peer.options]
     if not ready.exists() or ready.read_text().split() != wanted:

@@ -129,6 +129,7 @@ def test_where_all_fail_the_first_error_is_raised_and_nothing_is_left_behind(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_folder_of_other_settings_is_refused_until_it_may_be_replaced(video: Path, tmp_path: Path) -> None:
     compare(video, [DEFAULT], out=tmp_path / "out", settings=SETTINGS)
     other = SETTINGS.model_copy(update={"keyframes": 2})

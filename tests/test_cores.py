@@ -46,6 +46,7 @@ ONE_GOP: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_a_run_is_the_same_on_any_number_of_cores(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def detect_nothing(self: OpenCVDetector, images: list[Any], where: object = ()) -> list[list[Detection] | None]:
@@ -82,6 +83,7 @@ def one_gop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ONE_GOP)
 def test_damaged_frames_are_the_same_for_any_number_of_threads(

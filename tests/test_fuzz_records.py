@@ -81,6 +81,7 @@ def sentence_of(step: Callable[[], object]) -> str:
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["manifest.json", "keyframes.jsonl", "candidates.jsonl", "descriptions.jsonl"])
 def test_any_value_in_a_run_folder(name: str, made: Path, tmp_path: Path) -> None:
     chance, run, out = random.Random(name), tmp_path / "sample.vip", tmp_path / "out"
@@ -100,6 +101,7 @@ def test_any_value_in_a_run_folder(name: str, made: Path, tmp_path: Path) -> Non
             works_or_is_one_sentence(step)
 
 
+@pytest.mark.slow
 @pytest.mark.extra("pyarrow")
 @pytest.mark.parametrize("name", ["00000.json", "00000.parquet", "00000.tar"])
 def test_any_value_in_a_data_set(name: str, made: Path, tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def choice(run: Run) -> list[int | None]:
     return [keyframe.record.pts for keyframe in run.keyframes]
 
 
+@pytest.mark.slow
 def test_a_run_says_which_model_saw_it_and_where(clip: str, tmp_path: Path) -> None:
     run = vip.extract(SAMPLE, out=tmp_path / "run", embedder=clip, device="cpu", precision="fp32", keyframes=6)
     assert run.manifest is not None
@@ -62,6 +63,7 @@ def test_a_run_says_which_model_saw_it_and_where(clip: str, tmp_path: Path) -> N
     assert len(run.keyframes) == 6
 
 
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_the_number_of_cores(clip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = []
     for cores in (1, 2, 5):
@@ -73,6 +75,7 @@ def test_the_result_does_not_depend_on_the_number_of_cores(clip: str, tmp_path: 
     assert all(np.array_equal(vectors[0], other) for other in vectors[1:])
 
 
+@pytest.mark.slow
 def test_another_number_weight_or_pruner_embeds_nothing_again(clip: str, seen: list[object], tmp_path: Path) -> None:
     run = vip.extract(SAMPLE, out=tmp_path / "run", embedder=clip, keyframes=6)
     assert len([one for one in seen if not isinstance(one, str)]) == len(run.candidates)
@@ -89,6 +92,7 @@ def test_another_number_weight_or_pruner_embeds_nothing_again(clip: str, seen: l
     assert (same.folder / "candidates.jsonl").read_bytes() == (run.folder / "candidates.jsonl").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_replaced_shows_the_model_only_what_is_new(clip: str, seen: list[object], tmp_path: Path) -> None:
     first = vip.extract(SAMPLE, out=tmp_path / "run", embedder=clip, keyframes=6)
     before = {row.pts for row in first.candidates}
@@ -104,6 +108,7 @@ def test_a_run_that_is_replaced_shows_the_model_only_what_is_new(clip: str, seen
     assert len(seen) >= len(second.candidates), "another precision is another model"
 
 
+@pytest.mark.slow
 def test_weights_that_changed_under_the_same_name_are_other_weights(seen: list[object], tmp_path: Path) -> None:
     folder = clip_models.folder(tmp_path / "clip", "clip")
     run = vip.extract(SAMPLE, out=tmp_path / "run", embedder=f"clip:{folder}", keyframes=4)
@@ -117,6 +122,7 @@ def test_weights_that_changed_under_the_same_name_are_other_weights(seen: list[o
     registry._loaded.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [0.0, 1.0])
 def test_the_weight_of_the_text_is_its_share_in_the_scores(weight: float, clip: str, tmp_path: Path) -> None:
     run = vip.extract(SAMPLE, out=tmp_path / "run", embedder=clip, keyframes=3, text_weight=weight)
@@ -132,6 +138,7 @@ def test_the_weight_of_the_text_is_its_share_in_the_scores(weight: float, clip: 
 # ---------------------------------------------------------------- a question
 
 
+@pytest.mark.slow
 def test_a_question_is_in_the_log_with_the_relevance_of_each_candidate(clip: str, tmp_path: Path) -> None:
     run = vip.extract(SAMPLE, out=tmp_path / "run", embedder=clip, precision="fp32", keyframes=4, query="a dog jumps")
     assert run.embeddings is not None
@@ -145,6 +152,7 @@ def test_a_question_is_in_the_log_with_the_relevance_of_each_candidate(clip: str
     assert all(f"relevance {row.relevance:.3f}" in row.decision.reason for row in kept)
 
 
+@pytest.mark.slow
 def test_the_same_question_of_the_same_run_needs_no_model(clip: str, seen: list[object], tmp_path: Path) -> None:
     run = vip.extract(SAMPLE, out=tmp_path / "run", embedder=clip, keyframes=4, query="a dog jumps")
     seen.clear()
@@ -155,6 +163,7 @@ def test_the_same_question_of_the_same_run_needs_no_model(clip: str, seen: list[
     assert {row.relevance for row in other.candidates} != {row.relevance for row in run.candidates}
 
 
+@pytest.mark.slow
 def test_a_question_later_gives_what_a_question_at_once_gives(clip: str, tmp_path: Path) -> None:
     run = vip.extract(SAMPLE, out=tmp_path / "run", embedder=clip, keyframes=4, sampler="every:1s")
     later = vip.rechoose(run, out=tmp_path / "later", query="a dog jumps")
@@ -162,6 +171,7 @@ def test_a_question_later_gives_what_a_question_at_once_gives(clip: str, tmp_pat
     assert choice(later) == choice(at_once) != choice(run)
 
 
+@pytest.mark.slow
 def test_classic_refuses_a_question(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match=r"--query needs an embedder .* and classic does not\. Write --embedder clip"):
         vip.extract(SAMPLE, out=tmp_path / "run", embedder="classic", query="a dog")
@@ -194,6 +204,7 @@ def test_what_does_not_fit_together_is_refused_before_any_work(options: dict[str
 # ---------------------------------------------------------------- candidates and objects
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["sync", "uniform", "shots"])
 @pytest.mark.parametrize("count", [12, 40])
 def test_as_many_candidates_as_asked(sampler: str, count: int, tmp_path: Path) -> None:
@@ -203,6 +214,7 @@ def test_as_many_candidates_as_asked(sampler: str, count: int, tmp_path: Path) -
     assert len(run.keyframes) == 4
 
 
+@pytest.mark.slow
 def test_frames_with_too_few_objects_are_dropped_and_the_log_says_so(tmp_path: Path) -> None:
     run = vip.extract(SAMPLE, out=tmp_path / "run", embedder="classic", min_objects=1, keyframes=6)
     few = [row for row in run.candidates if row.decision.rule == "too_few_objects"]
@@ -214,11 +226,13 @@ def test_frames_with_too_few_objects_are_dropped_and_the_log_says_so(tmp_path: P
     assert run.manifest.counts.bad >= len(few)
 
 
+@pytest.mark.slow
 def test_objects_that_no_frame_has_are_said_with_what_there_is(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"0 of \d+ candidates show enough objects \(most \d, asked 50\)\. Try --min-objects \d"):
         vip.extract(SAMPLE, out=tmp_path / "run", embedder="classic", min_objects=50)
 
 
+@pytest.mark.slow
 def test_every_good_candidate_was_searched(tmp_path: Path) -> None:
     run = vip.extract(SAMPLE, out=tmp_path / "run", embedder="classic", keyframes=6)
     good = [row for row in run.candidates if row.decision.rule in ("kept", "pruned")]
@@ -226,6 +240,7 @@ def test_every_good_candidate_was_searched(tmp_path: Path) -> None:
     assert all(row.detections is not None for row in good)
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_question_and_the_relevance(clip: str, tmp_path: Path) -> None:
     run = vip.extract(SAMPLE, out=tmp_path / "run", embedder=clip, keyframes=4, query="<b>a dog</b> jumps")
     page = write_report(run).read_text(encoding="utf-8")
@@ -237,6 +252,7 @@ def test_the_page_shows_the_question_and_the_relevance(clip: str, tmp_path: Path
 # ---------------------------------------------------------------- detections made elsewhere
 
 
+@pytest.mark.slow
 def test_detections_from_a_file_count_where_it_has_them_and_elsewhere_nothing_is_claimed(tmp_path: Path) -> None:
     box = [0.1, 0.2, 0.5, 0.9]
     rows = [

@@ -351,6 +351,7 @@ def killed_at(write: int) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 def test_killed_at_any_write_of_an_overwrite_the_same_call_ends_the_same(video: Path, folder: Path, tmp_path: Path) -> None:
     again = tmp_path / "again"
     expected = result(vip.extract(video, out=tmp_path / "fresh", keyframes=2).folder)

@@ -203,6 +203,7 @@ def test_pictures_stand_upright(clips: Clips, tmp_path: Path, matrix: tuple[int,
             assert upright.image.flags.c_contiguous
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="the program ffmpeg is not here")
 @pytest.mark.parametrize("matrix", TURNED)
 def test_pictures_stand_as_ffmpeg_turns_them(clips: Clips, tmp_path: Path, matrix: tuple[int, int, int, int]) -> None:

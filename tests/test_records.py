@@ -136,6 +136,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # ---------------------------------------------------------------- on disk
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(rows=st.lists(ANY_RECORD, max_size=3))
 def test_records_come_back_from_jsonl_as_they_were(folder: Path, rows: list[Record]) -> None:
@@ -145,6 +146,7 @@ def test_records_come_back_from_jsonl_as_they_were(folder: Path, rows: list[Reco
         assert list(store.read_rows(folder / "rows.jsonl", kind)) == same
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(manifest=MANIFEST)
 def test_a_manifest_comes_back_as_it_was(folder: Path, manifest: Manifest) -> None:

@@ -16,6 +16,7 @@ OTHERS = (Shot(2, 2, black_s=BLACK_S), Shot(3, 1.6), Shot(1, 2.4), Shot(4, 2, fa
 SHOWS_THROUGH = 0.2  # of the shot before, from which on a frame is a mixture of two
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", ENCODERS)
 @pytest.mark.parametrize("shots", [SHOTS, OTHERS], ids=["fade, then black", "black, then fade"])
 def test_of_six_scenes_six_keyframes_show_each_once_and_none_is_black_or_mixed(

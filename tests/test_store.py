@@ -545,6 +545,7 @@ def test_descriptions_are_read_once_for_all_keyframes(tmp_path: Path, monkeypatc
     assert [path.name for path in reads].count("descriptions.jsonl") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory as Linux tells it")
 def test_a_picture_of_absurd_size_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
     """A PNG of 20,000 x 20,000 has 50 kB, and 1.2 GB once it is decoded."""

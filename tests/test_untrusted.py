@@ -55,6 +55,7 @@ def test_nothing_that_is_shown_is_a_control_character_or_turns_the_direction(tex
     assert one_line(text) == " ".join(shown.split())
 
 
+@pytest.mark.slow
 @given(st.recursive(st.none() | st.booleans() | st.integers() | ANY_TEXT, lambda inner: st.lists(inner) | st.dictionaries(ANY_TEXT, inner)))
 def test_json_that_is_shown_means_the_same(value: Any) -> None:
     shown = printable_json(value)
@@ -63,6 +64,7 @@ def test_json_that_is_shown_means_the_same(value: Any) -> None:
     assert not set(shown) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\x9b")
 
 
+@pytest.mark.slow
 @given(st.recursive(st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(), lambda inner: st.lists(inner)))
 def test_json_within_bounds_is_read_as_it_is(value: Any) -> None:
     assert parse_json(json.dumps(value)) == value

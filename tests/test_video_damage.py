@@ -79,6 +79,7 @@ def assert_makes_the_best_of(path: Path) -> None:
     assert len(set(stamps)) == len(stamps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("percent", [1, 10, 50, 90, 99])
 @pytest.mark.parametrize("name", CUT)
 def test_of_a_file_that_is_cut_off_what_is_there_is_used(clips: Clips, tmp_path: Path, name: str, percent: int) -> None:

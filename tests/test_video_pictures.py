@@ -34,6 +34,7 @@ def truth(clips: Clips) -> Callable[[str], dict[int, Image]]:
     return look_up
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_any_selection_in_any_order_gives_the_frames_of_plain_decoding(
     clips: Clips, truth: Callable[[str], dict[int, Image]], name: str
@@ -53,6 +54,7 @@ def test_any_selection_in_any_order_gives_the_frames_of_plain_decoding(
         assert video.losses == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_each_frame_alone_is_that_of_plain_decoding(clips: Clips, truth: Callable[[str], dict[int, Image]], name: str) -> None:
     """Backwards, so that no frame profits from the one before."""
@@ -64,6 +66,7 @@ def test_each_frame_alone_is_that_of_plain_decoding(clips: Clips, truth: Callabl
             assert np.array_equal(frame.image, expected[stamp])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_frames_near_are_real_frames_at_or_after_what_was_asked(clips: Clips, truth: Callable[[str], dict[int, Image]], name: str) -> None:
     expected = truth(name)

@@ -34,6 +34,7 @@ def by_name(path: Path) -> str:
     return path.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [*REAL, *ODD], ids=by_name)
 def test_frames_are_those_of_plain_decoding(path: Path) -> None:
     """Sync frames and others near the start, each alone and in a jumble."""
@@ -75,6 +76,7 @@ def test_it_says_what_a_user_needs_to_know(path: Path) -> None:
         assert path.name in DAMAGED or video.losses == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("ffprobe") is None, reason="the program ffprobe is not here")
 @pytest.mark.parametrize("path", [*REAL, *ODD], ids=by_name)
 def test_times_and_sizes_are_those_of_ffprobe(path: Path) -> None:

@@ -31,6 +31,7 @@ def times_s(video: Video) -> list[Fraction]:
     return [pts * video.time_base for pts in video.index.shown_pts.tolist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_each_picture_has_the_time_it_was_written_with(clips: Clips, name: str) -> None:
     clip = clips(name)
@@ -45,6 +46,7 @@ def test_each_picture_has_the_time_it_was_written_with(clips: Clips, name: str) 
         assert video.losses == []
 
 
+@pytest.mark.slow
 @needs_ffprobe
 @pytest.mark.parametrize("name", RECIPES)
 def test_times_and_size_are_those_of_ffprobe(clips: Clips, name: str) -> None:
@@ -86,6 +88,7 @@ def test_sizes_are_those_on_the_screen(tmp_path: Path, degrees: int, shape: str)
         assert [frame.image.shape[1::-1] for frame in video.frames(video.index.shown_pts.tolist())] == [shown] * 3
 
 
+@pytest.mark.slow
 @needs_ffprobe
 @pytest.mark.parametrize("degrees", TURNS)
 @pytest.mark.parametrize("suffix", ["mp4", "mov", "mkv", "avi", "ts"])

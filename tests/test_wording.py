@@ -59,6 +59,7 @@ def test_processes_that_a_command_starts_speak_as_it_does() -> None:
     assert shown == "--overwrite\n"
 
 
+@pytest.mark.slow
 def test_no_message_of_the_library_advises_an_option_of_the_command_line() -> None:
     root = Path(vip.__file__).parent
     found = []

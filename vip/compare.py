@@ -1,4 +1,4 @@
-"""Several samplers and pruners on one video, side by side: what a user needs to choose settings.
+"""A comparison of several samplers and pruners on one video, side by side: what a user needs to choose settings.
 
 Each combination is a run of its own in a folder of its own, so that one can go on with the run one likes. Out comes a
 `Comparison`, and compare.html beside the run folders.
@@ -69,9 +69,8 @@ def compare(
     with store.create_folder(folder):
         for combination in here:
             path, before = folder / combination.folder_name, _written_ns(folder / combination.folder_name)
-            of_one = settings.model_copy(update={"sampler": combination.sampler, "pruner": combination.pruner})
             try:
-                voice = _PrefixedObserver(observer, combination.name, noted)
+                voice, of_one = _PrefixedObserver(observer, combination.name, noted), _settings_of(combination, settings, done)
                 run = extract(named, out=path, overwrite=overwrite, settings=of_one, observer=voice, isolated=isolated)
             except UsageError:  # a folder of other settings: the command is wrong, not the combination
                 raise
@@ -87,6 +86,14 @@ def compare(
     store.write_failures(folder / store.FAILURES, comparison.failures)
     write_comparison(comparison)
     return comparison
+
+
+def _settings_of(combination: Combination, settings: ExtractSettings, done: Sequence[tuple[Combination, Run, bool]]) -> ExtractSettings:
+    """Return the settings of one combination. With `-n auto`, evenly spaced frames are as many as the first combination kept."""
+    update: dict[str, object] = {"sampler": combination.sampler, "pruner": combination.pruner}
+    if combination.is_evenly_spaced and settings.keyframes == "auto" and done:
+        update["keyframes"] = len(done[0][1].keyframes)
+    return settings.model_copy(update=update)
 
 
 def _failures(errors: Sequence[tuple[Combination, VipError]], observer: Observer) -> tuple[Failure, ...]:

@@ -92,6 +92,7 @@ def check_that_each_is_its_own(run: Run) -> None:
 # ---------------------------------------------------------------- nothing lost, nothing twice, nothing invented
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["direct", "paper"])
 def test_with_a_fifth_of_the_answers_failing_each_keyframe_ends_described_or_listed(recipe: str, tmp_path: Path) -> None:
     path = run_folder(tmp_path / "a.vip", 120)
@@ -138,6 +139,7 @@ def end(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, err
 
 
+@pytest.mark.slow
 def test_killed_twenty_times_the_union_is_complete_and_only_what_was_in_flight_is_asked_again(tmp_path: Path) -> None:
     path, cache = run_folder(tmp_path / "a.vip", 200), tmp_path / "answers.sqlite"
     lost = 0
@@ -194,6 +196,7 @@ def test_the_same_pictures_in_another_folder_cost_nothing(server: ApiServer, tmp
     assert usage(tmp_path / "b.vip") == {**usage(tmp_path / "b.vip"), "requests": 0, "cached": 5, "usd": 0.0}
 
 
+@pytest.mark.slow
 def test_a_server_that_goes_away_costs_only_the_rest(tmp_path: Path) -> None:
     path = run_folder(tmp_path / "a.vip", 12)
     with ApiServer(*["ok"] * 5, "401") as server:
@@ -231,6 +234,7 @@ def test_failures_of_several_folders_are_told_with_the_first_and_listed_in_each(
     assert [len(described(path)) for path in paths] == [2, 3, 2]
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_done_is_finished_before_the_others_are(tmp_path: Path) -> None:
     """So that a run of a thousand videos that is stopped leaves whole folders."""
     paths = [run_folder(tmp_path / f"{name}.vip", 20) for name in "ab"]
@@ -252,6 +256,7 @@ def test_a_folder_of_runs_stands_for_its_runs(tmp_path: Path) -> None:
     assert runs_in([tmp_path / "missing"]) == [tmp_path / "missing"]
 
 
+@pytest.mark.slow
 def test_many_folders_that_are_done_do_not_use_up_the_files_a_process_may_open(server: ApiServer, tmp_path: Path) -> None:
     first = run_folder(tmp_path / "0000.vip", 1)
     caption(first, **options(server, tmp_path))
@@ -322,6 +327,7 @@ def test_a_second_run_tells_what_failed_before_the_captions_of_the_first(tmp_pat
     assert [told(chat.text) for chat in asked] == [[captions[2]], [captions[4]]]
 
 
+@pytest.mark.slow
 def test_a_key_that_stops_being_good_ends_the_run_and_says_so(tmp_path: Path) -> None:
     path = run_folder(tmp_path / "a.vip", 6)
     with ApiServer("ok", "ok", "401") as server, pytest.raises(EngineError, match=r"No key is set.*Tried 4 times"):
@@ -377,6 +383,7 @@ def test_another_engine_is_refused_before_anything_is_asked(server: ApiServer, t
 # ---------------------------------------------------------------- money
 
 
+@pytest.mark.slow
 def test_the_run_ends_before_it_passes_the_ceiling_and_goes_on_with_a_higher_one(tmp_path: Path) -> None:
     path = run_folder(tmp_path / "a.vip", 60)
     each_usd = (1000 * 1.0 + 300 * 10.0) / 1e6
@@ -569,6 +576,7 @@ def alive() -> Counter[str]:
     return Counter(type(one).__name__ for one in gc.get_objects() if type(one) in {Picture, KeyframePicture})
 
 
+@pytest.mark.slow
 def test_keyframes_and_pictures_are_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.BUILT_IN["engine"], "watching", "tests.captioning.test_caption_job:Watching")
     path = run_folder(tmp_path / "a.vip", 10)

@@ -166,6 +166,7 @@ def test_what_is_not_determined_is_not_checked() -> None:
     assert [(check.verdict, check.by, check.similarity) for check in open_ones] == [("unchecked", (), None)] * 3
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.permutations(range(12)), st.integers(0, 11))
 def test_the_order_of_the_others_does_not_matter(order: list[int], lying: int) -> None:

@@ -288,6 +288,7 @@ def pictures_alive() -> int:
     return sum(type(one) is Picture for one in gc.get_objects())
 
 
+@pytest.mark.slow
 def test_as_many_are_on_their_way_as_the_limit_says_and_pictures_do_not_pile_up(tmp_path: Path) -> None:
     one = keyframe(tmp_path, 0)
     items = [KeyframePicture(one.record.model_copy(update={"id": f"v:{number:04d}", "time_s": number}), tmp_path) for number in range(1500)]
@@ -328,6 +329,7 @@ def test_pictures_are_read_beside_the_loop(tmp_path: Path, monkeypatch: pytest.M
     assert threading.get_ident() not in threads
 
 
+@pytest.mark.slow
 def test_who_leaves_the_loop_leaves_nothing_running(tmp_path: Path) -> None:
     engine = Counting()
 

@@ -16,6 +16,7 @@ ESCAPES = "\x1b[2J\x1b]8;;http://evil\x07\u202egnp.exe\r\nvip: done\x9b31m\u2028
 FIELDS = {name: f"{name} {ESCAPES}" for name in ("dense_caption", "focus", "action", "mood", "setting")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_ascii", [True, False])
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_nothing_that_a_terminal_obeys_is_written_or_shown(in_ascii: bool, options: tuple[str, ...], tmp_path: Path) -> None:

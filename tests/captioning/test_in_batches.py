@@ -78,6 +78,7 @@ def test_a_question_that_goes_into_a_batch_is_no_step_of_the_bar(photos: Path) -
     assert [len(round_) for round_ in steps] == [6, 0, 5], "looked at, put into the batch, described"
 
 
+@pytest.mark.slow
 def test_a_recipe_of_three_questions_takes_three_rounds(photos: Path) -> None:
     with ApiServer(marks=True) as server:
         run = described(photos, server, recipe="paper")
@@ -106,6 +107,7 @@ def test_half_the_price_is_noted(photos: Path, tmp_path: Path) -> None:
     assert told[-1] == "Used 5 requests, 7,000 tokens in, 1,000 out, $0.55."  # half of 5 times 22 cents
 
 
+@pytest.mark.slow
 def test_under_a_ceiling_as_many_go_at_once_as_it_allows_whatever_they_cost(photos: Path, tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text(PRICES)
     most = (1500 * 100 + 2048 * 400) / 1e6 / 2  # about: what one may cost at most
@@ -127,6 +129,7 @@ def server_was_not_asked(photos: Path) -> bool:
     return in_batches.jobs_in(photos) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behaviour", ["wrong_schema", "refusal", "500"])
 def test_rows_whose_answer_cannot_be_used_are_asked_again(behaviour: str, photos: Path) -> None:
     with ApiServer(behaviour, behaviour, "ok") as server:
@@ -137,6 +140,7 @@ def test_rows_whose_answer_cannot_be_used_are_asked_again(behaviour: str, photos
     assert stats.chats + stats.rows == 7
 
 
+@pytest.mark.slow
 def test_rows_that_expire_are_handed_in_again(photos: Path) -> None:
     with ApiServer(batch_expires_after=2) as server:
         run = described(photos, server)
@@ -145,6 +149,7 @@ def test_rows_that_expire_are_handed_in_again(photos: Path) -> None:
     assert max(job.tries for job in in_batches.jobs_in(photos)) > 1
 
 
+@pytest.mark.slow
 def test_a_run_that_is_ended_while_it_waits_is_gone_on_with_by_another(photos: Path, tmp_path: Path) -> None:
     with ApiServer(batch_s=1.0) as server:
         options = ("caption", "photos", "--engine", "openai:tiny-vlm", "--base-url", server.base_url, "--batch")
@@ -249,6 +254,7 @@ def test_a_batch_of_another_machine_is_left_alone_with_one_note(photos: Path) ->
     assert next((job.job, job.is_open) for job in in_batches.jobs_in(photos)) == ("batch_of_another", True)
 
 
+@pytest.mark.slow
 def test_the_status_of_a_batch_of_another_machine_is_told_without_asking_the_server(photos: Path, tmp_path: Path) -> None:
     prepared(photos, "batch_of_another")
     options = ("caption", "photos", "--engine", "openai:tiny-vlm", "--base-url", "http://127.0.0.1:9/v1", "--batch", "--status")
@@ -258,6 +264,7 @@ def test_the_status_of_a_batch_of_another_machine_is_told_without_asking_the_ser
     assert vip(tmp_path, *options, "--json").rows[0]["is_strange"] is True
 
 
+@pytest.mark.slow
 def test_a_batch_of_another_machine_is_collected_once_the_folder_is_trusted(photos: Path, tmp_path: Path) -> None:
     prepared(photos, "batch_of_another", rows=1)
     assert vip(tmp_path, "trust", "photos").code == 0

@@ -69,13 +69,27 @@ def test_json_is_a_row_for_each_combination(here: Path) -> None:
     assert [(row["combination"], row["run"], row["reused"]) for row in done.rows] == [
         ("sync+algorithm1", "out/sync+algorithm1", False),
         ("all+algorithm1", "out/all+algorithm1", False),
+        ("uniform+none", "out/uniform+none", False),
     ]
+    assert [row["evenly_spaced"] for row in done.rows] == [False, False, True]
     for row in done.rows:
         manifest = json.loads((here / row["run"] / "manifest.json").read_text())
         assert row["seconds"] == pytest.approx(sum(manifest["seconds"].values()), abs=0.001)
         assert (row["keyframes"], row["candidates"]) == (2, manifest["counts"]["candidates"])
         assert 0 < row["coverage_lowest"] < row["coverage"] <= 1
         assert row["page"] == "out/compare.html"
+
+
+def test_with_auto_the_evenly_spaced_frames_are_as_many_as_extract_keeps(here: Path) -> None:
+    done = compare(here, "--with", "all", "--json", "-n", "auto")
+    assert done.code == 0, done.err
+    default, _, even = done.rows
+    assert (default["run"], even["run"]) == ("a.compare/sync+algorithm1", "a.compare/uniform+none")
+    asked = [json.loads((here / row["run"] / "manifest.json").read_text())["settings"]["keyframes"] for row in (default, even)]
+    assert asked == ["auto", default["keyframes"]]
+    assert even["keyframes"] == default["keyframes"] < 9, "all frames of the video would be 9"
+    again = compare(here, "--with", "all", "--json", "-n", "auto")
+    assert [row["reused"] for row in again.rows] == [True, True, True]
 
 
 def test_the_same_command_uses_the_runs_again_and_says_so(here: Path) -> None:
@@ -99,7 +113,7 @@ def test_one_that_fails_is_shown_and_the_others_are_done(here: Path) -> None:
     done = compare(here, "--with", "refuses")
     assert done.code == 8
     assert "refuses+algorithm1: The sampler refuses." in done.err
-    assert done.sentence == "1 of 2 combinations failed; a.compare/failures.jsonl says why. Run the command again to retry only those."
+    assert done.sentence == "1 of 3 combinations failed; a.compare/failures.jsonl says why. Run the command again to retry only those."
     rows = [line.split() for line in done.out.splitlines()]
     assert ["refuses+algorithm1", "failed"] in rows
     assert rows[1][0] == "sync+algorithm1"

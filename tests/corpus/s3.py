@@ -70,7 +70,7 @@ def _s3_server() -> Iterator[S3]:
 
     server = S3()
     http = make_server("127.0.0.1", 0, server, threaded=True)
-    thread = Thread(target=http.serve_forever)
+    thread = Thread(target=http.serve_forever, args=(0.01,))
     thread.start()
     server.address = f"http://127.0.0.1:{http.server_port}"
     yield server

@@ -129,6 +129,7 @@ def test_retry_lets_failures_of_one_type_wait_again_with_all_their_tries(state: 
     assert state.failure_counts() == {"deleted": 1}
 
 
+@pytest.mark.slow
 @given(sizes=st.lists(st.integers(1, 50), min_size=1, max_size=30), most=st.integers(1, 120))
 def test_every_part_is_in_one_shard_and_no_shard_is_larger_than_asked_but_for_a_single_part(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int], most: int
@@ -287,6 +288,7 @@ def test_what_a_sidecar_says_is_not_described_is_known_to_a_state_that_was_lost(
     assert state.shards_to_revise() == [(0, 5)]
 
 
+@pytest.mark.slow
 def test_two_processes_may_make_the_state_at_the_same_moment(tmp_path: Path) -> None:
     command = "import sys; from pathlib import Path; from vip.corpus.state import StateDatabase; StateDatabase(Path(sys.argv[1])).close()"
     for number in range(3):

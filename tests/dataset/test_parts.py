@@ -20,6 +20,7 @@ from vip.pipeline import caption
 from vip.store import load_run
 
 
+@pytest.mark.slow
 @given(samples())
 def test_what_is_packed_comes_back(tmp_path_factory: pytest.TempPathFactory, given: VideoSample) -> None:
     path = tmp_path_factory.mktemp("parts") / "a.tar"

@@ -161,6 +161,7 @@ def test_secrets_are_cut_out_of_addresses_and_nothing_else(text: str, shown: str
     assert without_secrets(text) == shown
 
 
+@pytest.mark.slow
 @given(st.recursive(st.none() | st.floats() | st.text() | st.binary(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_what_a_host_says_can_be_written_whatever_it_is(value: object) -> None:
     text = json.dumps(json_value(value), allow_nan=False, ensure_ascii=False).encode()

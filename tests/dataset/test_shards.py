@@ -62,6 +62,7 @@ def told(out: Path) -> tuple[list[int], list[str]]:
 # ---------------------------------------------------------------- there and back
 
 
+@pytest.mark.slow
 @both
 @settings(max_examples=50)
 @given(data=st.data())
@@ -127,6 +128,7 @@ def test_row_groups_stay_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(list(read_samples(str(tmp_path)))) == 3
 
 
+@pytest.mark.slow
 def test_datasets_shows_pictures(tmp_path: Path) -> None:
     import datasets
 
@@ -140,6 +142,7 @@ def test_datasets_shows_pictures(tmp_path: Path) -> None:
     assert found[0]["detections"][0]["label"] == "person"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # the library leaves files to the garbage collector
 def test_webdataset_reads_samples_with_picture_columns_and_vector(tmp_path: Path) -> None:
     info = write_shard(str(tmp_path), 0, [sample("a.b-1", count=2)], "webdataset")
@@ -342,6 +345,7 @@ def test_what_a_killed_writer_left_is_cleared_up_by_the_next(tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.slow
 @both
 def test_memory_does_not_grow_with_the_number_of_clips(format: Format, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: A002
     monkeypatch.setattr(parquet, "GROUP_BYTES", 2**20)

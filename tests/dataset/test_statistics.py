@@ -102,6 +102,7 @@ def test_the_engine_that_needs_no_server_has_a_price() -> None:
 # ---------------------------------------------------------------- videos and keyframes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
 @settings(max_examples=40)
 @given(data=st.data())
@@ -216,6 +217,7 @@ def test_where_there_is_nothing_nothing_is_counted(tmp_path: Path) -> None:
     assert count(str(tmp_path / "none")) == DataSetCounts()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
 def test_memory_does_not_grow_with_the_number_of_videos(tmp_path: Path, format: Format) -> None:  # noqa: A002
     for number in range(30):

@@ -24,6 +24,7 @@ both = pytest.mark.parametrize("format", ["parquet", "webdataset"])
 # ---------------------------------------------------------------- S3
 
 
+@pytest.mark.slow
 @both
 def test_shards_arrive_and_their_sidecars_after_them(s3: S3, format: Format) -> None:  # noqa: A002
     some = [sample(f"v{number}") for number in range(3)]
@@ -34,6 +35,7 @@ def test_shards_arrive_and_their_sidecars_after_them(s3: S3, format: Format) -> 
     assert not s3.uploads
 
 
+@pytest.mark.slow
 @both
 def test_a_large_shard_is_uploaded_in_pieces(s3: S3, format: Format, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: A002
     monkeypatch.setattr(storage, "BLOCK_BYTES", BLOCK_BYTES)
@@ -43,6 +45,7 @@ def test_a_large_shard_is_uploaded_in_pieces(s3: S3, format: Format, monkeypatch
     assert list(read_samples(OUT)) == [BIG]
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("what", ["begin", "first piece", "second piece", "end"])
 def test_a_failure_in_the_middle_of_an_upload_leaves_nothing(

@@ -60,6 +60,7 @@ def test_without_english_the_first_language_is_chosen() -> None:
     assert choose_subtitles({}, "en") is None
 
 
+@pytest.mark.slow
 @given(st.text() | st.text("0:.->\n "), st.lists(st.none() | st.floats(0, 100), max_size=4))
 def test_what_is_no_subtitle_does_no_harm(text: str, times: list[float | None]) -> None:
     assert len(words_around(times, text)) == len(times)

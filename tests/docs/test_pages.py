@@ -49,6 +49,7 @@ def test_the_sampler_of_the_plug_ins_page_can_be_named_and_takes_the_heaviest_sy
         registry.sampler("heavy:many")
 
 
+@pytest.mark.slow
 def test_the_python_page_shows_how_vip_is_used_in_python(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -45,6 +45,7 @@ def _little_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("vip.download.fetch"), "UNKNOWN_BYTES", 1000)
 
 
+@pytest.mark.slow
 def test_one_that_fits_into_what_it_was_given_asks_for_no_more(
     host: VideoHost, mp4: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,6 +62,7 @@ def test_one_that_is_larger_takes_more_where_that_is_free(host: VideoHost, mp4: 
     assert space.held_bytes > 300_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["whole", "unsized"])
 def test_one_that_is_larger_than_is_free_gives_all_back_and_begins_again_when_there_is_room(
     way: str, host: VideoHost, mp4: bytes, tmp_path: Path
@@ -72,6 +74,7 @@ def test_one_that_is_larger_than_is_free_gives_all_back_and_begins_again_when_th
     assert STEP_BYTES < again < STEP_BYTES + 400_000
 
 
+@pytest.mark.slow
 def test_one_that_is_larger_than_all_there_is_is_refused(host: VideoHost, mp4: bytes, tmp_path: Path) -> None:
     with pytest.raises(ItemError) as caught:
         fetched(host.put("/v.mp4", mp4 + bytes(3_000_000), "video/mp4"), tmp_path, Shared(10**9), room_bytes=1_000_000)

@@ -101,6 +101,7 @@ def failure(error: Exception, folder: Path, warning: str | None = None) -> ItemE
     return caught.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "sentence"), SAID)
 def test_what_youtube_says(tmp_path: Path, kind: FailureKind, sentence: str) -> None:
     said = failure(ExtractorError(sentence, expected=True), tmp_path)
@@ -111,21 +112,25 @@ def test_what_youtube_says(tmp_path: Path, kind: FailureKind, sentence: str) -> 
     assert "https://" not in str(said)
 
 
+@pytest.mark.slow
 def test_what_is_known_by_its_class(tmp_path: Path) -> None:
     geo = failure(GeoRestrictedError("The uploader has not made this video available", countries=["DE"]), tmp_path)
     assert (geo.kind, "--proxy" in str(geo)) == ("geo", True)
     assert failure(UserNotLive(video_id="x"), tmp_path).kind == "no_video"
 
 
+@pytest.mark.slow
 def test_a_fault_of_yt_dlp_is_told_without_its_address_for_reports(tmp_path: Path) -> None:
     said = failure(ExtractorError("Unable to extract player version"), tmp_path)
     assert (said.kind, str(said)) == ("other", "Unable to extract player version.")
 
 
+@pytest.mark.slow
 def test_an_extractor_that_breaks_costs_its_video_only(tmp_path: Path) -> None:
     assert failure(TypeError("'NoneType' object is not subscriptable"), tmp_path).kind == "other"
 
 
+@pytest.mark.slow
 def test_what_a_warning_said_before_counts_where_the_error_says_nothing(tmp_path: Path) -> None:
     error = ExtractorError("Failed to extract any player response")
     assert failure(error, tmp_path, "Unable to download API page: HTTP Error 429: Too Many Requests").kind == "rate_limit"

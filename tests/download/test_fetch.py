@@ -53,6 +53,7 @@ def test_an_address_that_ends_like_a_program_may_be_a_video(host: VideoHost, fet
     assert (got.path.name, got.path.read_bytes()) == ("KEY.video", mp4)
 
 
+@pytest.mark.slow
 def test_passwords_are_not_told(host: VideoHost, fetched: Fetch, refused: Refused, mp4: bytes) -> None:
     secret = host.address.replace("http://", "http://me:secret@")
     host.put("/v.mp4", mp4, "video/mp4")
@@ -80,6 +81,7 @@ def test_an_id_of_youtube_8m_is_looked_up_and_watched(host: VideoHost, fetched: 
     assert fetched("ABCD", "youtube8m").youtube_id == "dQw4w9WgXcQ"
 
 
+@pytest.mark.slow
 def test_of_several_sizes_the_largest_up_to_720_lines_without_sound_is_taken(host: VideoHost, fetched: Fetch, mp4: bytes) -> None:
     ways = [("360", "avc1,mp4a"), ("720", "avc1,mp4a"), ("720", "avc1"), ("1080", "avc1"), ("2160", "avc1")]
     lines = [
@@ -93,6 +95,7 @@ def test_of_several_sizes_the_largest_up_to_720_lines_without_sound_is_taken(hos
     assert got.path.read_bytes()[1] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="the program ffmpeg is not here")
 def test_sound_is_merged_in_where_it_is_asked_for(host: VideoHost, fetched: Fetch, clips: Clips, folder: Path, tmp_path: Path) -> None:
     sound_of = '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="a",DEFAULT=YES,URI="/a.m3u8"'
@@ -137,6 +140,7 @@ def test_a_local_file_stays_where_it_is(fetched: Fetch, folder: Path, tmp_path: 
     assert not list(folder.iterdir())
 
 
+@pytest.mark.slow
 def test_nothing_is_printed_or_logged(host: VideoHost, fetched: Fetch, refused: Refused, mp4: bytes, capfd: Any, caplog: Any) -> None:
     caplog.set_level(logging.WARNING)
     fetched(host.put("/download", mp4, "application/octet-stream"))
@@ -163,11 +167,13 @@ def test_many_fetches_share_one_yt_dlp(host: VideoHost, fetched: Fetch, folder: 
 STATUSES = {401: "private", 403: "private", 404: "missing", 410: "deleted", 429: "rate_limit", 451: "geo", 500: "network", 503: "network"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "kind"), STATUSES.items())
 def test_what_a_status_says(host: VideoHost, refused: Refused, status: int, kind: str) -> None:
     assert refused(host.put("/v.mp4", "no", status=status)).kind == kind
 
 
+@pytest.mark.slow
 def test_a_server_that_names_a_time_is_waited_for(host: VideoHost, refused: Refused) -> None:
     busy = refused(host.put("/v.mp4", "later", status=429, headers={"Retry-After": "120"}))
     assert (busy.kind, busy.retry_after_s) == ("rate_limit", 120.0)
@@ -175,6 +181,7 @@ def test_a_server_that_names_a_time_is_waited_for(host: VideoHost, refused: Refu
     assert (down.kind, down.retry_after_s) == ("rate_limit", 7.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["reset", "short", "hang", "mute"])
 def test_a_connection_that_is_lost_may_work_later(host: VideoHost, refused: Refused, mp4: bytes, way: Any) -> None:
     assert refused(host.put("/v.mp4", mp4, "video/mp4", way=way)).kind == "network"
@@ -186,69 +193,82 @@ def test_a_connection_that_is_lost_once_is_taken_up_again(host: VideoHost, fetch
     assert fetched(f"{host.address}/v.mp4").path.read_bytes() == mp4
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_may_be_there_later(refused: Refused) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     assert refused(f"http://127.0.0.1:{port}/v.mp4").kind == "network"
 
 
+@pytest.mark.slow
 def test_a_name_that_is_not_found_may_be_found_later(refused: Refused) -> None:
     assert refused("http://no-such-host.invalid/v.mp4").kind == "network"
 
 
+@pytest.mark.slow
 def test_a_video_that_never_ends_is_stopped_where_the_room_ends(host: VideoHost, refused: Refused, mp4: bytes) -> None:
     endless = refused(host.put("/v.mp4", mp4, "video/mp4", way="endless"), room_bytes=3_000_000)
     assert endless.kind == "too_large"
     assert "room for 3 MB" in str(endless)
 
 
+@pytest.mark.slow
 def test_a_video_that_says_it_is_too_large_is_not_loaded(host: VideoHost, refused: Refused) -> None:
     assert refused(host.put("/v.mp4", bytes(20_000_000), "video/mp4"), room_bytes=1_000_000).kind == "too_large"
     assert host.sent_bytes < 15_000_000
 
 
+@pytest.mark.slow
 def test_a_page_that_never_ends_is_not_held_in_memory(host: VideoHost, refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vip.download.ytdlp.PAGE_BYTES", 2**20)
     assert refused(host.put("/page", page(), way="endless")).kind == "network"
     assert host.sent_bytes < 50 * 2**20
 
 
+@pytest.mark.slow
 def test_a_page_in_the_place_of_a_video_is_no_video(host: VideoHost, refused: Refused) -> None:
     assert refused(host.put("/v.mp4", page("It was deleted."))).kind == "no_video"
     assert refused(host.put("/w.mp4", page("It was deleted."), "video/mp4")).kind == "no_video"
 
 
+@pytest.mark.slow
 def test_a_playlist_of_local_files_is_no_video(host: VideoHost, refused: Refused) -> None:
     assert refused(host.put("/v.mp4", "#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n", "video/mp4")).kind == "no_video"
     assert refused(host.put("/v.m3u8", segments("file:///etc/hostname"), HLS)).kind == "no_video"
 
 
+@pytest.mark.slow
 def test_a_page_with_several_videos_is_no_video(host: VideoHost, refused: Refused) -> None:
     several = refused(host.put("/page", page(video("/a.mp4"), video("/b.mp4"))))
     assert several.kind == "no_video"
     assert "list of videos" in str(several)
 
 
+@pytest.mark.slow
 def test_sound_alone_is_no_video(host: VideoHost, refused: Refused) -> None:
     assert refused(host.put("/a.mp3", b"ID3" + bytes(3000), "audio/mpeg")).kind == "no_video"
 
 
+@pytest.mark.slow
 def test_a_live_stream_is_no_video(host: VideoHost, refused: Refused) -> None:
     live = "#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXT-X-MEDIA-SEQUENCE:7\n#EXTINF:6,\n/7.ts\n"
     assert refused(host.put("/live.m3u8", live, HLS)).kind == "no_video"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "/v.mp4"])
 def test_a_redirect_to_a_file_or_in_a_circle_is_not_followed(host: VideoHost, refused: Refused, target: str) -> None:
     assert refused(host.put("/v.mp4", status=302, headers={"Location": target})).kind == "no_video"
 
 
+@pytest.mark.slow
 def test_a_file_that_a_page_names_is_not_read(host: VideoHost, refused: Refused) -> None:
     named = refused(host.put("/page", page(video("file:///etc/passwd"))))
     assert named.kind == "no_video"
     assert "--enable-file-urls" not in str(named)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["file:///etc/passwd", "ytsearch:cats", "-o evil", "../../x", "http://", "http://[", "data:text/html,x"])
 def test_what_is_no_address_of_the_web_is_a_bad_row(refused: Refused, source: str) -> None:
     assert refused(source).kind == "bad_row"
@@ -264,6 +284,7 @@ def test_names_that_climb_out_stay_in_the_folder(host: VideoHost, fetched: Fetch
     assert "\n" not in got.title
 
 
+@pytest.mark.slow
 def test_lengths_are_judged_before_the_download(host: VideoHost, refused: Refused, fetched: Fetch, mp4: bytes) -> None:
     host.put("/v.mp4", mp4, "video/mp4")
     about = {"@context": "https://schema.org", "@type": "VideoObject", "contentUrl": f"{host.address}/v.mp4", "duration": "PT10M"}
@@ -274,6 +295,7 @@ def test_lengths_are_judged_before_the_download(host: VideoHost, refused: Refuse
     assert fetched(address, min_length=60, max_length=3600).duration_s == 600
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_is_no_fault_of_the_video(
     host: VideoHost, refused: Refused, mp4: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

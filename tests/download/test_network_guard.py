@@ -67,6 +67,7 @@ def test_what_is_no_public_address(text: str) -> None:
 # ---------------------------------------------------------------- fetching
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "0", "2130706433", "127.1"])
 def test_this_machine_is_refused_whatever_it_is_called(host: VideoHost, refused: Refused, mp4: bytes, name: str) -> None:
     address = host.put("/v.mp4", mp4, "video/mp4").replace("127.0.0.1", name)
@@ -78,6 +79,7 @@ def test_without_public_only_this_machine_is_fine(host: VideoHost, fetched: Fetc
     assert fetched(host.put("/v.mp4", mp4, "video/mp4").replace("127.0.0.1", "localhost")).path.read_bytes() == mp4
 
 
+@pytest.mark.slow
 def test_a_name_that_changes_its_address_after_a_look_is_refused(
     host: VideoHost, refused: Refused, mp4: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +100,7 @@ def test_a_local_file_is_refused(refused: Refused) -> None:
     assert refused("/etc/passwd", "file", public_only=True).kind == "not_public"
 
 
+@pytest.mark.slow
 def test_the_lookup_of_ids_is_watched_too(refused: Refused, host: VideoHost) -> None:
     assert refused("ABCD", "youtube8m", public_only=True).kind == "not_public"
     assert not host.asked
@@ -117,6 +120,7 @@ def test_the_proxy_of_the_environment_is_the_users_too(
     assert fetched("http://videos.invalid/v.mp4", public_only=True, sleep=0.001).path.read_bytes() == mp4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["http://127.0.0.1:1/v.mp4", "http://[::1]/v.mp4", "http://localhost/v.mp4", "https://10.0.0.1/v.mp4"])
 def test_a_redirect_into_the_private_network_is_refused_behind_a_proxy(proxy: VideoHost, refused: Refused, target: str) -> None:
     proxy.put("/v.mp4", status=302, headers={"Location": target})
@@ -124,6 +128,7 @@ def test_a_redirect_into_the_private_network_is_refused_behind_a_proxy(proxy: Vi
     assert proxy.asked == ["http://videos.invalid/v.mp4"]
 
 
+@pytest.mark.slow
 def test_a_redirect_past_the_proxy_into_the_private_network_is_refused(
     host: VideoHost, proxy: VideoHost, refused: Refused, mp4: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +140,7 @@ def test_a_redirect_past_the_proxy_into_the_private_network_is_refused(
     assert not host.asked
 
 
+@pytest.mark.slow
 def test_a_page_of_the_world_that_names_a_private_video_is_refused(proxy: VideoHost, refused: Refused) -> None:
     proxy.put("/page", page(video("http://169.254.169.254/latest/meta-data")))
     assert refused("http://videos.invalid/page", proxy=proxy.address, public_only=True).kind == "not_public"

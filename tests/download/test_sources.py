@@ -32,6 +32,7 @@ class Notes(SilentObserver):
         self.told.append(text)
 
 
+@pytest.mark.slow
 def test_a_server_without_ranges_is_copied_into_the_cache_once(mp4: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.mp4").write_bytes(mp4)
     with serving(tmp_path) as server:
@@ -57,6 +58,7 @@ def test_a_finished_run_needs_neither_cache_nor_server(mp4: bytes, tmp_path: Pat
     assert [k.id for k in vip.extract(address, out=tmp_path / "one", keyframes=3).keyframes] == [k.id for k in before.keyframes]
 
 
+@pytest.mark.slow
 def test_a_query_tells_one_video_from_another_and_is_not_written_down(mp4: bytes, webm: bytes, tmp_path: Path, host: VideoHost) -> None:
     host.put("/get?id=1", mp4, "video/mp4")
     host.put("/get?id=secret", webm, "video/webm")
@@ -85,6 +87,7 @@ def test_a_newer_file_at_the_address_is_loaded_again(mp4: bytes, webm: bytes, tm
     assert second.path.read_bytes() == webm
 
 
+@pytest.mark.slow
 def test_a_download_that_breaks_off_is_begun_again_and_one_that_never_ends_is_refused(
     host: VideoHost, mp4: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +102,7 @@ def test_a_download_that_breaks_off_is_begun_again_and_one_that_never_ends_is_re
     assert list(cache.folder_of(address).glob(".part-*")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.extra("yt_dlp")
 def test_the_video_of_a_page_is_found_by_yt_dlp(host: VideoHost, mp4: bytes, tmp_path: Path) -> None:
     host.put("/v.mp4", mp4, "video/mp4")
@@ -112,6 +116,7 @@ def test_the_video_of_a_page_is_found_by_yt_dlp(host: VideoHost, mp4: bytes, tmp
     assert len(host.asked) == asked
 
 
+@pytest.mark.slow
 @pytest.mark.extra("yt_dlp")
 def test_a_web_page_is_called_one(host: VideoHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     address = host.put("/about", page("nothing"))
@@ -123,6 +128,7 @@ def test_a_web_page_is_called_one(host: VideoHost, tmp_path: Path, monkeypatch: 
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_page_that_is_served_in_parts_is_still_a_page(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").write_text("<!DOCTYPE html><html>not here</html>")
     with serving(tmp_path) as server, pytest.raises(InputError, match="is a web page"):
@@ -147,6 +153,7 @@ def test_a_server_that_refuses_is_said(host: VideoHost, tmp_path: Path) -> None:
         vip.extract(host.put("/watch", status=403), out=tmp_path / "run")
 
 
+@pytest.mark.slow
 @pytest.mark.extra("yt_dlp")
 def test_a_video_of_youtube_is_watched_by_its_id_and_kept(
     host: VideoHost, mp4: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -163,6 +170,7 @@ def test_a_video_of_youtube_is_watched_by_its_id_and_kept(
     assert (len(again.keyframes), len(host.asked)) == (3, asked), "new pictures come from the cache"
 
 
+@pytest.mark.slow
 @pytest.mark.extra("yt_dlp")
 def test_a_video_that_was_deleted_is_said_in_one_sentence(host: VideoHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "BatchSettings", partial(BatchSettings, video_base_url=host.address))

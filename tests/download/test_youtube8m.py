@@ -84,12 +84,14 @@ def test_what_is_no_id_is_not_asked_for(short: str) -> None:
     assert not asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [403, 404, 410])
 def test_a_server_that_knows_no_such_id(host: VideoHost, refused: Refused, status: int) -> None:
     host.put("/2/j/i/AB/ABCD.js", "<Error><Code>AccessDenied</Code></Error>", status=status)
     assert refused("ABCD", "youtube8m").kind == "missing"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "kind"), [(429, "rate_limit"), (500, "network")])
 def test_a_server_that_fails_may_know_later(host: VideoHost, refused: Refused, fetched: Fetch, mp4: bytes, status: int, kind: str) -> None:
     host.put("/2/j/i/AB/ABCD.js", "", status=status)
@@ -138,6 +140,7 @@ for number in range(50):
 """
 
 
+@pytest.mark.slow
 def test_many_processes_share_the_answers(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     running = [subprocess.Popen([sys.executable, "-c", ASK_FOR_MANY], env=environment) for _ in range(4)]

@@ -123,6 +123,7 @@ def test_times_are_those_that_a_player_shows(time_s: float | None, expected: str
     assert table.hours_minutes_seconds(time_s) == expected
 
 
+@pytest.mark.slow
 @given(st.lists(texts | st.sampled_from(ATTACKS) | st.sampled_from(['"', ",", ";", "; =", ';"+', "\n", "'"]), max_size=6).map("".join))
 def test_every_text_comes_back_and_none_is_a_formula(text: str) -> None:
     file = io.StringIO(newline="")
@@ -136,6 +137,7 @@ def test_every_text_comes_back_and_none_is_a_formula(text: str) -> None:
     assert not re.search(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", read)
 
 
+@pytest.mark.slow
 @given(samples())
 def test_whatever_a_clip_holds_is_a_table(tmp_path_factory: pytest.TempPathFactory, one: VideoSample) -> None:
     rows = written(tmp_path_factory.mktemp("csv"), one)
@@ -146,6 +148,7 @@ def test_whatever_a_clip_holds_is_a_table(tmp_path_factory: pytest.TempPathFacto
         assert row["time_s"] == ("" if frame.keyframe.time_s is None else repr(frame.keyframe.time_s))
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_videos(tmp_path: Path) -> None:
     def peak(count: int) -> int:
         def many() -> Iterator[VideoSample]:

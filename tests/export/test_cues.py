@@ -32,6 +32,7 @@ def shown(caption: str, seconds: float) -> list[tuple[str, ...]]:
     return [cue.lines for cue in caption_cues(caption, 0, round(1000 * seconds)).cues]
 
 
+@pytest.mark.slow
 @given(captions, st.integers(0, 10**6), st.integers(0, 60_000))
 def test_whatever_is_said_fits_the_picture_and_the_time(caption: str, start_ms: int, length_ms: int) -> None:
     found = caption_cues(caption, start_ms, start_ms + length_ms)
@@ -50,6 +51,7 @@ def test_whatever_is_said_fits_the_picture_and_the_time(caption: str, start_ms: 
         assert (edges[0], edges[-1]) == (start_ms, start_ms + length_ms)
 
 
+@pytest.mark.slow
 @given(captions, st.integers(0, 60_000))
 def test_the_lines_in_order_are_the_caption_or_its_beginning(caption: str, length_ms: int) -> None:
     found = caption_cues(caption, 0, length_ms)
@@ -62,6 +64,7 @@ def test_the_lines_in_order_are_the_caption_or_its_beginning(caption: str, lengt
         assert len(read) <= len(whole) + 1
 
 
+@pytest.mark.slow
 @given(captions)
 def test_with_time_enough_nothing_is_left_out(caption: str) -> None:
     assert caption_cues(caption, 0, 1000 * 3600).is_whole
@@ -146,6 +149,7 @@ def test_signs_that_turn_or_break_a_line_are_removed() -> None:
     assert shown("a\u202eb\x00c\u2066d\ufeff e\u2028f\r\n\r\ng", 5) == [("abcd e f g",)]
 
 
+@pytest.mark.slow
 def test_a_text_of_a_megabyte_takes_no_time() -> None:
     found = caption_cues("word " * 200_000, 0, 10_000)
     assert sum(map(columns, lines_of(found))) <= 200

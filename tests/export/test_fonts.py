@@ -52,6 +52,7 @@ def test_other_letters_are_drawn_with_a_font_of_the_system_that_has_them() -> No
     assert len({drawn(letter, font) for letter in "ößкрасный"}) == len(set("ößкрасный"))
 
 
+@pytest.mark.slow
 @given(st.text(max_size=20).map(one_line))
 def test_no_letter_is_drawn_as_the_box_of_a_missing_one(text: str) -> None:
     font = font_for(text, 20)
@@ -66,6 +67,7 @@ def lines_and_widths(text: str, width_px: int, lines: int) -> Iterator[tuple[str
     yield from ((line, font.getlength(line)) for line in wrap_text(text, font, width_px, lines))
 
 
+@pytest.mark.slow
 @given(st.text("abc dW.,", max_size=800).map(one_line), st.integers(60, 600), st.integers(1, 3))
 def test_a_text_is_cut_to_its_room(text: str, width_px: int, lines: int) -> None:
     found = list(lines_and_widths(text, width_px, lines))

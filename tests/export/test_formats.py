@@ -77,6 +77,7 @@ def test_signs_that_mean_something_in_webvtt_are_escaped() -> None:
     assert cues_of(one) == [("00:00:02.000 --> 00:00:09.000", "a --&gt; b &lt;b&gt;R&amp;B&lt;/b&gt; &amp;amp;")]
 
 
+@pytest.mark.slow
 @given(samples())
 def test_whatever_is_said_stays_in_its_cue(one: VideoSample) -> None:
     edges = [time for times, _ in cues_of(one) for time in times.split(" --> ")]

@@ -83,6 +83,7 @@ def test_without_captions_no_room_is_kept_for_them(tmp_path: Path) -> None:
     assert opened(tmp_path / "bare.jpg").height < opened(tmp_path / "told.jpg").height - 30
 
 
+@pytest.mark.slow
 def test_many_keyframes_are_several_sheets_of_about_one_length(tmp_path: Path) -> None:
     assert sheet.write(iter([sample("one", count=61), sample("two", count=60)]), str(tmp_path), unheard) == 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.jpg", "one~2.jpg", "two.jpg"]
@@ -92,6 +93,7 @@ def test_many_keyframes_are_several_sheets_of_about_one_length(tmp_path: Path) -
     assert whole.height < 6000
 
 
+@pytest.mark.slow
 def test_sheets_of_an_earlier_export_go_and_other_files_stay(tmp_path: Path) -> None:
     sheet.write(iter([sample("one", count=121)]), str(tmp_path), unheard)
     (tmp_path / "mine~2.jpg").write_bytes(b"mine")
@@ -218,6 +220,7 @@ def test_the_title_is_that_of_the_video_or_the_name_of_its_file(video: dict[str,
 # ---------------------------------------------------------------- anything, and much of it
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(samples())
 def test_whatever_a_clip_holds_is_a_sheet(tmp_path_factory: pytest.TempPathFactory, one: VideoSample) -> None:
@@ -226,6 +229,7 @@ def test_whatever_a_clip_holds_is_a_sheet(tmp_path_factory: pytest.TempPathFacto
     assert opened(folder / f"{one.video.key}.jpg").width <= 1600
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_videos(tmp_path: Path) -> None:
     def peak(count: int) -> int:
         def many() -> Iterator[VideoSample]:

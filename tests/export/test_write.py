@@ -86,6 +86,7 @@ def test_what_was_written_can_be_exported_again(tmp_path: Path) -> None:
     assert list(read_samples(str(tmp_path / "b"))) == list(read_samples(corpus))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_buckets_are_read_and_written(target: str, s3: S3) -> None:
     write_shard(f"s3://{BUCKET}/corpus", 0, [sample()], "parquet")

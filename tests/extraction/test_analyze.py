@@ -54,6 +54,7 @@ def pictures(reader: Video, batch: Sequence[int]) -> Iterator[tuple[int, bytes]]
         yield frame.pts, frame.image.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLIPS)
 def test_the_result_does_not_depend_on_the_number_of_workers(clips: Clips, cores: Callable[[int], None], name: str) -> None:
     with Video(clips(name).path) as video:
@@ -67,6 +68,7 @@ def test_the_result_does_not_depend_on_the_number_of_workers(clips: Clips, cores
             assert [pts for pts, _ in results[0]] == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["h264.mp4", "one_gop.mp4"])
 def test_looks_do_not_depend_on_the_number_of_workers(clips: Clips, cores: Callable[[int], None], name: str) -> None:
     analyzer = FrameAnalyzer(CLASSIC, CLASSIC, OpenCVDetector(None))
@@ -84,6 +86,7 @@ def test_looks_do_not_depend_on_the_number_of_workers(clips: Clips, cores: Calla
         assert one.detections == two.detections == five.detections
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["h264.mp4", "one_gop.mp4"])
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("count", CORES)
@@ -263,6 +266,7 @@ def test_another_embedder_sees_its_part_of_the_picture_later_among_others() -> N
         assert analysis.unseen is None
 
 
+@pytest.mark.slow
 def test_frames_are_decoded_while_the_embedder_works(clips: Clips) -> None:
     looked_at = []
 

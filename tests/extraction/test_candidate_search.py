@@ -106,6 +106,7 @@ def test_a_would_be_keyframe_in_a_cross_fade_gives_way_to_a_calm_frame_of_the_sh
     assert f"at 0:0{found.time_s:.2f} the same shot is calm" in decision.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gop", "after_s"), [(44, 0.9), (22, 0.6)])
 def test_the_stand_in_lies_well_behind_the_cross_fade_and_nearer_where_the_gop_ends_before(
     tmp_path: Path, gop: int, after_s: float
@@ -128,6 +129,7 @@ def test_a_restless_frame_that_would_not_be_kept_costs_nothing(cross_fade: Clip,
     assert len(given_packets) - spent <= spent + 4
 
 
+@pytest.mark.slow
 def test_the_stand_in_is_no_frame_of_the_next_shot(tmp_path: Path) -> None:
     """A short shot between two others: what is calm behind it shows something else."""
     shots = [Shot(0, 1.8), Shot(3, 0.6), Shot(1, 2.0)]
@@ -137,6 +139,7 @@ def test_the_stand_in_is_no_frame_of_the_next_shot(tmp_path: Path) -> None:
     assert [analysis.stands_in_for for analysis in analyses] == [None, None]
 
 
+@pytest.mark.slow
 def test_no_stand_in_lies_behind_the_next_sync_frame_nor_too_dear_to_decode(
     cross_fade: Clip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +196,7 @@ def test_what_was_replaced_for_being_bad_is_not_called_restless(cross_fade: Clip
 # ---------------------------------------------------------------- near frames, lost frames
 
 
+@pytest.mark.slow
 def test_one_of_many_frames_may_be_replaced_by_one_soon_after_but_not_where_frames_are_few_or_far_apart(tmp_path: Path) -> None:
     options = {"x264-params": "scenecut=0:bframes=3:b-adapt=0:b-pyramid=0"}
     quick = write(tmp_path / "quick.mp4", frames=60, gop=1000, options=options)
@@ -240,6 +244,7 @@ def still_until(change: int) -> Callable[[int], Image]:
     return lambda number: card(max(3, number - change + 3))
 
 
+@pytest.mark.slow
 def test_where_fewer_frames_differ_than_keyframes_are_wanted_more_are_looked_at(tmp_path: Path) -> None:
     path = write(tmp_path / "a.mp4", frames=60, gop=60, picture=still_until(50), options={"crf": "10"}).path
     with Video(path) as video:
@@ -252,6 +257,7 @@ def test_where_fewer_frames_differ_than_keyframes_are_wanted_more_are_looked_at(
     assert len({analysis.signature.tobytes() for analysis in analyses if analysis.time_s > 2}) >= 3
 
 
+@pytest.mark.slow
 def test_more_are_looked_at_up_to_the_bound_of_packets_to_decode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "a.mp4", frames=60, gop=60, picture=still_until(50), options={"crf": "10"}).path
     with Video(path) as video:
@@ -268,6 +274,7 @@ def test_more_are_looked_at_up_to_the_bound_of_packets_to_decode(tmp_path: Path,
     assert min(reached) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["h264.mp4", "one_gop.mp4", "vp9.webm"])
 def test_the_search_in_a_video_of_stills_ends(tmp_path: Path, name: str) -> None:
     codec = {"webm": "libvpx-vp9"}.get(name[-4:], "libx264")
@@ -292,6 +299,7 @@ def test_every_task_is_told_to_its_end(cross_fade: Clip) -> None:
 # ---------------------------------------------------------------- how much is decoded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", ["libx264", "libvpx-vp9", "mpeg4"])
 def test_of_a_file_with_one_sync_frame_every_packet_is_decoded_at_most_once(
     tmp_path: Path, given_packets: list[int | None], codec: str

@@ -114,6 +114,7 @@ regions = st.builds(region, st.sampled_from(["a dog that leaps", "an old man", "
 founds = st.lists(st.one_of(things, regions), max_size=8)
 
 
+@pytest.mark.slow
 @given(founds, st.randoms())
 def test_the_order_of_the_detections_does_not_matter(found: list[Detection], chance: object) -> None:
     mixed = list(found)
@@ -123,6 +124,7 @@ def test_the_order_of_the_detections_does_not_matter(found: list[Detection], cha
     assert objects_in(mixed) == objects_in(found)
 
 
+@pytest.mark.slow
 @given(st.lists(things, min_size=1, max_size=8))
 def test_every_object_is_told_once_with_its_place_and_the_surest_first(found: list[Detection]) -> None:
     told = phrases(text_of(found))

@@ -120,6 +120,7 @@ def long_gop(tmp_path_factory: pytest.TempPathFactory) -> Clip:
     return write(path, frames=5 * SHOT, gop=1000, picture=shown, options={"x264-params": "scenecut=0", "crf": "20"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])
 def test_the_pictures_of_a_run_are_those_that_decoding_gives(long_gop: Clip, suffix: str, tmp_path: Path) -> None:
     run = vip.extract(long_gop.path, out=tmp_path / "run", keyframes=4, format=suffix)
@@ -154,6 +155,7 @@ class Killed(BaseException):
     """SIGKILL, as far as files are concerned."""
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_with_them(
     long_gop: Clip, tmp_path: Path, given_packets: list[int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,12 +179,14 @@ def test_a_killed_run_goes_on_with_them(
     assert result(again.folder) == undisturbed
 
 
+@pytest.mark.slow
 def test_without_room_for_them_the_run_is_the_same(long_gop: Clip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     undisturbed = result(vip.extract(long_gop.path, out=tmp_path / "undisturbed", keyframes=4).folder)
     no_room_for_decoded_pictures(monkeypatch)
     assert result(vip.extract(long_gop.path, out=tmp_path / "run", keyframes=4).folder) == undisturbed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("existed", [True, False])
 def test_a_run_that_finds_nothing_to_keep_leaves_none(tmp_path: Path, existed: bool) -> None:
     path = write(tmp_path / "black.mp4", frames=2 * SHOT, gop=1000, picture=lambda _: np.zeros((90, 160, 3), np.uint8)).path

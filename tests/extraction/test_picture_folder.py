@@ -70,6 +70,7 @@ def test_a_picture_that_is_gone_goes_from_the_list(photos: Path) -> None:
     assert [row.id for row in store.read_rows(photos / store.KEYFRAMES, Keyframe)] == ["0.png", "2.png"]
 
 
+@pytest.mark.slow
 def test_another_detector_looks_at_every_picture_again(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at(photos)
     monkeypatch.setattr(

@@ -83,6 +83,7 @@ def test_pictures_are_measured_and_searched_at_the_working_size(tmp_path: Path, 
     assert max(detector.shapes[0]) == WORKING_SIDE_PX
 
 
+@pytest.mark.slow
 def test_the_sharpness_of_a_picture_hardly_depends_on_its_size(tmp_path: Path) -> None:
     save(tmp_path / "a.png", large_picture(1))
     save(tmp_path / "b.png", scaled(large_picture(1), 1280, 720))

@@ -50,6 +50,7 @@ def test_sharpness_compares_across_resolutions(photograph: Image) -> None:
         assert 0.6 < measure(working(larger)).quality.sharpness / here < 1.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_sharpness_compares_across_videos_of_1080_720_and_360_lines(tmp_path: Path, seed: int) -> None:
     sharpness = []

@@ -254,6 +254,7 @@ def test_a_folder_of_pictures_has_nothing_to_choose_from(tmp_path: Path) -> None
         vip.rechoose(tmp_path / "photos", out=tmp_path / "new")
 
 
+@pytest.mark.slow
 def test_killed_at_any_write_the_same_call_ends_the_same(run: Path, tmp_path: Path) -> None:
     expected = result(vip.rechoose(run, out=tmp_path / "whole", keyframes=5).folder)
     for write in range(1, 100):

@@ -63,6 +63,7 @@ def divisions(rows: int, count: int) -> Iterable[list[range]]:
         yield [range(a, b) for a, b in pairwise([0, *cuts, rows])]
 
 
+@pytest.mark.slow
 @given(films(), st.integers(1, 40))
 def test_scenes_hold_every_row_once_in_order_and_are_as_many_as_asked(film: tuple[Vectors, list[float]], count: int) -> None:
     found = scenes(*film, count)
@@ -71,6 +72,7 @@ def test_scenes_hold_every_row_once_in_order_and_are_as_many_as_asked(film: tupl
     assert all(len(scene) > 0 for scene in found)
 
 
+@pytest.mark.slow
 @given(films(most=8), st.data())
 @settings(max_examples=150)
 def test_no_other_division_has_scenes_that_are_more_alike_inside(film: tuple[Vectors, list[float]], data: st.DataObject) -> None:
@@ -101,6 +103,7 @@ def test_frames_close_together_weigh_less_than_the_time_that_few_show() -> None:
     assert scenes(vectors, [float(second) for second in range(26)], 3)[-1] == range(24, 26)
 
 
+@pytest.mark.slow
 @given(films(most=40), st.integers(1, 12))
 def test_with_more_frames_than_can_be_tried_there_are_as_many_scenes_and_nothing_is_lost(
     film: tuple[Vectors, list[float]], count: int
@@ -113,6 +116,7 @@ def test_with_more_frames_than_can_be_tried_there_are_as_many_scenes_and_nothing
     assert len(found) == min(count, len(film[0]))
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(3, 20), min_size=2, max_size=5))
 def test_joining_neighbours_first_finds_the_same_clear_scenes(lengths: list[int]) -> None:
     rng = np.random.default_rng(sum(lengths))
@@ -133,6 +137,7 @@ def test_of_more_frames_than_can_be_tried_those_are_joined_that_change_the_sum_l
         assert scenes(vectors, [0.0, 1.0, 2.0, 3.0], 3) == [range(1), range(1, 2), range(2, 4)]
 
 
+@pytest.mark.slow
 def test_twenty_thousand_rows_are_no_obstacle() -> None:
     rng = np.random.default_rng(7)
     lengths = [4 * int(length) for length in rng.integers(50, 400, 24)]
@@ -170,6 +175,7 @@ def standing(degrees: Sequence[float], **columns: Sequence[float] | Sequence[boo
     return row
 
 
+@pytest.mark.slow
 @given(films(), st.integers(1, 40), st.data())
 def test_one_row_stands_for_each_scene(film: tuple[Vectors, list[float]], count: int, data: st.DataObject) -> None:
     vectors, times_s = film

@@ -145,6 +145,7 @@ def test_an_absolute_threshold_drops_what_lies_below() -> None:
     assert rules(decisions) == ["kept", "below_min_sharpness", "kept"]
 
 
+@pytest.mark.slow
 def test_decisions_add_up_and_each_has_a_sentence() -> None:
     images = [picture(seed // 2) for seed in range(30)]
     decisions = decide(images, keyframes=5)
@@ -207,6 +208,7 @@ SHOWN = looks_of(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(0, len(SHOWN) - 1), st.booleans()), min_size=1, max_size=25),
     st.integers(1, 8),

@@ -82,6 +82,7 @@ def focus_pull(frame: int) -> Image:
     return blurred(SCENES[1], max(0.0, 24 - 1.2 * frame))
 
 
+@pytest.mark.slow
 def test_a_focus_pull_gives_its_sharp_end(tmp_path: Path) -> None:
     analyses, (found,), told = stand_ins(film(tmp_path / "a.mp4", focus_pull).path)
     assert found.stands_in_for == analyses[1].pts
@@ -92,6 +93,7 @@ def test_a_focus_pull_gives_its_sharp_end(tmp_path: Path) -> None:
     assert told == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [3, 12, 25])
 def test_a_shot_that_starts_black_is_represented_by_what_comes(tmp_path: Path, dark: int) -> None:
     analyses, (found,), _ = stand_ins(film(tmp_path / "a.mp4", lambda frame: BLACK if frame < dark else SCENES[1]).path)
@@ -100,12 +102,14 @@ def test_a_shot_that_starts_black_is_represented_by_what_comes(tmp_path: Path, d
     assert verdict(found.measured, 0) is None
 
 
+@pytest.mark.slow
 def test_nothing_stands_in_for_a_shot_that_shows_nothing(tmp_path: Path) -> None:
     analyses, found, _ = stand_ins(film(tmp_path / "a.mp4", lambda _: BLACK).path)
     assert found == [], "the next shot has a candidate of its own"
     assert len(analyses) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("following", [SHOT + 10, SHOT + 25, SHOT + 37])
 def test_nothing_is_sought_where_another_candidate_comes_soon(tmp_path: Path, given_packets: list[int | None], following: int) -> None:
     path = film(tmp_path / "a.mp4", lambda frame: BLACK if frame < 10 else SCENES[1]).path
@@ -119,6 +123,7 @@ def test_nothing_is_sought_where_another_candidate_comes_soon(tmp_path: Path, gi
         assert find_substitutes(video, reaching, [1], reference, LOOKER, advance=lambda: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("packets", "sought"), [(SHOT, False), (SHOT + 1, True)])
 def test_nothing_is_sought_where_decoding_so_far_is_too_dear(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given_packets: list[int | None], packets: int, sought: bool
@@ -138,12 +143,14 @@ def test_nothing_is_sought_where_decoding_so_far_is_too_dear(
     assert bool(found) == bool(given_packets) == sought
 
 
+@pytest.mark.slow
 def test_what_comes_after_a_second_and_a_half_is_another_story(tmp_path: Path) -> None:
     late = round(1.7 * RATE)
     _, found, _ = stand_ins(film(tmp_path / "a.mp4", lambda frame: BLACK if frame < late else SCENES[1]).path)
     assert found == []
 
 
+@pytest.mark.slow
 def test_of_several_bad_candidates_in_a_row_the_last_looks_on(tmp_path: Path) -> None:
     path = film(tmp_path / "a.mp4", lambda frame: BLACK if frame < 30 else SCENES[1]).path
     analyses, (found,), told = stand_ins(path, [0, SHOT, SHOT + 5, SHOT + 10, 2 * SHOT])
@@ -152,6 +159,7 @@ def test_of_several_bad_candidates_in_a_row_the_last_looks_on(tmp_path: Path) ->
     assert told == 3
 
 
+@pytest.mark.slow
 def test_a_bad_candidate_at_the_end_of_the_file_has_nothing_behind_it(tmp_path: Path) -> None:
     path = write(tmp_path / "a.mp4", frames=SHOT, gop=SHOT, picture=lambda number: BLACK if number > 40 else SCENES[0]).path
     assert stand_ins(path, [0, 42])[1] == []
@@ -159,6 +167,7 @@ def test_a_bad_candidate_at_the_end_of_the_file_has_nothing_behind_it(tmp_path: 
     assert (len(analyses), found, told) == (2, [], 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cores", [1, 2, 5])
 def test_the_stand_ins_do_not_depend_on_the_number_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
     path = film(tmp_path / "a.mp4", focus_pull, shots=5).path
@@ -171,6 +180,7 @@ def test_the_stand_ins_do_not_depend_on_the_number_of_workers(tmp_path: Path, mo
     assert len(alone) == 1
 
 
+@pytest.mark.slow
 def test_decoding_stops_soon_behind_the_first_good_frame(tmp_path: Path, given_packets: list[int | None]) -> None:
     path = film(tmp_path / "a.mp4", lambda frame: BLACK if frame < 3 else SCENES[1]).path
     with Video(path) as video:

@@ -95,6 +95,7 @@ def test_what_the_sync_frame_beside_it_shows_is_not_unseen(start_s: float) -> No
     assert PacketActivity(steady(12, bursts={start_s: 0.2})).unseen(10) != [], "without that sync frame it is"
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(2, 30), min_size=1, max_size=6, unique=True), st.integers(0, 8))
 def test_the_strongest_changes_are_found_in_time_order_and_never_too_many(places: list[int], most: int) -> None:
     starts_s = [3.0 * place for place in sorted(places)]
@@ -114,6 +115,7 @@ def test_a_change_at_the_very_end_has_no_settled_frame_behind_it() -> None:
 # ---------------------------------------------------------------- odd files
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from([0, 1, USUAL, LARGE, SYNC]), min_size=1, max_size=120),
     st.lists(st.integers(0, 119), max_size=12),

@@ -38,6 +38,7 @@ def test_times_on_the_axis_are_round(end_s: float, expected: list[float]) -> Non
     assert [time_s for time_s, _ in time_ticks(AxisSpan(0.0, end_s))] == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @given(st.floats(-100, 1e5), st.floats(0.05, 1e6))
 def test_times_on_the_axis_are_few_and_within(start_s: float, length_s: float) -> None:
     ticks = time_ticks(AxisSpan(start_s, start_s + length_s))
@@ -63,6 +64,7 @@ def test_places_that_are_apart_stay() -> None:
     assert spread([10.0, 30.0, 90.0], gap=8, low=4, high=96) == [10, 30, 90]
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=8), st.floats(1, 10))
 def test_spread_keeps_order_distance_and_borders(places: list[float], gap: float) -> None:
     places.sort()
@@ -84,6 +86,7 @@ def test_spread_moves_as_little_as_possible() -> None:
     assert ((others[allowed] - places) ** 2).sum(1).min() >= moved - 1e-9
 
 
+@pytest.mark.slow
 @given(st.integers(0, 500), st.integers(1, 50))
 def test_evenly_takes_distinct_indices_with_both_ends(count: int, limit: int) -> None:
     found = evenly_spaced(count, limit)

@@ -75,6 +75,7 @@ def test_a_missing_picture_is_said_and_a_damaged_run_shows_its_name_alone(tmp_pa
     assert repr(broken).startswith("Run(")
 
 
+@pytest.mark.slow
 def test_the_store_loads_no_template_before_it_shows_one() -> None:
     code = "import sys, vip.store; print([name for name in sys.modules if name.startswith(('jinja2', 'vip.html', 'vip.report'))])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

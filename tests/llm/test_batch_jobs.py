@@ -101,6 +101,7 @@ def rows_left(folder: Path) -> list[str]:
 # ---------------------------------------------------------------- packing
 
 
+@pytest.mark.slow
 def test_every_answer_comes_once_and_to_its_key(tmp_path: Path) -> None:
     with ApiServer() as server:
         collected, left = collect(server, tmp_path, range(50))
@@ -112,6 +113,7 @@ def test_every_answer_comes_once_and_to_its_key(tmp_path: Path) -> None:
     assert rows_left(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_part_ends_at_so_many_rows(tmp_path: Path) -> None:
     with ApiServer(batch_rows=10) as server:
         collected, _ = collect(server, tmp_path, range(35), part_rows=10)
@@ -119,6 +121,7 @@ def test_a_part_ends_at_so_many_rows(tmp_path: Path) -> None:
     assert [job.rows for job in status(tmp_path)] == [10, 10, 10, 5]
 
 
+@pytest.mark.slow
 def test_a_part_ends_before_it_is_too_large(tmp_path: Path) -> None:
     with ApiServer(file_bytes=5000) as server:
         collected, _ = collect(server, tmp_path, range(20), part_bytes=5000, filler=1000)
@@ -128,6 +131,7 @@ def test_a_part_ends_before_it_is_too_large(tmp_path: Path) -> None:
     assert len(sizes) == 7  # three of about 1,500 bytes each
 
 
+@pytest.mark.slow
 def test_a_request_that_fits_no_batch_is_refused_and_the_others_go(tmp_path: Path) -> None:
     with ApiServer() as server:
         jobs = OpenAIEngine("tiny-vlm", base_url=server.base_url)
@@ -142,6 +146,7 @@ def test_a_request_that_fits_no_batch_is_refused_and_the_others_go(tmp_path: Pat
             assert ("small" in batches, "large" in batches, len(batches)) == (True, False, 1)
 
 
+@pytest.mark.slow
 def test_a_key_that_is_waited_for_is_not_handed_in_again(tmp_path: Path) -> None:
     with ApiServer() as server:
         collected, _ = collect(server, tmp_path, range(5))
@@ -150,6 +155,7 @@ def test_a_key_that_is_waited_for_is_not_handed_in_again(tmp_path: Path) -> None
     assert dict(collected) == dict(twice)
 
 
+@pytest.mark.slow
 def test_what_an_answer_leads_to_is_asked_in_the_next_batch(tmp_path: Path) -> None:
     found: dict[str, str] = {}
 
@@ -177,6 +183,7 @@ def test_what_an_answer_leads_to_is_asked_in_the_next_batch(tmp_path: Path) -> N
 # ---------------------------------------------------------------- rows that fail
 
 
+@pytest.mark.slow
 def test_rows_that_expire_are_handed_in_again(tmp_path: Path) -> None:
     with ApiServer(batch_expires_after=4) as server:
         collected, left = collect(server, tmp_path, range(10))
@@ -186,6 +193,7 @@ def test_rows_that_expire_are_handed_in_again(tmp_path: Path) -> None:
     assert [(job.rows, job.tries) for job in status(tmp_path)] == [(10, 1), (6, 2), (2, 3)]
 
 
+@pytest.mark.slow
 def test_rows_without_an_answer_are_given_up_after_three_submissions(tmp_path: Path) -> None:
     with ApiServer(batch_expires_after=1) as server:
         collected, left = collect(server, tmp_path, range(5))
@@ -194,6 +202,7 @@ def test_rows_without_an_answer_are_given_up_after_three_submissions(tmp_path: P
     assert rows_left(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_rows_that_are_refused_are_passed_on_and_not_asked_again(tmp_path: Path) -> None:
     with ApiServer("refusal", "503", "429", "length", "ok") as server:
         collected, left = collect(server, tmp_path, range(5))
@@ -208,6 +217,7 @@ def test_rows_that_are_refused_are_passed_on_and_not_asked_again(tmp_path: Path)
     assert left == set()
 
 
+@pytest.mark.slow
 def test_a_share_of_busy_rows_costs_nothing_but_time(tmp_path: Path) -> None:
     with ApiServer(mix={"500": 0.1, "429": 0.1}) as server:
         collected, left = collect(server, tmp_path, range(200), part_rows=60)
@@ -220,6 +230,7 @@ def test_a_share_of_busy_rows_costs_nothing_but_time(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- jobs that fail
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_not_taken_ends_the_run_with_the_reason_and_goes_at_the_next(tmp_path: Path) -> None:
     with ApiServer(batch_rows=3) as server:
         with pytest.raises(EngineError, match=r"batch 1 of 5 requests \(.*too many requests.*Nothing of it was asked"):
@@ -233,6 +244,7 @@ def test_a_batch_that_is_not_taken_ends_the_run_with_the_reason_and_goes_at_the_
     assert dict(collected) == expected(range(5))
 
 
+@pytest.mark.slow
 def test_a_full_queue_is_waited_for(tmp_path: Path) -> None:
     with ApiServer(batch_queue=10, batch_s=0.2) as server:
         collected, _ = collect(server, tmp_path, range(30), part_rows=8)
@@ -240,11 +252,13 @@ def test_a_full_queue_is_waited_for(tmp_path: Path) -> None:
     assert dict(collected) == expected(range(30))
 
 
+@pytest.mark.slow
 def test_a_queue_that_is_full_without_us_ends_the_run(tmp_path: Path) -> None:
     with ApiServer(batch_queue=4) as server, pytest.raises(EngineError, match="Enqueued token limit"):
         collect(server, tmp_path, range(8))
 
 
+@pytest.mark.slow
 def test_a_job_that_somebody_cancels_ends_the_run_and_what_was_answered_is_kept(tmp_path: Path) -> None:
     collected = Collected()
 
@@ -288,6 +302,7 @@ class _Flaky(OpenAIBatches):
         return await super().state(job)
 
 
+@pytest.mark.slow
 def test_a_job_whose_creation_was_answered_by_silence_is_not_created_twice(tmp_path: Path) -> None:
     with ApiServer() as server:
         collected, _ = collect(server, tmp_path, range(20), part_rows=7, api=_Flaky)
@@ -296,6 +311,7 @@ def test_a_job_whose_creation_was_answered_by_silence_is_not_created_twice(tmp_p
     assert (stats.rows, stats.most_answered) == (20, 1)
 
 
+@pytest.mark.slow
 def test_a_server_that_stays_away_ends_the_run_and_the_next_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vip.llm.batch_jobs.LONGEST_POLL_S", 0.05)
     with ApiServer(batch_s=0.5) as server:
@@ -396,6 +412,7 @@ def taken(folder: Path) -> Iterator[tuple[str, str]]:
         yield key, text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["adding", "before", "created", "answer", "noted"])
 def test_a_run_that_is_killed_goes_on_and_pays_for_nothing_twice(where: str, tmp_path: Path) -> None:
     with ApiServer() as server:
@@ -409,6 +426,7 @@ def test_a_run_that_is_killed_goes_on_and_pays_for_nothing_twice(where: str, tmp
     assert rows_left(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_keys_that_were_handed_in_by_a_process_that_died_are_known(tmp_path: Path) -> None:
     with ApiServer() as server:
         assert process(server, tmp_path, "created") == -signal.SIGKILL
@@ -417,6 +435,7 @@ def test_keys_that_were_handed_in_by_a_process_that_died_are_known(tmp_path: Pat
     assert dict(collected) == expected(range(12))
 
 
+@pytest.mark.slow
 def test_jobs_are_listed_without_asking_the_server(tmp_path: Path) -> None:
     assert status(tmp_path) == []
     with ApiServer() as server:
@@ -426,6 +445,7 @@ def test_jobs_are_listed_without_asking_the_server(tmp_path: Path) -> None:
     assert (second.part, second.rows, second.tag) == (2, 4, None)
 
 
+@pytest.mark.slow
 def test_a_part_whose_keys_are_gone_is_named(tmp_path: Path) -> None:
     with ApiServer() as server:
         process(server, tmp_path, "created")

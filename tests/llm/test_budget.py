@@ -49,6 +49,7 @@ REQUEST = st.tuples(
 )
 
 
+@pytest.mark.slow
 @given(requests=st.lists(REQUEST, max_size=60), max_usd=st.floats(0, 0.3))
 @settings(max_examples=200)
 def test_what_is_spent_and_on_its_way_never_passes_the_ceiling(requests: list[tuple[int, float, int, str, int]], max_usd: float) -> None:

@@ -102,6 +102,7 @@ def test_the_later_answer_to_a_question_counts(answers: AnswerCache) -> None:
     assert answers.count() == 1
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_every_answer_that_counted(path: Path) -> None:
     process = writer(path, 0, 400, "and wait")
     assert process.stdout is not None
@@ -119,6 +120,7 @@ def test_a_killed_process_leaves_every_answer_that_counted(path: Path) -> None:
         answers.close()
 
 
+@pytest.mark.slow
 def test_processes_share_the_file(path: Path) -> None:
     processes = [writer(path, 100 * number, 100) for number in range(4)]
     for process in processes:
@@ -132,6 +134,7 @@ def test_processes_share_the_file(path: Path) -> None:
         answers.close()
 
 
+@pytest.mark.slow
 def test_what_another_process_kept_is_seen_at_once(answers: AnswerCache, path: Path) -> None:
     assert answers.get(question(7)) is None
     writer(path, 7, 1).communicate(timeout=60)

@@ -111,6 +111,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(steps=STEPS, most=st.one_of(st.none(), st.integers(1, 12)))
 @settings(max_examples=300)
 def test_whatever_happens_the_limit_holds_and_nobody_waits_for_ever(steps: list[tuple[str, int]], most: int | None) -> None:

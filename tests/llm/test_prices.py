@@ -150,6 +150,7 @@ def test_where_no_batch_is_offered_nothing_is_taken_off() -> None:
     assert price.usd(1000, 1000, batch=True) == price.usd(1000, 1000)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 10**9))
 def test_more_tokens_never_cost_less(tokens_in: int, tokens_out: int, more: int) -> None:
     price = found("gpt-4.1-nano")

@@ -93,6 +93,7 @@ def strings(value: Any) -> Iterator[str]:
 # ---------------------------------------------------------------- any engine
 
 
+@pytest.mark.slow
 @given(TEXTS, TEXTS)
 def test_any_caption_and_any_name_of_a_model_are_plain(text: str, model: str) -> None:
     assert is_plain(outcome(lambda: caption(room_of(Reply(text, model)))))
@@ -105,6 +106,7 @@ def test_any_record_is_plain(text: str, objects: list[str], in_ascii: bool, brok
     assert is_plain(outcome(lambda: ask(room_of(reply))))
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_any_json_is_a_record_or_one_sentence(value: Any) -> None:
     with pytest.raises(VipError) as failed:

@@ -133,6 +133,7 @@ def test_a_prepared_part_is_not_uploaded_as_it_lies(tag: str | None, server: Api
     assert [job.rows for job in status(tmp_path)] == [4]
 
 
+@pytest.mark.slow
 def test_a_part_that_a_process_died_over_is_not_uploaded_as_it_lies(server: ApiServer, watched: type[Watched], tmp_path: Path) -> None:
     assert process(server, tmp_path, "before") == -signal.SIGKILL
     (tmp_path / "batches" / "part-0001.jsonl").write_bytes(rows(server, [f"key-{number}" for number in range(300)]))
@@ -142,6 +143,7 @@ def test_a_part_that_a_process_died_over_is_not_uploaded_as_it_lies(server: ApiS
     assert server.stats().rows == 4
 
 
+@pytest.mark.slow
 def test_rows_that_expire_are_asked_anew_and_not_as_they_lie(watched: type[Watched], tmp_path: Path) -> None:
     with ApiServer(batch_expires_after=4, batch_s=0.5) as server:
         assert process(server, tmp_path, "created") == -signal.SIGKILL

@@ -102,6 +102,7 @@ def test_any_picture_costs_something_and_no_more_than_the_most(rule: PictureRule
     assert tokens == picture_tokens(rule, height, width, detail)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(RULES), st.integers(28, 768), st.integers(28, 768), st.integers(0, 300), st.integers(0, 300))
 def test_a_larger_picture_that_nobody_shrinks_costs_no_less(rule: PictureRule, width: int, height: int, wider: int, higher: int) -> None:

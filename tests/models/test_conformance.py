@@ -52,6 +52,7 @@ def full_name(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     return lambda name: made.get(name, name)
 
 
+@pytest.mark.slow
 @samplers
 @pytest.mark.parametrize("keyframes", [1, 12, 400])
 def test_samplers_give_frames_that_exist_in_order_and_once(name: str, keyframes: int, clips: Clips) -> None:
@@ -82,6 +83,7 @@ def test_samplers_give_at_most_as_many_candidates_as_are_asked(name: str, keyfra
             assert len(chosen) == min(candidates, len(video.index.shown_pts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(registry.BUILT_IN["sampler"]))
 def test_the_very_frames_of_an_exact_sampler_are_candidates(name: str, clips: Clips, tmp_path: Path) -> None:
     clip = clips("uneven.mkv").path
@@ -123,6 +125,7 @@ def test_pruners_keep_at_most_what_is_asked_and_log_each_drop(name: str, steps: 
     assert thinned == registry.pruner(name).prune(frames, keep=keep, redundant=redundant)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(registry.BUILT_IN["pruner"].keys() - {"aks"}))  # which needs a question
 def test_pruners_get_bad_frames_and_copies_only_where_they_say_so(name: str, tmp_path: Path) -> None:
     run = vip.extract(SAMPLE, out=tmp_path / "run", sampler="uniform", pruner=name, embedder="classic", keyframes=8, min_sharpness=300)
@@ -301,6 +304,7 @@ MAKERS: dict[registry.Kind, Callable[[str], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "name"), [(kind, name) for kind in MAKERS for name in registry.BUILT_IN[kind] if name not in {"openai", *NEEDS_FILES}]
 )

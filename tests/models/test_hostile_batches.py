@@ -98,6 +98,7 @@ BODIES: dict[str, Answer] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BODIES)
 def test_a_hostile_state_is_one_sentence(name: str, key_file: Path) -> None:
     with HostileServer(BODIES[name]) as server:
@@ -105,6 +106,7 @@ def test_a_hostile_state_is_one_sentence(name: str, key_file: Path) -> None:
         assert paths(server) == ["/v1/batches/batch_1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BODIES)
 def test_a_hostile_answer_to_a_file_is_one_sentence(name: str, rows: Path, key_file: Path) -> None:
     with HostileServer(BODIES[name]) as server:
@@ -113,6 +115,7 @@ def test_a_hostile_answer_to_a_file_is_one_sentence(name: str, rows: Path, key_f
         assert set(paths(server)) <= {"/v1/files", "/v1/batches"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BODIES)
 def test_a_hostile_list_is_no_job_or_one_sentence(name: str, key_file: Path) -> None:
     with HostileServer(BODIES[name]) as server:
@@ -270,6 +273,7 @@ def slowly(pieces: Iterable[bytes]) -> Answer:
     return [b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", *pieces]
 
 
+@pytest.mark.slow
 def test_answers_that_come_letter_by_letter_are_given_up_in_time(key_file: Path) -> None:
     assert type(answers(slowly(repeat(b" ", 100)), key_file)) is BusyError
 

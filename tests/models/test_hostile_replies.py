@@ -113,6 +113,7 @@ BODIES: dict[str, bytes | Iterable[bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("request_", [PLAIN, STRUCTURED], ids=["plain", "schema"])
 @pytest.mark.parametrize("name", BODIES)
 def test_a_hostile_reply_is_an_answer_or_one_sentence(name: str, request_: Request, key_file: Path) -> None:
@@ -131,6 +132,7 @@ def test_a_reply_that_cannot_be_read_costs_one_item_and_not_the_run(name: str, k
         assert type(ask(server, PLAIN, key_file)) is ReplyError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["letter by letter", "head by letter", "silence", "endless"])
 def test_a_reply_that_does_not_end_is_given_up_in_time(name: str, key_file: Path) -> None:
     with HostileServer(BODIES[name]) as server:
@@ -138,6 +140,7 @@ def test_a_reply_that_does_not_end_is_given_up_in_time(name: str, key_file: Path
     assert isinstance(found, BusyError | ReplyError)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(BODIES.keys() - {"waits for years", "waits for a long number"}))
 def test_a_hostile_list_of_models_is_one_sentence(name: str, key_file: Path) -> None:
     with HostileServer(BODIES[name]) as server:

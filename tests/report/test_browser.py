@@ -50,6 +50,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(run)
 
 
+@pytest.mark.slow
 def test_the_browser_has_nothing_to_complain_about(page: Path, tmp_path: Path) -> None:
     seen = browse(page, tmp_path, "--enable-logging=stderr", "--dump-dom")
     assert "Not determined in any of them: action, mood, setting." in seen.stdout
@@ -58,6 +59,7 @@ def test_the_browser_has_nothing_to_complain_about(page: Path, tmp_path: Path) -
     assert complaints == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 500])
 def test_the_page_fits_the_window_and_shows_its_pictures(page: Path, tmp_path: Path, width: int) -> None:
     assert widths(page, tmp_path / "profile", width) == (width, width)
@@ -85,6 +87,7 @@ def names_in(dom: str) -> list[str]:
     return [name for attributes, name in found if "hidden" not in attributes]
 
 
+@pytest.mark.slow
 def test_the_browser_takes_the_index_as_it_is(index: Path, tmp_path: Path) -> None:
     seen = browse(index, tmp_path / "profile", "--enable-logging=stderr", "--dump-dom")
     assert names_in(seen.stdout) == ["apple", "banana", "cherry"]
@@ -92,6 +95,7 @@ def test_the_browser_takes_the_index_as_it_is(index: Path, tmp_path: Path) -> No
     assert [line for line in seen.stderr.splitlines() if "CONSOLE" in line or "Refused" in line] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "expected", "count"),
     [
@@ -109,6 +113,7 @@ def test_the_index_can_be_filtered_and_sorted(typed: str, expected: list[str], c
     assert f'<output id="count">{count}</output>' in dom
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 500])
 def test_the_index_fits_the_window(index: Path, tmp_path: Path, width: int) -> None:
     assert widths(index, tmp_path / "profile", width) == (width, width)

@@ -17,8 +17,8 @@ SETTINGS = ExtractSettings()
 @pytest.fixture(autouse=True)
 def _some(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names are all that is needed here."""
-    monkeypatch.setitem(registry.BUILT_IN, "sampler", dict.fromkeys(("sync", "every", "shots", "katna"), "nowhere:Nothing"))
-    monkeypatch.setitem(registry.BUILT_IN, "pruner", dict.fromkeys(("algorithm1", "k-center"), "nowhere:Nothing"))
+    monkeypatch.setitem(registry.BUILT_IN, "sampler", dict.fromkeys(("sync", "every", "shots", "katna", "uniform"), "nowhere:Nothing"))
+    monkeypatch.setitem(registry.BUILT_IN, "pruner", dict.fromkeys(("algorithm1", "k-center", "none"), "nowhere:Nothing"))
 
 
 def names(*asked: str, settings: ExtractSettings = SETTINGS) -> list[str]:
@@ -34,17 +34,23 @@ def test_by_default_each_sampler_and_each_pruner_is_compared_with_what_extract_d
     assert found[-1].name == "uniform+none", "exactly as many evenly spaced frames"
     assert [combination.name for combination in found if combination.asked] == ["sync+algorithm1"]
     assert [combination.name for combination in found if combination.is_known] == [
-        "sync+algorithm1", "every:2s+algorithm1", "shots+algorithm1", "sync+k-center"
+        "sync+algorithm1", "uniform+algorithm1", "every:2s+algorithm1", "shots+algorithm1", "sync+k-center", "uniform+none"
     ]  # fmt: skip
 
 
-def test_what_is_asked_for_is_compared_with_what_extract_does_and_nothing_else() -> None:
-    assert names("sync+k-center", "shots", "sync + k-center") == ["sync+algorithm1", "sync+k-center", "shots+algorithm1"]
+def test_what_is_asked_for_is_compared_with_what_extract_does_and_with_evenly_spaced_frames() -> None:
+    asked = combinations(["sync+k-center", "shots", "sync + k-center"], SETTINGS)
+    assert [combination.name for combination in asked] == ["sync+algorithm1", "sync+k-center", "shots+algorithm1", "uniform+none"]
+    assert [combination.is_evenly_spaced for combination in asked] == [False, False, False, True]
+
+
+def test_evenly_spaced_frames_are_compared_once_if_they_are_asked_for() -> None:
+    assert names("uniform+none", "shots") == ["sync+algorithm1", "uniform+none", "shots+algorithm1"]
 
 
 def test_the_settings_say_what_extract_does() -> None:
     settings = ExtractSettings(sampler="every:5s", pruner="k-center")
-    assert names("shots", settings=settings) == ["every:5s+k-center", "shots+k-center"]
+    assert names("shots", settings=settings) == ["every:5s+k-center", "shots+k-center", "uniform+none"]
     assert names(settings=settings)[0] == "every:5s+k-center"
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,15 @@ def test_each_combination_shows_its_keyframes_and_its_figures(tmp_path: Path) ->
     rows = [Page(row).text for row in re.findall(r"<tr>.*?</tr>", html, re.S)[1:]]
     assert ["2 of 5" in rows[0], "3 of 5" in rows[1]] == [True, True]
     assert ["sync+ algorithm1" in rows[0], "every:2s+ algorithm1" in rows[1]] == [True, True]
+
+
+def test_the_evenly_spaced_frames_are_named(tmp_path: Path) -> None:
+    found = comparison(tmp_path)
+    even = replace(found.choices[1], combination=Combination("uniform", "none"))
+    html = write_comparison(replace(found, choices=(found.choices[0], even))).read_text(encoding="utf-8")
+    assert "uniform+none is evenly spaced frames, good or bad." in html
+    assert re.findall(r"<h2>.*?</h2>", html, re.S)[-1].endswith("<small>evenly spaced</small></h2>")
+    assert "evenly spaced" not in write_comparison(found).read_text(encoding="utf-8")
 
 
 def test_the_best_figures_are_marked(tmp_path: Path) -> None:

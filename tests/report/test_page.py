@@ -114,7 +114,7 @@ def test_a_card_names_in_one_line_what_only_others_determine(tmp_path: Path) -> 
 
 
 def test_cards_of_offline_captions_say_nothing_of_what_was_not_found(tmp_path: Path) -> None:
-    """The caption says it: no person or face was found."""
+    """The caption says it: no face was found."""
     report = described_by(make_run(tmp_path), "offline", NOTHING, {}, {"focus": "not determined"})
     assert "Not determined in any of them: mood." in report.text
     assert report.text.lower().count("not determined") == 1
@@ -223,6 +223,7 @@ def test_text_cannot_run_backwards_over_the_rest_nor_hold_controls(tmp_path: Pat
     assert "\ufffd" * 5 in html
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(text=st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("<>&\"'/=!-`\u2028"), max_size=60))
 def test_no_caption_changes_the_page_s_elements(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -366,6 +367,7 @@ def test_the_page_stays_small_however_many_keyframes_there_are(tmp_path: Path, m
     assert path.stat().st_size < 500_000
 
 
+@pytest.mark.slow
 def test_every_keyframe_up_to_hundreds_is_on_the_page(tmp_path: Path) -> None:
     rules = tuple(itertools.islice(itertools.cycle(("kept", "pruned")), 400))
     path = write_report(make_run(tmp_path, rules=rules))

@@ -103,6 +103,7 @@ def test_a_header_that_claims_an_absurd_size(clips: Clips, tmp_path: Path, name:
     assert str(raised.value).startswith(f"{path} states no size of its pictures, or one beyond the 268 million pixels that vip reads")
 
 
+@pytest.mark.slow
 def test_a_stream_that_grows_in_its_midst_is_read_up_to_there(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The decoder itself refuses: the header states the small size."""
     large = write(tmp_path / "large.ts", picture=lambda number: card(number + 40, 320, 240), ticks=range(50, 90)).path

@@ -109,6 +109,7 @@ def test_a_hash_that_nobody_waits_for_is_given_up(tmp_path: Path) -> None:
     assert not hashing.is_alive()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["h264_faststart.mp4", "h264.mkv", "vp9.webm", "h264.ts", "mpeg4.avi"])
 def test_a_whole_extraction_reads_each_byte_about_once(clips: Clips, counted: list[int], tmp_path: Path, name: str) -> None:
     path = clips(name).path
@@ -137,6 +138,7 @@ def test_a_file_that_has_gone_is_said(clips: Clips, tmp_path: Path) -> None:
 # ---------------------------------------------------------------- packets
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CODECS)
 @pytest.mark.parametrize("most_bytes", [0, 6000, 20_000, 3 * 2**23])
 def test_pictures_are_the_same_however_many_packets_are_kept(

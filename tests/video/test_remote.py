@@ -61,6 +61,7 @@ def opened(server: FileServer, name: str, **part: float) -> Reader:
 # ---------------------------------------------------------------- how much is read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LONG)
 def test_sync_frames_are_those_of_the_file_for_a_fraction_of_its_bytes(long: Path, name: str) -> None:
     with open_video(source_of(long / name)) as local:
@@ -77,6 +78,7 @@ def test_sync_frames_are_those_of_the_file_for_a_fraction_of_its_bytes(long: Pat
     assert all(np.array_equal(frame.image, image) for frame, image in zip(frames, truth, strict=True))
 
 
+@pytest.mark.slow
 def test_a_whole_extraction_from_an_address(long: Path, tmp_path: Path) -> None:
     name = "h264_faststart.mp4"
     with serving(long) as server:
@@ -97,6 +99,7 @@ def test_a_whole_extraction_from_an_address(long: Path, tmp_path: Path) -> None:
     assert not any(b"hidden" in data for data in before)
 
 
+@pytest.mark.slow
 def test_packets_that_did_not_fit_are_asked_for_again(long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vip.video.packets.PacketCache.__init__.__defaults__", (10_000,))
     monkeypatch.setattr(vip.video.remote, "KEPT_BLOCKS", 2)

@@ -24,6 +24,7 @@ def index_of(times: list[int], time_base: Fraction = Fraction(1, 1000)) -> Packe
     return PacketIndex(pts, pts, np.arange(len(pts)) == 0, np.ones_like(pts), np.ones(len(pts), bool), time_base)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("start_s", "end_s"), [(0.5, 1.0), (None, 0.7), (1.1, None), (0.52, 0.52)])
 def test_exactly_the_frames_within_are_shown(clips: Clips, name: str, start_s: float | None, end_s: float | None) -> None:
@@ -48,6 +49,7 @@ def test_exactly_the_frames_within_are_shown(clips: Clips, name: str, start_s: f
         assert video.losses == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["h264.mp4", "h264_open_gop.ts", "vp9.webm"])
 def test_frames_nearby_lie_within_as_well(clips: Clips, name: str) -> None:
     path = clips(name).path

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """[bold]Examples[/bold]
 vip compare video.mp4                   every sampler and pruner
-vip compare video.mp4 --with katna      only katna, with what vip extract does
+vip compare video.mp4 --with katna      only katna, with what vip extract does and evenly spaced frames
 vip compare video.mp4 --with shots+k-center --with uniform -n 24
 vip compare video.mp4 --json | jq '{combination, seconds, coverage}'
 """
@@ -40,7 +40,7 @@ With = Annotated[
     list[str] | None,
     options.option(
         "--with",
-        help="Compare only this with what vip extract does; may be given several times.",
+        help="Compare only this with what vip extract does and with evenly spaced frames; may be given several times.",
         metavar="SAMPLER+PRUNER",
         complete=backends("sampler"),
     ),
@@ -83,23 +83,30 @@ def show(comparison: Comparison, console: Console) -> None:
     """Print the figures as a table or as JSON, one row a combination, and what failed."""
     from dataclasses import asdict
 
-    from vip.report.combinations import EVENLY_SPACED
-
     for failure in comparison.failures:
         print_error(f"{failure.item}: {failure.message}")
     if console.as_json:
         for choice in comparison.choices:
             combination, measures = choice.combination, asdict(choice.measures)
             names = {"combination": combination.name, "sampler": combination.sampler, "pruner": combination.pruner}
-            print_json({**names, "run": str(choice.run.folder), "page": str(comparison.page), "reused": choice.reused, **measures})
+            print_json(
+                {
+                    **names,
+                    "evenly_spaced": combination.is_evenly_spaced,
+                    "run": str(choice.run.folder),
+                    "page": str(comparison.page),
+                    "reused": choice.reused,
+                    **measures,
+                }
+            )
         for failure in comparison.failures:
             print_json({"combination": failure.item, "error": failure.message, "exit_code": failure.exit_code})
         return
     console.show(table(comparison))
     if any(choice.reused for choice in comparison.choices):
         console.write_line("* measured by an earlier command, whose run is used again")
-    if any((choice.combination.sampler, choice.combination.pruner) == EVENLY_SPACED for choice in comparison.choices):
-        console.write_line(f"{'+'.join(EVENLY_SPACED)} is as many evenly spaced frames, good or bad: what the others are held against.")
+    for name in (choice.combination.name for choice in comparison.choices if choice.combination.is_evenly_spaced):
+        console.write_line(f"{name} is as many evenly spaced frames, good or bad: what the others are held against.")
     for choice in comparison.choices:
         seconds = choice.run.manifest.seconds if choice.run.manifest else {}
         console.detail(f"{choice.combination.name}: {', '.join(f'{stage} {spent:.2f}' for stage, spent in seconds.items())} s")

@@ -183,9 +183,9 @@ def _nothing_found_sentence(detector: str, seed: int) -> str:
         return _choose(seed, "nothing was found by the detector.", "the detector found nothing.")
     return _choose(
         seed,
-        "no person or face was found by the detector.",
-        "the detector found no person and no face.",
-        "the detector did not find a person or a face.",
+        "no face was found by the detector.",
+        "the detector found no face.",
+        "the detector did not find a face.",
     )
 
 

@@ -45,6 +45,11 @@ class Combination:
         return f"{safe}-{hashlib.sha256(self.name.encode(errors='surrogateescape')).hexdigest()[:8]}".lstrip(".-+")
 
     @property
+    def is_evenly_spaced(self) -> bool:
+        """Evenly spaced frames as they come: the baseline of every comparison."""
+        return (self.sampler, self.pruner) == EVENLY_SPACED
+
+    @property
     def is_known(self) -> bool:
         """Whether both names exist here; nothing is loaded."""
         return _base_name(self.sampler) in registry.names("sampler") and _base_name(self.pruner) in registry.names("pruner")
@@ -76,12 +81,11 @@ class Comparison:
 
 
 def combinations(asked: Sequence[str], settings: ExtractSettings) -> list[Combination]:
-    """Return what to compare, each once: first what `vip extract` does with these settings, then what is asked for.
+    """Return what to compare, each once: what `vip extract` does with these settings, what is asked for, and evenly spaced frames.
 
     Args:
         asked: `sync+k-center`, or `shots` alone for the pruner of the settings. Where it is empty: each sampler of
-            `SAMPLERS` with the pruner of the settings, each pruner of `PRUNERS` with the sampler of the settings, and exactly as
-            many evenly spaced frames, good or bad.
+            `SAMPLERS` with the pruner of the settings, and each pruner of `PRUNERS` with the sampler of the settings.
 
     Raises:
         UsageError: a text that names no sampler.
@@ -93,7 +97,7 @@ def combinations(asked: Sequence[str], settings: ExtractSettings) -> list[Combin
     if not asked:
         found += [Combination(sampler, settings.pruner, asked=False) for sampler in SAMPLERS]
         found += [Combination(settings.sampler, pruner, asked=False) for pruner in PRUNERS]
-        found.append(Combination(*EVENLY_SPACED, asked=False))
+    found.append(Combination(*EVENLY_SPACED, asked=False))
     once: dict[str, Combination] = {}
     for combination in found:
         once.setdefault(combination.name, combination)

@@ -96,6 +96,10 @@ class ChoiceView:
         return self.choice.combination.name
 
     @property
+    def is_evenly_spaced(self) -> bool:
+        return self.choice.combination.is_evenly_spaced
+
+    @property
     def anchor(self) -> str:
         return f"c{self.number}"
 
@@ -223,6 +227,7 @@ class ComparisonView:
     def caveat(self) -> str:
         """A caveat for reading the table."""
         parts = ["The best value of each column is marked."] if len(self.choices) > 1 else []
+        parts += [f"{choice.name} is evenly spaced frames, good or bad." for choice in self.choices if choice.is_evenly_spaced]
         if len({choice.choice.measures.keyframes for choice in self.choices}) > 1:
             parts.append("More keyframes cover more and are more redundant: compare rows that keep about as many.")
         if any(choice.choice.reused for choice in self.choices):

@@ -6,6 +6,8 @@ import html
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.corpus.card.test_write import write
 from tests.report.pages import read
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
@@ -25,6 +27,7 @@ def words(markdown: str) -> list[str]:
     return [cell for cell in plain if cell and set(cell) != {"-"}]
 
 
+@pytest.mark.slow
 def test_everything_that_the_text_says_stands_on_the_page_in_the_same_order_of_sections(tmp_path: Path) -> None:
     settings = BatchConfig(BatchSettings(caption=True, sample=5), ExtractSettings(keyframes=8), CaptionSettings(engine="openai:gpt"))
     for name, chosen in (("given", settings), ("unknown", None)):

@@ -63,6 +63,7 @@ def test_a_list_packed_with_gzip_is_unpacked_whatever_it_is_called(tmp_path: Pat
         assert keys(read(written(tmp_path / name, gzip.compress(b"nXSc\ndQw4w9WgXcQ\n")))) == ["nXSc", "dQw4w9WgXcQ"]
 
 
+@pytest.mark.slow
 def test_a_packed_list_that_is_cut_off_gives_what_was_there_and_a_bad_row(tmp_path: Path) -> None:
     whole = gzip.compress(os.urandom(300_000).hex().encode().replace(b"0", b"\n"))
     found = read(written(tmp_path / "ids.txt.gz", whole[: len(whole) // 2]))
@@ -78,6 +79,7 @@ def test_relative_paths_start_at_the_folder_of_the_list(tmp_path: Path) -> None:
     assert found.source == str(tmp_path / "clip.mp4")
 
 
+@pytest.mark.slow
 def test_a_line_without_an_end_is_not_held_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "ids.txt"
     with path.open("wb") as file:
@@ -97,6 +99,7 @@ def test_a_line_without_an_end_is_not_held_in_memory(tmp_path: Path) -> None:
     assert peak < 10 * 2**20
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_length_of_a_list(tmp_path: Path) -> None:
     def peak(count: int) -> int:
         path = written(tmp_path / "ids.txt", "".join(f"{number:011}\n" for number in range(count)))

@@ -130,6 +130,7 @@ def test_another_seed_takes_other_videos() -> None:
     assert sample(items, THREE_TO_ONE, 100, seed=0) != sample(items, THREE_TO_ONE, 100, seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_small_sample_has_the_shares_of_the_weights(seed: int) -> None:
     items = population(40_000)

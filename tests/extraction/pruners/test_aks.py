@@ -58,6 +58,7 @@ def test_the_odd_frame_goes_to_the_half_with_the_most_relevant_one() -> None:
     assert len([row for row in kept(film([*second, *first]), 3) if row < 4]) == 1
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1, 1, allow_nan=False), min_size=1, max_size=40), st.integers(1, 50), st.randoms(use_true_random=False))
 def test_as_many_as_asked_the_most_relevant_one_among_them(relevance: list[float], keep: int, random: object) -> None:
     chosen = kept(film(relevance), keep)

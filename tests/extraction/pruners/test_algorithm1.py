@@ -62,6 +62,7 @@ def problems(draw: st.DrawFn) -> tuple[Embeddings, list[bool], int, float]:
     return embeddings(draw(rows), draw(rows)), people, draw(st.integers(1, count + 2)), draw(st.sampled_from([0.0, 0.3, 0.5, 1.0]))
 
 
+@pytest.mark.slow
 @given(problems())
 @settings(max_examples=400, deadline=None)
 def test_prune_does_what_the_paper_says_ties_included(problem: tuple[Embeddings, list[bool], int, float]) -> None:
@@ -69,6 +70,7 @@ def test_prune_does_what_the_paper_says_ties_included(problem: tuple[Embeddings,
     assert prune(vectors, people, keep=keep, text_weight=text_weight) == as_the_paper_says(vectors, people, keep, text_weight)
 
 
+@pytest.mark.slow
 @given(problems(), st.data())
 @settings(max_examples=200, deadline=None)
 def test_what_is_held_goes_last_and_all_else_as_the_paper_says(
@@ -82,6 +84,7 @@ def test_what_is_held_goes_last_and_all_else_as_the_paper_says(
     assert order == sorted(order), "no held frame goes while another is left"
 
 
+@pytest.mark.slow
 @given(problems())
 @settings(max_examples=100, deadline=None)
 def test_prune_drops_each_frame_at_most_once_and_keeps_what_was_asked_for(problem: tuple[Embeddings, list[bool], int, float]) -> None:
@@ -116,6 +119,7 @@ def test_prune_drops_a_person_beside_a_person() -> None:
     assert removal.index in {1, 2}
 
 
+@pytest.mark.slow
 @given(problems(), st.sampled_from([None, 0.0, 0.8]))
 @settings(max_examples=200, deadline=None)
 def test_a_person_goes_only_beside_another_person(problem: tuple[Embeddings, list[bool], int, float], redundant: float | None) -> None:
@@ -132,6 +136,7 @@ def test_text_can_outweigh_the_picture() -> None:
     assert prune(vectors, [False] * 3, keep=2, text_weight=1.0)[0].index == 2
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_candidates_are_no_obstacle() -> None:
     rng = np.random.default_rng(5)
     rows = unit(rng.standard_normal((100_000, 8)))
@@ -148,6 +153,7 @@ def test_arguments_that_do_not_fit_are_refused(flags: list[bool], held: list[boo
 # ---------------------------------------------------------------- the pruner
 
 
+@pytest.mark.slow
 @given(problems())
 @settings(max_examples=100, deadline=None)
 def test_the_pruner_keeps_a_frame_a_scene_and_logs_how_algorithm_1_drops_the_others(
@@ -164,6 +170,7 @@ def test_the_pruner_keeps_a_frame_a_scene_and_logs_how_algorithm_1_drops_the_oth
     assert kept(frames, [drop.index for drop in thinned.drops]) == sorted(stand_for) == sorted(thinned.reasons)
 
 
+@pytest.mark.slow
 @given(problems())
 @settings(max_examples=100, deadline=None)
 def test_the_curve_is_that_of_the_paper_whatever_is_kept(problem: tuple[Embeddings, list[bool], int, float]) -> None:
@@ -173,6 +180,7 @@ def test_the_curve_is_that_of_the_paper_whatever_is_kept(problem: tuple[Embeddin
     assert dict(thinned.curve) == {len(vectors) - removal.step + 1: removal.score for removal in whole}
 
 
+@pytest.mark.slow
 @given(problems(), st.sampled_from([-1.0, 0.0, 0.4, 0.8, 1.0]))
 @settings(max_examples=200, deadline=None)
 def test_auto_keeps_as_many_as_the_paper_leaves_where_the_next_is_not_redundant(

@@ -30,6 +30,7 @@ def recipe(frames: Prunable, threshold: float) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 @given(angles, st.floats(-0.9, 1))
 @settings(deadline=None)
 def test_without_a_number_the_threshold_alone_rules(degrees: list[float], threshold: float) -> None:
@@ -37,6 +38,7 @@ def test_without_a_number_the_threshold_alone_rules(degrees: list[float], thresh
     assert stay(frames, None, str(threshold)) == recipe(frames, threshold)
 
 
+@pytest.mark.slow
 @given(angles, st.integers(1, 22))
 @settings(deadline=None)
 def test_a_number_is_an_upper_bound_and_the_threshold_no_lower_than_needed(degrees: list[float], keep: int) -> None:

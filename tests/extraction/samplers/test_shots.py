@@ -46,6 +46,7 @@ def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_each_shot_gives_its_sharpest_frame_at_its_true_time(name: str, video: Path) -> None:
     with Video(video) as source:

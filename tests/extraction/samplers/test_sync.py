@@ -52,6 +52,7 @@ def test_thin_spreads_over_time_and_not_over_number() -> None:
     assert np.diff(chosen).max() < 2 * np.diff(chosen).min() + 2000
 
 
+@pytest.mark.slow
 @given(times, st.data(), st.integers(1, 60))
 def test_fill_keeps_the_picks_and_adds_frames_that_exist(shown: list[int], data: st.DataObject, fewest: int) -> None:
     picked = sorted(data.draw(st.sets(st.sampled_from(shown), min_size=1)))
@@ -69,6 +70,7 @@ def test_fill_puts_frames_evenly_into_the_longest_gaps() -> None:
     assert gaps.max() <= 2 * gaps.min()
 
 
+@pytest.mark.slow
 @given(st.integers(1, 9), st.data())
 @settings(deadline=None)
 def test_fill_leaves_no_gap_longer_than_the_best_possible(frames: int, data: st.DataObject) -> None:
@@ -85,6 +87,7 @@ def test_fill_leaves_no_gap_longer_than_the_best_possible(frames: int, data: st.
     assert longest_gap(fill(picked, shown, fewest)) == best
 
 
+@pytest.mark.slow
 @given(times.filter(lambda pts: len(pts) > 1), st.integers(2, 50))
 def test_thin_leaves_no_hole_that_the_video_does_not_have(pts: list[int], most: int) -> None:
     even = (pts[-1] - pts[0]) / (most - 1)
@@ -204,6 +207,7 @@ def test_a_busy_stretch_keeps_its_picks() -> None:
     assert all(before < new < behind for before, new, behind in zip(found, found[1:], picked[2:], strict=False))
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([500, 1000, 8000]), min_size=1, max_size=150), st.data())
 def test_calmer_picks_are_as_many_exist_and_are_restless_only_where_they_were(sizes: list[int], data: st.DataObject) -> None:
     index = index_of(sizes, sync=range(0, len(sizes), 40))

@@ -26,6 +26,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGS)
 @given(height=st.integers(60, 400), width=st.integers(60, 700))
 def test_any_picture_becomes_what_open_clip_makes_of_it(name: str, height: int, width: int) -> None:

@@ -103,6 +103,7 @@ def test_json_is_found_between_fences_though_the_request_is_forgotten(tmp_path: 
     assert plain.text == CAPTION
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("behaviour", "error", "kind"),
     [
@@ -137,6 +138,7 @@ def test_rows_that_expired_are_busy_and_not_lost(tmp_path: Path) -> None:
     assert "before the completion window expired" in str(found["b"])
 
 
+@pytest.mark.slow
 def test_a_batch_that_fails_says_why_and_whether_it_may_go_later(tmp_path: Path) -> None:
     with ApiServer() as server:
         state, found = answers(server, tmp_path, {"a": PLAIN, "a ": PLAIN})
@@ -153,6 +155,7 @@ def test_a_batch_that_fails_says_why_and_whether_it_may_go_later(tmp_path: Path)
 # ---------------------------------------------------------------- jobs
 
 
+@pytest.mark.slow
 def test_a_job_is_found_by_its_tag_behind_pages_of_others(tmp_path: Path) -> None:
     async def work(batches: OpenAIBatches) -> tuple[str, str | None, str | None]:
         path = tmp_path / "rows.jsonl"

@@ -380,6 +380,7 @@ def test_a_silent_server_times_out() -> None:
     assert caught.value.kind == "timeout"
 
 
+@pytest.mark.slow
 def test_an_answer_that_comes_too_late_is_given_up_and_one_that_is_only_late_is_not() -> None:
     with ApiServer("late", late_s=30) as server:
         assert busy(server, timeout_s=0.3).kind == "timeout"

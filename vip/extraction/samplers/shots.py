@@ -44,13 +44,9 @@ class ShotsSampler:
 
     def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
         """Return PTS of the candidates, at least `keyframes` of them where the video has as many frames. Decodes every frame."""
-        seen: list[tuple[int, float]] = []  # PTS and sharpness
-        frames = _pass_measured(video.frames(video.index.shown_pts.tolist(), longest_side_px=SIDE_PX), seen)
-        cuts = set(find_cuts(frames, self._detector(min_scene_len=SHORTEST_SHOT_S), _rate(video)))
-        if not seen:  # nothing can be decoded: the stages behind say so
+        shots = self.shots(video)
+        if not shots:  # nothing can be decoded: the stages behind say so
             return [int(video.index.shown_pts[0])]
-        starts = [0, *(place for place, (pts, _) in enumerate(seen) if place and pts in cuts), len(seen)]
-        shots = [seen[start:stop] for start, stop in pairwise(starts)]
         lengths_s = [float((shot[-1][0] - shot[0][0]) * video.time_base) for shot in shots]
         counts = [min(len(shot), 1 + int(length_s / SECONDS_A_CANDIDATE)) for shot, length_s in zip(shots, lengths_s, strict=True)]
         room = [len(shot) - count for shot, count in zip(shots, counts, strict=True)]
@@ -62,6 +58,14 @@ class ShotsSampler:
             for pts in _sharpest(shot, count + more, Fraction(BORDER_S) / video.time_base)
         ]
         return chosen if candidates is None or len(chosen) <= candidates else thin(chosen, candidates)
+
+    def shots(self, video: VideoSource) -> list[list[tuple[int, float]]]:
+        """Return the shots in time order, each the (PTS, sharpness) of its frames; none if nothing can be decoded. Decodes every frame."""
+        seen: list[tuple[int, float]] = []
+        frames = _pass_measured(video.frames(video.index.shown_pts.tolist(), longest_side_px=SIDE_PX), seen)
+        cuts = set(find_cuts(frames, self._detector(min_scene_len=SHORTEST_SHOT_S), _rate(video)))
+        starts = [0, *(place for place, (pts, _) in enumerate(seen) if place and pts in cuts), len(seen)]
+        return [seen[start:stop] for start, stop in pairwise(starts) if stop > start]
 
 
 def _rate(video: VideoSource) -> Fraction:
