@@ -138,7 +138,7 @@ def _own_cache(_caches: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No key, server or proxy of whoever runs the tests."""
+    """Remove the keys, servers and proxies of the person who runs the tests."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
 

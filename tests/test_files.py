@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,11 +25,11 @@ def replaced(path: Path) -> None:
 
 
 def appended(path: Path) -> None:
-    with files.opened_to_append(path) as file:
+    with files.open_to_append(path) as file:
         file.write(b"new")
 
 
-READING: list[Act] = [files.read_bytes, files.opened, appended]
+READING: list[Act] = [files.read_bytes, files.open_file, appended]
 NAMES = ["read", "open", "append"]
 
 
@@ -93,7 +95,7 @@ def test_a_link_in_the_middle_of_a_path_is_refused(depth: int, folder: Path, out
     path = folder.joinpath("pictures", *["deep"] * (depth - 1), "secret")
     for act in (
         lambda: files.read_bytes(path, inside=folder),
-        lambda: files.opened_to_append(path, inside=folder),
+        lambda: files.open_to_append(path, inside=folder),
         lambda: files.remove(path, inside=folder),
         lambda: files.make_folder(path.with_name("made"), inside=folder),
         lambda: files.replacing(path, inside=folder).__enter__(),
@@ -143,10 +145,10 @@ def test_a_named_fifo_or_device_does_not_wait_either(folder: Path) -> None:
 @pytest.mark.usefixtures("places")
 def test_a_device_or_a_folder_is_refused(folder: Path) -> None:
     with pytest.raises(OSError, match="no regular file"):
-        files.opened(Path("/dev/zero"))
+        files.open_file(Path("/dev/zero"))
     (folder / "inside").mkdir()
     with pytest.raises(IsADirectoryError):
-        files.opened(folder / "inside")
+        files.open_file(folder / "inside")
 
 
 @pytest.mark.parametrize("name", ["../outside/secret", "pictures/../../outside/secret", ".."])
@@ -178,14 +180,14 @@ def test_a_file_of_just_so_many_bytes_is_read(folder: Path) -> None:
 
 def test_a_file_that_grows_while_it_is_read_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "file").write_bytes(b"12345")
-    opened = files.opened
+    opened = files.open_file
 
     def opened_and_grown(path: Path, **more: Any) -> IO[bytes]:
         file = opened(path, **more)
         path.write_bytes(b"123456")
         return file
 
-    monkeypatch.setattr(files, "opened", opened_and_grown)
+    monkeypatch.setattr(files, "open_file", opened_and_grown)
     with pytest.raises(OSError, match=r"larger than 5 bytes"):
         files.read_bytes(folder / "file", most_bytes=5)
 
@@ -214,7 +216,7 @@ def test_a_folder_may_be_there_already_and_a_file_gone(folder: Path) -> None:
 
 def test_an_appended_file_is_read_and_written_from_its_begin(folder: Path) -> None:
     (folder / "file").write_bytes(b"old rows")
-    with files.opened_to_append(folder / "file") as file:
+    with files.open_to_append(folder / "file") as file:
         assert file.read() == b"old rows"
 
 
@@ -264,6 +266,20 @@ def test_a_database_that_would_be_written_elsewhere_is_refused(kind: str, end: s
         files.check_database(folder / "state.sqlite")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
+def test_checking_a_database_keeps_the_locks_that_this_process_holds_on_it(folder: Path) -> None:
+    """Closing any descriptor of a file would end them."""
+    import fcntl
+
+    path = folder / "state.sqlite"
+    with path.open("wb") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        files.check_database(path)
+        attempt = "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'ab'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+        done = subprocess.run([sys.executable, "-c", attempt, str(path)], capture_output=True, text=True, check=False)
+    assert "BlockingIOError" in done.stderr
+
+
 def test_a_file_with_a_second_name_is_not_written_into(folder: Path, outside: Path) -> None:
     os.link(outside / "secret", folder / "file")
     with pytest.raises(OSError, match="hard link"):
@@ -290,9 +306,9 @@ def test_a_zip_file_that_unpacks_to_more_than_it_has_is_refused(folder: Path) ->
     for name, kind in (("stored", zipfile.ZIP_STORED), ("packed", zipfile.ZIP_DEFLATED)):
         with zipfile.ZipFile(folder / name, "w", kind) as archive:
             archive.writestr("a", bytes(10_000))
-    with files.opened_zip(folder / "stored") as archive:
+    with files.open_zip(folder / "stored") as archive:
         assert archive.read("a") == bytes(10_000)
-    with pytest.raises(zipfile.BadZipFile), files.opened_zip(folder / "packed"):
+    with pytest.raises(zipfile.BadZipFile), files.open_zip(folder / "packed"):
         pass
 
 
@@ -306,7 +322,7 @@ def test_a_zip_file_that_is_encrypted_or_lies_about_its_size_is_refused(at: int,
     at += data.rindex(b"PK\x01\x02")  # flags and sizes of its entry in the list at the end
     data[at : at + len(says)] = says
     (folder / "file").write_bytes(data)
-    with pytest.raises(zipfile.BadZipFile, match="not stored as it is"), files.opened_zip(folder / "file"):
+    with pytest.raises(zipfile.BadZipFile, match="not stored as it is"), files.open_zip(folder / "file"):
         pass
 
 

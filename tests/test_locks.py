@@ -54,7 +54,7 @@ def test_a_refused_process_leaves_the_folder_that_the_other_has_just_made(tmp_pa
     process = holder(folder)
     monkeypatch.setattr(store, "is_folder", lambda path: False)  # as it was a moment ago
     try:
-        with pytest.raises(StoreError, match="is in use"), store.making_folder(folder):
+        with pytest.raises(StoreError, match="is in use"), store.create_folder(folder):
             raise AssertionError
         assert folder.is_dir()
     finally:
@@ -66,15 +66,16 @@ def test_a_folder_that_is_taken_away_while_it_is_waited_for_is_made_again(tmp_pa
     folder = tmp_path / "video.vip"
     make = store.make_folder
     monkeypatch.setattr(store, "make_folder", lambda path: (make(path), path.rmdir()))
-    with store.making_folder(folder):
+    with store.create_folder(folder):
         assert folder.is_dir()
 
 
 def test_a_process_that_is_about_to_end_is_waited_for(tmp_path: Path) -> None:
     process = holder(tmp_path, 0.2)
     with in_use(tmp_path):
-        pass
-    process.communicate()
+        process.communicate(timeout=10)
+        assert process.returncode == 0, "it was not disturbed"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from vip.errors import BackendError
 from vip.registry import BUILT_IN, Kind
 
 BACKEND = """
+from vip.errors import BackendError
 from vip.registry import CAPABILITIES
 
 class Bare:
@@ -26,6 +27,17 @@ class OfOlder(Bare):
 
 for kind, record in CAPABILITIES.items():
     globals()[kind] = type(kind, (Bare,), {"capabilities": record()})
+
+class Loading(Bare):
+    capabilities = CAPABILITIES["engine"](stays_loaded=True)
+    @staticmethod
+    def check_installed():
+        pass
+
+class Lacking(Loading):
+    @staticmethod
+    def check_installed():
+        raise BackendError("a driver is missing")
 """
 
 
@@ -47,6 +59,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "absent = vip_extra_backends:Absent",
         "bare = vip_extra_backends:Bare",
         "older = vip_extra_backends:OfOlder",
+        "loading = vip_extra_backends:Loading",
+        "lacking = vip_extra_backends:Lacking",
         "extras = vip_extra_backends:KIND [gpu]",
         *(f"{name} = vip_extra_backends:KIND" for name in ("sync", "classic", "opencv", "offline")),
     ]
@@ -136,6 +150,24 @@ def test_an_unknown_backend_is_never_replaced(kind: Kind, name: str, hint: str) 
         getattr(registry, kind)(name)
     assert str(caught.value).endswith(hint)
     assert f'There is no {kind} "{name.partition(":")[0]}"' in str(caught.value)
+
+
+@pytest.mark.usefixtures("package")
+def test_a_backend_that_stays_loaded_is_made_once_for_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_loaded", {})
+    assert registry.engine("mine") is not registry.engine("mine")
+    kept = registry.engine("loading:a")
+    assert kept is registry.engine("loading:a")
+    assert kept is not registry.engine("loading:b")
+    assert kept is not registry.engine("loading:a", device="cuda")
+
+
+@pytest.mark.usefixtures("package")
+def test_an_engine_that_loads_a_model_is_checked_without_loading_it() -> None:
+    assert registry.quick_engine("loading:a") is None
+    assert registry.quick_engine("fake") is not None
+    with pytest.raises(BackendError, match="a driver is missing"):
+        registry.quick_engine("lacking")
 
 
 @pytest.mark.parametrize("name", ["classic", "clip:ViT-B-32/x", "misspelt"])

@@ -360,19 +360,19 @@ def test_what_cannot_be_deleted_is_a_store_error(tmp_path: Path) -> None:
 
 
 def test_a_folder_made_for_nothing_goes_again(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no"), store.making_folder(tmp_path / "new"):
+    with pytest.raises(ValueError, match="no"), store.create_folder(tmp_path / "new"):
         raise ValueError("no")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_was_there_stays(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no"), store.making_folder(tmp_path):
+    with pytest.raises(ValueError, match="no"), store.create_folder(tmp_path):
         raise ValueError("no")
     assert tmp_path.is_dir()
 
 
 def test_a_new_folder_that_holds_something_stays(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no"), store.making_folder(tmp_path / "new"):
+    with pytest.raises(ValueError, match="no"), store.create_folder(tmp_path / "new"):
         fail_with(ValueError("no"), (tmp_path / "new" / "candidates.jsonl").touch())
     assert (tmp_path / "new" / "candidates.jsonl").exists()
 
@@ -381,7 +381,7 @@ def test_a_new_folder_that_holds_something_stays(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_a_store_error(name: str, tmp_path: Path) -> None:
     (tmp_path / "a file").write_text("mine")
     assert store.is_empty(tmp_path / name)
-    with pytest.raises(StoreError, match="cannot be written"), store.making_folder(tmp_path / name):
+    with pytest.raises(StoreError, match="cannot be written"), store.create_folder(tmp_path / name):
         pass
     assert (tmp_path / "a file").read_text() == "mine"
 

@@ -83,7 +83,7 @@ def test_workers_leave_nothing_behind(clips: Clips) -> None:
 @pytest.mark.skipif(int(av.__version__.partition(".")[0]) > 18, reason="PyAV 19 lets the frames go")
 def test_asking_every_frame_for_its_display_matrix_would_keep_all_of_them(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
     """That the tests above can fail."""
-    monkeypatch.setattr(Video, "_turn", lambda _, frame: vip.pixels.turn_of(frame))
+    monkeypatch.setattr(Video, "_turn_of", lambda _, frame: vip.pixels.turn_of(frame))
     before = alive()
     with Video(clips("h264.mp4").path) as video:
         for _ in video.frames(video.index.shown_pts.tolist()):

@@ -1,4 +1,4 @@
-"""Several samplers and pruners on one video, side by side: what a user needs to choose settings.
+"""A comparison of several samplers and pruners on one video, side by side: what a user needs to choose settings.
 
 Each combination is a run of its own in a folder of its own, so that one can go on with the run one likes. Out comes a
 `Comparison`, and compare.html beside the run folders.
@@ -14,7 +14,7 @@ from pathlib import Path
 from vip import store
 from vip.config import ExtractSettings
 from vip.download.sources import resolve_source
-from vip.errors import BackendError, UsageError, VipError, kind_of
+from vip.errors import BackendError, UsageError, VipError
 from vip.pipeline import extract
 from vip.protocols import Observer, SilentObserver
 from vip.records import Failure
@@ -60,17 +60,17 @@ def compare(
     folder, observer = out if out is not None else default_folder(named), observer or SilentObserver()
     if store.exists(folder / store.MANIFEST):
         raise UsageError(f"{folder} is a run folder. Choose another folder for the comparison with {option('out')}.")
-    told: set[str] = set()
+    noted: set[str] = set()
     here = [combination for combination in wanted if combination.asked or combination.is_known]
     if absent := [combination.name for combination in wanted if combination not in here]:
         observer.note(f"Left out, because not installed here: {', '.join(absent)}.")
     done: list[tuple[Combination, Run, bool]] = []
     errors: list[tuple[Combination, VipError]] = []
-    with store.making_folder(folder):
+    with store.create_folder(folder):
         for combination in here:
             path, before = folder / combination.folder_name, _written_ns(folder / combination.folder_name)
             try:
-                voice, of_one = _PrefixedObserver(observer, combination.name, told), _settings_of(combination, settings, done)
+                voice, of_one = _PrefixedObserver(observer, combination.name, noted), _settings_of(combination, settings, done)
                 run = extract(named, out=path, overwrite=overwrite, settings=of_one, observer=voice, isolated=isolated)
             except UsageError:  # a folder of other settings: the command is wrong, not the combination
                 raise
@@ -103,12 +103,12 @@ def _failures(errors: Sequence[tuple[Combination, VipError]], observer: Observer
         if isinstance(exc, BackendError) and not combination.asked:
             observer.note(f"Left out {combination.name}: {exc}")
         else:
-            failures.append(Failure(item=combination.name, kind=kind_of(exc), message=str(exc), exit_code=exc.exit_code))
+            failures.append(Failure(item=combination.name, kind=exc.failure_kind, message=str(exc), exit_code=exc.exit_code))
     return tuple(failures)
 
 
 def _written_ns(folder: Path) -> int | None:
-    """When the manifest of a run was last written; None where there is none."""
+    """Return when the manifest of a run was last written, in nanoseconds; None without a manifest."""
     try:
         return (folder / store.MANIFEST).stat().st_mtime_ns
     except OSError:
@@ -121,11 +121,11 @@ class _PrefixedObserver:
 
     observer: Observer
     name: str
-    told: set[str]
+    noted: set[str]
 
     def note(self, text: str) -> None:
-        if text not in self.told:
-            self.told.add(text)
+        if text not in self.noted:
+            self.noted.add(text)
             self.observer.note(text if isinstance(text, SaidOnce) else f"{self.name}: {text}")
 
     def track(self, title: str, total: int, extra: Callable[[], str] | None = None) -> AbstractContextManager[Callable[[], None]]:

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from vip import files, trust
-from vip.errors import UsageError, did_you_mean
+from vip.errors import UsageError, did_you_mean, validation_message
 from vip.timecode import seconds_of, timecode
 from vip.wording import SaidOnce, listed, option
 
@@ -80,7 +80,7 @@ def setting(
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What `--help` shows for a type: the metavar, and the format of a default."""
+    """The form of a type in `--help`: the metavar, and the format of a default."""
 
     metavar: str
     format: Callable[[Any], str] = "{:g}".format
@@ -193,7 +193,7 @@ Arguments = Annotated[tuple[str, ...], BeforeValidator(_split_options), Unit("OP
 
 
 class ModelSettings(Settings):
-    """What finds objects, what compares frames, and where models run."""
+    """Settings of the detector, the embedder and the device."""
 
     embedder: str = setting("auto", "What compares frames: classic, clip, clip:ARCH/TAG, clip:ARCH@FILE.", MODELS, backend="embedder")
     detector: str = setting("opencv", "What finds people and objects: opencv, transformers:MODEL, file:PATH.", MODELS, backend="detector")
@@ -205,7 +205,7 @@ class ModelSettings(Settings):
 
 
 class ExtractSettings(ModelSettings):
-    """What the choice of keyframes depends on."""
+    """Settings of the choice of keyframes."""
 
     keyframes: CountOrAuto = setting(12, "How many keyframes are wanted, or auto.", short="-n")
     query: Query | None = setting(None, "Prefer frames that fit this sentence, spread over the video. Needs --embedder clip.", KEYFRAMES)
@@ -248,7 +248,7 @@ class ExtractSettings(ModelSettings):
 
 
 class CaptionSettings(ModelSettings):
-    """What the descriptions depend on, and how a model is asked for them."""
+    """Settings of the descriptions, and of the requests to models."""
 
     engine: str = setting("auto", "What describes the keyframes: offline, openai:MODEL, transformers:MODEL, auto.", backend="engine")
     describe_engine: str | None = setting(
@@ -288,7 +288,7 @@ class CaptionSettings(ModelSettings):
 
 
 class BatchSettings(Settings):
-    """What `vip batch` does with a list of videos, beside how each is extracted and described."""
+    """Settings of `vip batch`, beside those of extraction and captions."""
 
     caption: bool = setting(False, "Describe the keyframes too.")
     batch: bool = setting(False, "Ask for captions through the server's Batch API: half the price, within a day.", MONEY, is_kept=False)
@@ -448,7 +448,7 @@ def _validate(kind: type[SettingsT], values: Mapping[str, Any], origin: Mapping[
         return kind(**values)
     except ValidationError as exc:
         problem = exc.errors()[0]
-        message = str(problem["ctx"]["error"]) if problem["type"] == "value_error" else problem["msg"]
+        message = validation_message(problem)
         if not problem["loc"]:  # of several settings together
             raise UsageError(f"{message}.") from exc
         name = str(problem["loc"][0])

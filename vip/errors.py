@@ -23,27 +23,37 @@ Errors of a library are translated once, in its adapter. Any other error that es
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import ClassVar, Literal
 
 
 class VipError(Exception):
-    """Root of the errors that vip raises on purpose. `exit_code` is what the command line returns."""
+    """Root of the errors that vip raises on purpose."""
 
     exit_code: ClassVar[int] = 1
+    """What the command line returns."""
+    default_failure_kind: ClassVar[str] = "other"
+    """The word in failures.jsonl for errors without a more exact one."""
+
+    @property
+    def failure_kind(self) -> str:
+        """The word for this error in failures.jsonl, the same after every command."""
+        return self.default_failure_kind
 
 
 class UsageError(VipError):
     """The command, an option, or a settings file is wrong."""
 
     exit_code = 2
+    default_failure_kind = "usage"
 
 
 class InputError(VipError):
     """The video or the folder of pictures is missing, unreadable, or holds no usable frame."""
 
     exit_code = 3
+    default_failure_kind = "unreadable"
 
 
 class GivenUpError(InputError):
@@ -56,6 +66,10 @@ class GivenUpError(InputError):
     def __init__(self, message: str, kind: Literal["timeout", "stalled", "crash"]) -> None:
         super().__init__(message)
         self.kind = kind
+
+    @property
+    def failure_kind(self) -> str:
+        return "crash" if self.kind == "crash" else "timeout"
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (str(self), self.kind)
@@ -119,6 +133,10 @@ class ItemError(InputError):
         self.kind = kind
         self.retry_after_s = retry_after_s
 
+    @property
+    def failure_kind(self) -> FailureKind:
+        return self.kind
+
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (str(self), self.kind, self.retry_after_s)
 
@@ -127,12 +145,14 @@ class BackendError(VipError):
     """A sampler, embedder, detector or engine is unknown, not installed, or lacks what it needs."""
 
     exit_code = 4
+    default_failure_kind = "backend"
 
 
 class EngineError(VipError):
     """The model cannot be asked: authentication, rate limit, time-out, server gone. Stops the run."""
 
     exit_code = 5
+    default_failure_kind = "engine"
 
 
 BusyKind = Literal["rate_limit", "server", "timeout", "dropped", "connection"]
@@ -193,6 +213,7 @@ class ReplyError(VipError):
     """
 
     exit_code = 6
+    default_failure_kind = "caption"
 
     def __init__(
         self,
@@ -215,28 +236,19 @@ class StoreError(VipError):
     """The run folder is corrupt, of a newer schema, not writable, or the disk is full."""
 
     exit_code = 7
+    default_failure_kind = "disk"
 
 
 class SomeFailedError(VipError):
-    """Some items failed and the rest is done; failures.jsonl names each with its reason."""
+    """A command of which some items failed and the rest is done; failures.jsonl names each with its reason."""
 
     exit_code = 8
+    default_failure_kind = "caption"
 
 
-def kind_of(exc: VipError) -> str:
-    """Return the word for an error in failures.jsonl, the same after every command."""
-    if isinstance(exc, ItemError):
-        return exc.kind
-    if isinstance(exc, GivenUpError):
-        return "crash" if exc.kind == "crash" else "timeout"
-    return next((kind for error, kind in KINDS.items() if isinstance(exc, error)), "other")
-
-
-KINDS: dict[type[VipError], str] = {
-    **{InputError: "unreadable", StoreError: "disk", ReplyError: "caption", SomeFailedError: "caption"},
-    **{UsageError: "usage", BackendError: "backend", EngineError: "engine"},
-}
-"""The words of errors without a kind of their own. The last three end a batch; the others fail one item."""
+def validation_message(problem: Mapping[str, object]) -> str:
+    """Return the message of one error of pydantic, as `ValidationError.errors()` gives it, in the words of the check that raised it."""
+    return str(problem["msg"]).removeprefix("Value error, ")
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:

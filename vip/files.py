@@ -29,10 +29,9 @@ LINK = "it is a link, or lies behind one, and vip follows none inside a folder"
 NO_FILE = "it is no regular file"
 SECOND_NAME = "it has a second name elsewhere (a hard link)"
 BESIDE_DATABASE = ("-wal", "-shm", "-journal")
-MOST_DATABASE_BYTES = 2**50
 
 
-def opened(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> IO[bytes]:
+def open_file(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> IO[bytes]:
     """Open a file to read.
 
     Args:
@@ -42,12 +41,12 @@ def opened(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYT
         OSError: it is missing, a link, no regular file, or larger than `most_bytes`.
     """
     with _open_parent(path, inside) as (folder, name):
-        return _regular(_open(name, os.O_RDONLY, folder), "rb", most_bytes)
+        return _check_regular(_open(name, os.O_RDONLY, folder), "rb", most_bytes)
 
 
 def read_bytes(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> bytes:
-    """Return the bytes of a file; errors as of `opened`."""
-    with opened(path, inside=inside, most_bytes=most_bytes) as file:
+    """Return the bytes of a file; errors as of `open_file`."""
+    with open_file(path, inside=inside, most_bytes=most_bytes) as file:
         data = file.read(most_bytes + 1)
     if len(data) > most_bytes:  # it has grown
         raise _too_large(most_bytes)
@@ -56,11 +55,11 @@ def read_bytes(path: Path, *, inside: Path | None = None, most_bytes: int = MOST
 
 def read_named(path: Path, *, most_bytes: int) -> bytes:
     """Return the bytes of a file that the user named, which may be a link; a FIFO or a device is refused."""
-    with _regular(os.open(path, os.O_RDONLY | _NO_WAIT | _BINARY), "rb", most_bytes) as file:
+    with _check_regular(os.open(path, os.O_RDONLY | _NO_WAIT | _BINARY), "rb", most_bytes) as file:
         return file.read(most_bytes)
 
 
-def opened_to_append(path: Path, *, inside: Path | None = None) -> IO[bytes]:
+def open_to_append(path: Path, *, inside: Path | None = None) -> IO[bytes]:
     """Open a file to read and to write, and create it where it is missing.
 
     Raises:
@@ -71,18 +70,18 @@ def opened_to_append(path: Path, *, inside: Path | None = None) -> IO[bytes]:
         if os.fstat(number).st_nlink > 1:
             os.close(number)
             raise OSError(errno.EMLINK, SECOND_NAME)
-        return _regular(number, "r+b", MOST_BYTES)
+        return _check_regular(number, "r+b", MOST_BYTES)
 
 
 @contextmanager
-def opened_zip(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> Iterator[zipfile.ZipFile]:
+def open_zip(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> Iterator[zipfile.ZipFile]:
     """Open an archive without compression, so that reading a member takes no more memory than the file has bytes.
 
     Raises:
-        OSError: as of `opened`.
+        OSError: as of `open_file`.
         zipfile.BadZipFile: it is no archive, or a member is compressed, encrypted or states a wrong size.
     """
-    with opened(path, inside=inside, most_bytes=most_bytes) as file, zipfile.ZipFile(file) as archive:
+    with open_file(path, inside=inside, most_bytes=most_bytes) as file, zipfile.ZipFile(file) as archive:
         size_bytes = os.fstat(file.fileno()).st_size
         for member in archive.infolist():
             is_plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1
@@ -94,12 +93,19 @@ def opened_zip(path: Path, *, inside: Path | None = None, most_bytes: int = MOST
 def check_database(path: Path, *, inside: Path | None = None) -> None:
     """Refuse a SQLite database where opening it would write to a file elsewhere; it may still be missing.
 
+    The files are not opened: closing one would end the locks that this process holds on it for another connection.
+
     Raises:
         OSError: it, or a file of SQLite beside it, is a link, no regular file, or has a hard link elsewhere.
     """
-    for name in (path.name, *(f"{path.name}{end}" for end in BESIDE_DATABASE)):
-        with suppress(FileNotFoundError), opened(path.with_name(name), inside=inside, most_bytes=MOST_DATABASE_BYTES) as file:
-            if os.fstat(file.fileno()).st_nlink > 1:
+    for each in (path.name, *(f"{path.name}{end}" for end in BESIDE_DATABASE)):
+        with suppress(FileNotFoundError), _open_parent(path.with_name(each), inside) as (folder, name):
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISLNK(status.st_mode):
+                raise OSError(errno.ELOOP, LINK)
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(errno.EINVAL, NO_FILE)
+            if status.st_nlink > 1:
                 raise OSError(errno.EMLINK, SECOND_NAME)
 
 
@@ -237,7 +243,7 @@ def _is_link(name: str, folder: int | None) -> bool:
     return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
 
 
-def _regular(number: int, mode: str, most_bytes: int) -> IO[bytes]:
+def _check_regular(number: int, mode: str, most_bytes: int) -> IO[bytes]:
     """Return the open file; refuse a device, a FIFO, a folder, and a file that is too large."""
     try:
         status = os.fstat(number)

@@ -90,20 +90,20 @@ def _acquire(folder: Path) -> FileLock | None:
             lock.acquire()
     except filelock.Timeout as exc:
         raise StoreError(
-            f"{folder} is in use by {_holder(path)}. Wait until it is done, or choose another folder with {option('out')}."
+            f"{folder} is in use by {_describe_holder(path)}. Wait until it is done, or choose another folder with {option('out')}."
         ) from exc
     except OSError as exc:
         if exc.errno in (EACCES, EPERM, EROFS):
             return None
         raise StoreError(f"{path} cannot be used: {exc.strerror}. Delete it, and try again.") from exc
-    with suppress(OSError), files.opened_to_append(path) as note:
+    with suppress(OSError), files.open_to_append(path) as note:
         note.write(f"{os.getpid()} {datetime.now():%H:%M}\n".encode("ascii"))
     return lock
 
 
-def _holder(path: Path) -> str:
+def _describe_holder(path: Path) -> str:
     """Return who holds the lock: `process 123 since 14:05`."""
-    with suppress(OSError), files.opened(path) as file:
+    with suppress(OSError), files.open_file(path) as file:
         process, _, since = file.read(LONGEST_NOTE).decode("ascii", "replace").partition(" ")
         if process.isdecimal():
             since = since.strip()

@@ -83,7 +83,7 @@ def extract(
     is_file = isinstance(source, FileSource | PicturesSource) and not isinstance(source, DownloadedSource)
     if is_file and source.state() is None and not store.exists(folder):
         open_video(source).close()  # says what is wrong with it
-    with store.making_folder(folder):
+    with store.create_folder(folder):
         if isinstance(source, DownloadedSource) and source.state() is None:
             if is_finished(existing_run(folder, source, settings, overwrite)):
                 return Run(folder)
@@ -164,7 +164,7 @@ def reselect(
     if is_finished(manifest):
         return Run(folder)
     pruner = pruner_for(settings)
-    with store.making_folder(folder):
+    with store.create_folder(folder):
         if manifest is None or not is_selected(manifest):
             analysis = read_analysis(old, before, info, before.pruning, settings, pruner.name)
             selection = select(analysis, settings, pruner)
@@ -266,7 +266,7 @@ def run(
     caption_job.check(captioning)
     source = resolve_source(source_of(video))
     folder = Path(out) if out is not None else default_folder(source)
-    with store.making_folder(folder):
+    with store.create_folder(folder):
         extracted = extract(source, out=folder, overwrite=overwrite, settings=extraction, observer=observer, isolated=isolated)
         try:
             return caption(extracted, overwrite=overwrite, settings=captioning, observer=observer, budget=budget)

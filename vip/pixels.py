@@ -1,4 +1,4 @@
-"""From a decoded frame to the picture that a player shows: upright, square pixels, full-range RGB, alpha over black."""
+"""Conversion of a decoded frame to the picture that a player shows: upright, square pixels, full-range RGB, alpha over black."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def shown_size(frame: VideoFrame, pixel_aspect: Fraction, turn: Turn) -> tuple[i
 def to_image(
     frame: VideoFrame, pixel_aspect: Fraction, turn: Turn, reformatter: VideoReformatter, *, longest_side_px: int | None = None
 ) -> Image:
-    """uint8 (H, W, 3) RGB at the displayed size, or with its longest side scaled to `longest_side_px`."""
+    """Return uint8 (H, W, 3) RGB at the displayed size, or with its longest side scaled to `longest_side_px`."""
     width, height = _square_pixel_size(frame, pixel_aspect)
     if longest_side_px is not None:
         scale = longest_side_px / max(width, height)
@@ -79,7 +79,7 @@ def to_image(
         ).to_ndarray(),
         np.uint8,
     )
-    return _turned(_over_black(picture) if has_alpha else picture, turn)
+    return _rotate(_blend_over_black(picture) if has_alpha else picture, turn)
 
 
 def _square_pixel_size(frame: VideoFrame, pixel_aspect: Fraction) -> tuple[int, int]:
@@ -88,12 +88,12 @@ def _square_pixel_size(frame: VideoFrame, pixel_aspect: Fraction) -> tuple[int, 
     return frame.width, round(frame.height / pixel_aspect)
 
 
-def _over_black(rgba: npt.NDArray[np.uint8]) -> Image:
+def _blend_over_black(rgba: npt.NDArray[np.uint8]) -> Image:
     alpha = rgba[..., 3:].astype(np.uint16)
     return np.asarray((rgba[..., :3] * alpha + 127) // 255, np.uint8)
 
 
-def _turned(image: Image, turn: Turn) -> Image:
+def _rotate(image: Image, turn: Turn) -> Image:
     if turn[0, 0] == 0:
         image = image.transpose(1, 0, 2)
         flip_x, flip_y = turn[1, 0] < 0, turn[0, 1] < 0

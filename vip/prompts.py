@@ -69,7 +69,7 @@ class Prompt:
             UsageError: the names of `values` are not those of the inputs.
         """
         if set(values) != set(self.inputs):
-            raise UsageError(f'The prompt "{self.name}" takes {_listed(self.inputs)}, but was given {_listed(values)}.')
+            raise UsageError(f'The prompt "{self.name}" takes {_join_names(self.inputs)}, but was given {_join_names(values)}.')
         return _PLACEHOLDER.sub(lambda match: values[match[1]], self.body)
 
     def __repr__(self) -> str:
@@ -137,17 +137,19 @@ def load_prompt(path: Path) -> Prompt:
         raise UsageError(f"{path} cannot be read: {exc.strerror}.") from exc
     except UnicodeDecodeError as exc:
         raise UsageError(f"{path} is not UTF-8 text (byte {exc.start}).") from exc
-    front, body = _split(text, path)
-    name, version, inputs, output = _checked(front, path)
+    front, body = _split_front_matter(text, path)
+    name, version, inputs, output = _check_front_matter(front, path)
     used = set(_PLACEHOLDER.findall(body))
     if unknown := used - set(inputs):
-        raise UsageError(f"{path} uses {_listed(sorted(unknown))} in its text, but its front matter lists as inputs {_listed(inputs)}.")
+        raise UsageError(
+            f"{path} uses {_join_names(sorted(unknown))} in its text, but its front matter lists as inputs {_join_names(inputs)}."
+        )
     if unused := set(inputs) - used:
-        raise UsageError(f"{path} lists as inputs {_listed(sorted(unused))}, but its text never uses them.")
+        raise UsageError(f"{path} lists as inputs {_join_names(sorted(unused))}, but its text never uses them.")
     return Prompt(name, version, inputs, output, body, hashlib.sha256(data).hexdigest())
 
 
-def _split(text: str, path: Path) -> tuple[dict[str, Any], str]:
+def _split_front_matter(text: str, path: Path) -> tuple[dict[str, Any], str]:
     lines = text.split("\n")
     if lines[0].strip() != _FENCE or _FENCE not in (line.strip() for line in lines[1:]):
         raise UsageError(f"{path} must begin with TOML between two lines of {_FENCE}.")
@@ -161,7 +163,7 @@ def _split(text: str, path: Path) -> tuple[dict[str, Any], str]:
         raise UsageError(f"{path} has a front matter that is not valid TOML: {exc}.") from exc
 
 
-def _checked(front: dict[str, Any], path: Path) -> tuple[str, str, tuple[str, ...], str | None]:
+def _check_front_matter(front: dict[str, Any], path: Path) -> tuple[str, str, tuple[str, ...], str | None]:
     for key in ("name", "version", "inputs"):
         if key not in front:
             raise UsageError(f'{path} lacks "{key}" in its front matter.')
@@ -194,5 +196,5 @@ def _without_descriptions(schema: Any) -> Any:
     return schema
 
 
-def _listed(names: Mapping[str, str] | tuple[str, ...] | list[str]) -> str:
+def _join_names(names: Mapping[str, str] | tuple[str, ...] | list[str]) -> str:
     return ", ".join(f'"{name}"' for name in names) or "nothing"

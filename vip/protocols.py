@@ -11,14 +11,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from vip.errors import VipError
 from vip.records import Detection, Embeddings, Frame, Image, PacketIndex, Quality, Vectors
 
 
 class Observer(Protocol):
-    """Receives notes and progress: the command line prints them, the Python API stays silent by default."""
+    """A receiver of notes and progress: the command line prints them, the Python API stays silent by default."""
 
     def note(self, text: str) -> None:
         """Show one sentence that the user should read."""
@@ -64,14 +64,14 @@ class PictureKeeper(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplerCapabilities:
-    """What a sampler states of itself."""
+    """Capabilities that a sampler states."""
 
     exact: bool = True
     """False: a frame soon after one of its PTS will do where it is cheaper to decode."""
 
 
 class Sampler(Protocol):
-    """Chooses candidate frames."""
+    """A backend that chooses candidate frames."""
 
     name: str
     capabilities: SamplerCapabilities
@@ -148,14 +148,14 @@ class PruningResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrunerCapabilities:
-    """What a pruner states of itself."""
+    """Capabilities that a pruner states."""
 
     as_is: bool = False
     """It gets all candidates, bad ones and copies among them, and no others are sought."""
 
 
 class Pruner(Protocol):
-    """Thins candidates out to keyframes."""
+    """A backend that thins candidates out to keyframes."""
 
     name: str
     capabilities: PrunerCapabilities
@@ -174,7 +174,7 @@ REDUNDANT_COSINE = 0.93  # from which on ShareGPT4Video drops a frame
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderCapabilities:
-    """What an embedder states of itself."""
+    """Capabilities that an embedder states."""
 
     joint_space: bool = False
     """The cosine of a picture and a text says how well they fit, as with CLIP."""
@@ -188,6 +188,8 @@ class EmbedderCapabilities:
     """Names the weights: vectors are comparable only where it is the same. None: the embedder's name says it."""
     prepare: Callable[[Image], Image] | None = None
     """Shrinks a picture to what the model takes; None: it takes pictures with a longest side of 640 px."""
+    stays_loaded: bool = False
+    """It is made once a process for the same name and settings: weights take seconds to load."""
 
     def __post_init__(self) -> None:
         if self.batch < 1:
@@ -195,22 +197,22 @@ class EmbedderCapabilities:
 
 
 class Embedder(Protocol):
-    """Turns pictures and texts into vectors whose cosines say how alike they are."""
+    """A backend that turns pictures and texts into vectors whose cosines say how alike they are."""
 
     name: str
     dim: int
     capabilities: EmbedderCapabilities
 
     def embed_images(self, images: Sequence[Image]) -> Vectors:
-        """float32 (N, dim), rows of length 1."""
+        """Return float32 (N, dim), rows of length 1."""
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:
-        """float32 (N, any), rows of length 1; same width for every text of this embedder."""
+        """Return float32 (N, any), rows of length 1; same width for every text of this embedder."""
 
 
 @dataclass(frozen=True, slots=True)
 class PictureOrigin:
-    """Where a picture comes from, for a detector that looks detections up instead of looking at the picture."""
+    """The origin of a picture, for a detector that looks detections up instead of looking at the picture."""
 
     time_s: float | None = None
     """Of a frame."""
@@ -220,7 +222,7 @@ class PictureOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectorCapabilities:
-    """What a detector states of itself."""
+    """Capabilities that a detector states."""
 
     side_px: int | None = None
     """The longest side at which it looks at pictures; None: the more the better. Candidates have at most 640 px."""
@@ -228,10 +230,12 @@ class DetectorCapabilities:
     """How many pictures at once are the fastest."""
     device: str | None = None
     """Where the model runs, as `cuda in fp16`; None: the CPU, whatever device is asked for, and several threads may call it at once."""
+    stays_loaded: bool = False
+    """It is made once a process for the same name and settings: weights take seconds to load."""
 
 
 class Detector(Protocol):
-    """Finds objects in pictures."""
+    """A backend that finds objects in pictures."""
 
     name: str
     capabilities: DetectorCapabilities
@@ -247,7 +251,7 @@ class Detector(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ViewChange:
-    """How a keyframe's view differs from the previous keyframe's."""
+    """The difference of a keyframe's view from the previous keyframe's."""
 
     kind: Literal["same view", "view moved", "new view"]
     shift_xy: tuple[float, float] = (0.0, 0.0)
@@ -258,7 +262,7 @@ class ViewChange:
 
 @dataclass(frozen=True, slots=True)
 class KeyframeFacts:
-    """What was measured in one keyframe: the ground that any description stands on."""
+    """Measurements of one keyframe: the ground that any description stands on."""
 
     width_px: int
     height_px: int
@@ -306,7 +310,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """What is left before a server refuses, by the headers of an answer; None where it does not say."""
+    """The requests and tokens left before a server refuses, by the headers of an answer; None where it does not say."""
 
     requests_left: int | None = None
     requests_reset_s: float | None = None
@@ -337,7 +341,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineCapabilities:
-    """What an engine states of itself."""
+    """Capabilities that an engine states."""
 
     sees: bool = True
     """It takes pictures; False: only text."""
@@ -365,6 +369,8 @@ class EngineCapabilities:
     """Raises an EngineError where the engine cannot be asked now, because its key is missing."""
     batches: Callable[[], BatchApi] | None = None
     """Opens the batch jobs of its server, which answers many requests at once, later and for less; None: it has none."""
+    stays_loaded: bool = False
+    """It is made once a process for the same name and settings: weights take seconds to load."""
 
 
 class Engine(Protocol):
@@ -390,13 +396,25 @@ class Engine(Protocol):
         """Release connections."""
 
 
+@runtime_checkable
+class LoadsModel(Protocol):
+    """The class of an engine that loads a model when it is made: what it needs can be checked without that."""
+
+    def check_installed(self) -> None:
+        """Refuse the engine if a package is missing; load nothing. A static method.
+
+        Raises:
+            BackendError: a package is missing.
+        """
+
+
 SERVER_ID = "^[A-Za-z0-9][A-Za-z0-9_.:=-]{0,499}$"
 """What a server may call a job or a file: it becomes a part of addresses."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """How far a batch job is, in the server's own words."""
+    """The progress of a batch job, in the server's own words."""
 
     status: Literal["validating", "failed", "in_progress", "finalizing", "completed", "expired", "cancelling", "cancelled"]
     total: int = 0

@@ -165,7 +165,7 @@ class Record(RecordPart):
 
 
 class VideoInfo(RecordPart):
-    """What the container and the packet index say about the video that was read."""
+    """Facts about the video that was read, from its container and its packet index."""
 
     path: str
     """The path, or the address without login and query, which may hold secrets."""
@@ -219,7 +219,7 @@ class Quality(RecordPart):
 
 
 class Decision(RecordPart):
-    """Why a candidate was kept or dropped, in a code for programs and a sentence for people."""
+    """The reason why a candidate was kept or dropped, as a code for programs and a sentence for people."""
 
     kept: bool
     rule: Rule
@@ -291,7 +291,7 @@ def _is_determined(text: str) -> bool:
     return text.strip().rstrip(".").casefold() not in {"", NOT_DETERMINED}
 
 
-def _said(text: str) -> str:
+def _not_empty(text: str) -> str:
     if not text.strip():
         raise ValueError("it is empty")
     return text
@@ -300,7 +300,7 @@ def _said(text: str) -> str:
 class Captioned(RecordPart):
     """Free text about the whole frame."""
 
-    dense_caption: Annotated[str, AfterValidator(_said)]
+    dense_caption: Annotated[str, AfterValidator(_not_empty)]
 
 
 class Direct(Famous, Captioned):
@@ -419,7 +419,7 @@ class CandidateCounts(RecordPart):
     keyframes: int
 
     @model_validator(mode="after")
-    def _adds_up(self) -> CandidateCounts:
+    def _check_sum(self) -> CandidateCounts:
         if self.candidates != self.bad + self.pruned + self.duplicates + self.keyframes:
             raise ValueError(f"{self!r} does not add up")
         return self

@@ -3,8 +3,8 @@
 Built-ins stand in one table; other packages add theirs by entry points in the groups `vip.samplers`, `vip.pruners`,
 `vip.embedders`, `vip.detectors` and `vip.engines`. An entry is a class or function that is called with the detail (the text after the
 colon, or None) and the keyword settings of its kind: embedders get `device` and `precision`, detectors these and `labels`, engines
-these and `base_url`, `key_file`, `timeout_s` and `picture_detail`. A class with `stays_loaded = True` is made once a process for the
-same name and settings.
+these and `base_url`, `key_file`, `timeout_s` and `picture_detail`. A backend whose capabilities say `stays_loaded` is made once a process
+for the same name and settings.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from vip.protocols import (
     EmbedderCapabilities,
     Engine,
     EngineCapabilities,
+    LoadsModel,
     Pruner,
     PrunerCapabilities,
     Sampler,
@@ -64,6 +65,7 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
     },
 }
 
+MODEL_KINDS: frozenset[Kind] = frozenset({"embedder", "detector", "engine"})
 CAPABILITIES: dict[Kind, type] = {
     "sampler": SamplerCapabilities,
     "pruner": PrunerCapabilities,
@@ -72,7 +74,7 @@ CAPABILITIES: dict[Kind, type] = {
     "engine": EngineCapabilities,
 }
 
-AUTO_EMBEDDER = "vip.models.clip.weight_files:why_not_auto"
+AUTO_EMBEDDER = "vip.models.clip.weight_files:auto_unavailable_reason"
 MODELS = "vip.models.status"
 LOCAL_MODELS = "vip.models.local_models"
 SERVED, SERVING = "vip.models.embedding_server.client", "vip.models.embedding_server.server"
@@ -119,20 +121,21 @@ def _factory(kind: Kind, name: str) -> Any:
 
 def _create(kind: Kind, name: str, **settings: Any) -> Any:
     head, _, detail = name.partition(":")
+    key = (kind, name, *settings.items())
+    if key in _loaded:
+        return _loaded[key]
     factory = _factory(kind, name)
     try:
         inspect.signature(factory).bind(detail or None, **settings)
     except TypeError as exc:
         raise BackendError(f'The {kind} "{head}" was made for another vip ({exc}). Update the package that it comes with.') from exc
-    if not getattr(factory, "stays_loaded", False):
-        return _with_record(kind, head, factory(detail or None, **settings))
-    key = (kind, name, *settings.items())
-    if key not in _loaded:
-        _loaded[key] = _with_record(kind, head, factory(detail or None, **settings))
-    return _loaded[key]
+    backend = _check_capabilities(kind, head, factory(detail or None, **settings))
+    if kind in MODEL_KINDS and backend.capabilities.stays_loaded:
+        _loaded[key] = backend
+    return backend
 
 
-def _with_record(kind: Kind, head: str, backend: Any) -> Any:
+def _check_capabilities(kind: Kind, head: str, backend: Any) -> Any:
     """Return the backend.
 
     Raises:
@@ -161,7 +164,7 @@ def pruner(name: str) -> Pruner:
 def embedder(name: str, *, device: str = "auto", precision: str = "auto") -> Embedder:
     """Return the embedder of the process that VIP_EMBEDDING_SERVER names, where that serves this one; else one made here."""
     if address := os.environ.get("VIP_EMBEDDING_SERVER"):
-        found = importlib.import_module(SERVED).served(address, name, device, precision)
+        found = importlib.import_module(SERVED).served_embedder(address, name, device, precision)
         if found is not None:
             return cast(Embedder, found)
     return cast(Embedder, _create("embedder", name, device=device, precision=precision))
@@ -189,7 +192,7 @@ def auto_embedder(name: str) -> tuple[str, str | None]:
 
 
 def auto_note(name: str, why: str) -> str:
-    """Return what the user is told of it: `embedder: classic (built in); open_clip is not installed`."""
+    """Return a note for the user: `embedder: classic (built in); open_clip is not installed`."""
     return SaidOnce(f"embedder: {name}{' (built in)' if name == 'classic' else ''}; {why}")
 
 
@@ -236,9 +239,7 @@ def quick_engine(name: str, **settings: Any) -> Engine | None:
         UsageError, EngineError: as the engine says.
     """
     factory = _factory("engine", name)
-    if getattr(factory, "stays_loaded", False):
-        look = getattr(factory, "check_installed", None)
-        if look is not None:
-            look()
+    if isinstance(factory, LoadsModel):
+        factory.check_installed()
         return None
     return cast(Engine, _create("engine", name, **settings))

@@ -135,7 +135,7 @@ class Run:
 
     @cached_property
     def manifest(self) -> Manifest | None:
-        """What was asked and how it was done; None in a folder of pictures that vip did not extract."""
+        """The manifest: settings, versions and counts; None in a folder of pictures that vip did not extract."""
         path = self.folder / MANIFEST
         return read_json(path, Manifest) if path.exists() else None
 
@@ -183,7 +183,7 @@ class Run:
 
     @property
     def failures(self) -> list[Failure]:
-        """What failed in the last command."""
+        """Failures of the last command."""
         path = self.folder / FAILURES
         return list(read_rows(path, Failure)) if path.exists() else []
 
@@ -195,7 +195,7 @@ class Run:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user was told while the run was made."""
+        """Notes to the user while the run was made."""
         return self.manifest.notes if self.manifest else ()
 
     def __repr__(self) -> str:
@@ -245,7 +245,7 @@ def check_folder(path: Path) -> None:
         raise InputError(f"{path} is not a folder. Give the folder of a run.")
 
 
-def signed(manifest: Manifest) -> Manifest:
+def sign(manifest: Manifest) -> Manifest:
     """Return the manifest with a signature that proves that this machine made the run."""
     return manifest.model_copy(update={"signature": user_state.signature(manifest.origin)})
 
@@ -264,7 +264,7 @@ def home_of(folder: Path) -> Path:
 # ---------------------------------------------------------------- reading
 
 
-def _make_again() -> str:
+def _overwrite_advice() -> str:
     return f"Delete the folder, or run {call('extract', 'VIDEO', overwrite=True)} to make it again."
 
 
@@ -305,7 +305,7 @@ def count_rows(path: Path) -> int:
 def lines(path: Path) -> Iterator[bytes]:
     """Yield the lines of a JSONL file, one in memory at a time; errors as of `read_json`."""
     try:
-        with files.opened(path) as file:
+        with files.open_file(path) as file:
             yield from _lines_of(file, path)
     except OSError as exc:
         raise _unreadable(path, exc) from exc
@@ -319,17 +319,17 @@ def _lines_of(file: IO[bytes], path: Path) -> Iterator[bytes]:
     """
     while line := file.readline(MOST_LINE_BYTES):
         if len(line) == MOST_LINE_BYTES:
-            raise StoreError(f"{path}: damaged (a line is longer than {MOST_LINE_BYTES:,} bytes). {_make_again()}")
+            raise StoreError(f"{path}: damaged (a line is longer than {MOST_LINE_BYTES:,} bytes). {_overwrite_advice()}")
         yield line
 
 
 def _unreadable(path: Path, exc: OSError) -> StoreError:
-    return StoreError(f"{path} cannot be read: {exc.strerror}. {_make_again()}")
+    return StoreError(f"{path} cannot be read: {exc.strerror}. {_overwrite_advice()}")
 
 
 def _parse(text: bytes, kind: type[RecordT], *, where: str) -> RecordT:
     try:
-        return _loads(text, kind)
+        return _parse_record(text, kind)
     except ValueError as exc:
         version = _schema_version(text)
         if version is not None and version > SCHEMA_VERSION:
@@ -338,10 +338,10 @@ def _parse(text: bytes, kind: type[RecordT], *, where: str) -> RecordT:
                 " Update with `pip install -U vip-keyframes`."
             ) from exc
         problem = exc.errors()[0]["msg"] if isinstance(exc, ValidationError) else exc
-        raise StoreError(f"{where}: damaged ({problem}). {_make_again()}") from exc
+        raise StoreError(f"{where}: damaged ({problem}). {_overwrite_advice()}") from exc
 
 
-def _loads(text: bytes, kind: type[RecordT]) -> RecordT:
+def _parse_record(text: bytes, kind: type[RecordT]) -> RecordT:
     try:
         return kind.model_validate_json(text)
     except ValidationError as exc:
@@ -369,7 +369,7 @@ def read_embeddings(path: Path) -> Embeddings:
             raise ValueError("a vector is not of numbers")
         return Embeddings(data["image"], data["text"], str(data["model"]))
     except (ValueError, KeyError) as exc:
-        raise StoreError(f"{path}: damaged ({exc}). {_make_again()}") from exc
+        raise StoreError(f"{path}: damaged ({exc}). {_overwrite_advice()}") from exc
 
 
 def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
@@ -379,10 +379,10 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         StoreError: it is missing or damaged.
     """
     try:
-        with files.opened_zip(path, most_bytes=MOST_ARRAYS_BYTES) as archive:
+        with files.open_zip(path, most_bytes=MOST_ARRAYS_BYTES) as archive:
             return {name.removesuffix(".npy"): array_of(archive.read(name)) for name in archive.namelist()}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as exc:
-        raise StoreError(f"{path}: damaged ({exc}). {_make_again()}") from exc
+        raise StoreError(f"{path}: damaged ({exc}). {_overwrite_advice()}") from exc
 
 
 def array_of(data: bytes) -> npt.NDArray[Any]:
@@ -511,7 +511,7 @@ def appending(path: Path, *, durable: bool = True) -> Iterator[Callable[[Record]
         durable: wait until each row is on the disk.
     """
     try:
-        with files.opened_to_append(path) as file:
+        with files.open_to_append(path) as file:
             file.truncate(_end_of_rows(file))
             file.seek(0, os.SEEK_END)
 
@@ -553,7 +553,7 @@ def merge_rows(path: Path, sources: Sequence[Path], kind: type[RecordT], *, key:
         opened: list[IO[bytes]] = []
         for source in filter(Path.exists, sources):
             number, position = len(opened), 0
-            opened.append(stack.enter_context(_opened(source)))
+            opened.append(stack.enter_context(_open(source)))
             for line in _lines_of(opened[-1], source):
                 if line.endswith(b"\n") and line.strip():
                     places[key(_parse(line, kind, where=str(source)))] = number, position
@@ -565,15 +565,15 @@ def merge_rows(path: Path, sources: Sequence[Path], kind: type[RecordT], *, key:
                     target.write(opened[place[0]].readline())
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _open(path: Path) -> IO[bytes]:
     try:
-        return files.opened(path)
+        return files.open_file(path)
     except OSError as exc:
         raise _unreadable(path, exc) from exc
 
 
 @contextmanager
-def making_folder(path: Path) -> Iterator[None]:
+def create_folder(path: Path) -> Iterator[None]:
     """Create and lock a folder for a run; if the block fails, a new folder that is still empty is deleted.
 
     An existing folder that cannot be written to is not locked, and can still be read.

@@ -1,4 +1,4 @@
-"""Which settings of a vip.toml in the current folder are used.
+"""Trust in the settings of a vip.toml in the current folder.
 
 Such a file may have come with a download. Its numbers and choices are used. Settings that decide where data, keys and money go, or which
 other files are read, are used only after the user has allowed the file with its content (`vip trust`). The command line, the environment

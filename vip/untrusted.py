@@ -27,7 +27,7 @@ def printable(text: str) -> str:
     """Return the text without escape sequences, control characters, line breaks, and invisible marks such as those of direction."""
     if _NOT_PLAIN.search(text) is None:
         return text
-    return "".join(map(_shown, _SEQUENCE.sub("", text)))
+    return "".join(map(_printable_letter, _SEQUENCE.sub("", text)))
 
 
 def one_line(text: str) -> str:
@@ -35,7 +35,7 @@ def one_line(text: str) -> str:
     return " ".join(printable(text).split())
 
 
-def _shown(letter: str) -> str:
+def _printable_letter(letter: str) -> str:
     if letter.isspace():
         return " "
     if letter.isprintable() or letter in JOINERS:

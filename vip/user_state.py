@@ -1,4 +1,4 @@
-"""What vip remembers for its user between commands: whom they trust, and what this machine made.
+"""State that vip keeps for its user between commands: whom they trust, and what this machine made.
 
 It is in `~/.local/state/vip` (XDG_STATE_HOME), which only the user may read. Files from elsewhere are never copied there, so a folder
 from a stranger cannot pass for one that this machine made.
@@ -38,7 +38,7 @@ def remember(kind: Kind, name: str) -> None:
     Raises:
         StoreError: it cannot be saved.
     """
-    path = _mark(kind, name)
+    path = _path_of(kind, name)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with files.replacing(path, durable=True) as file:
@@ -49,13 +49,13 @@ def remember(kind: Kind, name: str) -> None:
 
 def knows(kind: Kind, name: str) -> bool:
     """Return whether the name was saved, on this machine and by this user."""
-    return _mark(kind, name).is_file()
+    return _path_of(kind, name).is_file()
 
 
 def forget(kind: Kind, name: str) -> None:
     """Delete a saved name, if it is there."""
     with suppress(OSError):
-        files.remove(_mark(kind, name))
+        files.remove(_path_of(kind, name))
 
 
 def signature(text: str) -> str | None:
@@ -70,7 +70,7 @@ def is_signed(text: str, signed: str | None) -> bool:
     return bool(secret and signed and hmac.compare_digest(hmac.new(secret, _bytes(text), hashlib.sha256).hexdigest(), signed))
 
 
-def _mark(kind: Kind, name: str) -> Path:
+def _path_of(kind: Kind, name: str) -> Path:
     return folder() / kind / hashlib.sha256(_bytes(name)).hexdigest()
 
 
@@ -83,7 +83,7 @@ def _secret() -> bytes | None:
     path = folder() / SECRET
     if (found := _read(path)) is None:
         with suppress(OSError):
-            _make(path)
+            _create_secret(path)
             found = _read(path)
     return found
 
@@ -95,7 +95,7 @@ def _read(path: Path) -> bytes | None:
     return None
 
 
-def _make(path: Path) -> None:
+def _create_secret(path: Path) -> None:
     """Write a new secret, unless another process was quicker."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     part = path.with_name(f".{secrets.token_hex(16)}{files.PARTIAL_SUFFIX}")

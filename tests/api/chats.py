@@ -46,7 +46,7 @@ class Options:
     batch_expires_after: int | None = None
     batch_fails: bool = False
     asks: bool = False
-    """Whoever started the server is asked how to behave."""
+    """The process that started the server is asked how to behave."""
 
     def __post_init__(self) -> None:
         self.behaviours = list(self.behaviours) or ["ok"]

@@ -1,7 +1,7 @@
 """The server's process: `python -S -m tests.api.process`.
 
 In: commands on stdin, one JSON object a line (`{"do": "set", …}`). Out: on stdout the port, then one line an answer, and
-where it was told to ask, what to decide. It ends when stdin is closed, and so with whoever started it.
+where it was told to ask, what to decide. It ends when stdin is closed, and so with the process that started it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Service:
         return None
 
     async def decided(self, asked: dict[str, Any]) -> str:
-        """The behaviour that whoever started this process wants."""
+        """Return the behaviour that the process that started this one wants."""
         number = len(self.chats.kept)
         self.waiting[number] = asyncio.get_running_loop().create_future()
         say({"ask": asked, "number": number})

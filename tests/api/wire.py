@@ -80,7 +80,7 @@ async def read_call(reader: StreamReader, writer: StreamWriter, *, to_file: str)
         if headers.get("expect", "").lower() == "100-continue":
             writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         if method == "POST" and call.path.endswith(to_file):
-            call.file = tempfile.TemporaryFile()  # noqa: SIM115 - whoever takes the call closes it
+            call.file = tempfile.TemporaryFile()  # noqa: SIM115 - the one that takes the call closes it
             async for piece in _pieces(reader, headers):
                 call.file.write(piece)
         elif "transfer-encoding" in headers:

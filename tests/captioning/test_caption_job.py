@@ -831,7 +831,7 @@ def test_many_folders_go_through_the_same_engines_and_each_has_its_bill(mine: di
     assert [{row.topic for row in load_run(path).descriptions} for path in paths] == [{"Of all"}, {"Its own"}]
 
 
-def test_a_server_may_be_given_rests_by_whoever_knows_that_it_has_answered(mine: dict[str, Any]) -> None:
+def test_a_caller_that_knows_that_a_server_has_answered_may_allow_pauses(mine: dict[str, Any]) -> None:
     async def go(outages: OutagePolicy | None) -> tuple[bool, float | None]:
         captioner = RunCaptioner(CaptionSettings(**mine), SilentObserver(), Budget(), outages=outages)
         (client,) = captioner._session.describer.clients

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.clip_models import folder
-from vip.captioning.claims import MOST_OTHERS, checked, corrected, unsupported
+from vip.captioning.claims import MOST_OTHERS, apply_corrections, check_claims, unsupported
 from vip.models.clip.embedder import OpenClipEmbedder
 from vip.protocols import EmbedderCapabilities
 from vip.records import Check, Description, Detection, Famous, Image, Vectors, Verification
@@ -90,7 +90,7 @@ def verdicts(verification: Verification) -> dict[str, str]:
 def looked(famous: Sequence[Famous], shown: Sequence[Famous] | None = None) -> list[Verification]:
     space = WordSpace()
     images = np.stack([space.shows(one, seed) for seed, one in enumerate(shown or famous)])
-    return checked([described(one) for one in famous], images, space, nothing(len(famous)), None)
+    return check_claims([described(one) for one in famous], images, space, nothing(len(famous)), None)
 
 
 SCENES = [scene(number) for number in range(12)]
@@ -140,7 +140,7 @@ def test_a_scene_that_stays_has_nothing_unsupported() -> None:
     image = space.shows(SCENES[0])
     noisy = unit(image + np.random.default_rng(1).normal(size=(8, space.dim)).astype(np.float32) * 0.005)
     said = [SCENES[0], *SCENES[:7]]
-    found = checked([described(one) for one in said], noisy, space, nothing(8), None)
+    found = check_claims([described(one) for one in said], noisy, space, nothing(8), None)
     assert {verdict for one in found for verdict in verdicts(one).values()} == {"unchecked"}
 
 
@@ -173,8 +173,8 @@ def test_the_order_of_the_others_does_not_matter(order: list[int], lying: int) -
     said = [scene(number) if number != lying else scene(lying).model_copy(update={"focus": "a unicorn"}) for number in range(12)]
     space = WordSpace()
     images = np.stack([space.shows(one, seed) for seed, one in enumerate(SCENES)])
-    straight = checked([described(one) for one in said], images, space, nothing(12), None)
-    mixed = checked([described(said[number]) for number in order], images[order], space, nothing(12), None)
+    straight = check_claims([described(one) for one in said], images, space, nothing(12), None)
+    mixed = check_claims([described(said[number]) for number in order], images[order], space, nothing(12), None)
     assert mixed == [straight[number] for number in order]
 
 
@@ -183,7 +183,7 @@ def test_the_order_of_the_others_does_not_matter(order: list[int], lying: int) -
 def test_frames_that_are_identical_never_have_anything_unsupported(said: list[int], shown: int) -> None:
     space = WordSpace()
     images = np.stack([space.shows(scene(shown))] * len(said))
-    found = checked([described(scene(number)) for number in said], images, space, nothing(len(said)), None)
+    found = check_claims([described(scene(number)) for number in said], images, space, nothing(len(said)), None)
     assert not any(unsupported(one) for one in found)
 
 
@@ -197,7 +197,7 @@ def test_a_single_frame_is_never_judged_by_the_embedder(focus: str, objects: lis
 
 
 def test_there_may_be_no_descriptions() -> None:
-    assert checked([], np.zeros((0, 4), np.float32), WordSpace(), [], "opencv") == []
+    assert check_claims([], np.zeros((0, 4), np.float32), WordSpace(), [], "opencv") == []
 
 
 def test_without_a_joint_space_the_embedder_has_no_say() -> None:
@@ -205,7 +205,7 @@ def test_without_a_joint_space_the_embedder_has_no_say() -> None:
     space.capabilities = EmbedderCapabilities()
     said = [described(one) for one in SCENES]
     images = np.stack([space.shows(one) for one in reversed(SCENES)])
-    for found in (checked(said, images, space, nothing(12), None), checked(said, None, None, nothing(12), None)):
+    for found in (check_claims(said, images, space, nothing(12), None), check_claims(said, None, None, nothing(12), None)):
         assert {verdict for one in found for verdict in verdicts(one).values()} == {"unchecked"}
     assert not space.asked
 
@@ -213,7 +213,7 @@ def test_without_a_joint_space_the_embedder_has_no_say() -> None:
 def test_each_text_is_embedded_once() -> None:
     space = WordSpace()
     images = np.stack([space.shows(one) for one in SCENES * 2])
-    checked([described(one) for one in SCENES * 2], images, space, nothing(24), None)
+    check_claims([described(one) for one in SCENES * 2], images, space, nothing(24), None)
     assert len(space.asked) == len(set(space.asked)) == 5 * 12
 
 
@@ -227,7 +227,7 @@ def test_of_many_frames_a_lie_stands_out_too() -> None:
 
 def test_columns_of_different_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match="1 descriptions, 2 detections"):
-        checked([described(SCENES[0])], None, None, nothing(2), None)
+        check_claims([described(SCENES[0])], None, None, nothing(2), None)
 
 
 # ---------------------------------------------------------------- the detector
@@ -240,7 +240,7 @@ def detection(label: str, score: float = 0.9, **more: str) -> Detection:
 def judged(name: str, found: tuple[Detection, ...] | None, elsewhere: tuple[Detection, ...] = (), *, detector: str = "detr") -> Check:
     """The check of one object that the made-up space does not know, beside another frame."""
     said = [SCENES[0].model_copy(update={"objects": (name,)}), SCENES[1]]
-    return next(check for check in checked([described(one) for one in said], None, None, [found, elsewhere], detector)[0].checks[3:4])
+    return next(check for check in check_claims([described(one) for one in said], None, None, [found, elsewhere], detector)[0].checks[3:4])
 
 
 @pytest.mark.parametrize(("name", "label"), [("a brown dog", "dog"), ("two women", "person"), ("girl", "face"), ("phone", "cell phone")])
@@ -254,7 +254,7 @@ def test_the_surest_of_several_detections_counts() -> None:
 
 
 def test_a_detection_is_evidence_for_objects_alone() -> None:
-    checks = checked([described(SCENES[0])], None, None, [(detection("dog"),)], "detr")[0].checks
+    checks = check_claims([described(SCENES[0])], None, None, [(detection("dog"),)], "detr")[0].checks
     assert {check.field: check.verdict for check in checks} == {
         **dict.fromkeys(("focus", "action", "mood", "setting"), "unchecked"),
         "objects": "supported",
@@ -272,7 +272,7 @@ def test_what_was_not_detected_is_no_evidence_by_itself(found: tuple[Detection, 
 def test_both_may_support_an_object() -> None:
     space = WordSpace()
     images = np.stack([space.shows(one, seed) for seed, one in enumerate(SCENES)])
-    found = checked([described(one) for one in SCENES], images, space, [(detection("dog"),), *nothing(11)], "detr")
+    found = check_claims([described(one) for one in SCENES], images, space, [(detection("dog"),), *nothing(11)], "detr")
     assert found[0].checks[3].by == ("words", "detr")
     assert found[1].checks[3].by == ("words",)
 
@@ -281,7 +281,7 @@ def test_a_detection_outweighs_the_embedder() -> None:
     said = [SCENES[0].model_copy(update={"objects": ("unicorn",)}), *SCENES[1:]]
     space = WordSpace()
     images = np.stack([space.shows(one, seed) for seed, one in enumerate(SCENES)])
-    found = checked([described(one) for one in said], images, space, [(detection("unicorn"),), *nothing(11)], "detr")
+    found = check_claims([described(one) for one in said], images, space, [(detection("unicorn"),), *nothing(11)], "detr")
     assert (found[0].checks[3].verdict, found[0].checks[3].by) == ("supported", ("detr",))
 
 
@@ -291,7 +291,7 @@ def test_absence_counts_only_with_a_detector_that_finds_such_things(detector: st
     space = WordSpace()
     images = np.stack([space.shows(one, seed) for seed, one in enumerate(SCENES)])
     detections = [(), *[(detection("horse"),)] * 11]
-    check = checked([described(one) for one in said], images, space, detections, detector)[0].checks[3]
+    check = check_claims([described(one) for one in said], images, space, detections, detector)[0].checks[3]
     assert (check.verdict, check.by) == ("unsupported", by)
 
 
@@ -300,7 +300,7 @@ def test_absence_says_nothing_about_what_is_no_object() -> None:
     space = WordSpace()
     images = np.stack([space.shows(one, seed) for seed, one in enumerate(SCENES)])
     detections = [(), *[(detection("horse"),)] * 11]
-    check = checked([described(one) for one in said], images, space, detections, "detr")[0].checks[0]
+    check = check_claims([described(one) for one in said], images, space, detections, "detr")[0].checks[0]
     assert (check.field, check.verdict, check.by) == ("focus", "unsupported", ("words",))
 
 
@@ -337,7 +337,7 @@ def says(focus: str = "not determined", *objects: str) -> Description:
 def test_the_baseline_is_the_mean_of_this_claim_elsewhere_and_of_the_others_here_each_counted_once() -> None:
     space = Axes("a", "b", "c", "d")
     images = np.stack([space.shows(a=0.9, b=0.3, c=0.1), space.shows(a=0.6, b=0.5), space.shows(c=0.5), space.shows(d=0.5)])
-    check = checked([says(text) for text in "abcd"], images, space, nothing(4), None)[0].checks[0]
+    check = check_claims([says(text) for text in "abcd"], images, space, nothing(4), None)[0].checks[0]
     assert check.similarity == pytest.approx(0.9, abs=1e-3)
     assert check.baseline == pytest.approx(((0.6 + 0 + 0) / 3 + (0.3 + 0.1 + 0) / 3) / 2, abs=1e-3)
 
@@ -346,7 +346,7 @@ def test_of_a_long_list_of_another_frame_the_first_eight_names_count() -> None:
     names = [f"{letter}thing" for letter in "abcdefghijklmnop"]
     space = Axes("mine", *names)
     images = np.stack([space.shows(mine=0.5, **dict.fromkeys(names[8:], 0.25)), space.shows()])
-    check = checked([says("", "mine"), says("", *names)], images, space, nothing(2), None)[0].checks[3]
+    check = check_claims([says("", "mine"), says("", *names)], images, space, nothing(2), None)[0].checks[3]
     assert (check.claim, check.baseline) == ("mine", 0.0)
 
 
@@ -358,7 +358,7 @@ def test_of_two_frames_an_object_that_a_detector_misses_and_the_picture_hardly_s
 ) -> None:
     space = Axes("cat", "tree")
     images = np.stack([space.shows(), space.shows(tree=0.9)])
-    check = checked([says("", "cat"), says("", "tree")], images, space, [(), elsewhere], "detr")[0].checks[3]
+    check = check_claims([says("", "cat"), says("", "tree")], images, space, [(), elsewhere], "detr")[0].checks[3]
     assert (check.claim, check.verdict) == ("cat", verdict)
 
 
@@ -380,14 +380,14 @@ def test_what_a_second_look_made_of_the_claims_goes_in() -> None:
         check_of("objects", "hat", "dog"),
         check_of("objects", "cat", "not determined"),
     ]
-    assert corrected(famous, checks) == Famous(
+    assert apply_corrections(famous, checks) == Famous(
         focus="a dog", action="not determined", mood="eerie", objects=("dog",), setting="not determined"
     )
 
 
 def test_a_correction_of_another_claim_changes_nothing() -> None:
     checks = [check_of("focus", "a cat", "a mouse"), check_of("objects", "a dog", "")]
-    assert corrected(SCENES[0], checks) == SCENES[0]
+    assert apply_corrections(SCENES[0], checks) == SCENES[0]
 
 
 # ---------------------------------------------------------------- the real path
@@ -397,7 +397,7 @@ def test_vectors_of_open_clip_pass_through(tmp_path: Path) -> None:
     embedder = OpenClipEmbedder(str(folder(tmp_path / "clip", "clip")), device="cpu")
     pictures = np.random.default_rng(0).integers(0, 256, (4, 64, 64, 3), np.uint8)
     images = embedder.embed_images(list(pictures))
-    found = checked([described(one) for one in SCENES[:4]], images, embedder, nothing(4), None)
+    found = check_claims([described(one) for one in SCENES[:4]], images, embedder, nothing(4), None)
     assert len(found) == 4
     texts = embedder.embed_texts(["a dog"])
     assert found[0].checks[0].similarity == pytest.approx(float(images[0] @ texts[0]), abs=1e-3)  # weights at random: no verdict to expect

@@ -334,8 +334,12 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_asked(
 
 def test_what_was_replaced_already_stands_in_nobodys_way(path: Path) -> None:
     described(path, 0, fingerprint=fingerprint(engine="f"))
+    with pytest.raises(UsageError, match="overwrite"):
+        folder(path).check(overwrite=False)
     described(path, 0, end=False)
-    folder(path).check(overwrite=False)
+    one = folder(path)
+    one.check(overwrite=False)
+    assert one.todo == 4
 
 
 # ---------------------------------------------------------------- measured and asked
@@ -362,7 +366,9 @@ def test_measured_text_gives_way_to_any_engine(path: Path) -> None:
 
 def test_measured_text_that_was_made_otherwise_gives_way_to_measured_text(path: Path) -> None:
     described(path, 0, 1, fingerprint=OFFLINE)
-    folder(path, fingerprint(engine="offline", recipe="paper", prompts=("p1", "p2", "p3"))).check(overwrite=False)
+    one = folder(path, fingerprint(engine="offline", recipe="paper", prompts=("p1", "p2", "p3")))
+    one.check(overwrite=False)
+    assert one.todo == 5, "all are made again"
 
 
 def test_offline_over_what_was_paid_for_says_what_would_be_lost(path: Path) -> None:

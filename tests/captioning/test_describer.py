@@ -1,4 +1,4 @@
-"""The questions about one keyframe: what goes into each, of whom it is asked, and what becomes of the answers."""
+"""The questions about one keyframe: the contents of each, its engine, and the use of the answers."""
 
 from __future__ import annotations
 

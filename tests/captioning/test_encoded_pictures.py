@@ -11,7 +11,7 @@ import PIL.Image
 import pytest
 
 from tests.captioning.keyframes import keyframe, keyframes, noise
-from vip.captioning.encoded_pictures import KeyframeReader, encoded
+from vip.captioning.encoded_pictures import KeyframeReader, encode_keyframe
 from vip.errors import InputError
 from vip.protocols import Picture
 from vip.records import Image
@@ -27,13 +27,13 @@ def decoded(picture: Picture) -> Image:
 
 def test_a_small_jpeg_goes_as_it_lies(tmp_path: Path) -> None:
     item = keyframe(tmp_path, 0)
-    assert encoded(item, 64).data == item.path.read_bytes()
+    assert encode_keyframe(item, 64).data == item.path.read_bytes()
 
 
 @pytest.mark.parametrize("suffix", ["png", "webp"])
 def test_any_other_format_becomes_a_jpeg(suffix: str, tmp_path: Path) -> None:
     item = keyframe(tmp_path, 0, suffix=suffix)
-    assert decoded(encoded(item, 1024)).shape == (48, 64, 3)
+    assert decoded(encode_keyframe(item, 1024)).shape == (48, 64, 3)
 
 
 @pytest.mark.parametrize(
@@ -46,19 +46,19 @@ def test_any_other_format_becomes_a_jpeg(suffix: str, tmp_path: Path) -> None:
 def test_the_longest_side_is_at_most_so_long_and_the_shape_stays(
     size: tuple[int, int], longest: int, expected: tuple[int, int], tmp_path: Path
 ) -> None:
-    assert decoded(encoded(keyframe(tmp_path, 0, size=size), longest)).shape[:2] == expected
+    assert decoded(encode_keyframe(keyframe(tmp_path, 0, size=size), longest)).shape[:2] == expected
 
 
 def test_a_jpeg_of_many_bytes_is_made_smaller(tmp_path: Path) -> None:
     item = keyframe(tmp_path, 0, size=(500, 500))
     assert len(item.path.read_bytes()) > 250_000
-    assert len(encoded(item, 1024).data) < len(item.path.read_bytes())
+    assert len(encode_keyframe(item, 1024).data) < len(item.path.read_bytes())
 
 
 def test_a_jpeg_is_of_the_quality_that_the_record_names(tmp_path: Path) -> None:
     item = keyframe(tmp_path, 0, suffix="png")
     PIL.Image.fromarray(item.image).save(tmp_path / "90.jpg", quality=90)
-    sent, expected = (PIL.Image.open(BytesIO(data)) for data in (encoded(item, 1024).data, (tmp_path / "90.jpg").read_bytes()))
+    sent, expected = (PIL.Image.open(BytesIO(data)) for data in (encode_keyframe(item, 1024).data, (tmp_path / "90.jpg").read_bytes()))
     assert sent.quantization == expected.quantization  # type: ignore[attr-defined]
 
 
@@ -71,7 +71,7 @@ def test_colours_are_those_of_the_picture(tmp_path: Path) -> None:
     red = np.zeros((48, 64, 3), np.uint8)
     red[..., 0] = 200
     cv2.imwrite(str(item.path), cv2.cvtColor(red, cv2.COLOR_RGB2BGR))
-    assert decoded(encoded(item, 1024)).mean(axis=(0, 1)) == pytest.approx((200, 0, 0), abs=6)
+    assert decoded(encode_keyframe(item, 1024)).mean(axis=(0, 1)) == pytest.approx((200, 0, 0), abs=6)
 
 
 def test_where_a_picture_was_taken_stays_here(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_where_a_picture_was_taken_stays_here(tmp_path: Path) -> None:
     exif[0x010F] = "SecretCamera"
     PIL.Image.fromarray(noise(0)).save(item.path, exif=exif)
     assert b"SecretCamera" in item.path.read_bytes()
-    sent = encoded(item, 1024).data
+    sent = encode_keyframe(item, 1024).data
     assert b"SecretCamera" not in sent
     assert b"Exif" not in sent
 
@@ -91,7 +91,7 @@ def test_a_picture_that_exif_turns_goes_upright(tmp_path: Path) -> None:
     exif = PIL.Image.Exif()
     exif[0x0112] = 6
     PIL.Image.fromarray(noise(0)).save(item.path, exif=exif)
-    assert decoded(encoded(item, 1024)).shape == (64, 48, 3)
+    assert decoded(encode_keyframe(item, 1024)).shape == (64, 48, 3)
 
 
 @pytest.mark.parametrize("damage", [b"", b"no picture", b"\xff\xd8\xff"])
@@ -99,14 +99,14 @@ def test_a_picture_that_is_none_is_refused_in_a_sentence(damage: bytes, tmp_path
     item = keyframe(tmp_path, 0)
     item.path.write_bytes(damage)
     with pytest.raises(InputError, match=r"0000\.jpg is not a picture that can be read"):
-        encoded(item, 1024)
+        encode_keyframe(item, 1024)
 
 
 def test_a_jpeg_that_ends_early_is_not_sent_as_it_lies(tmp_path: Path) -> None:
     item = keyframe(tmp_path, 0)
     item.path.write_bytes(item.path.read_bytes()[:-50])
     try:
-        sent = encoded(item, 1024).data
+        sent = encode_keyframe(item, 1024).data
     except InputError:
         return
     assert sent.endswith(b"\xff\xd9")
@@ -116,7 +116,7 @@ def test_a_file_that_only_ends_in_jpg_is_made_one(tmp_path: Path) -> None:
     item = keyframe(tmp_path, 0)
     _, data = cv2.imencode(".png", noise(0))
     item.path.write_bytes(data.tobytes())
-    assert decoded(encoded(item, 1024)).shape == (48, 64, 3)
+    assert decoded(encode_keyframe(item, 1024)).shape == (48, 64, 3)
 
 
 def test_what_is_measured_comes_with_the_picture(tmp_path: Path) -> None:
@@ -148,4 +148,4 @@ def test_pictures_do_not_show_their_data() -> None:
 def test_the_file_of_another_folder_is_not_taken(tmp_path: Path) -> None:
     item = keyframe(tmp_path / "a", 0)
     with pytest.raises(InputError, match="cannot be read"):
-        encoded(KeyframePicture(item.record, tmp_path / "b"), 1024)
+        encode_keyframe(KeyframePicture(item.record, tmp_path / "b"), 1024)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from vip.captioning.colours import TABLE, colourfulness, dominant_colours, names_of
-from vip.captioning.facts import grounding, measure, stated
+from vip.captioning.facts import describe_detection, grounding, measure
 from vip.captioning.view_change import view_change
 from vip.protocols import KeyframeFacts, ViewChange
 from vip.records import Detection, Image, Keyframe, Quality
@@ -307,7 +307,7 @@ def test_grounding_gives_each_detection_with_its_confidence_and_place() -> None:
     ],
 )
 def test_a_place_is_told_by_its_middle_and_its_share(box: tuple[float, float, float, float], words: str) -> None:
-    assert stated(PERSON.model_copy(update={"box_xyxy": box})) == f"person, 0.82, {words}"
+    assert describe_detection(PERSON.model_copy(update={"box_xyxy": box})) == f"person, 0.82, {words}"
 
 
 def test_what_is_measured_is_told_under_its_name() -> None:

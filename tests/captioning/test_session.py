@@ -204,8 +204,10 @@ def test_what_an_engine_cannot_do_is_refused(mine: dict[str, Any], settings: dic
 
 
 def test_what_an_engine_can_do_is_not_refused(made: Maker) -> None:
-    made(engine="mine:a", mine={"languages": ("English", "French")}, language="French")
-    made(describe_engine="mine:a", structure_engine="fake", mine={"captions_only": True}, recipe="paper")
+    french = made(engine="mine:a", mine={"languages": ("English", "French")}, language="French").describer
+    assert (french.describing_client.engine.name, french.config.language) == ("mine:a", "French")
+    both = made(describe_engine="mine:a", structure_engine="fake", mine={"captions_only": True}, recipe="paper").describer
+    assert (both.describing_client.engine.name, both.structuring_client.engine.name) == ("mine:a", "fake")
 
 
 def test_one_who_reads_has_something_to_do_in_the_recipe_direct_for_a_topic_only(made: Maker) -> None:
@@ -262,7 +264,7 @@ def test_a_ceiling_that_cannot_be_kept_is_refused_and_another_is_not() -> None:
         check_settings(CaptionSettings(engine="openai:unheard-of", base_url=URL, max_usd=1), {}, asks=False)
 
 
-def test_a_misspelt_engine_is_refused_whoever_it_is() -> None:
+def test_a_misspelt_engine_is_refused_in_each_role() -> None:
     with pytest.raises(BackendError, match='Did you mean "offline"'):
         check_settings(CaptionSettings(engine="ofline"), {})
     with pytest.raises(BackendError, match='Did you mean "offline"'):

@@ -13,7 +13,7 @@ import pytest
 from tests.captioning.keyframes import DIRECT, PERSON, Scripted, describer, run_folder
 from tests.captioning.talking import Numbers, Talking, number_in, said
 from vip import store
-from vip.captioning.claims import checked
+from vip.captioning.claims import check_claims
 from vip.captioning.describe import describe
 from vip.captioning.described_folder import DescribedFolder
 from vip.captioning.describer import Describer
@@ -281,7 +281,7 @@ def test_a_picture_that_cannot_be_read_leaves_its_claims_unchecked_and_the_other
         assert len(row.verification.checks) == 5
     readable = [KeyframePicture(item.record, path) for item in store.load_run(path).keyframes[gone:]]
     images = numbers.embed_images([item.image for item in readable])
-    alone = checked(rows[gone:], images, numbers, [item.record.detections for item in readable], "test")
+    alone = check_claims(rows[gone:], images, numbers, [item.record.detections for item in readable], "test")
     assert [row.verification for row in rows[gone:]] == alone
 
 

@@ -81,9 +81,11 @@ def unlink(name: str) -> Prepare:
 
 
 USAGE = [
-    ("nope", ["No such command 'nope'"]),
+    ("nope", ["No such command 'nope'", "See `vip --help`"]),
+    ("--nope", ["No such option: --nope", "See `vip --help`"]),
+    ("run video.mp4 --nope", ["No such option: --nope", "See `vip run --help`"]),
     ("extract", ["Give a VIDEO", "--from RUN"]),
-    ("caption", ["Missing argument"]),
+    ("caption", ["Missing argument", "See `vip caption --help`"]),
     ("report run run", ["unexpected extra argument"]),
     ("extract video.mp4 --nope", ["No such option", "--nope"]),
     ("extract video.mp4 --keyframe 3", ["--keyframe", "--keyframes"]),

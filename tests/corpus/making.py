@@ -1,4 +1,4 @@
-"""Clips of any shape, for tests of what becomes of them."""
+"""Clips of any shape, for tests of batches."""
 
 from __future__ import annotations
 

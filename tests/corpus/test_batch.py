@@ -223,7 +223,7 @@ def family(pid: int) -> list[int]:
 
 
 def alive(pid: int) -> bool:
-    """Still there, and not only in wait for whoever started it."""
+    """Return whether it is there, and not only a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

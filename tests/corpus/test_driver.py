@@ -1,4 +1,4 @@
-"""The loop of a batch, with hands that do as they are told: each item comes to one end, and whoever hands it out is told of it."""
+"""The loop of a batch, with an executor that follows a script: each item ends once, and the queue is told of it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_LOOKS = 5000  # of a loop that would not end
 
 
 class Told:
-    """Hands that answer each job at once, with what is told for its try."""
+    """An executor that answers each job at once, with the event set for its try."""
 
     def __init__(self, answer: Callable[[WorkItem, int], Event | list[Event]]) -> None:
         self.answer = answer
@@ -250,7 +250,7 @@ def test_a_host_that_gave_a_video_is_well_again(state: StateDatabase, monkeypatc
 
 @pytest.mark.usefixtures("_packs_nothing")
 @pytest.mark.parametrize(("items", "fetches"), [([item(1)], True), ([], False)])
-def test_whoever_does_the_work_is_told_whether_something_is_to_be_fetched(
+def test_the_executor_is_told_whether_something_is_to_be_fetched(
     items: list[ListItem], fetches: bool, state: StateDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(state, items)

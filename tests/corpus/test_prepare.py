@@ -115,8 +115,8 @@ def test_shards_of_the_output_are_taken_over_once_and_what_a_killed_writer_left_
     begun(state, [])
     assert not (out / FOLDER / "00004.g1.tar").exists()
     assert [entry.item.key for entry in state.waiting("example.org", 0, 10)] == keys[2:]
-    assert state._all("SELECT number, bytes, rows, generation FROM shards") == [(4, info.bytes, 6, 2)]
-    assert state._all("SELECT rows, youtube_id, length_s FROM items WHERE shard = 4 ORDER BY id") == [
+    assert state._fetch_all("SELECT number, bytes, rows, generation FROM shards") == [(4, info.bytes, 6, 2)]
+    assert state._fetch_all("SELECT rows, youtube_id, length_s FROM items WHERE shard = 4 ORDER BY id") == [
         (3, "aaaaaaaaaaa", 9.0),
         (0, None, 9.0),
     ]

@@ -64,7 +64,7 @@ def test_what_auto_became_it_stays_and_nothing_is_said_of_it(monkeypatch: pytest
     monkeypatch.setattr("vip.registry.auto_embedder", lambda name: ("clip", "its weights are here"))
     choices, notes = BatchConfig(BatchSettings(caption=True), captioning=CaptionSettings(engine="auto", verify=True)), Notes()
     begun = {"engine": "openai:m", "base_url": "http://host/v1", "embedder": "classic"}
-    decided = choices.decided(notes, {"embedder": "classic"}, begun)
+    decided = choices.resolve_auto(notes, {"embedder": "classic"}, begun)
     assert (decided.extraction.embedder, decided.captioning.embedder) == ("classic", "classic")
     assert (decided.captioning.engine, decided.captioning.base_url) == ("openai:m", "http://host/v1")
     assert notes.told == []
@@ -72,13 +72,13 @@ def test_what_auto_became_it_stays_and_nothing_is_said_of_it(monkeypatch: pytest
 
 def test_an_engine_of_the_same_batch_may_have_another_address(monkeypatch: pytest.MonkeyPatch) -> None:
     choices = BatchConfig(BatchSettings(caption=True), captioning=CaptionSettings(engine="auto", base_url="http://other/v1"))
-    decided = choices.decided(Notes(), {"embedder": "classic"}, {"engine": "openai:m", "base_url": "http://host/v1"})
+    decided = choices.resolve_auto(Notes(), {"embedder": "classic"}, {"engine": "openai:m", "base_url": "http://host/v1"})
     assert decided.captioning.base_url == "http://other/v1"
 
 
 def test_what_auto_stands_for_is_said_at_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vip.registry.auto_embedder", lambda name: ("clip", "its weights are here"))
     notes = Notes()
-    decided = BatchConfig(BatchSettings(caption=True), captioning=CaptionSettings(engine="auto")).decided(notes)
+    decided = BatchConfig(BatchSettings(caption=True), captioning=CaptionSettings(engine="auto")).resolve_auto(notes)
     assert (decided.extraction.embedder, decided.captioning.engine) == ("clip", "offline")
     assert [note.partition(";")[0] for note in notes.told] == ["embedder: clip", "engine: offline"]

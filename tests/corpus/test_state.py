@@ -223,7 +223,7 @@ def test_a_row_that_was_mended_is_no_bad_row_any_more_and_those_of_other_lists_s
 
 
 def begin_and_interrupt(state: StateDatabase) -> None:
-    with state._as_one():
+    with state._transaction():
         state._write("INSERT INTO shards (number) VALUES (0)")
         raise KeyboardInterrupt
 
@@ -265,7 +265,7 @@ def test_a_new_generation_is_wanted_of_shards_with_keyframes_without_description
     (one,) = state.items_in_shard(1)
     state.record_undescribed(one.id, [("video1:0002", "refusal", "no")])
     ready(state, "video2")  # in no shard yet
-    two = next(id_ for (id_,) in state._all("SELECT id FROM items WHERE key = 'video2'"))
+    two = next(id_ for (id_,) in state._fetch_all("SELECT id FROM items WHERE key = 'video2'"))
     state.record_undescribed(two, [("video2:0001", "refusal", "no"), ("video2:0002", "refusal", "no")])
     assert state.request_descriptions() == 3
     assert state.shards_to_revise() == [(1, 1)]
@@ -418,7 +418,7 @@ def test_a_new_generation_has_its_own_size_and_keyframes_that_are_left(state: St
     state.request_descriptions()
     state.record_revision(0, generation=1, size_bytes=480, rows=5, undescribed=left[1:])
     assert [row[0] for row in state.each_undescribed()] == ["video1:0003"]
-    assert state._all("SELECT bytes, rows, undescribed, generation, wanted FROM shards") == [(480, 5, 1, 1, None)]
+    assert state._fetch_all("SELECT bytes, rows, undescribed, generation, wanted FROM shards") == [(480, 5, 1, 1, None)]
 
 
 def test_an_item_is_no_twin_of_its_own(state: StateDatabase) -> None:

@@ -14,7 +14,7 @@ from tests.cli.terminal import vip
 from vip import user_state
 from vip.corpus import status
 from vip.corpus.state import NAME, StateDatabase
-from vip.corpus.state_dir import LOCK, PARTS, USED, allow, claim, disallow, home_of, is_own, locked, removed_on_failure, running_pid
+from vip.corpus.state_dir import LOCK, PARTS, USED, allow, claim, disallow, hold_lock, home_of, is_own, removed_on_failure, running_pid
 from vip.corpus.workers import caption_server, disk_budget, shard_revisions, worker
 from vip.errors import StoreError, UsageError
 
@@ -24,7 +24,7 @@ def test_who_works_on_it_is_known_while_it_does(tmp_path: Path) -> None:
     home.mkdir()
     (home / LOCK).write_text("9" * 30)  # of one that was killed
     assert running_pid(home) is None
-    with locked(home, "corpus"):
+    with hold_lock(home, "corpus"):
         assert running_pid(home) == os.getpid()
         assert (home / LOCK).read_text() == f" {os.getpid()}"
     assert running_pid(home) is None
@@ -35,9 +35,9 @@ def test_another_is_refused_and_told_who_works(tmp_path: Path, monkeypatch: pyte
     waits: list[float] = []
     monkeypatch.setattr("vip.corpus.state_dir.time.sleep", waits.append)
     told = rf"process {os.getpid()}\) works on corpus"
-    with locked(tmp_path, "corpus"), pytest.raises(UsageError, match=told), locked(tmp_path, "corpus"):
+    with hold_lock(tmp_path, "corpus"), pytest.raises(UsageError, match=told), hold_lock(tmp_path, "corpus"):
         pass
-    assert waits == [0.01, 0.02], "whoever only looks at the status is soon gone"
+    assert waits == [0.01, 0.02], "a process that only reads the status is soon gone"
 
 
 def fails(home: Path, *folders: str) -> None:
@@ -76,7 +76,7 @@ def test_a_state_with_parts_and_one_that_was_there_before_stay(tmp_path: Path) -
 
 
 def begun(out: Path) -> Path:
-    with locked(home_of(str(out)), str(out)), closing(StateDatabase(home_of(str(out)))) as state:
+    with hold_lock(home_of(str(out)), str(out)), closing(StateDatabase(home_of(str(out)))) as state:
         claim(state, str(out))
         state.put("spent", [1.0, 2])
     return out
@@ -154,7 +154,7 @@ def test_a_lock_that_leads_elsewhere_is_refused(link: object, tmp_path: Path) ->
     home.mkdir(parents=True)
     assert callable(link)
     link(mine, home / LOCK)
-    with pytest.raises(StoreError, match="lock cannot be used"), locked(home, "corpus"):
+    with pytest.raises(StoreError, match="lock cannot be used"), hold_lock(home, "corpus"):
         raise AssertionError
     assert mine.read_bytes() == b"mine"
     assert running_pid(home) is None
@@ -164,7 +164,7 @@ def test_a_state_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "corpus").mkdir()
     home_of(str(tmp_path / "corpus")).symlink_to(tmp_path / "mine")
-    with pytest.raises(StoreError, match="it is a link"), locked(home_of(str(tmp_path / "corpus")), "corpus"):
+    with pytest.raises(StoreError, match="it is a link"), hold_lock(home_of(str(tmp_path / "corpus")), "corpus"):
         raise AssertionError
     assert list((tmp_path / "mine").iterdir()) == []
 
@@ -205,7 +205,7 @@ def test_a_login_is_in_no_name_of_a_folder() -> None:
     assert "s3cret" not in str(home_of("ftp://me:s3cret@host/corpus"))
 
 
-def test_whoever_looks_at_the_status_is_not_taken_for_one_that_works(tmp_path: Path) -> None:
+def test_a_process_that_reads_the_status_is_not_taken_for_one_that_works(tmp_path: Path) -> None:
     (tmp_path / LOCK).write_text("123")
     with (tmp_path / LOCK).open() as file:
         fcntl.flock(file, fcntl.LOCK_SH)  # as --status does

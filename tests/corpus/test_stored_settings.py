@@ -12,7 +12,7 @@ import pytest
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.settings import BatchConfig
 from vip.corpus.state import StateDatabase
-from vip.corpus.stored_settings import BEGUN, ROWS, remember, settled, tables_of
+from vip.corpus.stored_settings import BEGUN, ROWS, remember, resolve_settings, tables_of
 from vip.errors import UsageError
 from vip.protocols import SilentObserver
 
@@ -29,13 +29,13 @@ def state(tmp_path: Path) -> Iterator[StateDatabase]:
 
 def begun(state: StateDatabase, batch: dict[str, Any] | None = None, caption: dict[str, Any] | None = None, **extract: Any) -> BatchConfig:
     given = BatchConfig(BatchSettings(**(batch or {})), ExtractSettings(**(CLASSIC | extract)), CaptionSettings(**(caption or {})))
-    choices = settled(state, "corpus", given, SilentObserver(), with_list=True)
+    choices = resolve_settings(state, "corpus", given, SilentObserver(), with_list=True)
     remember(state, choices)
     return choices
 
 
 def gone_on_with(state: StateDatabase, given: BatchConfig = NOTHING, *, with_list: bool = False) -> BatchConfig:
-    return settled(state, "corpus", given, SilentObserver(), with_list=with_list)
+    return resolve_settings(state, "corpus", given, SilentObserver(), with_list=with_list)
 
 
 def test_every_setting_comes_back_as_it_was(state: StateDatabase, tmp_path: Path) -> None:

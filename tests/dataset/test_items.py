@@ -20,7 +20,6 @@ from vip.errors import (
     StoreError,
     UsageError,
     VipError,
-    kind_of,
 )
 
 
@@ -38,13 +37,13 @@ from vip.errors import (
     ],
 )
 def test_what_fails_a_video_has_the_word_of_a_batch(error: VipError, kind: str) -> None:
-    assert kind_of(error) == kind
+    assert error.failure_kind == kind
     assert kind in get_args(FailureKind)
 
 
 @pytest.mark.parametrize(("error", "kind"), [(UsageError("a"), "usage"), (BackendError("b"), "backend"), (EngineError("c"), "engine")])
 def test_what_would_end_a_batch_has_a_word_of_its_own(error: VipError, kind: str) -> None:
-    assert kind_of(error) == kind
+    assert error.failure_kind == kind
 
 
 def test_an_error_of_another_process_says_the_same() -> None:

@@ -292,7 +292,7 @@ def test_a_new_generation_counts_from_its_sidecar_on_and_leftovers_are_passed_ov
 
 
 @both
-def test_whoever_reads_a_shard_while_it_is_written_anew_sees_each_video_once(tmp_path: Path, format: Format) -> None:  # noqa: A002
+def test_a_reader_of_a_shard_that_is_written_anew_sees_each_video_once(tmp_path: Path, format: Format) -> None:  # noqa: A002
     out = str(tmp_path)
     for number in (0, 1):
         write_shard(out, number, [sample(f"{number}{letter}", described=False) for letter in "abc"], format)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.download.conftest import Fetch
 from tests.download.test_fetch import page, video
 from tests.video_host import VideoHost, hosting
-from vip.download.network_guard import BlockedConnectionError, guarding, is_public
+from vip.download.network_guard import BlockedConnectionError, guard_network, is_public
 from vip.errors import ItemError
 
 Refused = Callable[..., ItemError]
@@ -151,19 +151,20 @@ def test_a_page_of_the_world_that_names_a_private_video_is_refused(proxy: VideoH
 
 
 def test_another_program_is_not_given_an_address() -> None:
-    with guarding(False, ()) as guard, pytest.raises(BlockedConnectionError):
+    with guard_network(False, ()) as guard, pytest.raises(BlockedConnectionError):
         subprocess.run(["ffmpeg", "-i", "http://127.0.0.1/v.m3u8"], check=False)
     assert guard.refusal is not None
     assert guard.refusal.kind == "no_video"
-    with guarding(True, ()):
+    with guard_network(True, ()):
         assert subprocess.run([sys.executable, "-c", ""], check=False).returncode == 0
 
 
 def test_nothing_is_watched_afterwards(host: VideoHost) -> None:
-    with guarding(True, ()):
+    with guard_network(True, ()):
         pass
-    with socket.create_connection(("127.0.0.1", int(host.address.rpartition(":")[2]))):
-        pass
+    port = int(host.address.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        assert connection.getpeername() == ("127.0.0.1", port)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +178,7 @@ def test_nothing_is_watched_afterwards(host: VideoHost) -> None:
     ],
 )
 def test_only_the_port_of_the_proxy_may_be_reached(proxy: str, end: tuple[str, int]) -> None:
-    with guarding(True, [proxy]) as guard:
+    with guard_network(True, [proxy]) as guard:
         assert guard.proxies == {end}
         guard.check_connection(end)
         with pytest.raises(BlockedConnectionError):
@@ -187,7 +188,7 @@ def test_only_the_port_of_the_proxy_may_be_reached(proxy: str, end: tuple[str, i
 
 
 def test_what_is_no_internet_connection_is_no_matter() -> None:
-    with guarding(True, ()) as guard:
+    with guard_network(True, ()) as guard:
         guard.check_connection("/run/socket")
         guard.check_connection(("8.8.8.8", 80))
     assert guard.refusal is None

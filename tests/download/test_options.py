@@ -10,17 +10,19 @@ import yt_dlp
 from tests.download.conftest import Fetch
 from tests.video_host import VideoHost
 from vip.config import BatchSettings
-from vip.download.options import PASSED_ON, cookies, parameters, passed_on
+from vip.download.options import PASSED_ON, cookies, parameters, parse_ytdlp_options
 from vip.errors import UsageError
 
 COOKIES = "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\tsecret\n#HttpOnly_.x.invalid\tTRUE\t/\tTRUE\t0\ta\tb\n"
 
 
 def test_only_what_is_given_is_passed_on() -> None:
-    assert passed_on(()) == {}
-    assert passed_on(["--retries", "10"]) == {"retries": 10}  # yt-dlp's own default, not vip's
-    assert passed_on(["--extractor-args", "youtube:player_client=tv"]) == {"extractor_args": {"youtube": {"player_client": ["tv"]}}}
-    assert list(passed_on(["--add-headers", "X-Y:z"])["http_headers"].values()) == ["z"]
+    assert parse_ytdlp_options(()) == {}
+    assert parse_ytdlp_options(["--retries", "10"]) == {"retries": 10}  # yt-dlp's own default, not vip's
+    assert parse_ytdlp_options(["--extractor-args", "youtube:player_client=tv"]) == {
+        "extractor_args": {"youtube": {"player_client": ["tv"]}}
+    }
+    assert list(parse_ytdlp_options(["--add-headers", "X-Y:z"])["http_headers"].values()) == ["z"]
 
 
 @pytest.mark.parametrize("name", sorted(PASSED_ON))
@@ -40,7 +42,7 @@ REFUSED = """--exec=reboot -oevil --output=/tmp/x --paths=/tmp --config-location
 def test_what_would_break_the_batch_is_refused_by_name(option: str, capfd: Any) -> None:
     words = ["--alias", "x", "-s", "--x"] if option == "--alias" else [option]
     with pytest.raises(UsageError, match="--ytdlp-opts"):
-        passed_on(words)
+        parse_ytdlp_options(words)
     assert capfd.readouterr() == ("", "")
 
 
@@ -60,7 +62,7 @@ def test_what_would_break_the_batch_is_refused_by_name(option: str, capfd: Any) 
 )
 def test_the_message_says_which_one(words: list[str], told: str) -> None:
     with pytest.raises(UsageError) as caught:
-        passed_on(words)
+        parse_ytdlp_options(words)
     assert told in str(caught.value)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
 from vip.export import fonts
-from vip.export.fonts import cut_to, font_for
+from vip.export.fonts import font_for, wrap_text
 from vip.untrusted import one_line
 
 
@@ -64,7 +64,7 @@ def test_no_letter_is_drawn_as_the_box_of_a_missing_one(text: str) -> None:
 def lines_and_widths(text: str, width_px: int, lines: int) -> Iterator[tuple[str, float]]:
     font = font_for("", 20)
     assert font
-    yield from ((line, font.getlength(line)) for line in cut_to(text, font, width_px, lines))
+    yield from ((line, font.getlength(line)) for line in wrap_text(text, font, width_px, lines))
 
 
 @pytest.mark.slow

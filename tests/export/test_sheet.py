@@ -19,7 +19,7 @@ from PIL import Image, ImageDraw
 from tests.corpus.making import sample, samples
 from vip.dataset.rows import VideoSample
 from vip.export import fonts, sheet, sheet_drawing
-from vip.export.sheet import drawable, sheets_of, title_of
+from vip.export.sheet import sheets_of, title_of, without_symbols
 from vip.export.sheet_drawing import SheetTile, draw_sheet, shape_for
 
 
@@ -67,8 +67,8 @@ def test_a_video_is_one_sheet_with_its_keyframes_in_their_order(tmp_path: Path) 
 
 def test_the_title_the_times_and_the_captions_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
-    real = sheet_drawing.cut_to
-    monkeypatch.setattr(sheet_drawing, "cut_to", lambda text, *room: written.extend(real(text, *room)) or real(text, *room))
+    real = sheet_drawing.wrap_text
+    monkeypatch.setattr(sheet_drawing, "wrap_text", lambda text, *room: written.extend(real(text, *room)) or real(text, *room))
     one = captioned(
         sample("one", title="My film", duration_s=3723.9),
         "A dog leaps for a frisbee over a wide green field beside a lake in the evening sun.",
@@ -196,9 +196,9 @@ def test_captions_whose_letters_no_font_has_are_left_out_and_counted(tmp_path: P
 
 def test_emoji_are_left_out_and_the_words_beside_them_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fonts, "FILES", ())
-    assert drawable("A woman ❤️ with red hair 👩🏽‍🦰 smiles.") == "A woman with red hair smiles."
-    assert drawable("a\u202eb\x00c — d−1") == "abc - d-1"
-    assert drawable("größe") == ""
+    assert without_symbols("A woman ❤️ with red hair 👩🏽‍🦰 smiles.") == "A woman with red hair smiles."
+    assert without_symbols("a\u202eb\x00c — d−1") == "abc - d-1"
+    assert without_symbols("größe") == ""
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_clearing_a_run_folder_spares_them(tmp_path: Path) -> None:
 
 def test_a_new_folder_that_holds_nothing_else_goes_when_the_work_fails(tmp_path: Path) -> None:
     pictures = PictureCache(tmp_path / "run", "jpg")
-    with pytest.raises(InputError), store.making_folder(tmp_path / "run"):
+    with pytest.raises(InputError), store.create_folder(tmp_path / "run"):
         keep_and_fail(pictures, InputError("the video shows nothing"))
     assert list(tmp_path.iterdir()) == []
 

@@ -34,7 +34,7 @@ class Spy:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.opened, self.decoded = 0, []  # type: ignore[var-annotated]
-        frames, init = Video._decoded, Video.__init__
+        frames, init = Video._decode_frames, Video.__init__
 
         def spied_init(video: Video, *given: Any, **options: Any) -> None:
             self.opened += 1
@@ -46,7 +46,7 @@ class Spy:
                 yield frame
 
         monkeypatch.setattr(Video, "__init__", spied_init)
-        monkeypatch.setattr(Video, "_decoded", spied_frames)
+        monkeypatch.setattr(Video, "_decode_frames", spied_frames)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.report.runs import candidates, manifest
-from vip.html.axes import NARROW_INTERVALS, WIDE_INTERVALS, AxisSpan, evenly, round_ticks, span_of, spread, time_ticks
+from vip.html.axes import NARROW_INTERVALS, WIDE_INTERVALS, AxisSpan, evenly_spaced, round_ticks, span_of, spread, time_ticks
 
 
 def test_the_span_reaches_from_the_first_frame_to_the_end_of_the_last() -> None:
@@ -89,7 +89,7 @@ def test_spread_moves_as_little_as_possible() -> None:
 @pytest.mark.slow
 @given(st.integers(0, 500), st.integers(1, 50))
 def test_evenly_takes_distinct_indices_with_both_ends(count: int, limit: int) -> None:
-    found = evenly(count, limit)
+    found = evenly_spaced(count, limit)
     assert len(found) == len(set(found)) == min(count, limit)
     assert found == sorted(found)
     assume(count and limit > 1)

@@ -1,4 +1,4 @@
-"""An event loop whose time is made up: whoever sleeps an hour wakes at once, in the right order.
+"""An event loop whose time is made up: a task that sleeps an hour wakes at once, in the right order.
 
 with Clockwork() as clock:
     clock.run(work())

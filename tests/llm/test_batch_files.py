@@ -26,7 +26,7 @@ def written(place: BatchFolder, *rows: str, part: int = 1) -> BatchJob:
     writer = place.writer(part, 1)
     for row in rows:
         writer.write(f"key of {row}", f"{row}\n".encode())
-    return writer.done()
+    return writer.finish()
 
 
 def test_a_part_says_how_much_it_holds(place: BatchFolder) -> None:
@@ -46,7 +46,7 @@ def test_keys_and_jobs_survive_a_power_cut_and_rows_need_not(place: BatchFolder,
 
 def test_rows_for_another_try_are_copied_with_their_keys(place: BatchFolder) -> None:
     job = written(place, "one", "two", "three")
-    copy = place.copied(job, {"key of three", "key of one"}, 5)
+    copy = place.copy_rows(job, {"key of three", "key of one"}, 5)
     assert (copy.part, copy.rows, copy.tries) == (5, 2, 2)
     assert place.rows_of(5).read_bytes() == b"one\nthree\n"
     assert place.keys_of(5) == ["key of one", "key of three"]
@@ -57,7 +57,7 @@ def test_rows_that_are_not_as_many_as_their_keys_are_damage(rows: bytes, place: 
     job = written(place, "one", "two")
     place.rows_of(1).write_bytes(rows)
     with pytest.raises(StoreError, match=r"part-0001\.jsonl is damaged .*Delete .*batches and try again"):
-        place.copied(job, {"key of one", "key of two"}, 2)
+        place.copy_rows(job, {"key of one", "key of two"}, 2)
     assert sorted(path.name for path in place.folder.iterdir()) == ["part-0001.jsonl", "part-0001.keys"]
 
 
@@ -78,7 +78,7 @@ def test_a_full_disk_leaves_no_half_a_part(place: BatchFolder) -> None:
 def test_a_part_takes_rows_up_to_both_of_its_limits(size: int, most_bytes: int, most_rows: int, takes: bool, place: BatchFolder) -> None:
     writer: BatchFileWriter = place.writer(1, 1)
     writer.write("key", b"one\n")
-    assert writer.takes(b"x" * size, most_bytes, most_rows) is takes
+    assert writer.has_room(b"x" * size, most_bytes, most_rows) is takes
     writer.drop()
     assert list(place.folder.iterdir()) == []
 
@@ -102,5 +102,5 @@ def test_what_belongs_to_no_job_is_deleted_and_nothing_else(place: BatchFolder) 
 )
 def test_a_job_of_a_stranger_is_told_as_one_while_it_waits(fields: dict[str, Any], told: str) -> None:
     job = BatchJob(part=1, rows=1, size_bytes=1, created_utc=NOW, **fields)
-    assert job.told == told
+    assert job.status_text == told
     assert not job.is_at_server

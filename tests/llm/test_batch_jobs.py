@@ -76,7 +76,7 @@ def collect(
         left: set[str] = set()
         engine = OpenAIEngine("tiny-vlm", base_url=server.base_url)
         async with openai.AsyncOpenAI(api_key="a-key", base_url=server.base_url, max_retries=0) as client:
-            jobs = api(client, ServerIdentity(server.base_url, "tiny-vlm", "a-key", 60), engine.question, engine.reply)
+            jobs = api(client, ServerIdentity(server.base_url, "tiny-vlm", "a-key", 60), engine.build_body, engine.parse_reply)
             with BatchJobs(folder, jobs, **limits) as batches:
                 async with asyncio.timeout(60):
                     while True:
@@ -136,7 +136,7 @@ def test_a_request_that_fits_no_batch_is_refused_and_the_others_go(tmp_path: Pat
     with ApiServer() as server:
         jobs = OpenAIEngine("tiny-vlm", base_url=server.base_url)
         api = OpenAIBatches(
-            openai.AsyncOpenAI(api_key="a-key"), ServerIdentity(server.base_url, "m", "a-key", 60), jobs.question, jobs.reply
+            openai.AsyncOpenAI(api_key="a-key"), ServerIdentity(server.base_url, "m", "a-key", 60), jobs.build_body, jobs.parse_reply
         )
         with BatchJobs(tmp_path, api, part_bytes=1000) as batches:
             with pytest.raises(ReplyError, match="a batch takes 1000") as caught:
@@ -162,7 +162,7 @@ def test_what_an_answer_leads_to_is_asked_in_the_next_batch(tmp_path: Path) -> N
     async def go(server: ApiServer) -> None:
         engine = OpenAIEngine("tiny-vlm", base_url=server.base_url)
         async with openai.AsyncOpenAI(api_key="a-key", base_url=server.base_url, max_retries=0) as client:
-            api = OpenAIBatches(client, ServerIdentity(server.base_url, "m", "a-key", 60), engine.question, engine.reply)
+            api = OpenAIBatches(client, ServerIdentity(server.base_url, "m", "a-key", 60), engine.build_body, engine.parse_reply)
             with BatchJobs(tmp_path, api) as batches:
 
                 async def take(key: str, answer: Reply | VipError) -> None:
@@ -463,7 +463,7 @@ class Made:
     def __init__(self, clock: Clockwork, *, seconds: float = 0.0, ends: Iterable[BatchState] = ()) -> None:
         self.clock, self.seconds = clock, seconds
         self.ends = list(ends)
-        """What becomes of the first batches; the others complete."""
+        """The end states of the first batches; the others complete."""
         self.failures: list[BusyError | None] = []
         """Of the next calls."""
         self.jobs: dict[str, list[str]] = {}
@@ -512,7 +512,7 @@ def clock() -> Iterator[Clockwork]:
 
 
 def run(api: Made, folder: Path, keys: Iterable[str] = "ab", **limits: int) -> Collected:
-    """Hand these keys in, and wait for what becomes of them."""
+    """Submit requests with these keys, and wait for the answers."""
     collected = Collected()
 
     async def go() -> None:
@@ -586,6 +586,22 @@ def test_a_reason_without_end_is_cut(clock: Clockwork, tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="does not take batch 1 of 2 requests"):
         run(Made(clock, ends=[BatchState("failed", error="e" * 5000)]), tmp_path)
     assert status(tmp_path)[0].error == "e" * 1000
+
+
+def test_a_rejected_job_stays_known_until_that_is_written_down(clock: Clockwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    api, note = Made(clock, ends=[BatchState("failed")]), BatchJobs._note
+
+    def full_disk(self: BatchJobs, *jobs: BatchJob) -> None:
+        if any(job.error is not None or job.job is None for job in jobs) and api.jobs:
+            raise StoreError("The disk is full.")
+        note(self, *jobs)
+
+    monkeypatch.setattr(BatchJobs, "_note", full_disk)
+    with pytest.raises(StoreError, match="full"):
+        run(api, tmp_path)
+    (job,) = status(tmp_path)
+    assert job.job == "batch_1"
+    assert job.is_ours, "or the next run would ask its questions again, beside the job"
 
 
 def test_a_job_is_remembered_before_it_is_written_down(clock: Clockwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -183,7 +183,7 @@ def test_a_question_that_batches_leave_no_room_for_is_refused_instead_of_waited_
     with Clockwork() as clock:
         with pytest.raises(BudgetError, match="leaves no room"):
             clock.run(budget.hold(price, 1, 0))
-        budget.batches_over()
+        budget.release_batches()
         assert clock.run(budget.hold(price, 1, 0)) == 1.0
 
 

@@ -173,7 +173,7 @@ def test_one_that_is_given_up_while_it_waits_passes_its_turn_on(clock: Clockwork
     outage = Outage(FIRST_S)
 
     async def go() -> bool:
-        outage.rest(BusyError("Gone.", kind="connection"))
+        outage.pause(BusyError("Gone.", kind="connection"))
         first, second = asyncio.create_task(outage.wait_turn()), asyncio.create_task(outage.wait_turn())
         await asyncio.sleep(FIRST_S - 1)
         asyncio.get_running_loop().call_later(1.0, first.cancel)  # as its turn comes
@@ -189,9 +189,9 @@ def test_an_answer_ends_the_doubling_of_rests(clock: Clockwork) -> None:
 
     async def go() -> None:
         for _ in range(3):
-            outage.rest(BusyError("Gone.", kind="connection"))
+            outage.pause(BusyError("Gone.", kind="connection"))
         outage.answered()
-        outage.rest(BusyError("Gone again.", kind="connection"))
+        outage.pause(BusyError("Gone again.", kind="connection"))
 
     clock.run(go())
     assert [rest and rest.seconds for rest in told] == [FIRST_S, 2 * FIRST_S, 4 * FIRST_S, None, FIRST_S]
@@ -204,10 +204,10 @@ def test_a_rest_begins_anew_where_the_server_answered_in_between(answered_s: flo
     gone = BusyError("Gone.", kind="connection")
 
     async def go() -> bool:
-        outage.rest(gone)
+        outage.pause(gone)
         await asyncio.sleep(answered_s)
         outage.answered()
-        outage.rest(gone)
+        outage.pause(gone)
         return await outage.wait_turn()
 
     assert clock.run(go()) is True
@@ -224,7 +224,7 @@ def test_who_has_waited_longest_goes_first(clock: Clockwork) -> None:
         outage.answered()
 
     async def go() -> None:
-        outage.rest(BusyError("Gone.", kind="connection"))
+        outage.pause(BusyError("Gone.", kind="connection"))
         await asyncio.gather(*(wait(number) for number in range(3)))
 
     clock.run(go())
@@ -236,7 +236,7 @@ def test_a_rest_tells_when_it_is_over(clock: Clockwork, monkeypatch: pytest.Monk
     told: list[OutagePause | None] = []
 
     async def go() -> None:
-        Outage(FIRST_S, told.append).rest(BusyError("Gone.", kind="connection", retry_after_s=90.0))
+        Outage(FIRST_S, told.append).pause(BusyError("Gone.", kind="connection", retry_after_s=90.0))
 
     clock.run(go())
     assert told == [OutagePause(1_000_090.0, 90.0, "Gone.")]

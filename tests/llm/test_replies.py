@@ -22,7 +22,7 @@ from vip.llm.cache import AnswerCache
 from vip.llm.client import EngineAnswer, EngineClient
 from vip.llm.limiter import AdaptiveLimiter
 from vip.llm.prices import Price
-from vip.llm.replies import checked
+from vip.llm.replies import check_reply
 from vip.models.openai.engine import OpenAIEngine
 from vip.protocols import LONGEST_ANSWER, EngineCapabilities, RateLimits, Reply, Request
 from vip.records import Famous
@@ -116,12 +116,12 @@ def test_any_json_is_a_record_or_one_sentence(value: Any) -> None:
 
 @given(TEXTS)
 def test_what_was_checked_stays_as_it_is(text: str) -> None:
-    once = checked(Reply(text, "m"), "e")
-    assert checked(once, "e") == once
+    once = check_reply(Reply(text, "m"), "e")
+    assert check_reply(once, "e") == once
 
 
 def test_names_in_json_are_cleaned_as_texts_are() -> None:
-    assert checked(Reply(json.dumps({ESCAPES: [{ESCAPES: 1}]}), "m"), "e").text == json.dumps({SHOWN: [{SHOWN: 1}]})
+    assert check_reply(Reply(json.dumps({ESCAPES: [{ESCAPES: 1}]}), "m"), "e").text == json.dumps({SHOWN: [{SHOWN: 1}]})
 
 
 def test_a_break_within_a_string_does_not_hide_what_its_numbers_spell() -> None:
@@ -184,8 +184,8 @@ def test_a_model_without_a_name_is_called_as_its_engine(model: Any) -> None:
 
 
 def test_limits_that_are_none_are_left_out() -> None:
-    assert checked(Reply("a", "m", limits="soon"), "e").limits is None  # type: ignore[arg-type]
-    assert checked(Reply("a", "m", limits=RateLimits(5)), "e").limits == RateLimits(5)
+    assert check_reply(Reply("a", "m", limits="soon"), "e").limits is None  # type: ignore[arg-type]
+    assert check_reply(Reply("a", "m", limits=RateLimits(5)), "e").limits == RateLimits(5)
 
 
 # ---------------------------------------------------------------- the file of answers
@@ -266,7 +266,7 @@ def test_what_is_no_file_in_its_place_is_one_sentence(kind: str, suffix: str, pa
         place.symlink_to(tmp_path / "elsewhere")
     if kind == "link":
         (tmp_path / "elsewhere").write_text("precious")
-    with pytest.raises(StoreError, match=r"is no regular file.*--cache"):
+    with pytest.raises(StoreError, match=f"{'it is a link' if place.is_symlink() else 'is no regular file'}.*--cache"):
         AnswerCache(path)
     assert (tmp_path / "elsewhere").exists() == (kind == "link")
     assert kind != "link" or (tmp_path / "elsewhere").read_text() == "precious"
@@ -284,12 +284,12 @@ def test_a_cache_folder_that_is_a_link_of_the_user_is_followed(tmp_path: Path) -
 )
 def test_what_the_file_says_of_a_server_is_not_believed(traits: Any, answers: AnswerCache, path: Path) -> None:
     engine = OpenAIEngine("tiny", base_url="http://localhost:9/v1")
-    before = engine.question(request())
+    before = engine.build_body(request())
     client = EngineClient(engine, Budget(5.0), AdaptiveLimiter(4), answers)
     with sqlite3.connect(path) as file:
         file.execute("create table if not exists servers (engine text primary key, traits text) without rowid")
         file.execute("insert into servers values (?, ?)", (client.server, traits if traits is not None else 5))
     file.close()
     client.recall()
-    assert engine.question(request()) == before
+    assert engine.build_body(request()) == before
     assert set(engine.traits) == {"form", "length"}

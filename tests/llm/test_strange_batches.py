@@ -95,7 +95,7 @@ def named(job: str | None, **fields: Any) -> BatchJob:
     )
 
 
-def test_a_job_that_this_machine_did_not_hand_in_is_neither_asked_about_nor_collected_nor_deleted(
+def test_a_job_that_this_machine_did_not_submit_is_neither_asked_about_nor_collected_nor_deleted(
     server: ApiServer, watched: type[Watched], tmp_path: Path
 ) -> None:
     keys = [f"key-{number}" for number in range(3)]

@@ -294,6 +294,7 @@ def test_what_an_engine_found_out_about_its_server_spares_the_next_one_the_quest
 def test_an_engine_that_works_passes_its_own_check(engine: Engine) -> None:
     if engine.capabilities.check is not None:
         engine.capabilities.check()
+    assert all(together(engine, [question(engine)])), "it works"
 
 
 def test_the_check_finds_that_a_key_is_missing(server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:

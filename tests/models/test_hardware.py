@@ -12,12 +12,12 @@ from vip.models.hardware import ShrinkingBatches, choose_hardware
 
 @pytest.fixture
 def only_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "available", lambda: ["cpu"])
+    monkeypatch.setattr(hardware, "available_devices", lambda: ["cpu"])
 
 
 @pytest.fixture
 def two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "available", lambda: ["cuda", "cpu"])
+    monkeypatch.setattr(hardware, "available_devices", lambda: ["cuda", "cpu"])
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
 
 

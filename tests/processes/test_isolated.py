@@ -21,7 +21,8 @@ import pytest
 
 from vip.errors import BackendError, GivenUpError, InputError, StoreError, UsageError, VipError
 from vip.processes import child, isolated
-from vip.processes.isolated import run_isolated
+from vip.processes.child import ChildNote, Heartbeat, TrackAdvanced, TrackStarted, WorkDone
+from vip.processes.isolated import ChildEnded, ChildStalled, run_isolated
 from vip.protocols import Observer, SilentObserver
 from vip.video.stall_guard import inside_ffmpeg
 
@@ -244,13 +245,13 @@ def test_when_this_side_stops_the_child_is_ended(fork: bool) -> None:
 
 
 def test_an_interrupt_that_comes_while_the_child_starts_is_not_lost(forked: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    begin = isolated._forked
+    begin = isolated._start_fork
 
     def interrupted(*given: object) -> object:
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # not to a thread of pytest-xdist, where nothing holds it back
         return begin(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(isolated, "_forked", interrupted)
+    monkeypatch.setattr(isolated, "_start_fork", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run_isolated(hold, VIDEO, SilentObserver(), fork=True)
     assert signal.pthread_sigmask(signal.SIG_BLOCK, set()) == set()
@@ -365,10 +366,10 @@ def test_no_pipe_stays_open(work: Callable[[Observer], None], forked: None) -> N
 class Scripted:
     """Messages of a child; None where it says nothing for a beat."""
 
-    def __init__(self, *messages: tuple[object, ...] | None) -> None:
+    def __init__(self, *messages: isolated.Received | None) -> None:
         self.messages = list(messages)
 
-    def get(self, timeout: float) -> tuple[object, ...]:
+    def get(self, timeout: float) -> isolated.Received:
         if (message := self.messages.pop(0)) is None:
             raise Empty
         return message
@@ -387,30 +388,30 @@ class Running:
         return self.code
 
 
-def listened(*messages: tuple[object, ...] | None, code: int | None = None, observer: Observer | None = None) -> tuple[object, ...]:
+def listen(*messages: isolated.Received | None, code: int | None = None, observer: Observer | None = None) -> isolated.Outcome:
     return isolated._listen(Scripted(*messages), Running(code), observer or SilentObserver(), None)  # type: ignore[arg-type]
 
 
 def test_silence_counts_from_the_last_word() -> None:
     quiet = [None] * 119
-    assert listened(*quiet, ("beat", 0), *quiet, ("done",)) == ("done",)
-    assert listened(*quiet, None) == ("stalled", 120.0)
+    assert listen(*quiet, Heartbeat(0), *quiet, WorkDone()) == WorkDone()
+    assert listen(*quiet, None) == ChildStalled(120.0)
 
 
 def test_a_call_may_last_two_minutes() -> None:
-    assert listened(("beat", 119), ("beat", 1), ("done",)) == ("done",)
-    assert listened(("beat", 120), ("done",)) == ("stalled", 120.0)
+    assert listen(Heartbeat(119), Heartbeat(1), WorkDone()) == WorkDone()
+    assert listen(Heartbeat(120), WorkDone()) == ChildStalled(120.0)
 
 
 def test_a_process_that_is_gone_is_heard_to_its_end() -> None:
     """Also where another process holds its pipe open, so that the pipe has no end."""
-    assert listened(None, code=-11) == ("ended",)
-    assert listened(None, ("done",), code=0) == ("done",)
+    assert listen(None, code=-11) == ChildEnded()
+    assert listen(None, WorkDone(), code=0) == WorkDone()
 
 
 def test_what_a_child_left_open_is_closed_from_within() -> None:
     heard = Notebook()
-    listened(("track", 0, "outer", 5), ("track", 1, "inner", 5), ("advance", 0, 3), ("ended",), observer=heard)
+    listen(TrackStarted(0, "outer", 5), TrackStarted(1, "inner", 5), TrackAdvanced(0, 3), ChildEnded(), observer=heard)
     assert heard.lines == ["inner: 0 of 5", "outer: 3 of 5"]
 
 
@@ -429,17 +430,17 @@ def test_what_is_given_up_has_a_kind(
 def test_a_message_that_is_cut_off_is_the_end() -> None:
     read, write = os.pipe()
     with os.fdopen(write, "wb") as pipe:
-        pipe.write(pickle.dumps(("note", "whole")) + pickle.dumps(("note", "half"))[:-5])
-    messages: isolated.SimpleQueue[isolated.Message] = isolated.SimpleQueue()
+        pipe.write(pickle.dumps(ChildNote("whole")) + pickle.dumps(ChildNote("half"))[:-5])
+    messages: isolated.SimpleQueue[isolated.Received] = isolated.SimpleQueue()
     isolated._read(os.fdopen(read, "rb"), messages)
-    assert [messages.get(), messages.get()] == [("note", "whole"), ("ended",)]
+    assert [messages.get(), messages.get()] == [ChildNote("whole"), ChildEnded()]
 
 
 def test_signals_are_held_and_let_go_again_also_where_starting_fails() -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-    with isolated._signals_held():
+    with isolated._hold_signals():
         assert {signal.SIGINT, signal.SIGTERM} <= signal.pthread_sigmask(signal.SIG_BLOCK, [])
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
-    with pytest.raises(OSError, match="no process"), isolated._signals_held():
+    with pytest.raises(OSError, match="no process"), isolated._hold_signals():
         raise OSError("no process")
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before

@@ -106,9 +106,9 @@ def test_the_browser_takes_the_index_as_it_is(index: Path, tmp_path: Path) -> No
     ],
 )
 def test_the_index_can_be_filtered_and_sorted(typed: str, expected: list[str], count: str, index: Path, tmp_path: Path) -> None:
-    hand = "const type = (id, name, value) => { const at = document.getElementById(id); at.value = value;"
-    hand += " at.dispatchEvent(new Event(name)); };"
-    dom = browse(scripted(index, f"{hand} {typed}"), tmp_path / "profile", "--dump-dom").stdout
+    script = "const type = (id, name, value) => { const at = document.getElementById(id); at.value = value;"
+    script += " at.dispatchEvent(new Event(name)); };"
+    dom = browse(scripted(index, f"{script} {typed}"), tmp_path / "profile", "--dump-dom").stdout
     assert names_in(dom) == expected
     assert f'<output id="count">{count}</output>' in dom
 

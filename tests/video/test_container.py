@@ -15,7 +15,7 @@ from av.video.frame import VideoFrame
 from tests.media import Clips, card, number_in, write
 from vip.errors import InputError
 from vip.video import Video
-from vip.video.size import check_size
+from vip.video.size import MOST_PIXELS, check_size
 
 
 def streams(path: Path) -> Path:
@@ -68,6 +68,7 @@ def test_a_stream_that_is_not_there_is_refused_with_those_that_are(tmp_path: Pat
 @pytest.mark.parametrize("size", [(7680, 4320), (8192, 8192), (16_320, 12_240), (16_384, 16_384)])
 def test_sizes_of_real_cameras_are_read(size: tuple[int, int]) -> None:
     check_size("x", *size)
+    assert size[0] * size[1] <= MOST_PIXELS
 
 
 @pytest.mark.parametrize(("size", "aspect"), [((30_000, 30_000), 1), ((65_535, 65_535), 1), ((16_384, 16_385), 1), ((7680, 4320), 9)])

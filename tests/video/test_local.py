@@ -78,7 +78,7 @@ def test_in_whatever_order_a_file_is_read_its_hash_is_the_same(data_file: Path, 
     file = local.open()
     for number, (place, size) in enumerate(reads):
         if number == opened:
-            file.opened()
+            file.mark_opened()
         file.seek(place)
         data = file.read(size)
         assert data == DATA[place : place + len(data)]

@@ -251,7 +251,7 @@ def test_an_address_that_is_none(address: str) -> None:
     ],
 )
 def test_each_failure_has_a_sentence(error: Exception, said: str) -> None:
-    assert vip.video.http._why(error, "h").endswith(said)
+    assert vip.video.http._describe_error(error, "h").endswith(said)
 
 
 def test_a_server_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,1 +1,1 @@
-"""Describing keyframes (section 3.2): measured facts, dense caption, FAMOuS."""
+"""Descriptions of keyframes (section 3.2): measured facts, dense caption, FAMOuS."""

@@ -45,8 +45,8 @@ ListPictures = Callable[[Path, CaptionSettings, Observer], tuple[Failure, ...]]
 """Lists a plain folder of pictures as keyframes, see `vip.extraction.picture_folder`. Returns the pictures that cannot be read."""
 
 
-def runs_only(folder: Path, settings: CaptionSettings, observer: Observer) -> tuple[Failure, ...]:
-    """Leave plain folders of pictures alone."""
+def skip_picture_folder(folder: Path, settings: CaptionSettings, observer: Observer) -> tuple[Failure, ...]:
+    """Skip plain folders of pictures."""
     return ()
 
 
@@ -56,7 +56,7 @@ def expected_cost(
     overwrite: bool = False,
     in_batches: bool = False,
     settings: CaptionSettings | None = None,
-    list_pictures: ListPictures = runs_only,
+    list_pictures: ListPictures = skip_picture_folder,
     **options: Any,
 ) -> Estimate:
     """Return what `vip.pipeline.caption` would ask and spend; nothing is asked."""
@@ -219,9 +219,9 @@ class CaptionJob:
         """Describe all there is; the engines stay open."""
         try:
             if self.batch:
-                await self._in_rounds()
+                await self._describe_in_rounds()
             else:
-                await self._round()
+                await self._describe_round()
         finally:
             for folder in self.folders:
                 if folder.usage.requests and (folder.deferred or not folder.is_finished):
@@ -229,7 +229,7 @@ class CaptionJob:
                         self._note(folder)
                 folder.close()
 
-    async def _round(self) -> None:
+    async def _describe_round(self) -> None:
         """Describe what can be described now."""
         topic_usage = next((folder.usage for folder in self.folders if folder.todo), Usage())
         outcomes = describe(self.session.describer, self._sequences(), topic_usage)
@@ -238,7 +238,7 @@ class CaptionJob:
                 await self._add(outcomes, group, advance)
         for folder in self.folders:
             if not folder.is_finished:
-                await self._end(folder)
+                await self._finish_folder(folder)
 
     async def _add(self, outcomes: AsyncIterator[Outcome], group: asyncio.TaskGroup, advance: Callable[[], None]) -> None:
         """Write each outcome into its folder, and end a folder as soon as it has all of them."""
@@ -249,20 +249,20 @@ class CaptionJob:
             if not isinstance(outcome, DeferredKeyframe):
                 advance()
             if folder.is_over:
-                ending.add(group.create_task(self._end(folder)))
+                ending.add(group.create_task(self._finish_folder(folder)))
             if len(ending) > width(self.session.describer):  # each has files open
                 _, ending = await asyncio.wait(ending, return_when=asyncio.FIRST_COMPLETED)
 
-    async def _in_rounds(self) -> None:
+    async def _describe_in_rounds(self) -> None:
         """Describe in batches, until nothing is left to wait for."""
         home = in_batches.batches_home([folder.path for folder in self.folders])
         with store.in_use(home), in_batches.BatchRounds(self.session.describer, home, self.observer.note) as rounds:
-            await self._round()
+            await self._describe_round()
             while any(folder.deferred for folder in self.folders):
                 await rounds.collect()
                 for folder in self.folders:
                     folder.start_round()
-                await self._round()
+                await self._describe_round()
 
     def _sequences(self) -> Iterator[KeyframeSequence]:
         """Yield the keyframes of a folder as one sequence where each question holds the captions before it, else each by itself."""
@@ -274,26 +274,26 @@ class CaptionJob:
                 tasks = folder.tasks(with_known=in_order)
                 yield from [tasks] if in_order else ([task] for task in tasks)
 
-    async def _end(self, folder: DescribedFolder) -> None:
+    async def _finish_folder(self, folder: DescribedFolder) -> None:
         """Verify and finish a folder of which every keyframe was tried."""
         if not folder.is_open:
             folder.open()
         if self.verifier and not folder.deferred:
             await self.verifier.verify(folder)
-        if folder.deferred or folder.is_noted(self._noted(folder)):
+        if folder.deferred or folder.is_noted(self._manifest_entry(folder)):
             folder.close()
         else:
             await asyncio.to_thread(folder.finish)
             self._note(folder, caption=round(perf_counter() - self.start_s, 3))
         folder.is_finished = True
 
-    def _noted(self, folder: DescribedFolder) -> dict[str, Any]:
+    def _manifest_entry(self, folder: DescribedFolder) -> dict[str, Any]:
         return {**made_with(self.settings, self.session), "spent": folder.spent_in_all}
 
     def _note(self, folder: DescribedFolder, **seconds: float) -> None:
         """Put into the manifest how it was described and what that cost; without seconds it is not finished."""
         if folder.manifest:
-            changed = {"captioning": self._noted(folder), "seconds": {**folder.manifest.seconds, **seconds}}
+            changed = {"captioning": self._manifest_entry(folder), "seconds": {**folder.manifest.seconds, **seconds}}
             store.write_json(folder.path / store.MANIFEST, folder.manifest.model_copy(update=changed))
 
     def _note_failed_second_looks(self) -> None:
@@ -332,7 +332,7 @@ class OutagePolicy:
 
 
 class RunCaptioner:
-    """Describes run folders as they come, many at once: all through the same engines, within their limits and one ceiling.
+    """A captioner of run folders as they come, many at once: all through the same engines, within their limits and one ceiling.
 
     Args:
         budget: what was spent before counts towards the ceiling.
@@ -389,7 +389,7 @@ class RunCaptioner:
     def cost(self, folder: Path, keyframes: int) -> str:
         """Return the expected cost of so many keyframes like those of a folder, and the ceiling, in words; "" where nothing is paid for."""
         notes = _NoteCollector()
-        job = self._job(folder, None, notes)
+        job = self._new_job(folder, None, notes)
         job.batch = self.batches is not None
         job.note_cost(keyframes)
         return "".join(notes.texts)
@@ -406,13 +406,13 @@ class RunCaptioner:
         Raises:
             EngineError: the engine cannot be asked, or the money is spent.
         """
-        job = self._job(folder, topic, SilentObserver())
+        job = self._new_job(folder, topic, SilentObserver())
         (one,) = job.folders
         one.usage = one.usage if usage is None else usage
         await job.describe()
         return frozenset(one.deferred)
 
-    def _job(self, folder: Path, topic: str | None, observer: Observer) -> CaptionJob:
+    def _new_job(self, folder: Path, topic: str | None, observer: Observer) -> CaptionJob:
         describer = self._session.describer
         settings = self._settings.model_copy(update={"topic": topic or self._settings.topic})
         session = replace(self._session, describer=replace(describer, config=replace(describer.config, topic=settings.topic)))
@@ -425,7 +425,7 @@ class RunCaptioner:
 
 
 class _NoteCollector(SilentObserver):
-    """Keeps the notes."""
+    """An observer that keeps the notes."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []

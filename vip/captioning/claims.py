@@ -1,4 +1,4 @@
-"""Does each claim of a description stand on its own frame? What `--verify` asks first, without asking any engine.
+"""The check that each claim of a description is supported by its own frame: the first step of `--verify`, without asking any engine.
 
 In: the descriptions of one video in order, the vectors of their frames in a space that texts share (CLIP), and what a
 detector found. Out: a Check for every field and every named object. The cosine of a claim and its frame means nothing by
@@ -60,7 +60,7 @@ class _Finding:
     """How far the similarity lies above the baseline, in units of its spread."""
 
 
-def checked(
+def check_claims(
     descriptions: Sequence[Description],
     images: Vectors | None,
     embedder: Embedder | None,
@@ -81,13 +81,13 @@ def checked(
             f"{len(descriptions)} descriptions, {len(detections)} detections, {'no' if images is None else len(images)} images"
         )
     rows: dict[str, int] = {}
-    claims = [[_claim(field, text, rows) for field, text in _said(one.famous)] for one in descriptions]
+    claims = [[_make_claim(field, text, rows) for field, text in _claims_in(one.famous)] for one in descriptions]
     findings: list[list[_Finding | None]] = [[None] * len(own) for own in claims]
     if images is not None and embedder is not None and embedder.capabilities.joint_space:
-        texts = _embedded(list(rows), embedder)
+        texts = _embed_texts(list(rows), embedder)
         by_field = [{field: [one for one in own if one.field == field and one.row >= 0] for field in FIELDS} for own in claims]
-        findings = [_findings(frame, own, by_field, images, texts) for frame, own in enumerate(claims)]
-    judge = _Judge("" if embedder is None else embedder.name, _usual(claims, findings), detections, detector)
+        findings = [_compare_claims(frame, own, by_field, images, texts) for frame, own in enumerate(claims)]
+    judge = _Judge("" if embedder is None else embedder.name, _typical_margins(claims, findings), detections, detector)
     return [
         Verification(checks=tuple(judge.check(frame, claim, finding) for claim, finding in zip(own, found, strict=True)))
         for frame, (own, found) in enumerate(zip(claims, findings, strict=True))
@@ -99,12 +99,12 @@ def unsupported(verification: Verification) -> tuple[Check, ...]:
     return tuple(check for check in verification.checks if check.verdict == "unsupported")
 
 
-def unchecked(description: Description) -> Verification:
+def mark_unchecked(description: Description) -> Verification:
     """Return the Verification of a description whose picture cannot be read: nothing is held for or against its claims."""
-    return Verification(checks=tuple(Check(field=field, claim=text, verdict="unchecked") for field, text in _said(description.famous)))
+    return Verification(checks=tuple(Check(field=field, claim=text, verdict="unchecked") for field, text in _claims_in(description.famous)))
 
 
-def corrected(famous: Famous, checks: Sequence[Check]) -> Famous:
+def apply_corrections(famous: Famous, checks: Sequence[Check]) -> Famous:
     """Return FAMOuS as the second look corrected it; an object that is not there is dropped, a text becomes "not determined"."""
     after: dict[tuple[str, str], str] = {(check.field, check.claim): check.after.strip() for check in checks if check.after is not None}
     objects = [after.get(("objects", name), name) for name in famous.objects]
@@ -116,7 +116,7 @@ def corrected(famous: Famous, checks: Sequence[Check]) -> Famous:
     return Famous(objects=tuple(dict.fromkeys(name for name in objects if not _is_open(name))), **texts)
 
 
-def _said(famous: Famous) -> Iterator[tuple[str, str]]:
+def _claims_in(famous: Famous) -> Iterator[tuple[str, str]]:
     for field in FIELDS:
         said = getattr(famous, field)
         yield from ((field, text) for text in (said if field == "objects" else (said,)))
@@ -126,12 +126,12 @@ def _is_open(text: str) -> bool:
     return not text.strip() or text.strip().casefold().startswith(NOT_DETERMINED)
 
 
-def _claim(field: str, text: str, rows: dict[str, int]) -> _Claim:
+def _make_claim(field: str, text: str, rows: dict[str, int]) -> _Claim:
     row = -1 if _is_open(text) else rows.setdefault(text, len(rows))
     return _Claim(field, text, main_noun(text) if field == "objects" else " ".join(text.casefold().split()).rstrip("."), row)
 
 
-def _embedded(texts: Sequence[str], embedder: Embedder) -> Vectors:
+def _embed_texts(texts: Sequence[str], embedder: Embedder) -> Vectors:
     """Return the vectors (N, D) of the texts, embedded in parts."""
     parts = [embedder.embed_texts(texts[at : at + TEXTS_AT_ONCE]) for at in range(0, len(texts), TEXTS_AT_ONCE)]
     return np.concatenate(parts) if parts else np.zeros((0, 0), np.float32)
@@ -140,20 +140,22 @@ def _embedded(texts: Sequence[str], embedder: Embedder) -> Vectors:
 # ---------------------------------------------------------------- similarity against chance
 
 
-def _findings(frame: int, own: Sequence[_Claim], by_field: Sequence[_ByField], images: Vectors, texts: Vectors) -> list[_Finding | None]:
+def _compare_claims(
+    frame: int, own: Sequence[_Claim], by_field: Sequence[_ByField], images: Vectors, texts: Vectors
+) -> list[_Finding | None]:
     """Return the embedder's finding about each claim of one frame; None where there is nothing to compare it with."""
-    others = _others(frame, len(by_field))
+    others = _other_frames(frame, len(by_field))
     others = others[images[others] @ images[frame] < SAME_PICTURE_COSINE]
-    return [_finding(claim, frame, others, by_field, images, texts) for claim in own]
+    return [_compare_claim(claim, frame, others, by_field, images, texts) for claim in own]
 
 
-def _others(frame: int, count: int) -> npt.NDArray[np.int64]:
+def _other_frames(frame: int, count: int) -> npt.NDArray[np.int64]:
     """Return at most MOST_OTHERS other frames, spread evenly over the video."""
     steps = min(MOST_OTHERS, count - 1)
     return (frame + 1 + np.arange(steps, dtype=np.int64) * (count - 1) // max(1, steps)) % count
 
 
-def _finding(
+def _compare_claim(
     claim: _Claim,
     frame: int,
     others: npt.NDArray[np.int64],
@@ -187,7 +189,7 @@ def _sorted(cosines: npt.NDArray[np.float32]) -> Floats:
     return np.sort(cosines.astype(np.float64))
 
 
-def _usual(claims: Sequence[Sequence[_Claim]], findings: Sequence[Sequence[_Finding | None]]) -> dict[str, float]:
+def _typical_margins(claims: Sequence[Sequence[_Claim]], findings: Sequence[Sequence[_Finding | None]]) -> dict[str, float]:
     """Return how far claims of a field usually lie above their baselines; only of fields whose claims the embedder can distinguish."""
     above: dict[str, list[float]] = {field: [] for field in FIELDS}
     for own, found in zip(claims, findings, strict=True):
@@ -202,7 +204,7 @@ def _usual(claims: Sequence[Sequence[_Claim]], findings: Sequence[Sequence[_Find
 
 
 class _Judge:
-    """Weighs what the embedder and the detector say about a claim."""
+    """The rule that combines what the embedder and the detector find about a claim."""
 
     def __init__(
         self, embedder: str, usual: Mapping[str, float], detections: Sequence[tuple[Detection, ...] | None], detector: str | None
@@ -213,7 +215,7 @@ class _Judge:
         self._findable = {one.label for found in detections for one in found or () if one.kind == "object"}
 
     def check(self, frame: int, claim: _Claim, finding: _Finding | None) -> Check:
-        seen, missed = self._detected(frame, claim)
+        seen, missed = self._check_detections(frame, claim)
         by: Mapping[str, bool] = {}
         verdict = "unchecked"
         if finding is not None and finding.above >= max(SUPPORTED_FROM, self._usual.get(claim.field, 0) * SUPPORTED_SHARE):
@@ -238,7 +240,7 @@ class _Judge:
         bound = CLEARLY_BELOW if usual is None else usual * SUSPECT_SHARE
         return finding.above <= (max(bound, HARDLY_ABOVE) if missed else bound)
 
-    def _detected(self, frame: int, claim: _Claim) -> tuple[bool, bool]:
+    def _check_detections(self, frame: int, claim: _Claim) -> tuple[bool, bool]:
         """Return whether the detector found the object, and whether it missed it though it finds such objects in other frames."""
         found = self._detections[frame]
         if self._detector is None or found is None or claim.field != "objects" or claim.row < 0:

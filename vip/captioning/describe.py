@@ -14,9 +14,9 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from vip.captioning.describer import Describer, KeyframePosition
-from vip.captioning.encoded_pictures import EncodedKeyframe, KeyframeReader, encoded
+from vip.captioning.encoded_pictures import EncodedKeyframe, KeyframeReader, encode_keyframe
 from vip.captioning.run_async import task_group
-from vip.errors import InputError, ReplyError, VipError, kind_of
+from vip.errors import InputError, ReplyError
 from vip.llm.budget import Usage
 from vip.llm.client import Deferred
 from vip.records import Description, Failure
@@ -147,7 +147,7 @@ class _Scheduler:
     async def _outcome(self, task: KeyframeTask, before: Sequence[str], expected: Sequence[str], reader: KeyframeReader | None) -> Outcome:
         try:
             if reader is None:
-                picture = EncodedKeyframe(await asyncio.to_thread(encoded, task.item, self.describer.config.longest_side_px))
+                picture = EncodedKeyframe(await asyncio.to_thread(encode_keyframe, task.item, self.describer.config.longest_side_px))
             else:
                 picture = await asyncio.to_thread(reader.at, task.item, task.previous, task.detector)
             position = KeyframePosition(task.number, task.of, task.detector, before)
@@ -158,7 +158,7 @@ class _Scheduler:
             return DeferredKeyframe(task.item, exc.question)
 
 
-def failure_of(item: str, exc: VipError) -> Failure:
+def failure_of(item: str, exc: ReplyError | InputError) -> Failure:
     """Return the row of failures.jsonl."""
-    kind = getattr(exc, "kind", None) or kind_of(exc)
+    kind = exc.kind if isinstance(exc, ReplyError) and exc.kind else exc.failure_kind
     return Failure(item=item, kind=kind, message=str(exc), exit_code=exc.exit_code)

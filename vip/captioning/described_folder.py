@@ -27,7 +27,7 @@ FIRST_FAILURES = 3  # kept for the message; the others are in failures.jsonl
 
 
 class _PaidDescription(NamedTuple):
-    """Of a description: how it was made, and what was paid for it."""
+    """A description's fingerprint and its cost."""
 
     fingerprint: CaptionFingerprint
     usd: float
@@ -60,7 +60,7 @@ class DescribedFolder:
         self.manifest: Manifest | None = store.load_run(path).manifest
         self.keyframes = store.count_rows(path / store.KEYFRAMES)
         self._seen = self._stamps()
-        self.described = self.had = len(self._done())
+        self.described = self.had = len(self._described_ids())
         self.had_journal = (path / store.JOURNAL).exists()
         self.changed = False
         self.failed = 0
@@ -92,21 +92,21 @@ class DescribedFolder:
         """Return whether a description need not be made again."""
         return fingerprint_of(row) == self.fingerprint or (self.keeps_asked and is_by_model(row))
 
-    def _done(self) -> set[str]:
+    def _described_ids(self) -> set[str]:
         """Return the keyframes that need no description; rows without a keyframe do not count."""
         done = {row.keyframe_id for row in self._rows() if self._is_done(row)}
         return done & {row.id for row in store.read_rows(self.path / store.KEYFRAMES, Keyframe)} if done else done
 
     @property
-    def _others(self) -> dict[str, _PaidDescription]:
+    def _other_descriptions(self) -> dict[str, _PaidDescription]:
         """Return the keyframes that a model described in another way."""
         found: dict[str, _PaidDescription] = {}
-        hows: dict[CaptionFingerprint, CaptionFingerprint] = {}
+        fingerprints: dict[CaptionFingerprint, CaptionFingerprint] = {}
         for row in self._rows():  # a later one stands in the place of an earlier one
             fingerprint = fingerprint_of(row)
             if is_by_model(row) and fingerprint != self.fingerprint:
                 found[row.keyframe_id] = _PaidDescription(
-                    hows.setdefault(fingerprint, fingerprint), sum(call.usd or 0.0 for call in row.calls)
+                    fingerprints.setdefault(fingerprint, fingerprint), sum(call.usd or 0.0 for call in row.calls)
                 )
             else:
                 found.pop(row.keyframe_id, None)
@@ -118,23 +118,26 @@ class DescribedFolder:
         Raises:
             UsageError: some were made otherwise, and they are not to be overwritten.
         """
-        others = {} if self.keeps_asked or overwrite else self._others
+        others = {} if self.keeps_asked or overwrite else self._other_descriptions
         if not others:
             return
         first = next(iter(others.values())).fingerprint
         if self.fingerprint.engine == OFFLINE:
             raise UsageError(
-                f"{self.path} holds {_worth(others.values())}, which {option('engine', OFFLINE)} would replace."
+                f"{self.path} holds {_describe_cost(others.values())}, which {option('engine', OFFLINE)} would replace."
                 f" Leave it out to keep them, or add {option('overwrite')} to lose them."
             )
-        was, now = _told(first, self.fingerprint, "other prompts"), _told(self.fingerprint, first, "these prompts")
+        was, now = (
+            _name_differences(first, self.fingerprint, "other prompts"),
+            _name_differences(self.fingerprint, first, "these prompts"),
+        )
         raise UsageError(f"{self.path} is described by {was}, and now {now} is asked. Add {option('overwrite')} to describe it again.")
 
     @property
     def kept_note(self) -> str:
         """Return a note where descriptions of another engine are kept; else ""."""
-        others = self._others if self.keeps_asked else {}
-        return f"{self.path} keeps its {_worth(others.values())}." if others else ""
+        others = self._other_descriptions if self.keeps_asked else {}
+        return f"{self.path} keeps its {_describe_cost(others.values())}." if others else ""
 
     # ------------------------------------------------------------ while it is described
 
@@ -147,7 +150,7 @@ class DescribedFolder:
         store.make_folder(self.path)
         self._stack.enter_context(store.in_use(self.path))
         if self._stamps() != self._seen:  # another process was here, or an earlier round
-            self.described, self._seen = len(self._done()), self._stamps()
+            self.described, self._seen = len(self._described_ids()), self._stamps()
         files.remove(self.path / store.FAILURES)
         self._append = self._stack.enter_context(store.appending(self.path / store.JOURNAL, durable=False))
         self._log = self._stack.enter_context(store.appending(self.path / store.FAILURES, durable=False))
@@ -195,7 +198,7 @@ class DescribedFolder:
             with_known: also what is done, for the captions before a keyframe.
         """
         known = {row.keyframe_id: row for row in self._rows() if self._is_done(row)} if with_known else {}
-        done = set(known) if with_known else self._done()
+        done = set(known) if with_known else self._described_ids()
         previous = None
         for number, row in enumerate(store.read_rows(self.path / store.KEYFRAMES, Keyframe), 1):
             item = KeyframePicture(row, self.path)
@@ -247,8 +250,8 @@ class DescribedFolder:
     @property
     def spent_in_all(self) -> dict[str, Any]:
         """Return what this and earlier runs used for the descriptions that are there, if these were made in the same way."""
-        told = (self.manifest.captioning or {}).get("spent") if self.manifest and self.had else None
-        before = {name: value for name, value in told.items() if isinstance(value, int | float)} if isinstance(told, dict) else {}
+        words = (self.manifest.captioning or {}).get("spent") if self.manifest and self.had else None
+        before = {name: value for name, value in words.items() if isinstance(value, int | float)} if isinstance(words, dict) else {}
         now = asdict(self.usage)
         return {name: round(value + before.get(name, 0), 6) for name, value in now.items()}
 
@@ -273,22 +276,22 @@ def is_by_model(row: Description) -> bool:
     return row.engine != OFFLINE
 
 
-def _worth(asked: Collection[_PaidDescription]) -> str:
+def _describe_cost(asked: Collection[_PaidDescription]) -> str:
     """Return `12 descriptions by openai:gpt-5.4-mini ($0.04)`."""
     usd = sum(one.usd for one in asked)
     paid = f" ({dollars(usd)})" if usd else ""
     return f"{counted(len(asked), 'description')} by {', '.join(sorted({one.fingerprint.engine for one in asked}))}{paid}"
 
 
-def _told(fingerprint: CaptionFingerprint, other: CaptionFingerprint, prompts: str) -> str:
+def _name_differences(fingerprint: CaptionFingerprint, other: CaptionFingerprint, prompts: str) -> str:
     """Return the engine, and of the rest what differs."""
     differs = {name for name in CaptionFingerprint._fields if getattr(fingerprint, name) != getattr(other, name)}
     topic = f"topic {fingerprint.topic!r}" if fingerprint.topic else "no topic"
-    told = {
+    fields = {
         "recipe": f"recipe {fingerprint.recipe}",
         "language": fingerprint.language,
         "context": f"context {fingerprint.context}",
         "topic": topic,
     }
-    more = [words for name, words in told.items() if name in differs] + [prompts] * (differs == {"prompts"})
+    more = [words for name, words in fields.items() if name in differs] + [prompts] * (differs == {"prompts"})
     return f"{fingerprint.engine} ({', '.join(more)})" if more else fingerprint.engine

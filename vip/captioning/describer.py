@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel
 
 from vip.captioning.encoded_pictures import JPEG_QUALITY, EncodedKeyframe
-from vip.captioning.facts import detected, grounding, stated
+from vip.captioning.facts import describe_detection, describe_detections, grounding
 from vip.llm.budget import Usage
 from vip.llm.client import EngineAnswer, EngineClient
 from vip.prompts import Prompt
@@ -37,7 +37,7 @@ MOST_EXPECTED = 20
 
 @dataclass(frozen=True, slots=True)
 class CaptionConfig:
-    """How keyframes are described."""
+    """Settings for the description of keyframes."""
 
     recipe: Recipe = "direct"
     language: str = "English"
@@ -48,7 +48,7 @@ class CaptionConfig:
 
 
 class CaptionFingerprint(NamedTuple):
-    """What two descriptions of one keyframe have in common where one need not be made when the other is there."""
+    """The recipe, models and prompts of a description: equal fingerprints mean that it need not be made again."""
 
     engine: str
     recipe: str
@@ -68,7 +68,7 @@ def fingerprint_of(row: Description) -> CaptionFingerprint:
 
 @dataclass(frozen=True, slots=True)
 class KeyframePosition:
-    """Where a keyframe stands in its video."""
+    """The position of a keyframe in its video."""
 
     number: int
     of: int
@@ -80,7 +80,7 @@ class KeyframePosition:
 
 @dataclass(slots=True)
 class Describer:
-    """Asks the questions of one recipe. `describing_client` sees, `structuring_client` reads; they may be the same."""
+    """A client for the questions of one recipe. `describing_client` sees, `structuring_client` reads; they may be the same."""
 
     describing_client: EngineClient
     structuring_client: EngineClient
@@ -154,7 +154,7 @@ class Describer:
         caption = None
         if self.config.recipe == "direct":
             answers = [await ask("direct", values)]
-            dense_caption, famous = _both(answers[0].value)
+            dense_caption, famous = _split_direct(answers[0].value)
         else:
             answers = [await ask("caption", values)]
             caption = str(answers[-1].value).strip()
@@ -162,7 +162,7 @@ class Describer:
             dense_caption = str(answers[-1].value).strip()
             answers.append(await ask("structure", {**values, "caption": dense_caption}))
             value = answers[-1].value
-            famous = value if isinstance(value, Famous) else _both(value)[1]
+            famous = value if isinstance(value, Famous) else _split_direct(value)[1]
         return Description(
             keyframe_id=item.id,
             time_s=item.time_s,
@@ -174,7 +174,7 @@ class Describer:
             grounding=self._grounding(item, encoded_keyframe, position, expected),
             caption=caption,
             dense_caption=dense_caption,
-            famous=_filled(famous),
+            famous=_fill_empty(famous),
             calls=tuple(call for answer in answers for call in answer.calls),
         )
 
@@ -207,8 +207,8 @@ class Describer:
         return {
             "time": "unknown, the picture comes from no video" if time_s is None else f"{time_s:.1f} s",
             "position": f"{'picture' if time_s is None else 'keyframe'} {position.number} of {position.of}",
-            "objects": _listed(found, "object", position.detector),
-            "regions": _listed(found, "region", position.detector),
+            "objects": _format_grounding(found, "object", position.detector),
+            "regions": _format_grounding(found, "region", position.detector),
             "expected": ", ".join(expected) or "no topic is given",
             "context": "\n".join(f"- {caption}" for caption in position.before) or "none",
             "language": self.config.language,
@@ -220,25 +220,25 @@ class Describer:
     ) -> tuple[str, ...]:
         if encoded_keyframe.facts is not None:
             return grounding(encoded_keyframe.facts)
-        found = detected(item.record.detections, position.detector) if position.detector else []
+        found = describe_detections(item.record.detections, position.detector) if position.detector else []
         return (*found, *([f"expected from the topic: {', '.join(expected)}"] if expected else []))
 
 
-def _listed(found: Sequence[Detection] | None, kind: str, detector: str | None) -> str:
-    lines = [f"- {stated(one)}" for one in found or () if one.kind == kind]
+def _format_grounding(found: Sequence[Detection] | None, kind: str, detector: str | None) -> str:
+    lines = [f"- {describe_detection(one)}" for one in found or () if one.kind == kind]
     if lines:
         return "\n".join(lines)
     looked = found is not None and detector is not None
     return f"{detector} found none" if looked and kind == "object" else "none were described" if looked else "nobody looked for any"
 
 
-def _both(value: BaseModel | str) -> tuple[str, Famous]:
+def _split_direct(value: BaseModel | str) -> tuple[str, Famous]:
     if not isinstance(value, Direct):
         raise TypeError(f"expected Direct, got {type(value).__name__}")
     return value.dense_caption.strip(), value.famous
 
 
-def _filled(famous: Famous) -> Famous:
+def _fill_empty(famous: Famous) -> Famous:
     """Return FAMOuS with "not determined" in place of empty texts."""
     said = {name: getattr(famous, name).strip() or NOT_DETERMINED for name in ("focus", "action", "mood", "setting")}
     return Famous(objects=tuple(filter(None, (one.strip() for one in famous.objects))), **said)

@@ -27,13 +27,13 @@ EXIF = b"Exif\x00"  # may turn the picture, and tell where it was taken
 
 @dataclass(frozen=True, slots=True)
 class EncodedKeyframe:
-    """What one reading of a picture gives; `facts` only for engines that describe what is measured."""
+    """The result of reading a picture; `facts` only for engines that describe what is measured."""
 
     picture: Picture
     facts: KeyframeFacts | None = None
 
 
-def encoded(item: KeyframePicture, longest_side_px: int) -> Picture:
+def encode_keyframe(item: KeyframePicture, longest_side_px: int) -> Picture:
     """Return the keyframe as JPEG, its longest side at most that long.
 
     Raises:
@@ -44,10 +44,10 @@ def encoded(item: KeyframePicture, longest_side_px: int) -> Picture:
         data = item.data
         if len(data) <= MOST_BYTES and data.startswith(JPEG_START) and data.endswith(JPEG_END) and EXIF not in data:
             return Picture(data, "image/jpeg")
-    return jpeg(item.image, longest_side_px)
+    return encode_jpeg(item.image, longest_side_px)
 
 
-def jpeg(image: Image, longest_side_px: int) -> Picture:
+def encode_jpeg(image: Image, longest_side_px: int) -> Picture:
     """Return the picture as JPEG, its longest side at most that long."""
     small = cv2.cvtColor(shrink(image, longest_side_px), cv2.COLOR_RGB2BGR)
     _, data = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
@@ -55,7 +55,7 @@ def jpeg(image: Image, longest_side_px: int) -> Picture:
 
 
 class KeyframeReader:
-    """Reads and measures pictures in order, and keeps a small copy of the last one to compare the next with."""
+    """A reader that measures pictures in order, and keeps a small copy of the last one to compare the next with."""
 
     def __init__(self, longest_side_px: int) -> None:
         self.longest_side_px = longest_side_px
@@ -75,7 +75,7 @@ class KeyframeReader:
         self.last = None
         image = item.image
         self.last = str(item.path), shrink(image, VIEW_SIDE_PX)
-        return EncodedKeyframe(jpeg(image, self.longest_side_px), measure(image, item.record, previous=previous, detector=detector))
+        return EncodedKeyframe(encode_jpeg(image, self.longest_side_px), measure(image, item.record, previous=previous, detector=detector))
 
     def _small(self, before: KeyframePicture) -> Image | None:
         """Return the small copy; None where the picture cannot be read, and there is nothing to compare with."""

@@ -1,4 +1,4 @@
-"""What the descriptions will cost, before the first of them is asked for.
+"""Expected cost of the descriptions, before the first of them is asked for.
 
 In: a describer, some of the keyframes, how many there are. Out: requests, tokens and dollars to be expected. The questions are
 the real ones; answers have the length that is asked for, and pictures the tokens of the provider's rule.
@@ -23,7 +23,7 @@ CAPTION = "word " * 85  # stands for a caption that is not written yet
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """To be expected; `usd` is None where a price is unknown."""
+    """The expected cost; `usd` is None where a price is unknown."""
 
     keyframes: int
     requests: int

@@ -1,4 +1,4 @@
-"""What can be measured in a keyframe: the ground that descriptions stand on (section 3.2, "grounding list").
+"""Facts measured in a keyframe: the ground that descriptions stand on (section 3.2, "grounding list").
 
 In: a keyframe's picture, its record and the picture before. Out: `Facts` for the engine, and the same as short statements
 that go into the prompt and stay in descriptions.jsonl. The paper grounds captions with detections and their confidence
@@ -39,45 +39,45 @@ def grounding(facts: KeyframeFacts) -> tuple[str, ...]:
     """Return the facts as short statements with figures, such as `person, 0.82, left third, 21 % of the picture`."""
     quality = facts.quality
     return (
-        *_found(facts),
+        *_describe_found(facts),
         "dominant colours: " + ", ".join(f"{name} {_percent(share)}" for name, share in facts.colours),
         f"mean colour saturation {facts.colourfulness:.2f} (0 is black-and-white, 1 is pure colour)",
         f"brightness {quality.brightness:.2f} (0 is black, 1 is white), contrast {quality.contrast:.2f} (standard deviation)",
         f"sharpness {quality.sharpness:.0f} (variance of the Laplacian; low means blurred)",
-        *([] if facts.change is None else [f"view: {_changed(facts.change)}"]),
+        *([] if facts.change is None else [f"view: {_describe_change(facts.change)}"]),
     )
 
 
-def _found(facts: KeyframeFacts) -> list[str]:
-    return [] if facts.detector is None else detected(facts.detections, facts.detector)
+def _describe_found(facts: KeyframeFacts) -> list[str]:
+    return [] if facts.detector is None else describe_detections(facts.detections, facts.detector)
 
 
-def detected(detections: Sequence[Detection] | None, detector: str) -> list[str]:
+def describe_detections(detections: Sequence[Detection] | None, detector: str) -> list[str]:
     """Return objects and regions as short statements with their confidence; nothing where the detector does not know the picture."""
     if detections is None:
         return []
     if not detections:
         return [f"nothing found by the detector {detector}"]
-    return [f"{'region: ' * (one.kind == 'region')}{stated(one)}" for one in detections]
+    return [f"{'region: ' * (one.kind == 'region')}{describe_detection(one)}" for one in detections]
 
 
-def stated(detection: Detection) -> str:
+def describe_detection(detection: Detection) -> str:
     """Return `person, 0.82, left third, 21 % of the picture`."""
-    return f"{detection.label}, {detection.score:.2f}, {_third(detection)}, {_percent(_area(detection))} of the picture"
+    return f"{detection.label}, {detection.score:.2f}, {_third_of(detection)}, {_percent(_area_of(detection))} of the picture"
 
 
-def _third(detection: Detection) -> str:
+def _third_of(detection: Detection) -> str:
     left, _, right, _ = detection.box_xyxy
     middle = (left + right) / 2
     return "left third" if middle < 1 / 3 else "right third" if middle > 2 / 3 else "centre"
 
 
-def _area(detection: Detection) -> float:
+def _area_of(detection: Detection) -> float:
     left, top, right, bottom = detection.box_xyxy
     return abs(right - left) * abs(bottom - top)
 
 
-def _changed(change: ViewChange) -> str:
+def _describe_change(change: ViewChange) -> str:
     if change.kind == "same view":
         return "same as in the previous keyframe"
     if change.kind == "new view":

@@ -68,14 +68,14 @@ class _Batches:
         self.home, self.on_status = home, on_status
         self.several = [_EngineBatches(client, home, below) for client, below in zip(describer.clients, (FIRST, SECOND), strict=False)]
         self._stack = ExitStack()
-        self._told = ""
+        self._reported = ""
 
     def __enter__(self) -> Self:
         for one in self.several:
             self._stack.enter_context(one.batches)
             one.client.defer = one.defer
         if strange := sum(len(one.batches.strange_jobs) for one in self.several):
-            self.on_status(_left_alone(strange, self.home))
+            self.on_status(_strange_batches_note(strange, self.home))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None) -> None:
@@ -87,13 +87,13 @@ class _Batches:
     def _most_refused(self) -> float:
         return max(max(one.refused.values(), default=0.0) for one in self.several)
 
-    def _tell(self, text: str) -> None:
-        if text != self._told:
-            self._told = text
+    def _report(self, text: str) -> None:
+        if text != self._reported:
+            self._reported = text
             self.on_status(text)
 
 
-def _left_alone(count: int, home: Path) -> str:
+def _strange_batches_note(count: int, home: Path) -> str:
     batches = counted(count, "batch was not handed in by this machine and is", "batches were not handed in by this machine and are")
     return f"In {home}, {batches} left alone; the questions are asked anew. To have the answers collected, run `vip trust {home}`."
 
@@ -109,19 +109,19 @@ class BatchRounds(_Batches):
         """
         budget = self.several[0].client.budget
         if self._most_refused and not any(len(one.batches) for one in self.several):
-            raise budget.used_up(self._most_refused)
+            raise budget.exceeded_error(self._most_refused)
         for one in self.several:
-            one.direct |= await one.batches.run(one.answered, on_status=self._tell_progress)
+            one.direct |= await one.batches.run(one.answered, on_status=self._report_progress)
             one.refused.clear()
             one.booked.clear()
-        budget.batches_over()
+        budget.release_batches()
 
-    def _tell_progress(self, jobs: Sequence[BatchJob]) -> None:
+    def _report_progress(self, jobs: Sequence[BatchJob]) -> None:
         open_jobs = [job for job in jobs if job.is_open and job.job]
         done, rows = sum(job.completed + job.failed for job in open_jobs), sum(job.rows for job in open_jobs)
         if open_jobs:
             text = f"{counted(len(open_jobs), 'batch', 'batches')} at the server, {done:,} of {counted(rows, 'request')} done"
-            self._tell(f"{text}. It is safe to stop: the same command goes on later.")
+            self._report(f"{text}. It is safe to stop: the same command goes on later.")
 
 
 class RollingBatches(_Batches):
@@ -154,7 +154,7 @@ class RollingBatches(_Batches):
         """
         budget, refused = self.several[0].client.budget, self._most_refused
         if refused and not any(len(one.batches) for one in self.several):
-            raise budget.used_up(refused)
+            raise budget.exceeded_error(refused)
         now = time.monotonic()
         for one in self.several:
             if self._is_due or refused or now > one.since_s + HAND_IN_S:
@@ -166,7 +166,7 @@ class RollingBatches(_Batches):
         jobs = [job for one in self.several for job in one.batches.open_jobs if job.job]
         if jobs:
             rows = counted(sum(job.rows for job in jobs), "request")
-            self._tell(f"{counted(len(jobs), 'batch', 'batches')} with {rows} at the server, which may take a day.")
+            self._report(f"{counted(len(jobs), 'batch', 'batches')} with {rows} at the server, which may take a day.")
         came = sum(len(one.batches) for one in self.several) < waiting
         if came:
             for one in self.several:
@@ -256,4 +256,4 @@ class _EngineBatches:
         if not self.client.circuit_breaker.answered and busy.kind != "rate_limit" and self.failed >= TRIES_BEFORE_AN_ANSWER:
             raise OutageError(f"{busy} Tried {self.failed} times; what is done stays done.", busy.kind) from busy
         if outage and (is_alone or (now > self.failing_since_s + outage.silent_s and not outage.is_on)):
-            outage.rest(busy)
+            outage.pause(busy)

@@ -1,4 +1,4 @@
-"""Between sync and async code: a coroutine run to its end, and tasks of which the first error is raised as it is."""
+"""Helpers between sync and async code: run a coroutine to its end, and run tasks so that the first error is raised as it is."""
 
 from __future__ import annotations
 

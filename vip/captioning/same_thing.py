@@ -1,4 +1,4 @@
-"""Whether two names mean the same kind of thing: `a brown dog` and `dog`, `two women` and `person`, but not `hot dog`.
+"""The test whether two names mean the same kind of thing: `a brown dog` and `dog`, `two women` and `person`, but not `hot dog`.
 
 In: what a description calls an object, and the label of a detector; both English. Out: yes or no. A yes speaks of the
 thing alone: that a dog was found says nothing about its being brown.

@@ -1,4 +1,4 @@
-"""Which engines describe, and all that is needed to ask them.
+"""The engines that describe, with their limits, cache and budget.
 
 In: the settings and the environment. Out: a `Describer` with a client for each engine. One sentence names the engine
 that `auto` stands for, before the first call; an engine that was named is never replaced by another.
@@ -87,11 +87,11 @@ def open_session(settings: CaptionSettings, environment: Mapping[str, str], budg
         StoreError: the file of answers cannot be used.
     """
     prompts, prices = load_prompts(settings.prompts), load_prices(settings.prices)
-    choices = _choices(settings, environment)
-    engines = {choice: _engine(choice, settings) for choice in dict.fromkeys(choices)}
-    known = {choice: price_of(prices, engine.name.partition(":")[2], _address(engine)) for choice, engine in engines.items()}
+    choices = _choose_engines(settings, environment)
+    engines = {choice: _load_engine(choice, settings) for choice in dict.fromkeys(choices)}
+    known = {choice: price_of(prices, engine.name.partition(":")[2], _address_of(engine)) for choice, engine in engines.items()}
     budget = budget or Budget()
-    budget.max_usd, budget.given = _ceiling(settings, engines, known), settings.max_usd is not None
+    budget.max_usd, budget.given = _spending_limit(settings, engines, known), settings.max_usd is not None
     limiters: dict[str, AdaptiveLimiter] = {}
     clients = {
         choice: EngineClient(engine, budget, _limiter_for(engine, settings, limiters), price=known[choice])
@@ -113,7 +113,7 @@ def open_session(settings: CaptionSettings, environment: Mapping[str, str], budg
 
 def is_auto_offline(settings: CaptionSettings, environment: Mapping[str, str]) -> bool:
     """Return whether `offline` describes only because no key is set."""
-    return _is_auto_offline(_choices(settings, environment)[0])
+    return _is_auto_offline(_choose_engines(settings, environment)[0])
 
 
 def _is_auto_offline(choice: EngineChoice) -> bool:
@@ -131,10 +131,10 @@ def check_settings(settings: CaptionSettings, environment: Mapping[str, str], *,
     """
     load_prompts(settings.prompts)
     prices = load_prices(settings.prices)
-    choices = dict.fromkeys(_choices(settings, environment))
-    engines = {choice: engine for choice in choices if (engine := _quick_engine(choice, settings)) is not None}
-    known = {choice: price_of(prices, engine.name.partition(":")[2], _address(engine)) for choice, engine in engines.items()}
-    _ceiling(settings, engines, known)
+    choices = dict.fromkeys(_choose_engines(settings, environment))
+    engines = {choice: engine for choice in choices if (engine := _load_quick_engine(choice, settings)) is not None}
+    known = {choice: price_of(prices, engine.name.partition(":")[2], _address_of(engine)) for choice, engine in engines.items()}
+    _spending_limit(settings, engines, known)
     if asks:
         for engine in engines.values():
             check_engine(engine)
@@ -150,7 +150,7 @@ def check_engine(engine: Engine) -> None:
         engine.capabilities.check()
 
 
-def _choices(settings: CaptionSettings, environment: Mapping[str, str]) -> list[EngineChoice]:
+def _choose_engines(settings: CaptionSettings, environment: Mapping[str, str]) -> list[EngineChoice]:
     """Return the engine that sees pictures, and the one that writes FAMOuS."""
     if settings.structure_engine and settings.recipe == "direct" and not settings.topic:
         raise UsageError(
@@ -160,11 +160,11 @@ def _choices(settings: CaptionSettings, environment: Mapping[str, str]) -> list[
     return [choose_engine(name, settings.base_url, environment) for name in names]
 
 
-def _engine(choice: EngineChoice, settings: CaptionSettings) -> Engine:
+def _load_engine(choice: EngineChoice, settings: CaptionSettings) -> Engine:
     return registry.engine(choice.engine, **_engine_settings(choice, settings))
 
 
-def _quick_engine(choice: EngineChoice, settings: CaptionSettings) -> Engine | None:
+def _load_quick_engine(choice: EngineChoice, settings: CaptionSettings) -> Engine | None:
     return registry.quick_engine(choice.engine, **_engine_settings(choice, settings))
 
 
@@ -179,14 +179,16 @@ def _engine_settings(choice: EngineChoice, settings: CaptionSettings) -> dict[st
     }
 
 
-def _address(engine: Engine) -> str | None:
+def _address_of(engine: Engine) -> str | None:
     return engine.capabilities.address
 
 
-def _ceiling(settings: CaptionSettings, engines: Mapping[EngineChoice, Engine], known: Mapping[EngineChoice, Price | None]) -> float | None:
+def _spending_limit(
+    settings: CaptionSettings, engines: Mapping[EngineChoice, Engine], known: Mapping[EngineChoice, Price | None]
+) -> float | None:
     """Return the dollars that may be spent; None where no price is known."""
     if settings.max_usd is not None:
-        unknown = [engine.name for choice, engine in engines.items() if known[choice] is None and _address(engine)]
+        unknown = [engine.name for choice, engine in engines.items() if known[choice] is None and _address_of(engine)]
         if unknown:
             raise UsageError(
                 f"{option('max_usd')} cannot be kept: the price of {unknown[0]} is unknown. Give it in a file with {option('prices')}."
@@ -197,7 +199,7 @@ def _ceiling(settings: CaptionSettings, engines: Mapping[EngineChoice, Engine], 
 
 def _limiter_for(engine: Engine, settings: CaptionSettings, limiters: dict[str, AdaptiveLimiter]) -> AdaptiveLimiter:
     """Return the limiter of the engine's server; an engine of this process names its own limit."""
-    address = _address(engine)
+    address = _address_of(engine)
     own = engine.capabilities.max_in_flight or (1 if engine.capabilities.measures else None)
     most = min(filter(None, (own, settings.concurrency)), default=None)
     limiter = limiters.get(address or "") or AdaptiveLimiter(most, settings.rpm, settings.tpm)

@@ -14,11 +14,11 @@ from itertools import islice
 
 import numpy as np
 
-from vip.captioning.claims import checked, corrected, unchecked, unsupported
+from vip.captioning.claims import apply_corrections, check_claims, mark_unchecked, unsupported
 from vip.captioning.describe import failure_of
 from vip.captioning.described_folder import DescribedFolder
 from vip.captioning.describer import Describer
-from vip.captioning.encoded_pictures import EncodedKeyframe, encoded
+from vip.captioning.encoded_pictures import EncodedKeyframe, encode_keyframe
 from vip.captioning.run_async import task_group
 from vip.errors import InputError, ReplyError
 from vip.llm.budget import Usage
@@ -35,7 +35,7 @@ Row = tuple[KeyframePicture, Description]
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """Checks the descriptions of whole folders.
+    """A check of the descriptions of whole folders.
 
     Args:
         embedder: with a joint space of pictures and texts; None where there is none, and then the detector decides alone.
@@ -54,21 +54,21 @@ class Verifier:
         while chunk := list(islice(rows, AT_ONCE)):
             if all(row.verification for _, row in chunk):
                 continue
-            found = await asyncio.to_thread(self._checked, chunk, folder.detector)
+            found = await asyncio.to_thread(self._check_chunk, chunk, folder.detector)
             async with task_group() as group:
                 for (item, row), verification in zip(chunk, found, strict=True):
                     if row.verification is None:
                         group.create_task(self._settle(folder, item, row, verification))
 
-    def _checked(self, chunk: Sequence[Row], detector: str | None) -> list[Verification]:
+    def _check_chunk(self, chunk: Sequence[Row], detector: str | None) -> list[Verification]:
         """Return the Verification of each row."""
         images, readable = None, list(range(len(chunk)))
         if self.embedder is not None:
             images, readable = _vectors([item for item, _ in chunk], self.embedder)
         rows = [chunk[index] for index in readable]
         detections = [item.record.detections for item, _ in rows]
-        found = dict(zip(readable, checked([row for _, row in rows], images, self.embedder, detections, detector), strict=True))
-        return [found[index] if index in found else unchecked(row) for index, (_, row) in enumerate(chunk)]
+        found = dict(zip(readable, check_claims([row for _, row in rows], images, self.embedder, detections, detector), strict=True))
+        return [found[index] if index in found else mark_unchecked(row) for index, (_, row) in enumerate(chunk)]
 
     async def _settle(self, folder: DescribedFolder, item: KeyframePicture, row: Description, verification: Verification) -> None:
         """Write the description with its checks, after a second look at what finds no support."""
@@ -84,7 +84,7 @@ class Verifier:
                 return
             else:
                 checks, calls = tuple(after.get(check, check) for check in checks), (*calls, *more)
-        famous = corrected(row.famous, checks)
+        famous = apply_corrections(row.famous, checks)
         before = row.famous if famous != row.famous else None
         folder.append(row.model_copy(update={"famous": famous, "verification": Verification(checks=checks, before=before), "calls": calls}))
 
@@ -93,7 +93,7 @@ class Verifier:
     ) -> tuple[dict[Check, Check], tuple[Call, ...]]:
         """Return the marked claims that were answered, each with its check afterwards, and the calls."""
         config = self.describer.config
-        encoded_keyframe = EncodedKeyframe(await asyncio.to_thread(encoded, item, config.longest_side_px))
+        encoded_keyframe = EncodedKeyframe(await asyncio.to_thread(encode_keyframe, item, config.longest_side_px))
         values = {
             "claims": "\n".join(f"{number}. {check.field}: {check.claim}" for number, check in enumerate(marked, 1)),
             "time": "unknown, the picture comes from no video" if row.time_s is None else f"{row.time_s:.1f} s",

@@ -1,4 +1,4 @@
-"""What the view of a keyframe has to do with that of the keyframe before: the same, moved, or another.
+"""Change of view from one keyframe to the next: the same, moved, or another.
 
 In: two RGB pictures. Out: `ViewChange`. Corners (ORB) are matched and one shift, turn and zoom is fitted to them by
 RANSAC, which leaves out what moves by itself. The fit counts only if the earlier picture, moved so, looks like the
@@ -53,11 +53,11 @@ class _Fit(NamedTuple):
 def view_change(before: Image, now: Image) -> ViewChange:
     """Compare two pictures of any size; the same pictures give the same answer."""
     height, width = shrink(now, LONGEST_SIDE_PX).shape[:2]
-    first, second = _grey(before, (width, height)), _grey(now, (width, height))
+    first, second = _to_grey(before, (width, height)), _to_grey(now, (width, height))
     if _aspect_differs(before, now):
         return ViewChange("new view")
     unmoved = _likeness(first, second, np.ones(first.shape, bool))
-    fit = _fit(first, second)
+    fit = _estimate_motion(first, second)
     if fit is None or fit.likeness < (LEAST_LIKENESS_STILL if fit.still else LEAST_LIKENESS_MOVED):
         return ViewChange("same view" if _looks_same(first, second) else "new view")
     if fit.still or fit.likeness < unmoved:
@@ -65,7 +65,7 @@ def view_change(before: Image, now: Image) -> ViewChange:
     return ViewChange("view moved", fit.shift_xy, fit.zoom)
 
 
-def _grey(image: Image, size: tuple[int, int]) -> Grey:
+def _to_grey(image: Image, size: tuple[int, int]) -> Grey:
     small = shrink(image, LONGEST_SIDE_PX)
     if (small.shape[1], small.shape[0]) != size:
         small = np.asarray(cv2.resize(small, size, interpolation=cv2.INTER_AREA), np.uint8)
@@ -78,9 +78,9 @@ def _aspect_differs(before: Image, now: Image) -> bool:
     return bool(abs(one / other - 1) > 0.05)
 
 
-def _fit(first: Grey, second: Grey) -> _Fit | None:
+def _estimate_motion(first: Grey, second: Grey) -> _Fit | None:
     """Return shift, turn and zoom from the first picture to the second; None where too little speaks for any."""
-    matched = _matches(first, second)
+    matched = _match_features(first, second)
     if matched is None:
         return None
     cv2.setRNGSeed(SEED)
@@ -101,7 +101,7 @@ def _fit(first: Grey, second: Grey) -> _Fit | None:
     return _Fit(shift, round(zoom, 3), turn_deg, _likeness(moved, second, overlap))
 
 
-def _matches(first: Grey, second: Grey) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
+def _match_features(first: Grey, second: Grey) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
     """Return (N, 2) points of the first picture and where they are in the second; None where there are too few."""
     if min(first.shape) < SMALLEST_SIDE_PX:
         return None

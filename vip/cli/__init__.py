@@ -11,7 +11,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000  # importing makes as many, and nothing of 
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """Run the console script."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # pydantic would read the metadata of every installed package
 

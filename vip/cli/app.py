@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Event
 from types import FrameType
@@ -67,7 +67,7 @@ def run(arguments: list[str] | None = None) -> int:
         return _report_failure(str(exc), exc.exit_code)
     except TyperException as exc:
         message = exc.format_message().strip()
-        return _report_failure(f"{message}{'' if message[-1] in '.?!' else '.'} See `vip --help`.", 2) if message else 2
+        return _report_failure(f"{message}{'' if message[-1] in '.?!' else '.'} See `{_help_for(arguments)}`.", 2) if message else 2
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except SystemExit as exc:
@@ -79,6 +79,12 @@ def run(arguments: list[str] | None = None) -> int:
         how, code = ("terminated", TERMINATED) if terminated.is_set() else ("interrupted", INTERRUPTED)
         return _report_failure(f"{how}. Run the same command again to go on where it stopped.", code)
     return code if isinstance(code, int) else 0
+
+
+def _help_for(arguments: Sequence[str]) -> str:
+    """Return the command that shows the help of the command that was typed; of `vip` if none was."""
+    command = arguments[0] if arguments and arguments[0] in {known.name for known in app.registered_commands} else None
+    return f"vip {command} --help" if command else "vip --help"
 
 
 @contextmanager

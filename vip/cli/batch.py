@@ -106,4 +106,4 @@ def _show(status: BatchStatus, console: Console) -> None:
     if console.as_json:
         print_json(status.model_dump(mode="json"))
     for line in lines(status):
-        console.say(line)
+        console.write_line(line)

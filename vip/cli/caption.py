@@ -101,7 +101,7 @@ def show_cost(expected: Estimate, console: Console) -> None:
     if console.as_json:
         print_json(asdict(expected))
     else:
-        console.say(f"{counted(expected.keyframes, 'keyframe')} to describe: {expected}.")
+        console.write_line(f"{counted(expected.keyframes, 'keyframe')} to describe: {expected}.")
 
 
 def show_status(runs: Sequence[Path], batch: bool, settings: CaptionSettings, console: Console) -> None:
@@ -118,9 +118,9 @@ def show_status(runs: Sequence[Path], batch: bool, settings: CaptionSettings, co
         else:
             done = f"{job.completed + job.failed:,} of {job.rows:,} done, {job.failed:,} failed"
             where = job.job or "not handed in yet"
-            console.item(f"{job.part}", f"{job.told}, {done}, {job.size_bytes / 1e6:.1f} MB, {where}, since {job.created_utc}")
+            console.write_item(f"{job.part}", f"{job.status_text}, {done}, {job.size_bytes / 1e6:.1f} MB, {where}, since {job.created_utc}")
     if not jobs:
-        console.say("No batches were handed in for these folders.")
+        console.write_line("No batches were handed in for these folders.")
 
 
 def show(run: Run, console: Console) -> None:
@@ -129,13 +129,13 @@ def show(run: Run, console: Console) -> None:
         print_json_rows({"run": str(run.folder)}, "descriptions", (row.model_dump(mode="json") for row in run.each_description()))
         return
     count, engines, summary = _sum_up(run)
-    console.say(f"{counted(count, 'keyframe')} described by {', '.join(engines)} in {run.folder}/descriptions.jsonl")
+    console.write_line(f"{counted(count, 'keyframe')} described by {', '.join(engines)} in {run.folder}/descriptions.jsonl")
     for row in islice(run.each_description(), MOST_SHOWN):
-        console.item(row.keyframe_id if row.time_s is None else timecode(row.time_s), row.dense_caption)
+        console.write_item(row.keyframe_id if row.time_s is None else timecode(row.time_s), row.dense_caption)
     if count > MOST_SHOWN:
-        console.item("…", f"and {count - MOST_SHOWN:,} more")
-    console.say(summary)
-    console.say(f"Open {run.folder / REPORT}")
+        console.write_item("…", f"and {count - MOST_SHOWN:,} more")
+    console.write_line(summary)
+    console.write_line(f"Open {run.folder / REPORT}")
 
 
 def _sum_up(run: Run) -> tuple[int, list[str], str]:

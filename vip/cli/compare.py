@@ -70,7 +70,7 @@ def compare_command(
     comparison = compare(video, wanted, out=out, overwrite=overwrite, settings=settings, observer=console, isolated=True)
     show(comparison, console)
     if not with_ and (others := further_samplers(wanted)):
-        console.say(f"Not compared: {', '.join(others)}. Add one by --with {others[0]}.")
+        console.write_line(f"Not compared: {', '.join(others)}. Add one by --with {others[0]}.")
     if failures := comparison.failures:
         total = len(failures) + len(comparison.choices)
         where = comparison.folder / store.FAILURES
@@ -104,13 +104,13 @@ def show(comparison: Comparison, console: Console) -> None:
         return
     console.show(table(comparison))
     if any(choice.reused for choice in comparison.choices):
-        console.say("* measured by an earlier command, whose run is used again")
+        console.write_line("* measured by an earlier command, whose run is used again")
     for name in (choice.combination.name for choice in comparison.choices if choice.combination.is_evenly_spaced):
-        console.say(f"{name} is as many evenly spaced frames, good or bad: what the others are held against.")
+        console.write_line(f"{name} is as many evenly spaced frames, good or bad: what the others are held against.")
     for choice in comparison.choices:
         seconds = choice.run.manifest.seconds if choice.run.manifest else {}
         console.detail(f"{choice.combination.name}: {', '.join(f'{stage} {spent:.2f}' for stage, spent in seconds.items())} s")
-    console.say(f"Open {comparison.page}")
+    console.write_line(f"Open {comparison.page}")
 
 
 def table(comparison: Comparison) -> str:

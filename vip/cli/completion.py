@@ -1,4 +1,4 @@
-"""What the shell offers for the value of an option."""
+"""Shell completion for the values of options."""
 
 from __future__ import annotations
 

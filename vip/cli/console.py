@@ -1,4 +1,4 @@
-"""What a person sees while vip works: notes and progress bars on stderr, results on stdout."""
+"""Output for people while vip works: notes and progress bars on stderr, results on stdout."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Console:
         if self.verbose:
             self.note(text)
 
-    def say(self, text: str = "") -> None:
+    def write_line(self, text: str = "") -> None:
         """Print a line of the result for people."""
         if not self.quiet and not self.as_json:
             print_line(printable(text))
@@ -51,14 +51,14 @@ class Console:
         if not self.quiet and not self.as_json:
             print_line(styled)
 
-    def item(self, label: str, text: str) -> None:
+    def write_item(self, label: str, text: str) -> None:
         """Print a line of a list: a label, and a text that is wrapped beside it on a terminal."""
         start = f"  {label:>10}  "
         if sys.stdout and sys.stdout.isatty():
             width = max(40, min(120, shutil.get_terminal_size().columns))
             self.show(textwrap.fill(one_line(text), width, initial_indent=printable(start), subsequent_indent=" " * len(start)))
         else:
-            self.say(f"{start}{one_line(text)}")
+            self.write_line(f"{start}{one_line(text)}")
 
     @contextmanager
     def track(self, title: str, total: int, extra: Callable[[], str] | None = None) -> Iterator[Callable[[], None]]:

@@ -41,4 +41,4 @@ def export_command(
         print_json(done.model_dump(mode="json"))
         return
     videos, files = counted(done.videos, "video"), counted(done.files, "file")
-    console.say(f"{counted(done.keyframes, 'keyframe')} of {videos}, {done.described:,} described, in {files} in {done.out}")
+    console.write_line(f"{counted(done.keyframes, 'keyframe')} of {videos}, {done.described:,} described, in {files} in {done.out}")

@@ -142,7 +142,6 @@ def process_each(
         work(videos[0], folders[videos[0]])
         return
     from vip import store
-    from vip.errors import kind_of
     from vip.records import Failure
     from vip.video import FileSource
 
@@ -154,7 +153,7 @@ def process_each(
             work(video, folders[video])
         except VipError as exc:
             print_error(str(exc))
-            kind = "missing" if isinstance(video, FileSource) and not store.exists(video.path) else kind_of(exc)
+            kind = "missing" if isinstance(video, FileSource) and not store.exists(video.path) else exc.failure_kind
             failures.append(Failure(item=str(video), kind=kind, message=str(exc), exit_code=exc.exit_code))
             if console.as_json:
                 print_json({"video": str(video), "error": str(exc), "exit_code": exc.exit_code})
@@ -176,7 +175,7 @@ def show_index(folder: Path, console: Console) -> None:
     from vip.report.index import run_folders_in, write_index
 
     if run_folders_in(folder):
-        console.say(f"Open {write_index(folder)}")
+        console.write_line(f"Open {write_index(folder)}")
 
 
 def show(run: Run, name: str, video: str, console: Console) -> None:
@@ -184,12 +183,12 @@ def show(run: Run, name: str, video: str, console: Console) -> None:
     if console.as_json:
         print_json(summary(run, video))
         return
-    console.say(
+    console.write_line(
         f"{name}: {counted(len(run.keyframes), 'keyframe')} of {counted(len(run.candidates), 'candidate')} in {run.folder}/keyframes/"
     )
     for keyframe in run.keyframes:
         if keyframe.time_s is not None:
-            console.item(timecode(keyframe.time_s), keyframe.path.name)
+            console.write_item(timecode(keyframe.time_s), keyframe.path.name)
     if run.manifest:
         console.detail(f"Seconds: {', '.join(f'{stage} {seconds:.2f}' for stage, seconds in run.manifest.seconds.items())}.")
 

@@ -1,4 +1,4 @@
-"""Find the videos that the user named, and choose their run folders."""
+"""Videos that the user named, and their run folders."""
 
 from __future__ import annotations
 

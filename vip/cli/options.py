@@ -90,7 +90,7 @@ def with_settings(*tables: str, without: Collection[str] = ()) -> type[TyperComm
 
         def get_params(self, ctx: Any) -> list[Any]:
             if not self._is_complete:
-                self.params = _arranged([*self.params, *_made(_signature(tables, without))])
+                self.params = _sort_parameters([*self.params, *_make_parameters(_signature(tables, without))])
                 self._is_complete = True
             return super().get_params(ctx)
 
@@ -116,7 +116,7 @@ def _signature(tables: Iterable[str], without: Collection[str]) -> Signature:
     return Signature([Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=one) for name, one in annotations.items()])
 
 
-def _made(signature: Signature) -> list[Any]:
+def _make_parameters(signature: Signature) -> list[Any]:
     """Return the parameters that Typer makes of a signature."""
 
     def command() -> None: ...
@@ -127,7 +127,7 @@ def _made(signature: Signature) -> list[Any]:
     return typer.main.get_command(app).params
 
 
-def _arranged(parameters: list[Any]) -> list[Any]:
+def _sort_parameters(parameters: list[Any]) -> list[Any]:
     """Return the parameters in the order of `--help`."""
     from vip.config import PANELS
 
@@ -141,7 +141,7 @@ def _arranged(parameters: list[Any]) -> list[Any]:
 def _annotation(name: str, field: FieldInfo) -> Any:
     """Return the type of an option with what Typer shows of it. Its value stays as it was typed: the settings read it."""
     shown: Any = field.json_schema_extra  # what `setting` keeps
-    kinds = [*_kinds(field.annotation), *field.metadata]
+    kinds = [*_types_in(field.annotation), *field.metadata]
     names = [f"--{name.replace('_', '-')}", *([shown["short"]] if shown["short"] else [])]
     text, panel = field.description or "", shown["panel"]
     if bool in kinds:
@@ -149,16 +149,16 @@ def _annotation(name: str, field: FieldInfo) -> Any:
     words = shown["words"] or [kind for kind in kinds if isinstance(kind, str)]
     complete = backends(shown["backend"]) if shown["backend"] else choices(*words) if words else None
     metavar = shown["metavar"] or ("NAME" if complete and int not in kinds else _metavar(kinds))
-    default = shown["shown"] or _default(field.default, kinds)
+    default = shown["shown"] or _format_default(field.default, kinds)
     of_option = option(*names, help=text, metavar=metavar, default=default, panel=panel, complete=complete, hidden=bool(shown["is_hidden"]))
     return Annotated[str | None, of_option]
 
 
-def _kinds(annotation: Any) -> Iterator[Any]:
+def _types_in(annotation: Any) -> Iterator[Any]:
     """Yield a type, all that it is made of, and what it is annotated with: `int | None` gives `int | None`, int and NoneType."""
     yield annotation
     for part in get_args(annotation):
-        yield from _kinds(part)
+        yield from _types_in(part)
 
 
 def _metavar(kinds: Collection[Any]) -> str:
@@ -169,7 +169,7 @@ def _metavar(kinds: Collection[Any]) -> str:
     return [*units, *by_type, "TEXT"][0]
 
 
-def _default(value: Any, kinds: Collection[Any]) -> str | bool:
+def _format_default(value: Any, kinds: Collection[Any]) -> str | bool:
     """Return a default as a user would type it; False where there is none to show."""
     from vip.config import Unit
 

@@ -35,7 +35,7 @@ def report_command(folder: Folder, as_json: AsJson = False, quiet: Quiet = False
     path = write_report(load_run(folder))
     if as_json:
         print_json({"report": str(path)})
-    console.say(f"Open {path}")
+    console.write_line(f"Open {path}")
 
 
 def _report_all(folder: Path, runs: Sequence[Path], console: Console) -> None:
@@ -61,7 +61,7 @@ def _report_all(folder: Path, runs: Sequence[Path], console: Console) -> None:
     index = write_index(folder, failed=failed)
     if console.as_json:
         print_json({"index": str(index)})
-    console.say(f"Open {index}")
+    console.write_line(f"Open {index}")
     if failed:
         raise SomeFailedError(
             f"{len(failed)} of {len(runs)} runs could not be reported. {index} names {'it' if len(failed) == 1 else 'them'}."

@@ -74,7 +74,7 @@ def run_command(
             print_json({**extract_cli.summary(done, str(video)), "descriptions": descriptions, "report": str(done.folder / "report.html")})
             return
         counts = f"{counted(len(done.keyframes), 'keyframe')} of {counted(len(done.candidates), 'candidate')}"
-        console.say(f"{video.name}: {counts} in {done.folder}/keyframes/")
+        console.write_line(f"{video.name}: {counts} in {done.folder}/keyframes/")
         caption_cli.show(done, console)
 
     def only_extract(video: Source, folder: Path) -> None:

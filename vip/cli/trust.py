@@ -39,8 +39,8 @@ def trust_command(what: What = Path("vip.toml"), revoke: Revoke = False, as_json
         print_json({"path": str(what), "trusted": not revoke, "allowed": allowed})
         return
     for line in allowed:
-        console.say(f"  {line}")
-    console.say(f"{what} is {'no longer ' if revoke else ''}trusted{'' if revoke else ' as it is now'}.")
+        console.write_line(f"  {line}")
+    console.write_line(f"{what} is {'no longer ' if revoke else ''}trusted{'' if revoke else ' as it is now'}.")
 
 
 def _trust_settings(path: Path, revoke: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""From a list of videos to a data set: read, sample, fetch, extract, describe, and write shards; on one machine or a cluster.
+"""Data sets from lists of videos: read, sample, fetch, extract, describe, and write shards; on one machine or a cluster.
 
 Read `batch` first.
 """

@@ -28,9 +28,9 @@ from vip.corpus.driver import CAPTIONS_ANSWERED, CARD_IS_DUE, BatchDriver
 from vip.corpus.prepare import prepare
 from vip.corpus.settings import BatchConfig
 from vip.corpus.state import StateDatabase
-from vip.corpus.state_dir import claim, existing_home, home_of, locked, removed_on_failure
+from vip.corpus.state_dir import claim, existing_home, hold_lock, home_of, removed_on_failure
 from vip.corpus.status import BATCHES, BatchStatus
-from vip.corpus.stored_settings import remember, settled
+from vip.corpus.stored_settings import remember, resolve_settings
 from vip.corpus.workers.caption_client import CaptionClient, CaptionServerConfig, CostSoFar
 from vip.corpus.workers.pool import Executor, local_pool
 from vip.errors import UsageError
@@ -66,11 +66,11 @@ def batch(
     observer, given = observer or SilentObserver(), choices or BatchConfig()
     home = home_of(out) if lists else existing_home(out)
     with ExitStack() as stack:
-        stack.enter_context(locked(home, out))
+        stack.enter_context(hold_lock(home, out))
         stack.enter_context(removed_on_failure(home))  # inside the lock
         state = stack.enter_context(closing(StateDatabase(home)))
         claim(state, out)
-        choices = settled(state, out, given, observer, with_list=bool(lists))
+        choices = resolve_settings(state, out, given, observer, with_list=bool(lists))
         choices, captions = _check_engines(state, choices, observer)
         if captions is not None:
             stack.callback(captions.close)

@@ -1,4 +1,4 @@
-"""Preparing a batch: read the lists, choose a sample, and record the shards that are in the output already.
+"""Preparation of a batch: read the lists, choose a sample, and record the shards that are in the output already.
 
 In: lists and settings. Out: a state in which all items to be done wait.
 """
@@ -69,14 +69,14 @@ def _read(state: StateDatabase, lists: Sequence[str], choices: BatchConfig, obse
     vocabulary = load_vocabulary(choices.batch.vocabulary) if choices.batch.vocabulary else None
     weights, seed = load_weights(choices.batch.weights), choices.batch.seed
 
-    def drawn() -> Iterator[SampledItem | BadRow]:
+    def sampled_items() -> Iterator[SampledItem | BadRow]:
         for row in read_items(lists, public_only=choices.batch.public_only, vocabulary=vocabulary):
             yield row if isinstance(row, BadRow) else SampledItem(row, *sampling_key(row, weights, seed))
 
-    told = 0
-    for count in state.add(drawn()):
-        if count >= told + NOTE_INTERVAL:
-            told = count
+    noted = 0
+    for count in state.add(sampled_items()):
+        if count >= noted + NOTE_INTERVAL:
+            noted = count
             observer.note(f"{counted(count, 'row is', 'rows are')} read.")
     state.commit()
 

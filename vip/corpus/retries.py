@@ -37,7 +37,7 @@ HINTS: dict[FailureKind, str] = {
 
 @dataclass(slots=True)
 class Retries:
-    """Decides whether an item is tried again, by `RULES`.
+    """The decision whether an item is tried again, by `RULES`.
 
     Args:
         wait_s: before the second try; four times as long before each later one.

@@ -24,7 +24,7 @@ class BatchConfig:
     extraction: ExtractSettings = field(default_factory=ExtractSettings)
     captioning: CaptionSettings = field(default_factory=CaptionSettings)
 
-    def decided(
+    def resolve_auto(
         self, observer: Observer, extracted: Mapping[str, Any] | None = None, described: Mapping[str, Any] | None = None
     ) -> BatchConfig:
         """Return the settings with an embedder and an engine for `auto`, the same on all machines; note which.
@@ -37,9 +37,9 @@ class BatchConfig:
         """
         if self.batch.batch and not self.batch.caption:
             raise UsageError("--batch is about captions, and has nothing to do without --caption; add it, or leave --batch out.")
-        extraction = self.extraction.model_copy(update={"embedder": _embedder(self.extraction.embedder, extracted, observer)})
+        extraction = self.extraction.model_copy(update={"embedder": _resolve_embedder(self.extraction.embedder, extracted, observer)})
         found = replace(self, extraction=extraction)
-        return replace(found, captioning=_asked(self.captioning, described, observer)) if self.batch.caption else found
+        return replace(found, captioning=_resolve_engines(self.captioning, described, observer)) if self.batch.caption else found
 
     def with_engines(self, describe_engine: str, structure_engine: str) -> BatchConfig:
         """Return the settings with the models that the engines have found, where none was named: they stay the same for the batch."""
@@ -73,7 +73,7 @@ class BatchConfig:
         return self.captioning if self.batch.caption and self.captioning.engine != "offline" else None
 
 
-def _embedder(name: str, begun: Mapping[str, Any] | None, observer: Observer) -> str:
+def _resolve_embedder(name: str, begun: Mapping[str, Any] | None, observer: Observer) -> str:
     if name == "auto" and begun is not None:
         return str(begun["embedder"])
     found, why = registry.auto_embedder(name)
@@ -82,10 +82,10 @@ def _embedder(name: str, begun: Mapping[str, Any] | None, observer: Observer) ->
     return found
 
 
-def _asked(settings: CaptionSettings, begun: Mapping[str, Any] | None, observer: Observer) -> CaptionSettings:
+def _resolve_engines(settings: CaptionSettings, begun: Mapping[str, Any] | None, observer: Observer) -> CaptionSettings:
     changed: dict[str, Any] = {}
     if settings.verify:
-        changed["embedder"] = _embedder(settings.embedder, begun, observer)
+        changed["embedder"] = _resolve_embedder(settings.embedder, begun, observer)
     if begun is not None and settings.engine == "auto":
         changed |= {"engine": begun["engine"], "base_url": settings.base_url or begun["base_url"]}
     else:

@@ -94,7 +94,7 @@ class StateDatabase:
         try:
             self._db = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
         except sqlite3.Error as exc:
-            raise _unusable(path, exc) from exc
+            raise _unusable_error(path, exc) from exc
         try:
             self._db.execute("PRAGMA trusted_schema = OFF")
             self._db.execute("PRAGMA journal_mode = WAL")
@@ -104,7 +104,7 @@ class StateDatabase:
                 version = self._create()
         except sqlite3.Error as exc:
             self._db.close()
-            raise _unusable(path, exc) from exc
+            raise _unusable_error(path, exc) from exc
         if version != VERSION:
             self._db.close()
             raise StoreError(f"{path}: written by another vip (state {version}, this one knows {VERSION}). Use that one, or another -o.")
@@ -129,17 +129,17 @@ class StateDatabase:
     def commit(self) -> None:
         """Write all changes since the last commit to the disk."""
         if self._db.in_transaction:
-            with _translated(self.home):
+            with _translate_errors(self.home):
                 self._db.execute("COMMIT")
 
     def _write(self, sql: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
-        with _translated(self.home):
+        with _translate_errors(self.home):
             if not self._db.in_transaction:
                 self._db.execute("BEGIN IMMEDIATE")
             return self._db.execute(sql, values)
 
     @contextmanager
-    def _as_one(self) -> Iterator[None]:
+    def _transaction(self) -> Iterator[None]:
         """Make all changes in the block or none, even on Ctrl-C."""
         self._write("SAVEPOINT one")
         try:
@@ -151,8 +151,8 @@ class StateDatabase:
             raise
         self._write("RELEASE one")
 
-    def _all(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        with _translated(self.home):
+    def _fetch_all(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        with _translate_errors(self.home):
             return self._db.execute(sql, values).fetchall()
 
     # ------------------------------------------------------------ values of the whole batch
@@ -161,11 +161,11 @@ class StateDatabase:
     def is_untouched(self) -> bool:
         """Whether nothing was ever written to it."""
         tables = ("meta", "items", "bad_rows", "keyframes", "shards")
-        return not self._all(" UNION ALL ".join(f"SELECT 1 FROM {name}" for name in tables) + " LIMIT 1", ())
+        return not self._fetch_all(" UNION ALL ".join(f"SELECT 1 FROM {name}" for name in tables) + " LIMIT 1", ())
 
     def get(self, name: str) -> Any:
         """Return a value by its name; None if there is none."""
-        rows = self._all("SELECT value FROM meta WHERE name = ?", (name,))
+        rows = self._fetch_all("SELECT value FROM meta WHERE name = ?", (name,))
         return json.loads(rows[0][0]) if rows else None
 
     def put(self, name: str, value: Any) -> None:
@@ -201,7 +201,7 @@ class StateDatabase:
         self._write("DELETE FROM bad_rows WHERE place = ? OR (place > ? AND place < ?)", (name, f"{name}, ", f"{name},!"))
 
     def _insert(self, items: list[tuple[Any, ...]]) -> None:
-        with _translated(self.home):
+        with _translate_errors(self.home):
             if not self._db.in_transaction:
                 self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany(
@@ -219,13 +219,13 @@ class StateDatabase:
             self._write(
                 f"UPDATE items SET state = {WAITING} WHERE id IN"
                 f" (SELECT id FROM items WHERE state = {UNCHOSEN} AND draw > ? ORDER BY draw DESC LIMIT ?)",
-                (-math.inf, max(0, sample - self._chosen())),
+                (-math.inf, max(0, sample - self._count_chosen())),
             )
         self.commit()
-        return self._chosen()
+        return self._count_chosen()
 
-    def _chosen(self) -> int:
-        return int(self._all(f"SELECT count(*) FROM items WHERE state != {UNCHOSEN}")[0][0])
+    def _count_chosen(self) -> int:
+        return int(self._fetch_all(f"SELECT count(*) FROM items WHERE state != {UNCHOSEN}")[0][0])
 
     def sample_counts(self) -> Iterator[tuple[ListItem, int, int]]:
         """Yield the counts of each combination of verticals and labels: an item that has them, how many do, how many are chosen."""
@@ -238,7 +238,7 @@ class StateDatabase:
     def hosts(self) -> list[str]:
         """Return the hosts of waiting items; "" stands for local files."""
         found, host = [], self._next_host("")
-        if self._all(f"SELECT 1 FROM items WHERE state = {WAITING} AND host = '' LIMIT 1"):
+        if self._fetch_all(f"SELECT 1 FROM items WHERE state = {WAITING} AND host = '' LIMIT 1"):
             found.append("")
         while host is not None:  # a skip scan: one step a host
             found.append(host)
@@ -246,26 +246,26 @@ class StateDatabase:
         return found
 
     def _next_host(self, host: str) -> str | None:
-        value = self._all(f"SELECT min(host) FROM items WHERE state = {WAITING} AND host > ?", (host,))[0][0]
+        value = self._fetch_all(f"SELECT min(host) FROM items WHERE state = {WAITING} AND host > ?", (host,))[0][0]
         return str(value) if value is not None else None
 
     def has_downloads(self) -> bool:
         """Return whether an item is to be fetched, now or at a later try."""
-        return bool(self._all(f"SELECT 1 FROM items WHERE state IN {TO_DO} AND host != '' LIMIT 1"))
+        return bool(self._fetch_all(f"SELECT 1 FROM items WHERE state IN {TO_DO} AND host != '' LIMIT 1"))
 
     def has_undescribed(self) -> bool:
         """Return whether a keyframe could not be described."""
-        return bool(self._all("SELECT 1 FROM keyframes LIMIT 1"))
+        return bool(self._fetch_all("SELECT 1 FROM keyframes LIMIT 1"))
 
     def has_done(self, host: str) -> bool:
         """Return whether a video of this host is done."""
-        return bool(self._all(f"SELECT 1 FROM items WHERE state IN {DONE} AND host = ? LIMIT 1", (host,)))
+        return bool(self._fetch_all(f"SELECT 1 FROM items WHERE state IN {DONE} AND host = ? LIMIT 1", (host,)))
 
     def waiting(self, host: str, after: int, count: int) -> list[ItemEntry]:
         """Return the waiting items of a host after this one, in the order of the list; without long videos."""
         short = f"(duration_s IS NULL OR duration_s < {LONG_S})"
         sql = f"SELECT {COLUMNS} FROM items WHERE state = {WAITING} AND host = ? AND id > ? AND {short} ORDER BY id LIMIT ?"
-        return [_entry(row) for row in self._all(sql, (host, after, count))]
+        return [_to_entry(row) for row in self._fetch_all(sql, (host, after, count))]
 
     def waiting_long(self, host: str, after: ItemEntry | None, count: int) -> list[ItemEntry]:
         """Return the waiting long videos of a host after this one, the longest first; the list says how long they are."""
@@ -274,20 +274,20 @@ class StateDatabase:
             f"SELECT {COLUMNS} FROM items WHERE state = {WAITING} AND host = ? AND duration_s >= {LONG_S}"
             " AND (duration_s < ? OR (duration_s = ? AND id > ?)) ORDER BY duration_s DESC, id LIMIT ?"
         )
-        return [_entry(row) for row in self._all(sql, (host, last[0], *last, count))]
+        return [_to_entry(row) for row in self._fetch_all(sql, (host, last[0], *last, count))]
 
     def due(self, now: float, count: int) -> list[ItemEntry]:
         """Return the items due for another try, the longest due first."""
         sql = f"SELECT {COLUMNS} FROM items WHERE state = {LATER} AND due <= ? ORDER BY due LIMIT ?"
-        return [_entry(row) for row in self._all(sql, (now, count))]
+        return [_to_entry(row) for row in self._fetch_all(sql, (now, count))]
 
     def retry_counts(self) -> dict[str, int]:
         """Return how many items wait for another try, by the type of their failure; the most frequent first."""
-        return dict(self._all(f"SELECT failure, count(*) AS of FROM items WHERE state = {LATER} GROUP BY failure ORDER BY of DESC"))
+        return dict(self._fetch_all(f"SELECT failure, count(*) AS of FROM items WHERE state = {LATER} GROUP BY failure ORDER BY of DESC"))
 
     def next_due(self) -> float | None:
         """Return when the next try of a failed item is due, in seconds of the epoch; None if none waits."""
-        value = self._all(f"SELECT min(due) FROM items WHERE state = {LATER}")[0][0]
+        value = self._fetch_all(f"SELECT min(due) FROM items WHERE state = {LATER}")[0][0]
         return float(value) if value is not None else None
 
     # ------------------------------------------------------------ results
@@ -333,11 +333,11 @@ class StateDatabase:
     def record_loss(self, item_id: int) -> int:
         """Record that the machine of an item is gone. Return how often that has happened to the item."""
         self._write("UPDATE items SET lost = lost + 1 WHERE id = ?", (item_id,))
-        return int(self._all("SELECT lost FROM items WHERE id = ?", (item_id,))[0][0])
+        return int(self._fetch_all("SELECT lost FROM items WHERE id = ?", (item_id,))[0][0])
 
     def duplicate_of(self, item_id: int, youtube_id: str) -> str | None:
         """Return the key of another item with the same YouTube video, done or to be done; None if there is none."""
-        rows = self._all(
+        rows = self._fetch_all(
             f"SELECT key FROM items WHERE id != ? AND ((youtube_id = ? AND state IN {WITH_KEYFRAMES})"
             f" OR (key = ? AND state NOT IN {INACTIVE})) LIMIT 1",
             (item_id, youtube_id, youtube_id),
@@ -357,9 +357,9 @@ class StateDatabase:
         Parts in no shard wait for captions again; of shards a new generation is wanted.
         """
         of_parts = f"SELECT id FROM items WHERE state = {READY} AND shard IS NULL AND id IN (SELECT item FROM keyframes)"
-        in_parts = self._all(f"SELECT count(*) FROM keyframes WHERE item IN ({of_parts})")[0][0]
+        in_parts = self._fetch_all(f"SELECT count(*) FROM keyframes WHERE item IN ({of_parts})")[0][0]
         unwritten = "SELECT shard FROM items JOIN keyframes ON item = id WHERE shard IS NOT NULL"
-        with self._as_one():
+        with self._transaction():
             self._write(f"UPDATE items SET state = {EXTRACTED}, ended = NULL WHERE id IN ({of_parts})")
             self._write(
                 "UPDATE shards SET wanted = generation + 1 WHERE wanted IS NULL"
@@ -370,37 +370,37 @@ class StateDatabase:
 
     def keyframes_to_describe(self) -> int:
         """Return how many keyframes in shards are to be described again."""
-        return int(self._all("SELECT total(undescribed) FROM shards WHERE wanted IS NOT NULL")[0][0])
+        return int(self._fetch_all("SELECT total(undescribed) FROM shards WHERE wanted IS NOT NULL")[0][0])
 
     # ------------------------------------------------------------ parts and shards
 
     def parts_to_describe(self) -> list[tuple[ItemEntry, int]]:
         """Return the items whose parts wait for their descriptions, and the bytes of each."""
-        rows = self._all(f"SELECT {COLUMNS}, bytes FROM items WHERE state = {EXTRACTED} ORDER BY id")
-        return [(_entry(row[:-1]), row[-1]) for row in rows]
+        rows = self._fetch_all(f"SELECT {COLUMNS}, bytes FROM items WHERE state = {EXTRACTED} ORDER BY id")
+        return [(_to_entry(row[:-1]), row[-1]) for row in rows]
 
     def keys_with_parts(self) -> list[str]:
         """Return the keys of the items whose parts are in the state folder."""
-        return [row[0] for row in self._all(f"SELECT key FROM items WHERE state IN {WITH_PART}")]
+        return [row[0] for row in self._fetch_all(f"SELECT key FROM items WHERE state IN {WITH_PART}")]
 
     def unsharded(self) -> tuple[int, int]:
         """Return how many parts are ready and in no shard, and their bytes."""
-        count, size = self._all(f"SELECT count(*), total(bytes) FROM items WHERE state = {READY} AND shard IS NULL")[0]
+        count, size = self._fetch_all(f"SELECT count(*), total(bytes) FROM items WHERE state = {READY} AND shard IS NULL")[0]
         return count, int(size)
 
     def begin_shard(self, most_bytes: int) -> int | None:
         """Assign ready parts to a new shard and commit that, before the shard is written. Return its number; None without ready parts."""
-        number = int(self._all("SELECT coalesce(max(number) + 1, 0) FROM shards")[0][0])
+        number = int(self._fetch_all("SELECT coalesce(max(number) + 1, 0) FROM shards")[0][0])
         ids: list[tuple[int, int]] = []
         size = 0
-        for id_, part in self._all(f"SELECT id, bytes FROM items WHERE state = {READY} AND shard IS NULL ORDER BY id"):
+        for id_, part in self._fetch_all(f"SELECT id, bytes FROM items WHERE state = {READY} AND shard IS NULL ORDER BY id"):
             if ids and size + part > most_bytes:
                 break
             ids.append((number, id_))
             size += part
         if not ids:
             return None
-        with self._as_one():
+        with self._transaction():
             self._write("INSERT INTO shards (number) VALUES (?)", (number,))
             self._db.executemany("UPDATE items SET shard = ? WHERE id = ?", ids)
         self.commit()
@@ -408,10 +408,13 @@ class StateDatabase:
 
     def unwritten_shards(self) -> list[int]:
         """Return the shards that were begun and are not written."""
-        return [row[0] for row in self._all("SELECT number FROM shards WHERE written IS NULL ORDER BY number")]
+        return [row[0] for row in self._fetch_all("SELECT number FROM shards WHERE written IS NULL ORDER BY number")]
 
     def items_in_shard(self, number: int) -> list[ItemEntry]:
-        return [_entry(row) for row in self._all(f"SELECT {COLUMNS} FROM items WHERE shard = ? AND state IN {DONE} ORDER BY id", (number,))]
+        return [
+            _to_entry(row)
+            for row in self._fetch_all(f"SELECT {COLUMNS} FROM items WHERE shard = ? AND state IN {DONE} ORDER BY id", (number,))
+        ]
 
     def requeue(self, item_id: int) -> None:
         """Let an item wait again whose part is lost."""
@@ -424,7 +427,7 @@ class StateDatabase:
 
     def record_shard(self, number: int, *, size_bytes: int, rows: int, undescribed: int = 0) -> None:
         """Record a written shard: its items are sharded."""
-        with self._as_one():
+        with self._transaction():
             self._write(
                 "UPDATE shards SET written = ?, bytes = ?, rows = ?, undescribed = ? WHERE number = ?",
                 (time.time(), size_bytes, rows, undescribed, number),
@@ -434,14 +437,14 @@ class StateDatabase:
 
     def shards_to_revise(self) -> list[tuple[int, int]]:
         """Return the shards of which a new generation is wanted, and its number."""
-        return self._all("SELECT number, wanted FROM shards WHERE wanted IS NOT NULL AND written IS NOT NULL ORDER BY number")
+        return self._fetch_all("SELECT number, wanted FROM shards WHERE wanted IS NOT NULL AND written IS NOT NULL ORDER BY number")
 
     def record_revision(
         self, number: int, *, generation: int, size_bytes: int, rows: int, undescribed: Iterable[UndescribedKeyframe]
     ) -> None:
         """Record the present generation of a shard, and the keyframes in it that still have no description; no other is wanted."""
         left = list(undescribed)
-        with self._as_one():
+        with self._transaction():
             self._write(
                 "UPDATE shards SET wanted = NULL, generation = ?, bytes = ?, rows = ?, undescribed = ? WHERE number = ?",
                 (generation, size_bytes, rows, len(left), number),
@@ -471,7 +474,7 @@ class StateDatabase:
     ) -> None:
         """Record a shard that was found in the output, with its items: key, rows, YouTube id, length."""
         videos = list(keys)
-        with self._as_one():
+        with self._transaction():
             self._write(
                 "INSERT OR REPLACE INTO shards (number, written, bytes, rows, undescribed, generation) VALUES (?, ?, ?, ?, ?, ?)",
                 (number, time.time(), size_bytes, rows, len(undescribed), generation),
@@ -488,11 +491,11 @@ class StateDatabase:
 
     def state_counts(self) -> dict[int, int]:
         """Return how many items are in each state."""
-        return dict(self._all("SELECT state, count(*) FROM items GROUP BY state"))
+        return dict(self._fetch_all("SELECT state, count(*) FROM items GROUP BY state"))
 
     def failure_counts(self) -> dict[str, int]:
         """Return how many items and bad rows failed, by type; the most frequent first."""
-        rows = self._all(
+        rows = self._fetch_all(
             f"SELECT kind, sum(n) AS of FROM (SELECT failure AS kind, count(*) AS n FROM items WHERE state = {FAILED} GROUP BY failure"
             " UNION ALL SELECT kind, count(*) FROM bad_rows GROUP BY kind) GROUP BY kind ORDER BY of DESC, kind"
         )
@@ -513,21 +516,21 @@ class StateDatabase:
     def totals(self) -> dict[str, float]:
         """Return sums over done items: keyframes, bytes, seconds of video, undescribed keyframes; and all dollars and tokens."""
         sql = f"SELECT total(rows), total(bytes), total(length_s) FROM items WHERE state IN {DONE}"
-        found = dict(zip(("keyframes", "bytes", "video_s"), self._all(sql)[0], strict=True))
-        undescribed = self._all(f"SELECT count(*) FROM keyframes JOIN items ON items.id = item WHERE state IN {DONE}")[0][0]
+        found = dict(zip(("keyframes", "bytes", "video_s"), self._fetch_all(sql)[0], strict=True))
+        undescribed = self._fetch_all(f"SELECT count(*) FROM keyframes JOIN items ON items.id = item WHERE state IN {DONE}")[0][0]
         usd, tokens = self.get("spent") or (0.0, 0)
         return {**found, "undescribed": undescribed, "usd": usd, "tokens": tokens}
 
     def shard_numbers(self) -> set[int]:
-        return {row[0] for row in self._all("SELECT number FROM shards")}
+        return {row[0] for row in self._fetch_all("SELECT number FROM shards")}
 
     def shard_count(self) -> int:
         """Return how many shards are written."""
-        return int(self._all("SELECT count(*) FROM shards WHERE written IS NOT NULL")[0][0])
+        return int(self._fetch_all("SELECT count(*) FROM shards WHERE written IS NOT NULL")[0][0])
 
     def finished_since(self, moment: float) -> tuple[int, int]:
         """Return how many items were completed, and how many finished at all, since `moment` (seconds of the epoch)."""
-        done, ended = self._all(f"SELECT total(state IN {DONE}), count(*) FROM items WHERE ended >= ?", (moment,))[0]
+        done, ended = self._fetch_all(f"SELECT total(state IN {DONE}), count(*) FROM items WHERE ended >= ?", (moment,))[0]
         return int(done), ended
 
 
@@ -540,7 +543,7 @@ def _values(item: ListItem, draw: float, kept: bool) -> tuple[Any, ...]:
     return item.key, item.kind, item.source, item.where, item.host, labels, verticals, item.topic, item.duration_s, draw, kept
 
 
-def _entry(row: tuple[Any, ...]) -> ItemEntry:
+def _to_entry(row: tuple[Any, ...]) -> ItemEntry:
     id_, key, kind, source, place, labels, verticals, topic, duration_s, tries = row
     item = ListItem(key, kind, source, place, _names(labels), _names(verticals), topic, duration_s)
     return ItemEntry(id_, item, tries)
@@ -551,12 +554,12 @@ def _names(text: str | None) -> tuple[str, ...]:
 
 
 @contextmanager
-def _translated(home: Path) -> Iterator[None]:
+def _translate_errors(home: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as exc:
-        raise _unusable(home / NAME, exc) from exc
+        raise _unusable_error(home / NAME, exc) from exc
 
 
-def _unusable(path: Path, exc: sqlite3.Error) -> StoreError:
+def _unusable_error(path: Path, exc: sqlite3.Error) -> StoreError:
     return StoreError(f"{path} cannot be used ({exc}). Make room, or check that it is no other program's; nothing in it is lost.")

@@ -66,7 +66,7 @@ def removed_on_failure(home: Path) -> Iterator[None]:
 
 
 @contextmanager
-def locked(home: Path, out: str) -> Iterator[None]:
+def hold_lock(home: Path, out: str) -> Iterator[None]:
     """Hold the lock of the batch until the end of the block or of the process.
 
     Raises:
@@ -91,7 +91,7 @@ def locked(home: Path, out: str) -> Iterator[None]:
 def running_pid(home: Path) -> int | None:
     """Return the process that works on the batch now; None if none does."""
     try:
-        with files.opened(home / LOCK, inside=home.parent) as file:
+        with files.open_file(home / LOCK, inside=home.parent) as file:
             if not lock_file(file, shared=True):
                 file.seek(1)
                 return int(file.read(LONGEST_NUMBER) or 0)
@@ -102,7 +102,7 @@ def running_pid(home: Path) -> int | None:
 
 def _lock(home: Path) -> IO[bytes]:
     try:
-        return files.opened_to_append(home / LOCK, inside=home.parent)
+        return files.open_to_append(home / LOCK, inside=home.parent)
     except OSError as exc:
         raise StoreError(f"{home / LOCK} cannot be used: {exc.strerror}. Delete it, or choose another -o.") from exc
 

@@ -99,7 +99,7 @@ def status_of(state: StateDatabase, out: str, process: int | None) -> BatchStatu
     waiting = sum(counts.get(each, 0) for each in (WAITING, LATER, EXTRACTED))
     done = counts.get(READY, 0) + counts.get(SHARDED, 0)
     now, due = time.time(), state.next_due()
-    rest = OutagePause(*told) if process and (told := state.get(CAPTIONS_REST)) else None
+    rest = OutagePause(*pause) if process and (pause := state.get(CAPTIONS_REST)) else None
     rate, ending = _rates(state, now) if process else (None, None)
     return BatchStatus(
         out=shown(out),
@@ -135,7 +135,7 @@ def _batches(home: Path) -> Iterator[ServerBatch]:
     for job in jobs_in(home):
         if job.is_open:
             done = job.completed + job.failed
-            yield ServerBatch(status=job.told, job=job.job, requests=job.rows, done=done, created_utc=job.created_utc)
+            yield ServerBatch(status=job.status_text, job=job.job, requests=job.rows, done=done, created_utc=job.created_utc)
 
 
 def _rates(state: StateDatabase, now: float) -> tuple[float | None, float | None]:
@@ -147,44 +147,48 @@ def _rates(state: StateDatabase, now: float) -> tuple[float | None, float | None
     return done / (now - began), ended / (now - began)
 
 
-def lines(told: BatchStatus) -> list[str]:
+def lines(batch: BatchStatus) -> list[str]:
     """Return the status for people."""
-    share = 100 * (told.done + told.failed) / told.chosen if told.chosen else 100.0
+    share = 100 * (batch.done + batch.failed) / batch.chosen if batch.chosen else 100.0
     running = (
-        f"process {told.process} works on it" if told.process else "finished" if told.is_finished else "stopped; the same command goes on"
+        f"process {batch.process} works on it"
+        if batch.process
+        else "finished"
+        if batch.is_finished
+        else "stopped; the same command goes on"
     )
     found = [
-        f"{told.out}: {running}",
-        f"  videos     {told.done:,} done, {told.failed:,} failed, {told.waiting:,} waiting of {told.chosen:,} ({share:.1f} %)",
+        f"{batch.out}: {running}",
+        f"  videos     {batch.done:,} done, {batch.failed:,} failed, {batch.waiting:,} waiting of {batch.chosen:,} ({share:.1f} %)",
     ]
-    if told.not_chosen or told.bad_rows:
-        found.append(f"  list       {told.not_chosen:,} not chosen, {counted(told.bad_rows, 'bad row')}")
-    if told.again:
-        found.append(f"  again      {told.again:,} to be tried again, the first in {duration(told.again_in_s or 0.0)}")
+    if batch.not_chosen or batch.bad_rows:
+        found.append(f"  list       {batch.not_chosen:,} not chosen, {counted(batch.bad_rows, 'bad row')}")
+    if batch.again:
+        found.append(f"  again      {batch.again:,} to be tried again, the first in {duration(batch.again_in_s or 0.0)}")
     found.append(
-        f"  keyframes  {told.keyframes:,} of {duration(told.video_s)} of video, {size(told.bytes)} in {counted(told.shards, 'shard')}"
+        f"  keyframes  {batch.keyframes:,} of {duration(batch.video_s)} of video, {size(batch.bytes)} in {counted(batch.shards, 'shard')}"
     )
-    if told.not_in_shards:
-        found[-1] += f" ({counted(told.not_in_shards, 'video waits for its own', 'videos wait for theirs')})"
-    if told.shards_again:
-        found[-1] += f", {counted(told.shards_again, 'shard is', 'shards are')} to be written anew"
-    if told.undescribed_videos or told.undescribed or told.tokens:
+    if batch.not_in_shards:
+        found[-1] += f" ({counted(batch.not_in_shards, 'video waits for its own', 'videos wait for theirs')})"
+    if batch.shards_again:
+        found[-1] += f", {counted(batch.shards_again, 'shard is', 'shards are')} to be written anew"
+    if batch.undescribed_videos or batch.undescribed or batch.tokens:
         found.append(
-            f"  captions   {counted(told.undescribed_videos, 'video waits', 'videos wait')} for them, "
-            f"{counted(told.undescribed, 'keyframe')} could not be described, "
-            f"${told.usd:,.2f}, {counted(told.tokens, 'token')}"
+            f"  captions   {counted(batch.undescribed_videos, 'video waits', 'videos wait')} for them, "
+            f"{counted(batch.undescribed, 'keyframe')} could not be described, "
+            f"${batch.usd:,.2f}, {counted(batch.tokens, 'token')}"
         )
-    if told.captions_rest_s is not None:
-        found.append(f"  rest       captions, for another {duration(told.captions_rest_s)}: {told.captions_rest_why}")
+    if batch.captions_rest_s is not None:
+        found.append(f"  rest       captions, for another {duration(batch.captions_rest_s)}: {batch.captions_rest_why}")
     found += [
         f"  batch      {job.status}, {job.done:,} of {counted(job.requests, 'request')} done, "
         f"{job.job or 'not handed in yet'}, since {job.created_utc}"
-        for job in told.batches
+        for job in batch.batches
     ]
-    if told.per_minute is not None:
-        left = f", {duration(told.left_s)} left" if told.left_s is not None else ""
-        found.append(f"  rate       {told.per_minute:,.1f} videos a minute{left}")
-    found += [f"  failed     {count:>8,}  {kind}" for kind, count in told.failures.items()]
+    if batch.per_minute is not None:
+        left = f", {duration(batch.left_s)} left" if batch.left_s is not None else ""
+        found.append(f"  rate       {batch.per_minute:,.1f} videos a minute{left}")
+    found += [f"  failed     {count:>8,}  {kind}" for kind, count in batch.failures.items()]
     return found
 
 

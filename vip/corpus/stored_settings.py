@@ -40,7 +40,7 @@ class _Setting(NamedTuple):
     is_given: bool
 
 
-def settled(state: StateDatabase, out: str, given: BatchConfig, observer: Observer, *, with_list: bool) -> BatchConfig:
+def resolve_settings(state: StateDatabase, out: str, given: BatchConfig, observer: Observer, *, with_list: bool) -> BatchConfig:
     """Return the settings that hold for this run.
 
     Args:
@@ -52,15 +52,15 @@ def settled(state: StateDatabase, out: str, given: BatchConfig, observer: Observ
     rows, begun = state.get(ROWS), state.get(BEGUN)
     choices = given
     if rows is None or begun is None:
-        return given.decided(observer)
+        return given.resolve_auto(observer)
     if not with_list:
         _refuse_other_draws(begun, given.batch)
-        choices = _restored(begun, given)
-    choices = replace(choices, captioning=_with_models(choices.captioning, begun["caption"]))
-    choices = choices.decided(observer, begun["extract"], begun["caption"])
+        choices = _restore(begun, given)
+    choices = replace(choices, captioning=_resolve_models(choices.captioning, begun["caption"]))
+    choices = choices.resolve_auto(observer, begun["extract"], begun["caption"])
     other = [
         f"{one.name} {rows[one.name]}, now {one.value}"
-        for one in _of_rows(choices, given)
+        for one in _row_settings(choices, given)
         if (with_list or one.is_given) and rows.get(one.name, one.value) != one.value
     ]
     if other:
@@ -77,10 +77,10 @@ def tables_of(state: StateDatabase) -> dict[str, dict[str, Any]]:
 def remember(state: StateDatabase, choices: BatchConfig) -> None:
     """Store the settings of this run for the next ones."""
     if state.get(ROWS) is None:
-        state.put(ROWS, {one.name: one.value for one in _of_rows(choices, choices)})
+        state.put(ROWS, {one.name: one.value for one in _row_settings(choices, choices)})
     tables, withheld = {}, []
     for table, settings in _tables(choices):
-        tables[table], missing = _kept(settings)
+        tables[table], missing = _without_secrets(settings)
         withheld += missing
     state.put(BEGUN, {**tables, "withheld": list(dict.fromkeys(withheld))})
 
@@ -91,7 +91,7 @@ def _tables(choices: BatchConfig) -> Iterator[tuple[str, Settings]]:
     yield "caption", choices.captioning
 
 
-def _of_rows(choices: BatchConfig, given: BatchConfig) -> Iterator[_Setting]:
+def _row_settings(choices: BatchConfig, given: BatchConfig) -> Iterator[_Setting]:
     """Yield the settings that the rows depend on; a name that both keyframes and captions have gets a prefix."""
     seen = set()
     for (table, settings), (_, named) in zip(_tables(choices), _tables(given), strict=True):
@@ -106,7 +106,7 @@ def _of_rows(choices: BatchConfig, given: BatchConfig) -> Iterator[_Setting]:
 # ---------------------------------------------------------------- storing
 
 
-def _kept(settings: Settings) -> tuple[dict[str, Any], list[str]]:
+def _without_secrets(settings: Settings) -> tuple[dict[str, Any], list[str]]:
     """Return the settings as JSON without those that hold secrets, and the names of the latter."""
     values, withheld = {}, []
     for name in type(settings).model_fields:
@@ -124,27 +124,27 @@ def _is_secret(name: str, value: Any) -> bool:
         return True
     if name != "ytdlp_opts" or not value:
         return False
-    from vip.download.options import passed_on
+    from vip.download.options import parse_ytdlp_options
 
-    return not SECRET_PARAMETERS.isdisjoint(passed_on(value))
+    return not SECRET_PARAMETERS.isdisjoint(parse_ytdlp_options(value))
 
 
 # ---------------------------------------------------------------- restoring
 
 
-def _restored(begun: dict[str, Any], given: BatchConfig) -> BatchConfig:
+def _restore(begun: dict[str, Any], given: BatchConfig) -> BatchConfig:
     named = given.batch.model_fields_set | given.extraction.model_fields_set | given.captioning.model_fields_set
     if missing := [name for name in begun["withheld"] if name not in named]:
         options = " and ".join(option(name) for name in missing)
         raise UsageError(f"This batch was begun with a secret in {options}, which is not kept. Give {options} again.")
     return BatchConfig(
-        _over(BatchSettings, begun["batch"], given.batch),
-        _over(ExtractSettings, begun["extract"], given.extraction),
-        _over(CaptionSettings, begun["caption"], given.captioning),
+        _merge(BatchSettings, begun["batch"], given.batch),
+        _merge(ExtractSettings, begun["extract"], given.extraction),
+        _merge(CaptionSettings, begun["caption"], given.captioning),
     )
 
 
-def _over(kind: type[SettingsT], begun: dict[str, Any], given: SettingsT) -> SettingsT:
+def _merge(kind: type[SettingsT], begun: dict[str, Any], given: SettingsT) -> SettingsT:
     """Return the settings of before, with those given now over them."""
     now = {name: getattr(given, name) for name in given.model_fields_set}
     before = {name: value for name, value in begun.items() if name in kind.model_fields}
@@ -153,7 +153,7 @@ def _over(kind: type[SettingsT], begun: dict[str, Any], given: SettingsT) -> Set
     return from_keywords(kind, {**before, **now})
 
 
-def _with_models(settings: CaptionSettings, begun: dict[str, Any]) -> CaptionSettings:
+def _resolve_models(settings: CaptionSettings, begun: dict[str, Any]) -> CaptionSettings:
     """Return the settings with the models of the batch: `openai` stands for the model of it that the batch began with."""
     changed = {}
     for name in ENGINES:
@@ -166,5 +166,5 @@ def _with_models(settings: CaptionSettings, begun: dict[str, Any]) -> CaptionSet
 def _refuse_other_draws(begun: dict[str, Any], given: BatchSettings) -> None:
     for name in OF_LISTS:
         value = getattr(given, name)
-        if name in given.model_fields_set and _kept(given)[0].get(name) != begun["batch"].get(name):
+        if name in given.model_fields_set and _without_secrets(given)[0].get(name) != begun["batch"].get(name):
             raise UsageError(f"{option(name, value)} is about which rows of a list are taken. Give the list again, or leave it out.")

@@ -1,1 +1,1 @@
-"""What a data set is on disk: rows, parts, shards and their sidecars, under any address (read `rows` first, then `shards`)."""
+"""Data sets on disk: rows, parts, shards and their sidecars, under any address (read `rows` first, then `shards`)."""

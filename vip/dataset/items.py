@@ -1,4 +1,4 @@
-"""What a data set takes in of a video beside its run: what a list says of it, and what its host says."""
+"""Metadata of a video beside its run: from its list and from its host."""
 
 from __future__ import annotations
 

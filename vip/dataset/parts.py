@@ -45,7 +45,7 @@ def read_part(path: Path) -> VideoSample:
         StoreError: the file is missing, not whole, or no part.
     """
     try:
-        with files.opened(path) as file, tarfile.open(fileobj=file, mode="r:") as archive:
+        with files.open_file(path) as file, tarfile.open(fileobj=file, mode="r:") as archive:
             return _sample(dict(members(archive)))
     except OSError as exc:
         raise StoreError(f"{path} cannot be read: {exc.strerror or exc}. Run the same command again to make it again.") from exc

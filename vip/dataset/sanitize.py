@@ -1,4 +1,4 @@
-"""Make texts and names of others fit for a data set: valid as JSON, safe as names of files, without secrets."""
+"""Sanitizing of texts and names from others: valid as JSON, safe as names of files, without secrets."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def writing(address: str, *names: str) -> Iterator[IO[bytes]]:
         BackendError: a library for this kind of address is missing.
     """
     whole, top = join(address, *names), local_path(address)
-    with _translated(whole, "written"), _replacing(top, *names) if top else _uploading(whole) as file:
+    with _translate_errors(whole, "written"), _open_replacement(top, *names) if top else _open_upload(whole) as file:
         yield file
 
 
@@ -75,8 +75,8 @@ def write_whole(data: bytes, address: str, *names: str) -> None:
         with writing(address, *names) as file:
             file.write(data)
     else:
-        with _translated(join(address, *names), "written"):
-            system, place = _system(join(address, *names))
+        with _translate_errors(join(address, *names), "written"):
+            system, place = _file_system(join(address, *names))
             system.pipe_file(place, data)
 
 
@@ -87,12 +87,12 @@ def reading(address: str, *names: str) -> Iterator[IO[bytes]]:
     Raises:
         StoreError: it cannot be read.
     """
-    with _translated(join(address, *names), "read"):
+    with _translate_errors(join(address, *names), "read"):
         if path := local_path(address):
-            with files.opened(path.joinpath(*names), inside=path if names else None, most_bytes=MOST_BYTES) as file:
+            with files.open_file(path.joinpath(*names), inside=path if names else None, most_bytes=MOST_BYTES) as file:
                 yield file
         else:
-            system, place = _system(join(address, *names))
+            system, place = _file_system(join(address, *names))
             with closing(system.open(place, "rb", block_size=BLOCK_BYTES // 4, cache_type="readahead")) as remote:
                 yield remote
 
@@ -103,7 +103,7 @@ def read_whole(address: str, *names: str) -> bytes:
     Raises:
         StoreError: it cannot be read, or is too large.
     """
-    with reading(address, *names) as file, _translated(join(address, *names), "read"):
+    with reading(address, *names) as file, _translate_errors(join(address, *names), "read"):
         data = file.read(MOST_SMALL_BYTES + 1)
         if len(data) > MOST_SMALL_BYTES:
             raise OSError(errno.EFBIG, f"it is larger than {MOST_SMALL_BYTES:,} bytes")
@@ -113,29 +113,29 @@ def read_whole(address: str, *names: str) -> bytes:
 def sizes_in(address: str, *names: str) -> dict[str, int]:
     """Return the names of the files in a folder, in order, and their bytes, without links; none where there is no folder."""
     folder = join(address, *names)
-    with _translated(folder, "read"):
+    with _translate_errors(folder, "read"):
         if top := local_path(address):
             path = top.joinpath(*names)
             found = ((name, path / name) for name in files.names_in(path, inside=top))
             return {name: there.lstat().st_size for name, there in found if stat.S_ISREG(there.lstat().st_mode)}
-        system, place = _system(folder)
+        system, place = _file_system(folder)
         system.invalidate_cache()  # other machines write there too
         try:
             entries = system.ls(place, detail=True)
         except FileNotFoundError:
             return {}
-        return {entry["name"].rpartition("/")[2]: entry["size"] for entry in _sorted(entries) if entry["type"] == "file"}
+        return {entry["name"].rpartition("/")[2]: entry["size"] for entry in _sort_entries(entries) if entry["type"] == "file"}
 
 
 def size_of(address: str, *names: str) -> int | None:
     """Return the bytes of a file; None where there is none."""
     whole = join(address, *names)
-    with _translated(whole, "read"):
+    with _translate_errors(whole, "read"):
         try:
             if top := local_path(address):
-                with files.opened(top.joinpath(*names), inside=top if names else None, most_bytes=MOST_BYTES) as file:
+                with files.open_file(top.joinpath(*names), inside=top if names else None, most_bytes=MOST_BYTES) as file:
                     return os.fstat(file.fileno()).st_size
-            system, place = _system(whole)
+            system, place = _file_system(whole)
             system.invalidate_cache()
             return int(system.size(place))
         except FileNotFoundError:
@@ -146,8 +146,8 @@ def is_empty(folder: str) -> bool:
     """Return whether nothing is in the folder but partial files of a killed run."""
     if path := local_path(folder):
         return store.is_empty(path)
-    with _translated(folder, "read"):
-        system, place = _system(folder)
+    with _translate_errors(folder, "read"):
+        system, place = _file_system(folder)
         system.invalidate_cache()
         try:
             return not system.ls(place, detail=False)
@@ -157,11 +157,11 @@ def is_empty(folder: str) -> bool:
 
 def remove(address: str, *names: str) -> None:
     """Delete a file, if it is there; errors as of `writing`."""
-    with _translated(join(address, *names), "deleted"), suppress(FileNotFoundError):
+    with _translate_errors(join(address, *names), "deleted"), suppress(FileNotFoundError):
         if path := local_path(address):
             files.remove(path.joinpath(*names), inside=path if names else None)
         else:
-            system, place = _system(join(address, *names))
+            system, place = _file_system(join(address, *names))
             system.rm_file(place)
 
 
@@ -169,7 +169,7 @@ def remove(address: str, *names: str) -> None:
 
 
 @contextmanager
-def _replacing(top: Path, *names: str) -> Iterator[IO[bytes]]:
+def _open_replacement(top: Path, *names: str) -> Iterator[IO[bytes]]:
     """Open a file as `files.replacing` does, durably, and make the folders above it."""
     inside, path = (top if names else top.parent), top.joinpath(*names)
     store.make_folder(inside)
@@ -183,9 +183,9 @@ def _replacing(top: Path, *names: str) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _uploading(address: str) -> Iterator[IO[bytes]]:
+def _open_upload(address: str) -> Iterator[IO[bytes]]:
     """Open a file in a transaction of fsspec. Without it, closing a file would also finish an upload that failed."""
-    system, place = _system(address)
+    system, place = _file_system(address)
     file = system.open(place, "wb", block_size=BLOCK_BYTES, autocommit=False)
     try:
         yield file
@@ -203,7 +203,7 @@ def _discard(file: Any) -> None:
     file.closed = True  # or its destructor uploads the rest
 
 
-def _system(address: str) -> tuple[Any, str]:
+def _file_system(address: str) -> tuple[Any, str]:
     """Return fsspec's file system of the address, and the path in it."""
     scheme = address.partition("://")[0]
     if scheme in ENVIRONMENT and LOGIN.search(address):
@@ -219,18 +219,18 @@ def _system(address: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def _translated(address: str, done: str) -> Iterator[None]:
+def _translate_errors(address: str, done: str) -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        raise StoreError(_sentence(address, done, exc.strerror or str(exc))) from exc
+        raise StoreError(_error_sentence(address, done, exc.strerror or str(exc))) from exc
     except Exception as exc:
         if not type(exc).__module__.startswith(CLIENTS):
             raise
-        raise StoreError(_sentence(address, done, str(exc))) from exc
+        raise StoreError(_error_sentence(address, done, str(exc))) from exc
 
 
-def _sentence(address: str, done: str, why: str) -> str:
+def _error_sentence(address: str, done: str, why: str) -> str:
     if login := LOGIN.search(address):
         why = why.replace(login[0].removesuffix("@"), "***")
     why = " ".join(without_secrets(why).split()).rstrip(".") or "no reason given"
@@ -238,5 +238,5 @@ def _sentence(address: str, done: str, why: str) -> str:
     return f"{without_secrets(address)} cannot be {done}: {why}. {advice}"
 
 
-def _sorted(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _sort_entries(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(entries, key=lambda entry: str(entry["name"]))

@@ -1,4 +1,4 @@
-"""What an address names: a video of YouTube, another host, or nothing that may be fetched.
+"""Meaning of an address: a video of YouTube, another host, or nothing that may be fetched.
 
 In: text that others wrote. Out: a YouTube id, a host, or why the address is refused. No host name is resolved here: `network_guard`
 checks the connections of a download, redirects included.

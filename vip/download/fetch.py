@@ -1,4 +1,4 @@
-"""Fetch one video: look up its id of YouTube-8M, download it with yt-dlp, and move it to its place.
+"""Download of one video: look up its id of YouTube-8M, download it with yt-dlp, and move it to its place.
 
 A download is written into a temporary folder, which is deleted when it fails. No text of a server becomes a path.
 """
@@ -21,7 +21,7 @@ from vip.dataset.sanitize import LOGIN
 from vip.download.addresses import YOUTUBE_ID
 from vip.download.disk_space import UNKNOWN_BYTES, DiskSpace, NoRoomError
 from vip.download.errors import causes, item_error
-from vip.download.network_guard import guarding
+from vip.download.network_guard import guard_network
 from vip.download.youtube8m import look_up
 from vip.download.ytdlp import Downloader, ProgressCallback, downloader_for, no_progress
 from vip.errors import ItemError
@@ -80,7 +80,7 @@ def _fetch_once(
     space: DiskSpace | None,
     on_progress: ProgressCallback,
 ) -> DownloadedVideo:
-    with guarding(settings.public_only, downloader.proxies) as guard:
+    with guard_network(settings.public_only, downloader.proxies) as guard:
         try:
             with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as scratch:
                 downloader.limits.start(room_bytes, space, on_progress)

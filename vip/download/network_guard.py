@@ -73,7 +73,7 @@ _is_hooked = False
 
 
 @contextmanager
-def guarding(public_only: bool, proxies: Iterable[str]) -> Iterator[NetworkGuard]:
+def guard_network(public_only: bool, proxies: Iterable[str]) -> Iterator[NetworkGuard]:
     """Check all connections of this process inside the block.
 
     Args:

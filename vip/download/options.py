@@ -60,7 +60,7 @@ def parameters(settings: BatchSettings) -> dict[str, Any]:
         **{"retries": 2, "fragment_retries": 3, "extractor_retries": 1, "file_access_retries": 1, "socket_timeout": 20.0},
         **{"sleep_interval": settings.sleep, "sleep_interval_requests": settings.sleep, "sleep_interval_subtitles": settings.sleep},
         **{"js_runtimes": {name: {} for name in RUNTIMES}, "skip_unavailable_fragments": False, **quality},
-        **passed_on(settings.ytdlp_opts),
+        **parse_ytdlp_options(settings.ytdlp_opts),
         **{"quiet": True, "noprogress": True, "color": "never", "noplaylist": True, "playlist_items": "0", "outtmpl": "video.%(ext)s"},
         **{"overwrites": True, "updatetime": False, "fixup": "never", "merge_output_format": "mp4/mkv"},
         **{"external_downloader": {"default": "native"}, "cookiefile": cookies(settings.cookies), "proxy": settings.proxy},
@@ -68,7 +68,7 @@ def parameters(settings: BatchSettings) -> dict[str, Any]:
     }
 
 
-def passed_on(options: Sequence[str]) -> dict[str, Any]:
+def parse_ytdlp_options(options: Sequence[str]) -> dict[str, Any]:
     """Return the parameters that these words of yt-dlp's command line set, and no others.
 
     Raises:
@@ -83,14 +83,14 @@ def passed_on(options: Sequence[str]) -> dict[str, Any]:
         raise BackendError(NOT_INSTALLED) from exc
     parser = create_parser()
     values = _Values(parser.defaults)
-    _, addresses = _quietly(lambda: parser.parse_args(list(options), values))
+    _, addresses = _call_quietly(lambda: parser.parse_args(list(options), values))
     if addresses:
         raise UsageError(f"--ytdlp-opts {addresses[0]!r}: this is no option. Name videos in the list.")
     for name in sorted(values.given - PASSED_ON.keys()):
         spelling = next((option.get_opt_string() for option in _options_of(parser) if option.dest == name), name)
         instead = f"Use vip's own {VIP_OPTIONS[name]}." if name in VIP_OPTIONS else "Leave it out; it would change what vip relies on."
         raise UsageError(f"--ytdlp-opts {spelling}: vip does not pass this on to yt-dlp. {instead}")
-    parsed = _quietly(lambda: parse_options(list(options))).ydl_opts
+    parsed = _call_quietly(lambda: parse_options(list(options))).ydl_opts
     return {PASSED_ON[name]: parsed[PASSED_ON[name]] for name in values.given}
 
 
@@ -137,7 +137,7 @@ def _options_of(parser: Any) -> list[optparse.Option]:
     return [option for group in (parser, *parser.option_groups) for option in group.option_list]
 
 
-def _quietly(parse: Callable[[], Any]) -> Any:
+def _call_quietly(parse: Callable[[], Any]) -> Any:
     """Call yt-dlp's parser, which would print and end the program."""
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):

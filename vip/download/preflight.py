@@ -26,16 +26,16 @@ def preflight(settings: BatchSettings, items_need_youtube: bool) -> list[str]:
     try:
         from yt_dlp.globals import supported_js_runtimes  # noqa: F401 - older ones ignore js_runtimes
     except ImportError as exc:
-        raise BackendError(_not_usable()) from exc
+        raise BackendError(_unusable_reason()) from exc
     if settings.proxy is not None:
         _check(option("proxy"), settings.proxy, PROXIES, "http://host:3128 or socks5://host:1080")
     _check("--video-base-url", settings.video_base_url, ("http", "https"), "https://www.youtube.com")
     _check("--youtube8m-base-url", settings.youtube8m_base_url, ("http", "https"), "http://data.yt8m.org/2/j/i")
     given = parameters(settings)
-    return [*_cookies(settings), *_sound(settings), *(_youtube(given["js_runtimes"]) if items_need_youtube else ())]
+    return [*_check_cookies(settings), *_check_audio(settings), *(_check_youtube(given["js_runtimes"]) if items_need_youtube else ())]
 
 
-def _not_usable() -> str:
+def _unusable_reason() -> str:
     try:
         from yt_dlp.version import __version__
     except ImportError:
@@ -54,17 +54,17 @@ def _check(option: str, address: str, schemes: tuple[str, ...], example: str) ->
         raise UsageError(f"{option} {hidden!r} is no address that can be used. Write it like {example}.")
 
 
-def _cookies(settings: BatchSettings) -> Iterator[str]:
+def _check_cookies(settings: BatchSettings) -> Iterator[str]:
     if settings.cookies is not None and settings.cookies.stat().st_mode & 0o077:
         yield f"{settings.cookies} holds the keys to your accounts, and others may read it. Run chmod 600 {settings.cookies}."
 
 
-def _sound(settings: BatchSettings) -> Iterator[str]:
+def _check_audio(settings: BatchSettings) -> Iterator[str]:
     if settings.audio and not shutil.which("ffmpeg"):
         yield "ffmpeg is not installed, so sound comes only with videos that have it in the same file. Install ffmpeg to have the others."
 
 
-def _youtube(chosen: dict[str, dict[str, str | None] | None]) -> Iterator[str]:
+def _check_youtube(chosen: dict[str, dict[str, str | None] | None]) -> Iterator[str]:
     from yt_dlp.dependencies import yt_dlp_ejs
     from yt_dlp.globals import supported_js_runtimes
     from yt_dlp.version import __version__

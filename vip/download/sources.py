@@ -58,20 +58,22 @@ def download_source(source: Source, settings: ExtractSettings, observer: Observe
     if isinstance(source, DownloadedSource):
         if source.state() is not None:
             return source
-        return _from_site(source, settings, observer)
+        return _download_from_site(source, settings, observer)
     if not isinstance(source, AddressSource) or why is None:
         return source
     exact = source.exact_location
     if why.kind == "whole":
-        return DownloadedSource(_whole_file(source, exact, why.version, observer), called=source.stem, address=source.address, shown=exact)
+        return DownloadedSource(
+            _download_whole(source, exact, why.version, observer), called=source.stem, address=source.address, shown=exact
+        )
     if not _has_ytdlp():
-        raise InputError(_without_ytdlp(why)) from why
+        raise InputError(_missing_ytdlp_error(why)) from why
     if why.kind == "refused" and _site_of(source.address) is None:
         raise why
-    return _from_site(DownloadedSource(Path(), called=source.stem, address=source.address, shown=exact), settings, observer, why)
+    return _download_from_site(DownloadedSource(Path(), called=source.stem, address=source.address, shown=exact), settings, observer, why)
 
 
-def _without_ytdlp(why: NotInPartsError) -> str:
+def _missing_ytdlp_error(why: NotInPartsError) -> str:
     if why.kind == "refused":
         return str(why)
     return f"{why} Videos of web sites are read with yt-dlp; install it with {INSTALL}, or give the address of a video file."
@@ -80,7 +82,7 @@ def _without_ytdlp(why: NotInPartsError) -> str:
 # ---------------------------------------------------------------- whole files
 
 
-def _whole_file(source: AddressSource, shown: str, version: str, observer: Observer) -> Path:
+def _download_whole(source: AddressSource, shown: str, version: str, observer: Observer) -> Path:
     """Return the file of a server that sends no parts; the one in the cache where the version is the same."""
     from vip.video.http import Connection  # loaded for few videos
 
@@ -121,7 +123,7 @@ class _Progress:
 # ---------------------------------------------------------------- videos of sites
 
 
-def _from_site(
+def _download_from_site(
     source: DownloadedSource, settings: ExtractSettings, observer: Observer, why: NotInPartsError | None = None
 ) -> DownloadedSource:
     """Download the video of a page with yt-dlp."""

@@ -1,4 +1,4 @@
-"""Look up which YouTube video an id of YouTube-8M stands for, at the server of that data set.
+"""Lookup of the YouTube video behind an id of YouTube-8M, at the server of that data set.
 
 The answers are cached in one SQLite file that all processes share: without limit where there is a video, for a month where there is none.
 Where the cache cannot be used, the server is asked again; no video fails for it.

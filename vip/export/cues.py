@@ -119,16 +119,16 @@ def _cues_that_fit(words: Sequence[_Word], room: float) -> tuple[list[tuple[str,
         return whole, True
     if len(_lines(words, LINE_COLUMNS)) <= CUE_LINES:
         return [tuple(_even_lines(words))], True
-    count = bisect_left(range(first), True, key=lambda number: not _fits(_cues(_cut_off(words[: number + 1])), room))
+    count = bisect_left(range(first), True, key=lambda number: not _fits(_cues(_truncate(words[: number + 1])), room))
     count = max(count, _on_two_lines(words))
-    return _cues(_cut_off(words[:count])), False
+    return _cues(_truncate(words[:count])), False
 
 
 def _on_two_lines(words: Sequence[_Word]) -> int:
     """Return how many words fit into a single cue, with an ellipsis."""
 
     def is_too_much(count: int) -> bool:
-        cues = _cues(_cut_off(words[:count]))
+        cues = _cues(_truncate(words[:count]))
         return len(cues) > 1 or any(columns(line) > LINE_COLUMNS for line in cues[0])
 
     most = next((count for count in range(1, len(words)) if is_too_much(count)), len(words)) - 1
@@ -144,7 +144,7 @@ def _weight(lines: Sequence[str]) -> float:
     return max(sum(map(columns, lines)), COLUMNS_PER_S * LEAST_S)
 
 
-def _cut_off(words: Sequence[_Word]) -> list[_Word]:
+def _truncate(words: Sequence[_Word]) -> list[_Word]:
     """Return the words with an ellipsis at their end."""
     text = words[-1].text.rstrip(".,;:-–—…、，。；：") + ELLIPSIS
     while columns(text) > LINE_COLUMNS:

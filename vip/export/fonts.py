@@ -32,10 +32,12 @@ MOST_LETTERS = 500  # of a text that is cut
 def font_for(text: str, size_px: int) -> FreeTypeFont | None:
     """Return the first font that has the letters of a text; None where there is none."""
     letters = frozenset(text)
-    return next((font for name in ("", *FILES) if (font := _font(name, size_px)) and all(_has(name, letter) for letter in letters)), None)
+    return next(
+        (font for name in ("", *FILES) if (font := _font(name, size_px)) and all(_has_glyph(name, letter) for letter in letters)), None
+    )
 
 
-def cut_to(text: str, font: FreeTypeFont, width_px: int, lines: int = 1) -> list[str]:
+def wrap_text(text: str, font: FreeTypeFont, width_px: int, lines: int = 1) -> list[str]:
     """Return the text in at most so many lines, broken between words, with an ellipsis where it was cut."""
     found: list[str] = []
     rest = text[:MOST_LETTERS]
@@ -65,11 +67,11 @@ def _font(name: str, size_px: int) -> FreeTypeFont | None:
 
 
 @lru_cache(maxsize=100_000)
-def _has(name: str, letter: str) -> bool:
+def _has_glyph(name: str, letter: str) -> bool:
     font = _font(name, 20)
-    return font is not None and (letter == " " or _drawn(font, letter) != _drawn(font, NO_LETTER))
+    return font is not None and (letter == " " or _render(font, letter) != _render(font, NO_LETTER))
 
 
-def _drawn(font: FreeTypeFont, letter: str) -> tuple[tuple[int, int], bytes]:
+def _render(font: FreeTypeFont, letter: str) -> tuple[tuple[int, int], bytes]:
     mask = font.getmask(letter)
     return mask.size, bytes(mask)

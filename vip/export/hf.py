@@ -27,7 +27,7 @@ def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None])
     """Write the Parquet files and the card."""
     facts = _CardFacts()
     files = 0
-    for number, some in in_shards(facts.counting(samples)):
+    for number, some in in_shards(facts.count_samples(samples)):
         write_file(number, some, "parquet", out, "data", f"train-{number:05d}.parquet")
         files += 1
     storage.write_whole(facts.card(without_secrets(out).rstrip("/").rpartition("/")[2]).encode(), out, "README.md")
@@ -43,7 +43,7 @@ class _CardFacts:
         self.languages: Counter[str] = Counter()
         self.engines: Counter[str] = Counter()
 
-    def counting(self, samples: Iterator[VideoSample]) -> Iterator[VideoSample]:
+    def count_samples(self, samples: Iterator[VideoSample]) -> Iterator[VideoSample]:
         """Yield the samples and count them."""
         for sample in samples:
             self.videos += 1

@@ -56,7 +56,7 @@ def sheets_of(sample: VideoSample, tiles: list[SheetTile]) -> Iterator[bytes]:
     )
     sheets = -(-len(tiles) // MAX_TILES)
     each = -(-len(tiles) // sheets)
-    facts = [shown_time(sample.video.duration_s).partition(".")[0]] if sample.video.duration_s else []
+    facts = [format_time(sample.video.duration_s).partition(".")[0]] if sample.video.duration_s else []
     is_video = any(frame.keyframe.time_s is not None for frame in sample.frames)
     facts.append(plural(len(tiles), "keyframe" if is_video else "picture").replace("\u202f", ","))
     for number in range(sheets):
@@ -74,17 +74,17 @@ def title_of(sample: VideoSample) -> str:
 
 def _tile(number: int, frame: KeyframeRow) -> SheetTile:
     time_s = frame.keyframe.time_s
-    label = frame.name if time_s is None else shown_time(time_s)
-    caption = drawable(frame.description.dense_caption) if frame.description else ""
+    label = frame.name if time_s is None else format_time(time_s)
+    caption = without_symbols(frame.description.dense_caption) if frame.description else ""
     return SheetTile(number, label if font_for(label, SMALL_PX) else "", caption, frame.picture)
 
 
-def shown_time(time_s: float) -> str:
+def format_time(time_s: float) -> str:
     """Return `0:12.40`; a damaged file may state any number."""
     return timecode(min(MOST_S, max(-MOST_S, time_s)))
 
 
-def drawable(caption: str) -> str:
+def without_symbols(caption: str) -> str:
     """Return the caption without symbols that no font has, emoji for example; "" where letters are missing too."""
     text = one_line(caption).translate(DASHES)
     if font_for(text, SMALL_PX):

@@ -1,4 +1,4 @@
-"""Draws a contact sheet: a title, and a grid of pictures with their times and the first words of their captions.
+"""Drawing of a contact sheet: a title, and a grid of pictures with their times and the first words of their captions.
 
 In: a title, tiles, and the shape that all tiles have. Out: one JPEG. One decoded picture is in memory at a time, beside the sheet.
 """
@@ -14,7 +14,7 @@ import cv2
 from PIL import Image, ImageDraw
 
 from vip.errors import InputError
-from vip.export.fonts import cut_to, font_for
+from vip.export.fonts import font_for, wrap_text
 from vip.video.pillow import open_picture, shown
 
 WIDTH_PX = 1600
@@ -88,14 +88,14 @@ def _draw_picture(sheet: Image.Image, drawing: ImageDraw.ImageDraw, tile: SheetT
     x, y = at
     drawing.rectangle((x, y, x + shape.width_px - 1, y + shape.picture_height_px - 1), fill=FIELD)
     try:
-        small = _small(tile, shape)
+        small = _fit_picture(tile, shape)
     except InputError:
         _write(drawing, (x + 12, y + 12), "This picture cannot be read.", SMALL_PX, GREY, shape.width_px - 24)
         return
     sheet.paste(small, (x + (shape.width_px - small.width) // 2, y + (shape.picture_height_px - small.height) // 2))
 
 
-def _small(tile: SheetTile, shape: TileShape) -> Image.Image:
+def _fit_picture(tile: SheetTile, shape: TileShape) -> Image.Image:
     """Return the picture scaled to fit its field.
 
     Raises:
@@ -136,7 +136,7 @@ def _write(
     """Write as much of a text as fits, nothing where no font has its letters, and return the width of the last line."""
     font = font_for(text, size_px)
     width = 0.0
-    for number, line in enumerate(cut_to(text, font, width_px, lines) if font else ()):
+    for number, line in enumerate(wrap_text(text, font, width_px, lines) if font else ()):
         drawing.text((at[0], at[1] + round(number * size_px * LINE)), line, colour, font, anchor=anchor)
         width = drawing.textlength(line, font)
     return round(width)

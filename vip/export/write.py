@@ -46,7 +46,7 @@ class ExportRecord(Record):
 
 
 class ExportFormat(Protocol):
-    """What the module of a format has."""
+    """The interface of a format's module."""
 
     STALE_FILES: str
     """Pattern of the paths of files, below the folder, that would be taken for a part of the new export; "" if there are none."""
@@ -64,7 +64,7 @@ class _SampleCounts:
     keyframes: int = 0
     described: int = 0
 
-    def counting(self, samples: Iterator[VideoSample]) -> Iterator[VideoSample]:
+    def count_samples(self, samples: Iterator[VideoSample]) -> Iterator[VideoSample]:
         """Yield the samples and count them."""
         for sample in samples:
             self.videos += 1
@@ -94,10 +94,10 @@ def export(
     _check(out, given, record, overwrite)
     done = _SampleCounts()
     with observer.track("Exporting", count_pieces(given), lambda: counted(done.videos, "video")) as advance:
-        samples = done.counting(read_sources(given, observer.note, advance))
+        samples = done.count_samples(read_sources(given, observer.note, advance))
         if (first := next(samples, None)) is None:
             raise InputError(f"{without_secrets(sources[0])} holds no whole shard. Run the same `vip batch` again to finish it.")
-        _begin(out, record, format_)
+        _start_export(out, record, format_)
         try:
             files = format_.write(chain([first], samples), out, observer.note)
         except InputError:  # nothing of it fits this format
@@ -107,7 +107,7 @@ def export(
 
 
 def _check(out: str, sources: Sequence[ExportSource], record: ExportRecord, overwrite: bool) -> None:
-    if any(_same(out, source.address) for source in sources):
+    if any(_is_same_address(out, source.address) for source in sources):
         raise UsageError(f"{without_secrets(out)} is what is to be exported. Choose another folder with {option('out')}.")
     if storage.is_empty(out):
         return
@@ -128,14 +128,14 @@ def _read_record(out: str) -> ExportRecord | None:
         return None
 
 
-def _same(one: str, other: str) -> bool:
+def _is_same_address(one: str, other: str) -> bool:
     first, second = storage.local_path(one), storage.local_path(other)
     if first and second:
         return first.resolve() == second.resolve()
     return one.rstrip("/") == other.rstrip("/")
 
 
-def _begin(out: str, record: ExportRecord, format_: ExportFormat) -> None:
+def _start_export(out: str, record: ExportRecord, format_: ExportFormat) -> None:
     """Mark the folder as an unfinished export, and delete files that would be taken for a part of this one."""
     if path := storage.local_path(out):
         store.make_folder(path)

@@ -1,1 +1,1 @@
-"""Choosing frames (section 3.1): candidates, quality, detect, embed, prune."""
+"""Selection of frames (section 3.1): candidates, quality, detect, embed, prune."""

@@ -1,4 +1,4 @@
-"""Write the analyses of frames and read them back, so that a run can select again without its video.
+"""Storage of frame analyses: a run can select again without its video.
 
 The analysis of a frame is spread over four files: its row of candidates.jsonl (times, quality, detections), its vector in
 embeddings.npz, its thumbnail, and in analysis.npz what only selecting needs.
@@ -93,7 +93,7 @@ def _analysis(row: Candidate, columns: Columns, place: int, vector: np.ndarray, 
 
 @dataclass(frozen=True, slots=True)
 class CachedVectors:
-    """What an embedder has seen of a video before."""
+    """The vectors that an embedder made of a video before."""
 
     frames: Mapping[int, Vector]
     """By PTS."""
@@ -121,7 +121,7 @@ def cached_vectors_of(run: Run) -> CachedVectors:
 def _thumbnails(path: Path) -> dict[int, bytes]:
     """Return JPEGs by candidate index."""
     try:
-        with files.opened_zip(path) as archive:
+        with files.open_zip(path) as archive:
             return {int(Path(name).stem): archive.read(name) for name in archive.namelist()}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as exc:
         raise StoreError(f"{path}: damaged ({exc}). Run {call('extract', 'VIDEO', overwrite=True)} to make it again.") from exc

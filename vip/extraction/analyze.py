@@ -1,4 +1,4 @@
-"""Analyze frames: decode each once, measure it, and keep what later stages need instead of the pixels.
+"""Analysis of frames: decode each once, measure it, and keep what later stages need instead of the pixels.
 
 In: PTS. Out: a `FrameAnalysis` for each, in time order. Work is split over threads, each with a reader of its own, while the embedder
 works on what they have done; the result does not depend on how many there are, and memory holds a few pictures a thread.
@@ -44,7 +44,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True, slots=True)
 class FrameAnalysis:
-    """What is kept of a frame that was looked at."""
+    """The measures, vectors and detections of a frame."""
 
     pts: int
     time_s: float
@@ -54,7 +54,7 @@ class FrameAnalysis:
     thumbnail: bytes
     """JPEG, longest side 160 px."""
     view: Vector
-    """float32 (1544,) of length 1 (`vip.models.classic`): whether two frames show the same view is told by it, whatever the embedder."""
+    """float32 (1544,) of length 1 (`vip.models.classic`): it decides whether two frames show the same view, whatever the embedder."""
     vector: Vector
     """float32 (D,) of length 1, the embedder's; of length 0 as long as that has not seen the picture."""
     detections: tuple[Detection, ...] | None = None
@@ -72,7 +72,7 @@ class FrameAnalysis:
 
 
 class FrameAnalyzer:
-    """Looks at frames with these backends.
+    """An analyzer of frames with these backends.
 
     Args:
         view: the embedder that tells views apart, quick enough to be used in the threads that decode; may be the other one too.
@@ -115,7 +115,7 @@ class FrameAnalyzer:
 
     @property
     def _searched_side_px(self) -> int:
-        """At least what the detector wants, and a whole fraction of the picture at hand, to which it is scaled in a fifth of the time."""
+        """The side that the detector wants or more, and a whole fraction of the picture at hand, which is five times as fast to scale."""
         wanted = min(self.detector.capabilities.side_px or WORKING_SIDE_PX, WORKING_SIDE_PX)
         return WORKING_SIDE_PX // (WORKING_SIDE_PX // wanted)
 
@@ -252,6 +252,6 @@ def _put(results: Queue[ResultT | None], result: ResultT | None, stop: Event) ->
 
 
 def _batches(groups: Sequence[Sequence[int]], count: int) -> list[list[int]]:
-    """Neighbouring groups together, in at most `count` batches of about equal numbers of groups."""
+    """Join neighbouring groups to at most `count` batches of about equal numbers of groups."""
     size = max(1, -(-len(groups) // count))
     return [[stamp for group in groups[start : start + size] for stamp in group] for start in range(0, len(groups), size)]

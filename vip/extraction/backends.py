@@ -28,7 +28,7 @@ class Backends:
 
     @property
     def names(self) -> dict[str, str]:
-        """As the manifest has them."""
+        """The names as the manifest has them."""
         return {
             "sampler": self.sampler.name,
             "pruner": self.pruner.name,
@@ -38,7 +38,7 @@ class Backends:
 
     @property
     def device(self) -> str:
-        """Where models run: `cpu`, `cuda in fp16`, `embedder cuda in fp16, detector cpu`."""
+        """The devices of the models: `cpu`, `cuda in fp16`, `embedder cuda in fp16, detector cpu`."""
         embedder, detector = device_of(self.embedder), device_of(self.detector)
         return embedder if embedder == detector else f"embedder {embedder}, detector {detector}"
 

@@ -1,4 +1,4 @@
-"""Which frames are looked at: the sampler's candidates, more where few differ, others where they are bad or restless.
+"""Search for candidates: the sampler's candidates, more where few differ, others where they are bad or restless.
 
 In: an open video and the PTS of its candidates. Out: the analyses of all frames that were decoded, in time order.
 """
@@ -29,7 +29,7 @@ MOST_PER_KEYFRAME_IN_STILLS = 12  # how many candidates a keyframe are tried whe
 
 @dataclass(frozen=True)
 class CandidateSearch:
-    """What is looked for, and with what."""
+    """The settings and backends of a search."""
 
     video: Reader
     analyzer: FrameAnalyzer
@@ -50,7 +50,7 @@ def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[
     """Analyze the planned frames and those that join them."""
     analyses = _scan(search, "Looking at frames", planned, exact=search.exact)
     if search.as_is:
-        return _with_objects(search, analyses, range(len(analyses)))
+        return _add_objects(search, analyses, range(len(analyses)))
     analyses = _search_all(search, analyses)
     if search.insistent:
         analyses = _until_enough_differ(search, analyses)
@@ -58,11 +58,11 @@ def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[
     bad = [index for index, analysis in enumerate(analyses) if quality.verdict(analysis.measured, reference[index])]
     with search.observer.track("Looking beside bad frames", len(bad)) as advance:
         instead = substitutes.find_substitutes(search.video, analyses, bad, reference, search.analyzer, advance=advance)
-    analyses = _settled(search, _merged(analyses, instead))
-    return _with_objects(search, analyses, good_frames(analyses, None))
+    analyses = _add_settled_frames(search, _merge(analyses, instead))
+    return _add_objects(search, analyses, good_frames(analyses, None))
 
 
-def _with_objects(search: CandidateSearch, analyses: list[FrameAnalysis], places: Sequence[int]) -> list[FrameAnalysis]:
+def _add_objects(search: CandidateSearch, analyses: list[FrameAnalysis], places: Sequence[int]) -> list[FrameAnalysis]:
     """Search the frames at these places for objects."""
     with search.observer.track("Looking for objects", len(places)) as advance:
         return objects.seek(analyses, places, search.analyzer.detector, advance=advance)
@@ -77,12 +77,12 @@ def undecodable(search: CandidateSearch, planned: Sequence[int], analyses: Seque
 
 
 def _scan(search: CandidateSearch, title: str, pts: Sequence[int], *, exact: bool) -> list[FrameAnalysis]:
-    exact = exact or not _others_do(search.video, pts)
+    exact = exact or not _are_replaceable(search.video, pts)
     with search.observer.track(title, len(pts)) as advance:
         return analyze.analyze(search.video, pts, search.analyzer, exact=exact, keeper=search.keeper, advance=advance)
 
 
-def _others_do(video: Reader, pts: Sequence[int]) -> bool:
+def _are_replaceable(video: Reader, pts: Sequence[int]) -> bool:
     """Return whether each of these frames is one of many, and those behind it follow soon: not in short, slow or halting videos."""
     shown = video.index.shown_pts
     following = shown[np.minimum(np.searchsorted(shown, pts) + PASSED_OVER, len(shown) - 1)]
@@ -99,12 +99,12 @@ def _search_all(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[
         for start in range(0, len(others), SEARCH_BATCH):
             found = analyze.analyze(search.video, others[start : start + SEARCH_BATCH], search.analyzer, advance=advance)
             if found and not shows_nothing_at_all(found):
-                return _merged(analyses, found)
+                return _merge(analyses, found)
     return analyses
 
 
 def _until_enough_differ(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
-    """Twice as many, again and again, while fewer differ than keyframes are wanted.
+    """Double the candidates while fewer differ than keyframes are wanted.
 
     Not where packet sizes tell that nothing changes, nor deep inside a long GOP, where it would be too expensive.
     """
@@ -115,7 +115,7 @@ def _until_enough_differ(search: CandidateSearch, analyses: list[FrameAnalysis])
         known = sorted({analysis.pts for analysis in analyses})
         more = fill(known, activity.moving(known), 2 * len(analyses))
         near = [pts for pts in sorted({*more} - {*known}) if search.video.effort(pts) <= substitutes.FARTHEST_PACKETS]
-        merged = _merged(analyses, _scan(search, "Looking for frames that differ", near, exact=True) if near else [])
+        merged = _merge(analyses, _scan(search, "Looking for frames that differ", near, exact=True) if near else [])
         if len(merged) == len(analyses):
             break
         analyses = merged
@@ -127,7 +127,7 @@ def _different(search: CandidateSearch, analyses: Sequence[FrameAnalysis]) -> in
     return len(good_frames(analyses, search.min_sharpness))
 
 
-def _settled(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
+def _add_settled_frames(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
     """Add settled frames behind those that would be kept though they may lie in a transition or are far softer than those around them."""
     likely = {frame.pts for frame in likely_keyframes(analyses, keyframes=search.keyframes, min_sharpness=search.min_sharpness)}
     reference = quality.references([analysis.measured for analysis in analyses])
@@ -137,11 +137,11 @@ def _settled(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[Fra
         if analysis.pts in likely and (analysis.in_transition or quality.is_soft(analysis.measured.quality, around))
     ]
     with search.observer.track("Looking for settled frames", len(doubtful)) as advance:
-        found = find_settled(search.video, doubtful, search.analyzer, advance=advance)
-    return _merged(analyses, found)
+        found = find_add_settled_frames(search.video, doubtful, search.analyzer, advance=advance)
+    return _merge(analyses, found)
 
 
-def _merged(analyses: Sequence[FrameAnalysis], found: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
+def _merge(analyses: Sequence[FrameAnalysis], found: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
     """Return both in time order; of two analyses of one frame the first."""
     known = {analysis.pts for analysis in analyses}
     return sorted([*analyses, *(analysis for analysis in found if analysis.pts not in known)], key=lambda analysis: analysis.pts)

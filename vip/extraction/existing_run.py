@@ -1,4 +1,4 @@
-"""What lies in a run folder already: nothing, a run to go on with, a finished one, or something that must not be lost."""
+"""Contents of an existing run folder: nothing, a run to go on with, a finished one, or something that must not be lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many keyframes: what `-n auto` starts from where the number itself is to be found out."""
+"""Number of keyframes: what `-n auto` starts from."""
 
 from __future__ import annotations
 

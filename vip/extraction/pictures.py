@@ -8,7 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from vip.errors import InputError, kind_of
+from vip.errors import InputError
 from vip.extraction.quality import WORKING_SIDE_PX, measure
 from vip.protocols import Detector, PictureOrigin
 from vip.records import PICTURE_SUFFIXES, Failure, Image, Keyframe
@@ -35,7 +35,7 @@ def keyframes_of(
         try:
             yield _keyframe(path, read_picture(path), detector)
         except InputError as exc:
-            on_failure(Failure(item=path.name, kind=kind_of(exc), message=str(exc), exit_code=exc.exit_code))
+            on_failure(Failure(item=path.name, kind=exc.failure_kind, message=str(exc), exit_code=exc.exit_code))
         advance()
 
 

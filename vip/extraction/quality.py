@@ -1,4 +1,4 @@
-"""Is a frame worth showing? Sharpness, brightness, contrast, and the verdict on them (section 3.1: "we remove blurry
+"""Quality of a frame: sharpness, brightness, contrast, and the verdict on them (section 3.1: "we remove blurry
 keyframes with low Laplacian scores").
 
 Everything is measured on a picture whose longest side is 640 px, inside black bars, so that resolutions and
@@ -68,7 +68,7 @@ class FrameMeasures:
 
 
 def measure(image: Image) -> FrameMeasures:
-    """Quality of an RGB picture (H, W, 3) whose longest side is `WORKING_SIDE_PX`."""
+    """Return the quality of an RGB picture (H, W, 3) whose longest side is `WORKING_SIDE_PX`."""
     grey = _inside_bars(np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8))
     middle = _middle(grey)
     mean, deviation = (float(value[0, 0]) for value in cv2.meanStdDev(grey))
@@ -105,7 +105,7 @@ def _inside_bars(grey: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def shows_nothing(measured: FrameMeasures) -> BadRule | None:
-    """Black, white or flat, whatever the surroundings."""
+    """Return whether a picture is black, white or flat, whatever the surroundings."""
     if measured.not_dark < FEW and measured.bright < LETTERS and measured.bright_in_middle < LETTERS_IN_MIDDLE:
         return "black"
     if measured.not_light < FEW and measured.dim < LETTERS and measured.dim_in_middle < LETTERS_IN_MIDDLE:
@@ -163,7 +163,7 @@ def same_shape(correlation: float) -> bool:
 
 
 def correlation(a: Image, b: Image) -> float:
-    """Correlation of the grey levels of two small pictures in [-1, 1]; 0 where one of them is flat."""
+    """Return the correlation of the grey levels of two small pictures in [-1, 1]; 0 where one of them is flat."""
     grey_a, grey_b = (picture.mean(axis=2).ravel() for picture in (a, b))
     grey_a, grey_b = grey_a - grey_a.mean(), grey_b - grey_b.mean()
     lengths = float(np.linalg.norm(grey_a) * np.linalg.norm(grey_b))

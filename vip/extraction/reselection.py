@@ -1,4 +1,4 @@
-"""What can be selected again from a run, and with which video."""
+"""Selection again from a run: which settings may change, and with which video."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where one scene ends and the next begins, so that each is shown before any is shown twice.
+"""Boundaries of scenes: each scene is shown before any is shown twice.
 
 Algorithm 1 compares a frame with its two neighbours only. A single frame of a scene that looks a little like both its
 neighbours then goes before the second of two frames of one scene, and short scenes are lost to long ones. So the
@@ -91,7 +91,7 @@ def _preferred(frames: Prunable, rows: slice) -> npt.NDArray[np.bool_]:
 
 
 def _weights(times_s: Sequence[float]) -> Numbers:
-    """Square root of the seconds around each row: half of the gap on either side, and at the ends twice that of the one gap."""
+    """Return the square root of the seconds around each row: half of the gap on either side, and at the ends twice that of the one gap."""
     gaps = np.diff(np.asarray(times_s, np.float64)) if len(times_s) > 1 else np.ones(1)
     spans = (np.concatenate([gaps[:1], gaps]) + np.concatenate([gaps, gaps[-1:]]))[: len(times_s)] / 2
     return np.asarray(np.sqrt(np.maximum(spans, 1e-3)), np.float64)

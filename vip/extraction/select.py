@@ -1,4 +1,4 @@
-"""Select keyframes: quality ▸ copies ▸ objects ▸ pruning, and each decision in words (section 3.1).
+"""Selection of keyframes: quality ▸ copies ▸ objects ▸ pruning, and each decision in words (section 3.1).
 
 In: what was measured of all candidates, in time order. Out: a `Selection` with one `Decision` a candidate; the kept ones are the
 keyframes. Nothing is read or written here.
@@ -21,7 +21,7 @@ from vip.records import Decision, Embeddings
 
 
 class Selection(NamedTuple):
-    """Which candidates become keyframes, and why."""
+    """The candidates that become keyframes, and why."""
 
     decisions: list[Decision]
     """One a candidate, in time order."""

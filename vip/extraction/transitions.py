@@ -1,4 +1,4 @@
-"""What the sizes of the packets tell about a video, without decoding: where it is restless, and where a new picture begins.
+"""Transitions read from the sizes of packets, without decoding: where a video is restless, and where a new picture begins.
 
 Packets that change much of the picture are large. A cross-fade, a flash, a wipe or the start of a fast pan is a row of
 packets far larger than those around it, so a frame in or beside such a row may be half of one shot and half of the next.
@@ -60,7 +60,7 @@ class PacketActivity:
         self._restless = max(BURST, MANY_TIMES * quantile(self._burst, 0.75))
 
     def in_transition(self, pts: Sequence[int]) -> npt.NDArray[np.bool_]:
-        """bool (N,): whether the packets just before or just behind each of these frames are far larger than usual there."""
+        """Return, as bool (N,), whether the packets just before or just behind each of these frames are far larger than usual there."""
         times = np.asarray(pts, np.int64) * float(self._index.time_base)
         before, usual_before = self._mean(times, NEAR_BEFORE_S), self._mean(times, USUAL_BEFORE_S)
         after, usual_after = self._mean(times, NEAR_AFTER_S, behind=True), self._mean(times, USUAL_AFTER_S)
@@ -114,7 +114,7 @@ class PacketActivity:
         return bool(0 < following < len(sync) and full[following - 1] and full.mean() < MOSTLY_FULL)
 
     def _mean(self, times: npt.NDArray[np.floating], window_s: tuple[float, float], *, behind: bool = False) -> Seconds:
-        """Mean size of the packets that are no sync packets in the window [start, end) around each time, or (start, end]; else NaN."""
+        """Return the mean size of the packets other than sync packets in [start, end) around each time, or in (start, end]; else NaN."""
         a, b = (np.searchsorted(self._times, times + edge, "right" if behind else "left") for edge in window_s)
         count = self._count[b] - self._count[a]
         return np.asarray((self._bytes[b] - self._bytes[a]) / np.where(count > 0, count, np.nan), np.float64)

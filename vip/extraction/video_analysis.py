@@ -1,4 +1,4 @@
-"""All that is known of a video's candidates before one is selected: from its frames, or from a run that analyzed them.
+"""Analysis of a video's candidates before one is selected: from its frames, or from a run that analyzed them.
 
 In: an open video, or a run folder. Out: a `VideoAnalysis`, which `vip.extraction.select` selects from without any picture.
 """
@@ -32,7 +32,7 @@ MORE_FOR_A_QUERY = 3  # times the candidates: what is asked for may be seen for 
 
 @dataclass(frozen=True, slots=True)
 class VideoAnalysis:
-    """What is known of the candidates of a video, in time order."""
+    """Measures, vectors and detections of the candidates of a video, in time order."""
 
     frames: Sequence[FrameAnalysis]
     embeddings: Embeddings

@@ -1,4 +1,4 @@
-"""From a selection to the files of a run: rows, counts, notes, manifest.
+"""Writing of a selection to the files of a run: rows, counts, notes, manifest.
 
 Everything but the pictures is written here, in an order that survives being killed: a manifest without finished stages
 first, then the files, then the manifest that says so.
@@ -75,7 +75,7 @@ def write_selection(
         selected_from=origin,
         created_utc=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    manifest = store.signed(manifest) if is_own else manifest
+    manifest = store.sign(manifest) if is_own else manifest
     store.write_json(folder / store.MANIFEST, manifest)
     store.clear(folder)
     store.write_rows(folder / store.CANDIDATES, rows)

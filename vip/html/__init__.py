@@ -1,1 +1,1 @@
-"""What every page is made of: layout, parts, escaping, words, axes and charts."""
+"""Building blocks of every page: layout, parts, escaping, words, axes and charts."""

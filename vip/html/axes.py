@@ -107,7 +107,7 @@ def spread(places: list[float], *, gap: float, low: float, high: float) -> list[
     return [min(highest, max(low, value)) + i * gap for i, value in enumerate(base)]
 
 
-def evenly(count: int, limit: int) -> list[int]:
+def evenly_spaced(count: int, limit: int) -> list[int]:
     """Return at most `limit` of the indices below `count`, evenly, first and last included."""
     if count <= limit:
         return list(range(count))

@@ -1,4 +1,4 @@
-"""What every chart is drawn with, as SVG of our own: one drawing for every width, tooltips on its points, and no script."""
+"""SVG elements of every chart: one drawing for every width, tooltips on its points, and no script."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def templates(package: str) -> Environment:
     from jinja2.ext import Extension
 
     class Compact(Extension):
-        """Turns line breaks and indentation into comments: pages stay small, and messages keep their line numbers."""
+        """A Jinja extension that turns line breaks and indentation into comments: pages stay small, messages keep their line numbers."""
 
         def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
             return re.sub(r"[ \t]*\n[ \t]*", "{#\n#}", source)
@@ -67,14 +67,14 @@ def templates(package: str) -> Environment:
         autoescape=True,
         undefined=StrictUndefined,
         extensions=[Compact],
-        finalize=_showable,
+        finalize=_to_showable,
     )
     for function in (words.number, words.plural, words.time_code, words.whole_number, markup.decimal, markup.percent, data_uri):
         environment.filters[function.__name__] = function
     return environment
 
 
-def _showable(value: object) -> object:
+def _to_showable(value: object) -> object:
     """Return what a template writes: markup as it is, anything else as text that can be shown."""
     return value if hasattr(value, "__html__") else markup.showable(str(value))
 

@@ -1,11 +1,11 @@
-"""What a notebook shows of a run and of a keyframe: small pictures and captions, escaped, without style sheet or script."""
+"""Notebook display of a run and of a keyframe: small pictures and captions, escaped, without style sheet or script."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from vip.html.axes import evenly
+from vip.html.axes import evenly_spaced
 from vip.html.format import plural, time_code
 from vip.html.layout import templates
 from vip.html.pictures import Jpeg, shrink
@@ -38,7 +38,7 @@ def keyframe_html(shown: NotebookPicture) -> str:
 
 def contact_sheet(title: str, count: int, described: int, pictures: Callable[[int], NotebookPicture]) -> str:
     """Return small pictures of at most `MAX_PICTURES` keyframes, evenly chosen; `pictures` returns that of a place from 0."""
-    places: Sequence[int] = evenly(count, MAX_PICTURES)
+    places: Sequence[int] = evenly_spaced(count, MAX_PICTURES)
     counts = f"{plural(count, 'keyframe')}, {plural(described, 'description')}"
     hidden = f"{len(places)} of {count} are shown, evenly chosen." if len(places) < count else ""
     return str(_macros().sheet(title, counts, hidden, [pictures(place) for place in places]))

@@ -1,4 +1,4 @@
-"""What the parts of more than one page show: the values that the macros of `parts.html.jinja` take."""
+"""Values for the parts of more than one page: the values that the macros of `parts.html.jinja` take."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Asking models: clients, limits, the answer cache, costs, batches."""
+"""Requests to models: clients, limits, the answer cache, costs, batches."""

@@ -73,7 +73,7 @@ class BatchJob(RecordPart):
         return self.is_open and self.job is not None and not self.is_ours
 
     @property
-    def told(self) -> str:
+    def status_text(self) -> str:
         """Return the status in words."""
         return NOT_OF_THIS_MACHINE if self.is_strange else self.status
 
@@ -99,7 +99,7 @@ def status(folder: Path, *, below: Path = Path()) -> list[BatchJob]:
 
 @dataclass(frozen=True, slots=True)
 class BatchFolder:
-    """Where the files of batches lie."""
+    """The folder of the files of batches."""
 
     home: Path
     """The folder that the command names."""
@@ -138,9 +138,9 @@ class BatchFolder:
         try:
             return files.read_bytes(path, inside=self.home, most_bytes=MOST_KEYS_BYTES).decode().split("\n")[:-1]
         except OSError as exc:
-            raise StoreError(f"{path} cannot be read: {exc.strerror}. {self._make_again}") from exc
+            raise StoreError(f"{path} cannot be read: {exc.strerror}. {self._retry_advice}") from exc
         except UnicodeDecodeError as exc:
-            raise StoreError(f"{path} is damaged (it is not UTF-8). {self._make_again}") from exc
+            raise StoreError(f"{path} is damaged (it is not UTF-8). {self._retry_advice}") from exc
 
     def delete(self, part: int) -> None:
         """Delete the files of a part."""
@@ -162,7 +162,7 @@ class BatchFolder:
     def writer(self, part: int, tries: int) -> BatchFileWriter:
         return BatchFileWriter(self.home, self.rows_of(part), self._keys_path(part), part, tries)
 
-    def copied(self, job: BatchJob, keys: set[str], part: int) -> BatchJob:
+    def copy_rows(self, job: BatchJob, keys: set[str], part: int) -> BatchJob:
         """Write these rows of a part as a new part, for another try.
 
         Raises:
@@ -170,17 +170,17 @@ class BatchFolder:
         """
         writer, path = self.writer(part, job.tries + 1), self.rows_of(job.part)
         try:
-            with files.opened(path, inside=self.home) as rows:
+            with files.open_file(path, inside=self.home) as rows:
                 for key, row in zip(self.keys_of(job.part), rows, strict=True):
                     if key in keys:
                         writer.write(key, row)
         except (OSError, ValueError) as exc:
             writer.drop()
-            raise StoreError(f"{path} is damaged ({exc}). {self._make_again}") from exc
-        return writer.done()
+            raise StoreError(f"{path} is damaged ({exc}). {self._retry_advice}") from exc
+        return writer.finish()
 
     @property
-    def _make_again(self) -> str:
+    def _retry_advice(self) -> str:
         return f"Delete {self.folder} and try again."
 
 
@@ -194,7 +194,7 @@ class BatchFileWriter:
         self._rows: IO[bytes] = self._open.enter_context(replacing(rows, inside=home))  # a process that dies before has to ask anew
         self._keys: IO[bytes] = self._open.enter_context(replacing(keys, inside=home, durable=True))
 
-    def takes(self, row: bytes, most_bytes: int, most_rows: int) -> bool:
+    def has_room(self, row: bytes, most_bytes: int, most_rows: int) -> bool:
         return self.size_bytes + len(row) <= most_bytes and self.rows < most_rows
 
     def write(self, key: str, row: bytes) -> None:
@@ -207,7 +207,7 @@ class BatchFileWriter:
         self.rows += 1
         self.size_bytes += len(row)
 
-    def done(self) -> BatchJob:
+    def finish(self) -> BatchJob:
         self._open.close()
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return BatchJob(part=self.part, rows=self.rows, size_bytes=self.size_bytes, tries=self.tries, created_utc=now)

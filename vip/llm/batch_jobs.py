@@ -103,7 +103,7 @@ class BatchJobs:
         if len(row) > self.part_bytes:
             text = f"This request has {len(row)} bytes, and a batch takes {self.part_bytes}. Ask without {option('batch')}."
             raise ReplyError(text, kind="too_large")
-        if self._writing is not None and not self._writing.takes(row, self.part_bytes, self.part_rows):
+        if self._writing is not None and not self._writing.has_room(row, self.part_bytes, self.part_rows):
             self.close()
         if self._writing is None:
             self._writing = self.place.writer(self._next_part, 1)
@@ -114,7 +114,7 @@ class BatchJobs:
         """End the part that is being written; `run` does so by itself."""
         if self._writing is not None:
             writer, self._writing = self._writing, None
-            self._note_written(writer.done())
+            self._note_written(writer.finish())
 
     # ------------------------------------------------------------ jobs
 
@@ -140,13 +140,13 @@ class BatchJobs:
         wait_s = first_s = FIRST_POLL_S if poll_s is None else poll_s
         while True:
             self.close()
-            before = self._known
+            before = self._reported_jobs
             left, busy = await self.step(on_answer)
             given_up |= left
             if busy and self._busy >= (BUSY_IN_A_ROW if self._has_answered else BUSY_BEFORE_AN_ANSWER):
                 on = f" The batches go on. {again()} to collect them." if any(job.job for job in self.open_jobs) else ""
                 raise OutageError(f"{busy}{on}", busy.kind) from busy
-            now = self._known
+            now = self._reported_jobs
             if now != before:
                 on_status(now)
                 wait_s = first_s
@@ -157,7 +157,7 @@ class BatchJobs:
                 wait_s = min(LONGEST_POLL_S, 2 * wait_s)
 
     @property
-    def _known(self) -> tuple[BatchJob, ...]:
+    def _reported_jobs(self) -> tuple[BatchJob, ...]:
         return tuple(job for job in self.jobs.values() if not job.is_open or job.part in self._ours)
 
     @property
@@ -213,7 +213,7 @@ class BatchJobs:
         if job != self.jobs[job.part]:
             self._note(job)
         if state.status == "failed":
-            await self._not_taken(job, state)
+            await self._handle_rejected(job, state)
         elif state.ended:
             return await self._collect(job, on_answer, cancelled=state.status == "cancelled")
         return set()
@@ -228,24 +228,24 @@ class BatchJobs:
             job = job.model_copy(update={"tag": job.tag or secrets.token_hex(16), "error": None})
             user_state.remember("jobs", str(job.tag))
             self._note(job)
-            found = await self._handed_in(job)
+            found = await self._upload(job)
         user_state.remember("jobs", found)
         self._note(job.model_copy(update={"job": found, "status": "validating"}))
 
-    async def _handed_in(self, job: BatchJob) -> str:
+    async def _upload(self, job: BatchJob) -> str:
         path = self.place.rows_of(job.part)
         try:
             return await self.api.submit(path, str(job.tag))
         except OSError as exc:
             raise StoreError(f"{path} cannot be read: {exc.strerror}. Run again to ask its {job.rows} requests anew.") from exc
 
-    async def _not_taken(self, job: BatchJob, state: BatchState) -> None:
+    async def _handle_rejected(self, job: BatchJob, state: BatchState) -> None:
         """Handle a file of which the server took no row: it is handed in again, later or by another run."""
         assert job.job is not None
-        self._forget(job)
         if job.part in self._written:
             error = state.error[:LONGEST_REASON] if state.error else None
             self._note(job.model_copy(update={"tag": None, "job": None, "error": error}))
+            self._forget(job)
         else:
             self._drop(job)
         await self._discard(job.job)
@@ -272,7 +272,7 @@ class BatchJobs:
         self._full = False
         again = job.tries < TRIES and not cancelled
         is_copied = again and job.part in self._written
-        parts = [self.place.copied(job, set(missing), self._next_part)] if is_copied and missing else []
+        parts = [self.place.copy_rows(job, set(missing), self._next_part)] if is_copied and missing else []
         self._note_written(*parts, collected=job)
         self._keys -= {key for key in keys if not is_copied or key not in missing}
         self._forget(job)

@@ -1,4 +1,4 @@
-"""What is spent, and that it never passes the ceiling.
+"""Spending, and the ceiling that it never passes.
 
 In: what each request may cost at most before it goes out, and what it did cost. Out: leave to ask, or the end of the run.
 What is on its way counts as if it cost the most it can; only what the server counted is reported as spent.
@@ -18,7 +18,7 @@ DEFAULT_MAX_USD = 5.0  # a key in the environment is no permission to spend
 
 @dataclass(slots=True)
 class Usage:
-    """What a run has used, as the servers count it."""
+    """Requests, tokens and dollars of a run, as the servers count them."""
 
     requests: int = 0
     cached: int = 0
@@ -82,7 +82,7 @@ class Budget:
         most = price.usd(tokens_in, tokens_out, batch=batch)
         while self._committed_usd + most > self.max_usd:
             if self._held_usd <= 1e-12:
-                raise self.used_up(most)
+                raise self.exceeded_error(most)
             self._change.clear()
             await self._change.wait()
         self._held_usd += most
@@ -102,7 +102,7 @@ class Budget:
         """Release what was put aside for a request in a batch."""
         self._booked_usd = max(0.0, self._booked_usd - usd)
 
-    def batches_over(self) -> None:
+    def release_batches(self) -> None:
         """Release all that was put aside for requests in batches."""
         self._booked_usd = 0.0
 
@@ -111,7 +111,7 @@ class Budget:
         """Return the dollars that are spent, maybe spent, or put aside."""
         return self.usage.usd + self.usage.unsure_usd + self._held_usd + self._booked_usd
 
-    def used_up(self, most: float) -> BudgetError:
+    def exceeded_error(self, most: float) -> BudgetError:
         what = (
             option("max_usd", f"{self.max_usd:g}")
             if self.given
@@ -136,7 +136,7 @@ class Budget:
             folder_usage: what the folder that is being described has used; counted into as well, as below.
         """
         usd = price.usd(tokens_in, tokens_out, batch=batch) if price else None
-        for usage in self._counted(folder_usage):
+        for usage in self._usages(folder_usage):
             usage.requests += 1
             usage.tokens_in += tokens_in
             usage.tokens_out += tokens_out
@@ -146,14 +146,14 @@ class Budget:
 
     def saved(self, folder_usage: Usage | None = None) -> None:
         """Note an answer that was there already."""
-        for usage in self._counted(folder_usage):
+        for usage in self._usages(folder_usage):
             usage.cached += 1
 
     def lost(self, price: Price | None, tokens_in: int, tokens_out: int, folder_usage: Usage | None = None) -> None:
         """Note a request whose answer never came, and which the server may have worked on."""
         if price:
-            for usage in self._counted(folder_usage):
+            for usage in self._usages(folder_usage):
                 usage.unsure_usd += price.usd(tokens_in, tokens_out)
 
-    def _counted(self, folder_usage: Usage | None) -> list[Usage]:
+    def _usages(self, folder_usage: Usage | None) -> list[Usage]:
         return [self.usage] if folder_usage is None else [self.usage, folder_usage]

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sqlite3
-import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,8 +18,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 
+from vip import files, user_state
 from vip.errors import StoreError
-from vip.files import NO_FILE
 from vip.protocols import Reply
 from vip.untrusted import one_line, parse_json
 from vip.wording import option
@@ -29,7 +27,6 @@ from vip.wording import option
 LOCK_TIMEOUT_S = 60.0  # for other processes that write
 MOST_BYTES = 4 * 2**20  # of one entry; the longest answer has a tenth
 LONGEST_TRAIT = 100
-BESIDE = ("", "-journal", "-wal", "-shm")  # the file, and what SQLite writes beside it
 SCHEMA = """
 create table if not exists answers (
     question blob primary key, engine text not null, model text not null, text text not null,
@@ -41,8 +38,7 @@ create table if not exists servers (engine text primary key, traits text not nul
 
 def default_path() -> Path:
     """Return `answers.sqlite` in the user's cache folder."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "vip" / "answers.sqlite"
+    return user_state.cache_folder() / "answers.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +61,7 @@ class AnswerCache:
         self.path = path or default_path()
         with self._store_errors():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            _check_files(self.path)
+            files.check_database(self.path)
             self._reader = self._connect()
             try:
                 self._reader.executescript(SCHEMA)
@@ -102,7 +98,7 @@ class AnswerCache:
     async def keep(self, question: bytes, engine: str, reply: Reply) -> None:
         """Write an answer; it is on the disk when this returns."""
         loop = asyncio.get_running_loop()
-        row = _CachedRow(question, engine, readable(reply), loop, loop.create_future())
+        row = _CachedRow(question, engine, make_encodable(reply), loop, loop.create_future())
         self._queue.put(row)
         await row.written
 
@@ -134,12 +130,12 @@ class AnswerCache:
 
     def _write(self) -> None:
         while (row := self._queue.get()) is not None:
-            rows, ended = self._waiting_with(row)
+            rows, ended = self._take_waiting(row)
             self._write_all(rows)
             if ended:
                 return
 
-    def _waiting_with(self, row: _CachedRow) -> tuple[list[_CachedRow], bool]:
+    def _take_waiting(self, row: _CachedRow) -> tuple[list[_CachedRow], bool]:
         """Return this row with those that came meanwhile, and whether they are the last ones."""
         rows = [row]
         while not self._queue.empty():
@@ -167,22 +163,10 @@ class AnswerCache:
                 row.loop.call_soon_threadsafe(_settle, row.written, failed)
 
 
-def readable(reply: Reply) -> Reply:
+def make_encodable(reply: Reply) -> Reply:
     """Return the answer with a mark in place of what UTF-8 cannot encode: half an emoji, where a model was cut off."""
     text, model = (part.encode("utf-8", "replace").decode() for part in (reply.text, reply.model))
     return reply if (text, model) == (reply.text, reply.model) else replace(reply, text=text, model=model)
-
-
-def _check_files(path: Path) -> None:
-    """Refuse what SQLite would follow or wait for.
-
-    Raises:
-        OSError: in the place of one of its files lies a link, a FIFO or a device.
-    """
-    for suffix in BESIDE:
-        with suppress(FileNotFoundError):
-            if not stat.S_ISREG(path.with_name(path.name + suffix).lstat().st_mode):
-                raise OSError(f"{path.name}{suffix}: {NO_FILE}")
 
 
 def _check_tables(connection: sqlite3.Connection) -> None:
@@ -206,7 +190,7 @@ def _settle(written: asyncio.Future[None], failed: Exception | None) -> None:
 
 
 class _StoreErrors:
-    """What goes wrong with the file, in one sentence."""
+    """A context that translates errors of the file to one sentence."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -215,7 +199,7 @@ class _StoreErrors:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, traceback: object) -> None:
-        why = one_line(str(exc))
+        why = one_line((isinstance(exc, OSError) and exc.strerror) or str(exc))
         if isinstance(exc, sqlite3.OperationalError | OSError):
             raise StoreError(
                 f"{self.path} cannot be used ({why}). Name another file for the answers with {option('cache')}, or make room."

@@ -27,7 +27,7 @@ from vip.llm.budget import Budget, Usage
 from vip.llm.cache import AnswerCache
 from vip.llm.limiter import AdaptiveLimiter
 from vip.llm.prices import Price, request_tokens, text_tokens
-from vip.llm.replies import checked
+from vip.llm.replies import check_reply
 from vip.prompts import Prompt
 from vip.protocols import Engine, Reply, Request
 from vip.records import Call
@@ -59,7 +59,7 @@ class Deferred(Exception):  # noqa: N818 - nothing went wrong
 
 @dataclass(frozen=True, slots=True)
 class EngineAnswer:
-    """What was answered: a record where the prompt names one, else text. `calls`: those that led to it, the useless ones too."""
+    """An answer: a record where the prompt names one, else text. `calls`: those that led to it, the useless ones too."""
 
     value: BaseModel | str
     calls: tuple[Call, ...]
@@ -67,7 +67,7 @@ class EngineAnswer:
 
 @dataclass(slots=True)
 class CircuitBreaker:
-    """Ends a run whose server is gone: it never answered, or so many requests were given up one after the other."""
+    """A counter that ends a run whose server is gone: it never answered, or so many requests were given up one after the other."""
 
     answered: bool = False
     answers: int = 0
@@ -105,7 +105,7 @@ class CircuitBreaker:
 
 @dataclass(slots=True)
 class EngineClient:
-    """What all questions to one engine share.
+    """The client of one engine, shared by all questions to it.
 
     Args:
         answers: None where answers are not kept.
@@ -145,23 +145,23 @@ class EngineClient:
         if not self.keeps:
             return await attempt.answer()
         question = self.digest(request)
-        async with self._one_at_a_time(question):
-            if (kept := self._kept(question)) and (value := attempt.read(kept)) is not None:
+        async with self._lock_question(question):
+            if (kept := self._cached_reply(question)) and (value := attempt.read(kept)) is not None:
                 self.budget.saved(usage)
                 return EngineAnswer(value, (attempt.call(kept, 0.0, 0.0, cached=True),))
             if self.defer and self.defer(question, request, usage):
                 raise Deferred(question)
             return await attempt.answer(keep=question)
 
-    def _kept(self, question: bytes) -> Reply | None:
+    def _cached_reply(self, question: bytes) -> Reply | None:
         reply = self.answers.get(question) if self.answers else None
         with suppress(ReplyError):  # one that could not be used today is asked for again
             return self.check_reply(reply) if reply else None
         return None
 
     def check_reply(self, reply: object) -> Reply:
-        """Return what the engine gave as it may be kept and shown; errors as of `checked`."""
-        return checked(reply, self.engine.name)
+        """Return what the engine gave as it may be kept and shown; errors as of `vip.llm.replies.check_reply`."""
+        return check_reply(reply, self.engine.name)
 
     def most_tokens(self, request: Request) -> tuple[int, int]:
         """Return the estimated tokens in, and the most that may come out."""
@@ -185,7 +185,7 @@ class EngineClient:
         return digest.digest()
 
     @asynccontextmanager
-    async def _one_at_a_time(self, question: bytes) -> AsyncIterator[None]:
+    async def _lock_question(self, question: bytes) -> AsyncIterator[None]:
         """Let the same question of a second keyframe wait for the first one's answer."""
         lock, users = self._locks.get(question, (asyncio.Lock(), 0))
         self._locks[question] = lock, users + 1
@@ -241,9 +241,9 @@ class RequestAttempt:
             if outage := self.client.limiter.outage:
                 self.is_probe = await outage.wait_turn()
             try:
-                value = await self._once(asked, keep)
+                value = await self._ask_once(asked, keep)
             except ReplyError as exc:
-                self._answered()
+                self._record_answer()
                 asked = self._next_request(asked, exc)
             except BusyError as exc:
                 await self._handle_busy(exc)
@@ -254,17 +254,17 @@ class RequestAttempt:
                     outage.answered()  # though not well
                 await self._wait_before_next_try(exc, TRIES_BEFORE_AN_ANSWER if self.client.circuit_breaker.answered else 1)
             else:
-                self._answered(usable=True)
+                self._record_answer(usable=True)
                 return EngineAnswer(value, tuple(self.calls))
 
-    def _answered(self, *, usable: bool = False) -> None:
+    def _record_answer(self, *, usable: bool = False) -> None:
         self.client.circuit_breaker.record_answer(usable=usable)
         if outage := self.client.limiter.outage:
             outage.answered()
 
     # ------------------------------------------------------------ one try
 
-    async def _once(self, request: Request, keep: bytes | None) -> BaseModel | str:
+    async def _ask_once(self, request: Request, keep: bytes | None) -> BaseModel | str:
         """Return one usable answer. It is kept before its permit ends, so no more can be lost than are in flight."""
         client, engine = self.client, self.client.engine
         tokens_in, most_out = client.most_tokens(request)
@@ -295,7 +295,7 @@ class RequestAttempt:
                 self.calls.append(self.call(reply, usd, latency_s))
                 value = self.read(reply)
                 if value is None:
-                    raise self._outside_schema(reply)
+                    raise self._schema_error(reply)
                 if keep is not None:
                     await client.keep(keep, reply)
                 return value
@@ -330,14 +330,14 @@ class RequestAttempt:
 
     # ------------------------------------------------------------ another try
 
-    def _outside_schema(self, reply: Reply) -> ReplyError:
+    def _schema_error(self, reply: Reply) -> ReplyError:
         if self.prompt.record is None:
             return ReplyError(f"{self.client.engine.name} sent an empty answer.", kind="empty")
         problem = "it is empty"
         try:
             self.prompt.record.model_validate(parse_json(reply.text))
         except ValueError as exc:
-            problem = _problem(exc)
+            problem = _describe_problem(exc)
         times = self.tries["schema"] + 1
         name = self.prompt.record.__name__
         return ReplyError(
@@ -373,9 +373,9 @@ class RequestAttempt:
     async def _handle_busy(self, exc: BusyError) -> None:
         """Wait until the server may be asked again."""
         self._note_failure()
-        answered, told = self.client.circuit_breaker.answered or exc.kind == "rate_limit", exc.retry_after_s is not None
+        answered, has_retry_after = self.client.circuit_breaker.answered or exc.kind == "rate_limit", exc.retry_after_s is not None
         most = TRIES if answered else 2 if exc.kind == "timeout" else TRIES_BEFORE_AN_ANSWER
-        most = TRIES_WHEN_TOLD if answered and told else most
+        most = TRIES_WHEN_TOLD if answered and has_retry_after else most
         if self._pauses_server(exc, most):
             return
         if exc.retry_after_s is not None and exc.retry_after_s > LONGEST_HOLD_S:
@@ -408,7 +408,7 @@ class RequestAttempt:
         if not (outage.is_on or last_try or too_long or circuit_breaker.is_silent(self.client.limiter.clock(), outage.silent_s)):
             return False
         if self.is_probe or not outage.is_on:
-            outage.rest(exc)
+            outage.pause(exc)
         self.failed_probes += self.is_probe and exc.kind in CAUSED_BY_QUESTION
         if self.failed_probes >= MOST_PROBES:
             raise ReplyError(f"{exc} Tried {self.failed_probes} times alone.", kind=exc.kind) from exc
@@ -437,7 +437,7 @@ class RequestAttempt:
             await asyncio.sleep(min(LONGEST_WAIT_S, self.client.wait_s * 2 ** (number - 1)) * random.uniform(0.5, 1.0))
 
 
-def _problem(exc: ValueError) -> str:
+def _describe_problem(exc: ValueError) -> str:
     if not isinstance(exc, ValidationError):
         return f"Invalid JSON: {one_line(str(exc))[:200]}"
     first = exc.errors(include_url=False)[0]

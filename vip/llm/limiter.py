@@ -1,4 +1,4 @@
-"""How many requests are on their way to one server at once: as many as it answers well.
+"""Limits on the requests to one server at once: as many as it answers well.
 
 In: how each request ended. Out: a permit for the next one. The limit grows while answers come as quickly as before, and
 is halved when the server is asked too much (additive increase, multiplicative decrease, as TCP finds the room on a line);
@@ -24,7 +24,7 @@ BURST_S = 1.0  # how much of a minute's requests may go out at once
 
 
 class TokenBucket:
-    """So many units a minute, evenly: a bucket that fills up at that rate and holds what a second brings."""
+    """A rate of so many units a minute, evenly: a bucket that fills up at that rate and holds what a second brings."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate = per_minute / 60

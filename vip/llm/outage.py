@@ -23,7 +23,7 @@ GIVEN_UP = 2400.0  # times the first rest: 20 hours of half a minute
 
 
 class OutagePause(NamedTuple):
-    """Nothing is asked of a server."""
+    """A pause in which nothing is asked of a server."""
 
     until: float
     """Seconds of the epoch."""
@@ -35,7 +35,7 @@ class OutagePause(NamedTuple):
 
 @dataclass(slots=True)
 class Outage:
-    """What the questions to one server share while it is gone.
+    """The outage of a server, shared by all questions to it.
 
     Args:
         first_s: the first rest; each further one is twice as long.
@@ -74,11 +74,11 @@ class Outage:
                 with suppress(ValueError):
                     self._waiting.remove(place)
                 if not place.cancelled():  # it was to go
-                    self._let_one_go()
+                    self._wake_one()
                 raise
         return False
 
-    def rest(self, exc: BusyError) -> None:
+    def pause(self, exc: BusyError) -> None:
         """Leave the server alone.
 
         Raises:
@@ -94,7 +94,7 @@ class Outage:
         rest_s = max(min(self.first_s * 2.0**self._rests, LONGEST * self.first_s), exc.retry_after_s or 0.0)
         self._stop()
         self._rests += 1
-        self._timer = loop.call_later(rest_s, self._over)
+        self._timer = loop.call_later(rest_s, self._end_pause)
         self.on_pause(OutagePause(time.time() + rest_s, rest_s, str(exc)))
 
     def answered(self) -> None:
@@ -112,11 +112,11 @@ class Outage:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _over(self) -> None:
+    def _end_pause(self) -> None:
         self._rested = True
-        self._let_one_go()
+        self._wake_one()
 
-    def _let_one_go(self) -> None:
+    def _wake_one(self) -> None:
         if self._rested:
             self._wake()
 

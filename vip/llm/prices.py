@@ -1,4 +1,4 @@
-"""What a question costs: dated prices by model and address, and the tokens of a question that is still to be asked.
+"""Cost of a question: dated prices by model and address, and the tokens of a question that is still to be asked.
 
 In: prices.toml beside this file, and before it a file of the user's in the same form; a model's name, the address of its
 server. Out: a Price, or None where it is unknown. None is not zero: a model at home has no price by its name, and neither has
@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PositiveInt, ValidationError
 
-from vip.errors import UsageError, did_you_mean
+from vip.errors import UsageError, did_you_mean, validation_message
 from vip.llm.tokens import Detail, PictureRule, QwenPatches
 from vip.llm.tokens import picture_tokens as picture_tokens  # part of this module's API, as the next one
 from vip.llm.tokens import text_tokens as text_tokens
@@ -46,7 +46,7 @@ def _host(address: str | None) -> tuple[str, int | None]:
     return (parts.hostname or "").rstrip("."), parts.port
 
 
-def _checked_host(address: str) -> str:
+def _check_host(address: str) -> str:
     if not _host(address)[0]:
         raise ValueError("write the host of a server, such as openrouter.ai or localhost:8000")
     return address
@@ -57,7 +57,7 @@ class PriceEntry(RecordPart):
 
     models: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)]
     """Names as the server knows them, `*` for any letters. A name stands for its dated snapshots too."""
-    address: Annotated[str, AfterValidator(_checked_host)] | None = None
+    address: Annotated[str, AfterValidator(_check_host)] | None = None
     """Host of the server, with or without a port; only there the price holds."""
     usd_in: Usd
     """For a million tokens, as the next two."""
@@ -84,7 +84,7 @@ class PriceFile(RecordPart):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What one model costs."""
+    """The price of one model."""
 
     model: str
     """The name or pattern under which it was found."""
@@ -126,8 +126,8 @@ def load_prices(path: Path | None = None) -> PriceList:
     Raises:
         UsageError: the file is missing, is no TOML, has an unknown key or a value that is no price.
     """
-    built_in = _read(BUILT_IN)
-    return PriceList(_prices_of(_read(path)) if path else (), _prices_of(built_in), str(built_in.as_of))
+    built_in = _read_prices(BUILT_IN)
+    return PriceList(_prices_of(_read_prices(path)) if path else (), _prices_of(built_in), str(built_in.as_of))
 
 
 def price_of(prices: PriceList, model: str, address: str | None) -> Price | None:
@@ -194,7 +194,7 @@ def _prices_of(file: PriceFile) -> tuple[Price, ...]:
     )
 
 
-def _read(path: Path) -> PriceFile:
+def _read_prices(path: Path) -> PriceFile:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         return PriceFile.model_validate(content)
@@ -203,10 +203,10 @@ def _read(path: Path) -> PriceFile:
     except OSError as exc:
         raise UsageError(f"The prices in {path} cannot be read: {exc.strerror}. Name another file.") from exc
     except ValidationError as exc:
-        raise UsageError(f"{_problem(exc.errors()[0], path, content)} {FORM}") from exc
+        raise UsageError(f"{_describe_problem(exc.errors()[0], path, content)} {FORM}") from exc
 
 
-def _problem(problem: Any, path: Path, content: dict[str, Any]) -> str:
+def _describe_problem(problem: Any, path: Path, content: dict[str, Any]) -> str:
     """Say what is wrong with which key of which entry of the file."""
     place = [str(part) for part in problem["loc"]]
     where = str(path)
@@ -220,5 +220,4 @@ def _problem(problem: Any, path: Path, content: dict[str, Any]) -> str:
     if problem["type"] == "extra_forbidden":
         known = PriceEntry.model_fields if "price" in problem["loc"] else PriceFile.model_fields
         return f'{where} has an unknown key "{key}".{did_you_mean(key, known)}'
-    why = problem["ctx"]["error"] if problem["type"] == "value_error" else problem["msg"]
-    return f"{where}: {key} = {problem['input']!r}: {why}."
+    return f"{where}: {key} = {problem['input']!r}: {validation_message(problem)}."

@@ -1,4 +1,4 @@
-"""Every answer of every engine passes here once, also one that was kept: within bounds, and without what a terminal or a page obeys.
+"""Checks of every answer, also of a cached one: within bounds, and without what a terminal or a page obeys.
 
 In: what an engine, a batch or the file of answers gave. Out: the answer as it is kept, read and shown.
 """
@@ -14,7 +14,7 @@ from vip.protocols import LONGEST_ANSWER, LONGEST_NAME, RateLimits, Reply, token
 from vip.untrusted import one_line, parse_json
 
 
-def checked(reply: object, engine: str) -> Reply:
+def check_reply(reply: object, engine: str) -> Reply:
     """Return the answer as it may be kept and shown.
 
     Args:

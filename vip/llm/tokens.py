@@ -1,4 +1,4 @@
-"""How many tokens a question has before it is asked: its pictures by the rule of their provider, its text by an estimate.
+"""Token count of a question before it is asked: its pictures by the rule of their provider, its text by an estimate.
 
 In: a rule and a picture's size, or a text. Out: tokens. The rules are those of the providers' guides, read in November 2026,
 and stand model by model in prices.toml. Providers bill within a token or two of them.
@@ -28,7 +28,7 @@ class OpenAITiles(RecordPart):
 
 
 class OpenAIPictureLimits(RecordPart):
-    """How large a picture may be before OpenAI shrinks it."""
+    """The size from which OpenAI shrinks a picture."""
 
     longest_px: PositiveInt | None = None
     patches: PositiveInt | None = None
@@ -92,7 +92,7 @@ def picture_tokens(rule: PictureRule, width_px: int, height_px: int, detail: Det
             return rule.base if detail == "low" else rule.base + rule.tile * _tiles(width_px, height_px)
         case OpenAIPatches():
             limits = {"low": rule.low, "auto": rule.auto, "high": rule.high}[detail] or rule.high
-            return math.ceil(Fraction(str(rule.multiplier)) * _patches(width_px, height_px, limits))
+            return math.ceil(Fraction(str(rule.multiplier)) * _count_patches(width_px, height_px, limits))
         case ClaudePatches():
             return _claude(max(width_px, height_px), min(width_px, height_px), rule)
         case GeminiTiles():
@@ -104,12 +104,12 @@ def picture_tokens(rule: PictureRule, width_px: int, height_px: int, detail: Det
     assert_never(rule)
 
 
-def _squares(width_px: int, height_px: int, side_px: int) -> int:
+def _count_squares(width_px: int, height_px: int, side_px: int) -> int:
     """Return how many squares cover the picture."""
     return -(-width_px // side_px) * -(-height_px // side_px)
 
 
-def _fitted(width_px: int, height_px: int, longest_px: int | None) -> tuple[int, int]:
+def _fit_size(width_px: int, height_px: int, longest_px: int | None) -> tuple[int, int]:
     """Return the size with its longest side at most that long, rounded to whole pixels as bills show that OpenAI does."""
     longest = max(width_px, height_px)
     if longest_px is None or longest <= longest_px:
@@ -119,23 +119,23 @@ def _fitted(width_px: int, height_px: int, longest_px: int | None) -> tuple[int,
 
 
 def _tiles(width_px: int, height_px: int) -> int:
-    width, height = _fitted(width_px, height_px, 2048)
+    width, height = _fit_size(width_px, height_px, 2048)
     shortest = min(width, height)
     if shortest > 768:
         width, height = width * 768 // shortest, height * 768 // shortest
-    return _squares(width, height, 512)
+    return _count_squares(width, height, 512)
 
 
-def _patches(width_px: int, height_px: int, limits: OpenAIPictureLimits) -> int:
-    width, height = _fitted(width_px, height_px, limits.longest_px)
-    count = _squares(width, height, 32)
+def _count_patches(width_px: int, height_px: int, limits: OpenAIPictureLimits) -> int:
+    width, height = _fit_size(width_px, height_px, limits.longest_px)
+    count = _count_squares(width, height, 32)
     if limits.patches is None or count <= limits.patches:
         return count
     scale = math.sqrt(32**2 * limits.patches / (width * height))
     scale *= min(math.floor(side * scale / 32) / (side * scale / 32) for side in (width, height))
     if not scale:  # narrower than a patch, where the guide's formula ends in nothing
         return limits.patches
-    return min(limits.patches, _squares(math.floor(width * scale), math.floor(height * scale), 32))
+    return min(limits.patches, _count_squares(math.floor(width * scale), math.floor(height * scale), 32))
 
 
 def _claude(longer_px: int, shorter_px: int, rule: ClaudePatches) -> int:
@@ -143,22 +143,22 @@ def _claude(longer_px: int, shorter_px: int, rule: ClaudePatches) -> int:
         return longer, max(1, round(shorter_px * longer / longer_px))
 
     def fits(longer: int) -> bool:
-        return -(-longer // 28) * 28 <= rule.edge_px and _squares(*size(longer), 28) <= rule.tokens
+        return -(-longer // 28) * 28 <= rule.edge_px and _count_squares(*size(longer), 28) <= rule.tokens
 
     if fits(longer_px):
-        return _squares(longer_px, shorter_px, 28)
+        return _count_squares(longer_px, shorter_px, 28)
     low, high = 1, longer_px  # by halves, as Anthropic does it: another search could end on another size
     while low + 1 < high:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
-    return _squares(*size(low), 28)
+    return _count_squares(*size(low), 28)
 
 
 def _gemini_tiles(width_px: int, height_px: int) -> int:
     if max(width_px, height_px) <= 384:
         return 1
     side = min(768, max(256, int(min(width_px, height_px) / 1.5)))
-    return _squares(width_px, height_px, side)
+    return _count_squares(width_px, height_px, side)
 
 
 def _qwen(width_px: int, height_px: int, rule: QwenPatches) -> int:

@@ -70,11 +70,11 @@ class ClassicEmbedder:
             raise BackendError(f'The embedder "classic" takes no detail, but got "{detail}". Write {option("embedder", "classic")}.')
 
     def embed_images(self, images: Sequence[Image]) -> Vectors:
-        """float32 (N, 1544), rows of length 1."""
+        """Return float32 (N, 1544), rows of length 1."""
         return np.array([_image_vector(image) for image in images], np.float32).reshape(len(images), self.dim)
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:
-        """float32 (N, 256), rows of length 1."""
+        """Return float32 (N, 256), rows of length 1."""
         return np.array([_text_vector(text) for text in texts], np.float32).reshape(len(texts), TEXT_DIM)
 
 
@@ -89,7 +89,7 @@ def _image_vector(image: Image) -> Block:
         "format": _format(grey),
         "regions": _regions(lab),
     }
-    return np.concatenate([np.float32(weight**0.5) * _unit(blocks[name]) for name, weight in WEIGHTS.items()])
+    return np.concatenate([np.float32(weight**0.5) * _normalize(blocks[name]) for name, weight in WEIGHTS.items()])
 
 
 def _palette(small: Image) -> Block:
@@ -102,7 +102,7 @@ def _gradients(grey: Plane) -> Block:
     dx, dy = cv2.Sobel(level, cv2.CV_32F, 1, 0), cv2.Sobel(level, cv2.CV_32F, 0, 1)
     strength, angle = (np.asarray(part, np.float32) for part in cv2.cartToPolar(dx, dy))
     direction = (angle * (DIRECTIONS / np.pi)).astype(np.int32) % DIRECTIONS  # an edge and its reverse are one direction
-    return np.asarray(np.sqrt(_per_cell(direction, DIRECTIONS, strength)), np.float32)
+    return np.asarray(np.sqrt(_cell_histograms(direction, DIRECTIONS, strength)), np.float32)
 
 
 def _layout(lab: Image) -> Block:
@@ -112,20 +112,22 @@ def _layout(lab: Image) -> Block:
 
 
 def _format(grey: Plane) -> Block:
-    carries = [(grey.max(axis=axis) > BAR_LEVEL).astype(np.float32) for axis in (0, 1)]
-    parts = [cv2.resize(line[None], (size, 1), interpolation=cv2.INTER_AREA) for line, size in zip(carries, (COLUMNS, ROWS), strict=True)]
+    has_picture = [(grey.max(axis=axis) > BAR_LEVEL).astype(np.float32) for axis in (0, 1)]
+    parts = [
+        cv2.resize(line[None], (size, 1), interpolation=cv2.INTER_AREA) for line, size in zip(has_picture, (COLUMNS, ROWS), strict=True)
+    ]
     return np.asarray(np.concatenate(parts, axis=1) - 0.5, np.float32).ravel()
 
 
 def _regions(lab: Image) -> Block:
     levels = lab.astype(np.int32)
     a, b = (np.clip((levels[..., channel] - 128 + 50) * CHROMA_BINS // 100, 0, CHROMA_BINS - 1) for channel in (1, 2))
-    bins = [_per_cell(levels[..., 0] * LIGHTNESS_BINS // 256, LIGHTNESS_BINS), _per_cell(a * CHROMA_BINS + b, CHROMA_BINS**2)]
+    bins = [_cell_histograms(levels[..., 0] * LIGHTNESS_BINS // 256, LIGHTNESS_BINS), _cell_histograms(a * CHROMA_BINS + b, CHROMA_BINS**2)]
     return np.asarray(np.sqrt(np.concatenate(bins)), np.float32)
 
 
-def _per_cell(values: npt.NDArray[np.int32], bins: int, weights: npt.NDArray[np.float32] | None = None) -> Block:
-    """Histogram of `values` in each of the 4 × 4 cells: float32 (16 · bins,)."""
+def _cell_histograms(values: npt.NDArray[np.int32], bins: int, weights: npt.NDArray[np.float32] | None = None) -> Block:
+    """Return a histogram of `values` in each of the 4 × 4 cells: float32 (16 · bins,)."""
     height, width = values.shape
     cell = (np.arange(height) * CELLS // height)[:, None] * CELLS + np.arange(width) * CELLS // width
     counts = np.bincount(
@@ -134,15 +136,15 @@ def _per_cell(values: npt.NDArray[np.int32], bins: int, weights: npt.NDArray[np.
     return counts.astype(np.float32)
 
 
-def _unit(vector: Block) -> Block:
+def _normalize(vector: Block) -> Block:
     length = float(np.linalg.norm(vector))
     if length < 1e-6:  # a flat picture has no gradients and no layout; two such pictures are alike
         return np.full(vector.shape, len(vector) ** -0.5, np.float32)
     return np.asarray(vector / np.float32(length), np.float32)
 
 
-def _words(text: str) -> list[str]:
-    """Return what a text counts for: its words, and its phrases whole, so that what stands where is told apart. Not how sure it is."""
+def _tokenize(text: str) -> list[str]:
+    """Return the words and the whole phrases of an object list, without its scores. Phrases keep an object with its place."""
     phrases = [phrase.strip() for phrase in SEPARATORS.split(SCORE.sub("", text.lower())) if phrase.strip()]
     return [*phrases, *(word for phrase in phrases for word in phrase.split() if word not in FILLERS)]
 
@@ -150,8 +152,8 @@ def _words(text: str) -> list[str]:
 def _text_vector(text: str) -> Block:
     vector = np.zeros(TEXT_DIM, np.float32)
     vector[0] = SHARED_WORD_WEIGHT
-    for word, count in Counter(_words(text)).items():
+    for word, count in Counter(_tokenize(text)).items():
         digest = hashlib.blake2b(word.encode(), digest_size=4).digest()
-        place = 1 + int.from_bytes(digest[:3], "big") % (TEXT_DIM - 1)
-        vector[place] += (1 if digest[3] % 2 else -1) * count**0.5
-    return _unit(vector)
+        index = 1 + int.from_bytes(digest[:3], "big") % (TEXT_DIM - 1)
+        vector[index] += (1 if digest[3] % 2 else -1) * count**0.5
+    return _normalize(vector)

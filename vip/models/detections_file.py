@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from vip.errors import BackendError, InputError
+from vip.errors import BackendError, InputError, validation_message
 from vip.models.labels import refuse_labels
 from vip.protocols import DetectorCapabilities, PictureOrigin
 from vip.records import Detection, Image
@@ -53,35 +53,35 @@ class _PictureRow(_StrictModel):
     height_px: int | None = Field(default=None, gt=0)
 
     @model_validator(mode="after")
-    def _is_whole(self) -> _PictureRow:
+    def _check_fields(self) -> _PictureRow:
         if (self.time_s is None) == (self.keyframe is None):
             raise ValueError('write either "time_s", the seconds from the start, or "keyframe", the name of the picture')
         if (self.width_px is None) != (self.height_px is None):
             raise ValueError('write both "width_px" and "height_px" for boxes in pixels, or neither for boxes in fractions')
         return self
 
-    def found(self) -> list[Detection]:
+    def to_detections(self) -> list[Detection]:
         """Return the detections, the highest score first.
 
         Raises:
             ValueError: a box is empty or lies outside the picture.
         """
         rows = [
-            Detection(label=one.label, score=round(one.score, 4), box_xyxy=self._fractions(one), source=self.source, kind=one.kind)
-            for one in self.detections
+            Detection(label=row.label, score=round(row.score, 4), box_xyxy=self._relative_box(row), source=self.source, kind=row.kind)
+            for row in self.detections
         ]
         return sorted(rows, key=lambda row: (-row.score, row.box_xyxy))
 
-    def _fractions(self, one: _DetectionRow) -> tuple[float, float, float, float]:
+    def _relative_box(self, row: _DetectionRow) -> tuple[float, float, float, float]:
         width, height = self.width_px or 1, self.height_px or 1
-        left, top, right, bottom = one.box_xyxy
+        left, top, right, bottom = row.box_xyxy
         box = left / width, top / height, right / width, bottom / height
         if min(box) < -EDGE or max(box) > 1 + EDGE:
             unit = "width_px and height_px" if self.width_px else '0 to 1; for pixels write "width_px" and "height_px" too'
-            raise ValueError(f"the box {list(one.box_xyxy)} lies outside the picture ({unit})")
+            raise ValueError(f"the box {list(row.box_xyxy)} lies outside the picture ({unit})")
         left, top, right, bottom = (min(1.0, max(0.0, value)) for value in box)
         if not (left < right and top < bottom):
-            raise ValueError(f"the box {list(one.box_xyxy)} is empty: write left, top, right, bottom")
+            raise ValueError(f"the box {list(row.box_xyxy)} is empty: write left, top, right, bottom")
         return left, top, right, bottom
 
 
@@ -97,8 +97,8 @@ class DetectionsFile:
         self.name = f"file:{detail}"
         self._by_name: dict[str, list[Detection]] = {}
         by_time: dict[float, list[Detection]] = {}
-        for number, line in _lines(detail):
-            self._take(detail, number, line, by_time)
+        for line_number, line in _read_lines(detail):
+            self._add_line(detail, line_number, line, by_time)
         if not self._by_name and not by_time:
             raise InputError(f"{detail} is empty. Write a line for each picture: {EXAMPLE}")
         self._times_s = sorted(by_time)
@@ -107,30 +107,32 @@ class DetectionsFile:
     def detect(self, images: Sequence[Image], where: Sequence[PictureOrigin] = ()) -> list[list[Detection] | None]:
         """Return the detections of each picture, the highest score first; None for a picture that the file does not tell of."""
         places = where or [PictureOrigin()] * len(images)
-        return [self._of(place) for _, place in zip(images, places, strict=True)]
+        return [self._look_up(place) for _, place in zip(images, places, strict=True)]
 
-    def _take(self, path: str, number: int, text: str, by_time: dict[float, list[Detection]]) -> None:
+    def _add_line(self, path: str, line_number: int, text: str, by_time: dict[float, list[Detection]]) -> None:
         try:
             line = _PictureRow.model_validate_json(text)
-            found = line.found()
+            found = line.to_detections()
         except ValueError as exc:
-            raise InputError(f"{path}, line {number}: {_why(exc)}. A line looks like this: {EXAMPLE}") from exc
+            raise InputError(f"{path}, line {line_number}: {_describe_error(exc)}. A line looks like this: {EXAMPLE}") from exc
         if line.keyframe is not None:
             name = PurePath(line.keyframe.replace("\\", "/")).name
             if name in self._by_name:
-                raise InputError(f"{path}, line {number}: {name} stands there before. Write all its detections on one line.")
+                raise InputError(f"{path}, line {line_number}: {name} stands there before. Write all its detections on one line.")
             self._by_name[name] = found
         elif line.time_s is not None:
             if line.time_s in by_time:
-                raise InputError(f"{path}, line {number}: {line.time_s:g} s stands there before. Write all its detections on one line.")
+                raise InputError(
+                    f"{path}, line {line_number}: {line.time_s:g} s stands there before. Write all its detections on one line."
+                )
             by_time[line.time_s] = found
 
-    def _of(self, where: PictureOrigin) -> list[Detection] | None:
+    def _look_up(self, where: PictureOrigin) -> list[Detection] | None:
         if where.name is not None and where.name in self._by_name:
             return list(self._by_name[where.name])
-        return None if where.time_s is None else self._near(where.time_s)
+        return None if where.time_s is None else self._find_nearest(where.time_s)
 
-    def _near(self, time_s: float) -> list[Detection] | None:
+    def _find_nearest(self, time_s: float) -> list[Detection] | None:
         """Return what was found at the time that is nearest, the earlier of two that are as near."""
         after = bisect_left(self._times_s, time_s)
         around = [row for row in (after - 1, after) if 0 <= row < len(self._times_s)]
@@ -140,7 +142,7 @@ class DetectionsFile:
         return list(self._at_times[nearest])
 
 
-def _lines(path: str) -> Iterator[tuple[int, str]]:
+def _read_lines(path: str) -> Iterator[tuple[int, str]]:
     """Yield the lines that are not blank, with their numbers from 1."""
     try:
         text = Path(path).expanduser().read_text("utf-8-sig")
@@ -148,16 +150,16 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
         raise InputError(f"There is no file {path}. Give one with a line for each picture: {EXAMPLE}") from exc
     except (OSError, UnicodeDecodeError) as exc:
         raise InputError(f"The file {path} cannot be read ({exc}). Give one in UTF-8 with a JSON object on each line.") from exc
-    for number, line in enumerate(text.split("\n"), start=1):  # splitlines() would part a line at characters that JSON may hold
+    for line_number, line in enumerate(text.split("\n"), start=1):  # splitlines() would part a line at characters that JSON may hold
         if line.strip():
-            yield number, line
+            yield line_number, line
 
 
-def _why(exc: ValueError) -> str:
+def _describe_error(exc: ValueError) -> str:
     """Return the first thing that is wrong, with its place in the line."""
     if not isinstance(exc, ValidationError):
         return str(exc)
     error = exc.errors()[0]
     where = ".".join(str(part) for part in error["loc"])
-    message = error["msg"].removeprefix("Value error, ")
+    message = validation_message(error)
     return f"{where}: {message}" if where else message

@@ -13,17 +13,17 @@ from vip.errors import BackendError, EngineError, ReplyError, did_you_mean
 from vip.protocols import EngineCapabilities, Reply, Request
 from vip.wording import option
 
-WAYS = ("refuse", "badjson", "auth")
+FAILURES = ("refuse", "badjson", "auth")
 
 
 class FakeEngine:
-    """Answers the same to everything, and remembers what it was asked."""
+    """An engine that answers the same to everything, and keeps the requests."""
 
     capabilities = EngineCapabilities(caches=False)
 
     def __init__(self, detail: str | None, **settings: object) -> None:
-        if detail is not None and detail not in WAYS:
-            raise BackendError(f'The engine "fake" cannot fail by "{detail}".{did_you_mean(detail, WAYS)}')
+        if detail is not None and detail not in FAILURES:
+            raise BackendError(f'The engine "fake" cannot fail by "{detail}".{did_you_mean(detail, FAILURES)}')
         self.name = f"fake:{detail}" if detail else "fake"
         self.detail = detail
         self.requests: list[Request] = []
@@ -38,7 +38,7 @@ class FakeEngine:
             raise ReplyError(f"The fake engine refused to answer. Use {option('engine', 'fake')} to make it answer.", kind="refusal")
         text = f"Made up by the fake engine for {'a picture' if request.pictures else 'a text'}."
         if request.schema is not None:
-            text = json.dumps({key: _made_up(kind, text) for key, kind in request.schema.get("properties", {}).items()})
+            text = json.dumps({key: _fake_value(kind, text) for key, kind in request.schema.get("properties", {}).items()})
         if self.detail == "badjson" and request.schema is not None:
             text = text[: len(text) // 2]
         return Reply(text, model="fake", tokens_in=len(request.prompt.split()), tokens_out=len(text.split()))
@@ -47,7 +47,7 @@ class FakeEngine:
         self.closed = True
 
 
-def _made_up(kind: dict[str, Any], text: str) -> str | list[str]:
+def _fake_value(kind: dict[str, Any], text: str) -> str | list[str]:
     """Return a value for one key of a schema; lists of anything but words stay empty."""
     if kind.get("type") != "array":
         return text

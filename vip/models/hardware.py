@@ -1,4 +1,4 @@
-"""Where a torch model runs and in what precision, and how a batch is made smaller when the device's memory is full.
+"""Device and precision of a torch model, and batches that shrink when the device's memory is full.
 
 torch is imported inside the functions: to name a backend must not cost the two seconds that torch takes to load.
 """
@@ -50,15 +50,15 @@ def choose_hardware(device: str, precision: str) -> Hardware:
     Raises:
         BackendError: the device is unknown or not there, or cannot do this precision.
     """
-    there = available()
+    devices = available_devices()
     kind = device.partition(":")[0]
     if device == "auto":
-        device = kind = there[0]
+        device = kind = devices[0]
     if kind not in {"cpu", "cuda", "mps"}:
         raise BackendError(f'There is no device "{device}". Write {option("device", "auto")}, cpu, cuda, cuda:1 or mps.')
-    if kind not in there:
-        raise BackendError(f"{option('device', device)}: {_missing(kind)} Write {option('device', 'cpu')}, or leave it out.")
-    _check_number(device)
+    if kind not in devices:
+        raise BackendError(f"{option('device', device)}: {_missing_device_reason(kind)} Write {option('device', 'cpu')}, or leave it out.")
+    _check_device_number(device)
     if precision not in {"auto", *PRECISIONS}:
         raise BackendError(f'There is no precision "{precision}". Write {option("precision", "auto")}, fp32, bf16 or fp16.')
     if precision == "fp16" and kind == "cpu":
@@ -66,19 +66,19 @@ def choose_hardware(device: str, precision: str) -> Hardware:
             f"{option('precision', 'fp16')} is for GPUs; on the CPU it would be slower than fp32."
             f" Write {option('precision', 'bf16')} or fp32."
         )
-    return Hardware(device, _usual(kind) if precision == "auto" else precision)
+    return Hardware(device, _default_precision(kind) if precision == "auto" else precision)
 
 
-def available() -> list[str]:
+def available_devices() -> list[str]:
     """Return the kinds of device that are there, the fastest first."""
     import torch
 
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # or a process that asked could not be forked any more
     cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
-    return [kind for kind, there in (("cuda", cuda), ("mps", mps), ("cpu", True)) if there]
+    return [kind for kind, is_there in (("cuda", cuda), ("mps", mps), ("cpu", True)) if is_there]
 
 
-def _missing(kind: str) -> str:
+def _missing_device_reason(kind: str) -> str:
     import torch
 
     if kind == "mps":
@@ -88,7 +88,7 @@ def _missing(kind: str) -> str:
     return "torch finds no CUDA GPU or no driver for it."
 
 
-def _check_number(device: str) -> None:
+def _check_device_number(device: str) -> None:
     import torch
 
     kind, _, number = device.partition(":")
@@ -101,7 +101,7 @@ def _check_number(device: str) -> None:
         )
 
 
-def _usual(kind: str) -> str:
+def _default_precision(kind: str) -> str:
     import torch
 
     if kind == "cuda":
@@ -111,8 +111,8 @@ def _usual(kind: str) -> str:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Load without torch's pool of threads: once it has started one, a process that is forked off hangs at its first large sum."""
+def single_threaded() -> Iterator[None]:
+    """Run the block without torch's pool of threads: once it has started one, a process that is forked off hangs at its first large sum."""
     import torch
 
     before = torch.get_num_threads()
@@ -124,7 +124,7 @@ def one_thread() -> Iterator[None]:
 
 
 class ShrinkingBatches:
-    """Work in batches as large as the device's memory takes: halved when it runs out, and kept so."""
+    """Batches as large as the device's memory takes: halved when it runs out, and kept so."""
 
     def __init__(self, size: int, subject: str) -> None:
         self.size, self._subject = size, subject
@@ -141,7 +141,7 @@ class ShrinkingBatches:
             try:
                 results.extend(work(batch))
             except RuntimeError as exc:
-                if not _out_of_memory(exc):
+                if not _is_out_of_memory(exc):
                     raise
                 if self.size == 1:
                     raise BackendError(
@@ -149,17 +149,17 @@ class ShrinkingBatches:
                         f" Write {option('device', 'cpu')}, or choose a smaller model."
                     ) from exc
                 self.size = max(1, min(self.size, len(batch)) // 2)
-                _release()
+                _release_cached_memory()
         return results
 
 
-def _out_of_memory(exc: RuntimeError) -> bool:
+def _is_out_of_memory(exc: RuntimeError) -> bool:
     import torch
 
     return isinstance(exc, torch.OutOfMemoryError) or "out of memory" in str(exc) or "can't allocate memory" in str(exc)
 
 
-def _release() -> None:
+def _release_cached_memory() -> None:
     import torch
 
     torch.cuda.empty_cache()  # does nothing where CUDA is not in use

@@ -1,4 +1,4 @@
-"""Weights and configurations from a model hub: what lies in the local cache, what can be downloaded, both known within 2 s.
+"""Weights and configurations from a model hub: in the local cache, or downloaded. Both are known within 2 s.
 
 The hub's own client retries for most of a minute where there is no network, and tells of each try. So it is asked for
 files in its cache first, and for a download only after the hub's host has answered.
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 ANSWERS_WITHIN_S = 1.0
 
 
-def cached(repo: str, filename: str) -> Path | None:
+def find_cached(repo: str, filename: str) -> Path | None:
     """Return a file of a repository in the local cache; None where it is not there."""
     from huggingface_hub import try_to_load_from_cache
 
@@ -29,21 +29,21 @@ def cached(repo: str, filename: str) -> Path | None:
     return None
 
 
-def why_not() -> str | None:
-    """Return why nothing can be downloaded from the hub, in words; None where it answers."""
+def unreachable_reason() -> str | None:
+    """Return why nothing can be downloaded from the hub; None if it answers."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
         return "HF_HUB_OFFLINE is set"
-    return unreachable(constants.ENDPOINT)
+    return probe_error(constants.ENDPOINT)
 
 
 @cache
-def unreachable(address: str) -> str | None:
-    """Return why a server cannot be reached, in words; None where it answers within a second. Asked once a process."""
+def probe_error(address: str) -> str | None:
+    """Return why a server cannot be reached; None if it answers within a second. Asked once a process."""
     answer: SimpleQueue[str | None] = SimpleQueue()
     host = urlsplit(address).hostname
-    thread = Thread(target=lambda: answer.put(_asked(address)), daemon=True)  # looking a name up has no time limit
+    thread = Thread(target=lambda: answer.put(_probe(address)), daemon=True)  # looking a name up has no time limit
     thread.start()
     try:
         reason = answer.get(timeout=1.5 * ANSWERS_WITHIN_S)
@@ -53,7 +53,7 @@ def unreachable(address: str) -> str | None:
     return f"{host} cannot be reached ({reason})" if reason else None
 
 
-def _asked(address: str) -> str | None:
+def _probe(address: str) -> str | None:
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
@@ -69,11 +69,11 @@ def _asked(address: str) -> str | None:
 
 
 def download(repo: str, filenames: Sequence[str]) -> str | None:
-    """Download the first of these files that the repository has into the cache; why that failed in words, or None."""
+    """Download the first of these files that the repository has into the cache. Return why that failed, or None."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
-    quiet_unless_terminal()
+    silence_hub_client()
     for filename in filenames:
         try:
             hf_hub_download(repo, filename)
@@ -94,7 +94,7 @@ def first_line(exc: BaseException) -> str:
     return text.rstrip(".:") if len(text) <= 200 else f"{text[:200]}…"
 
 
-def quiet_unless_terminal() -> None:
+def silence_hub_client() -> None:
     """Silence the warnings of the hub's client; show progress bars of downloads on a terminal only."""
     import huggingface_hub.utils
 
@@ -106,7 +106,7 @@ def quiet_unless_terminal() -> None:
 
 @contextmanager
 def offline(wanted: bool) -> Iterator[None]:
-    """Let the hub's client read its cache alone, without asking the hub whether something changed."""
+    """Let the hub's client read its cache alone inside the block, if `wanted`."""
     from huggingface_hub import constants
 
     before = constants.HF_HUB_OFFLINE

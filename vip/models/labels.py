@@ -1,4 +1,4 @@
-"""What detectors have in common about `--labels`."""
+"""Refusal of `--labels`, shared by detectors of fixed classes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from vip.wording import option
 
 
 def refuse_labels(detector: str, labels: tuple[str, ...] | None) -> None:
-    """Refuse a list of words where the detector knows what it looks for.
+    """Refuse labels for a detector of fixed classes.
 
     Raises:
         UsageError: there is one.

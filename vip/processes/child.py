@@ -1,7 +1,6 @@
 """The child of `isolated`: do the work, and send its progress, a regular sign of life, and its result to the parent.
 
-A message is a tuple: ("note", text), ("track", number, title, total), ("advance", number, steps), ("end", number),
-("beat", how many beats the longest call into FFmpeg has lasted), and as the last one ("done",) or ("failed", exception).
+The messages are the records below; the last one is `WorkDone` or `WorkFailed`.
 """
 
 from __future__ import annotations
@@ -17,8 +16,9 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, NoReturn
 
 from vip.errors import InputError, VipError
 from vip.protocols import Observer
@@ -33,6 +33,59 @@ PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 Work = Callable[[Observer], None]
 
 
+@dataclass(frozen=True, slots=True)
+class ChildNote:
+    """A note for the user."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrackStarted:
+    """The start of a progress bar; later messages name it by its number."""
+
+    number: int
+    title: str
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrackAdvanced:
+    """Steps that a progress bar has advanced."""
+
+    number: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrackEnded:
+    """The end of a progress bar."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A sign of life: how many beats the longest call into FFmpeg has lasted."""
+
+    beats: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkDone:
+    """The end of work without an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkFailed:
+    """The end of work with an error, which is raised in the parent."""
+
+    error: BaseException
+
+
+Message = ChildNote | TrackStarted | TrackAdvanced | TrackEnded | Heartbeat | WorkDone | WorkFailed
+
+
 class MessageSender:
     """The observer in the child; sends everything to the parent, from any thread."""
 
@@ -41,29 +94,29 @@ class MessageSender:
         self._lock = threading.Lock()
         self._numbers = itertools.count()
 
-    def send(self, *message: Any) -> None:
+    def send(self, message: Message) -> None:
         data = pickle.dumps(message)
         with self._lock:
             self._pipe.write(data)
             self._pipe.flush()
 
     def note(self, text: str) -> None:
-        self.send("note", text)
+        self.send(ChildNote(text))
 
     @contextmanager
     def track(self, title: str, total: int, extra: Callable[[], str] | None = None) -> Iterator[Callable[[], None]]:
         number = next(self._numbers)
-        self.send("track", number, title, total)
-        steps = StepCounter(lambda count: self.send("advance", number, count))
+        self.send(TrackStarted(number, title, total))
+        steps = StepCounter(lambda count: self.send(TrackAdvanced(number, count)))
         try:
             yield steps.advance
         finally:
             steps.flush()
-            self.send("end", number)
+            self.send(TrackEnded(number))
 
 
 class StepCounter:
-    """Counts steps, from any thread, and reports several at once: a message may cost more than a step."""
+    """A counter of steps, from any thread, that reports several at once: a message may cost more than a step."""
 
     def __init__(self, report: Callable[[int], None]) -> None:
         self._report = report
@@ -99,7 +152,7 @@ def run(work: Work, subject: object, parent: int, pipe: IO[bytes]) -> NoReturn:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
         messenger = MessageSender(pipe)
         threading.Thread(target=_beat, args=(messenger,), daemon=True).start()
-        messenger.send(*_outcome(work, subject, messenger))
+        messenger.send(_do(work, subject, messenger))
         code = REPORTED
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing may be raised from here on
     except KeyboardInterrupt:
@@ -111,24 +164,23 @@ def run(work: Work, subject: object, parent: int, pipe: IO[bytes]) -> NoReturn:
         os._exit(code)  # skips the caller of the fork, and a thread stuck in FFmpeg
 
 
-def _outcome(work: Work, subject: object, observer: Observer) -> tuple[Any, ...]:
+def _do(work: Work, subject: object, observer: Observer) -> WorkDone | WorkFailed:
     try:
         work(observer)
     except VipError as exc:
-        return "failed", exc
+        return WorkFailed(exc)
     except MemoryError:
-        return "failed", InputError(
-            f"{subject}: memory ran out at its pictures. Free some, or use a part of it with {option('start')} and {option('end')}."
-        )
+        advice = f"Free some, or use a part of it with {option('start')} and {option('end')}."
+        return WorkFailed(InputError(f"{subject}: memory ran out at its pictures. {advice}"))
     except KeyboardInterrupt:
         raise
     except BaseException as exc:
         exc.add_note(f"In the process that read {subject}:\n{traceback.format_exc()}")
-        return "failed", _sendable(exc)
-    return ("done",)
+        return WorkFailed(_to_sendable(exc))
+    return WorkDone()
 
 
-def _sendable(exc: BaseException) -> BaseException:
+def _to_sendable(exc: BaseException) -> BaseException:
     """Return the exception, or its text as a RuntimeError if it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(exc))
@@ -155,7 +207,7 @@ def _beat(messenger: MessageSender) -> None:
         time.sleep(BEAT_S)
         seen = {call: seen.get(call, 0) + 1 for call in inside_ffmpeg.running()}
         try:
-            messenger.send("beat", max(seen.values(), default=0))
+            messenger.send(Heartbeat(max(seen.values(), default=0)))
         except OSError:  # the parent is gone
             os._exit(NOT_REPORTED)
 

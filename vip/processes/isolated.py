@@ -19,16 +19,28 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import IO, Any, Protocol, cast
+from typing import IO, Protocol, assert_never, cast
 
 import cv2  # noqa: F401 - its OpenBLAS has threads, which are counted below
 
 from vip.cores import one_opencv_thread
 from vip.errors import GivenUpError
 from vip.processes import child
-from vip.processes.child import BEAT_S, Work
+from vip.processes.child import (
+    BEAT_S,
+    ChildNote,
+    Heartbeat,
+    Message,
+    TrackAdvanced,
+    TrackEnded,
+    TrackStarted,
+    Work,
+    WorkDone,
+    WorkFailed,
+)
 from vip.protocols import Observer
 from vip.wording import again, option
 
@@ -37,11 +49,30 @@ GRACE_S = 0.3  # for the child to tidy up; Ctrl-C promises an end within a secon
 KILLED_S = 5.0  # for the system to end a killed process; one that waits for a dead disk is left behind
 BOOTSTRAP = "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); from vip.processes import child; child.main()"
 
-Message = tuple[Any, ...]
+
+@dataclass(frozen=True, slots=True)
+class ChildEnded:
+    """The end of the child's messages without a result."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildStalled:
+    """A call into FFmpeg that did not come back, or a child that fell silent."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChildLate:
+    """A child that was not done within its time limit."""
+
+
+Received = Message | ChildEnded
+Outcome = WorkDone | WorkFailed | ChildEnded | ChildStalled | ChildLate
 
 
 class EndableProcess(Protocol):
-    """What is needed here of `subprocess.Popen`."""
+    """The part of `subprocess.Popen` that is used here."""
 
     def poll(self) -> int | None:
         """Return the exit code, minus the number of the signal that ended it; None while it runs."""
@@ -63,25 +94,26 @@ def run_isolated(work: Work, subject: object, observer: Observer, *, timeout_s: 
         Exception: what the work raised.
     """
     deadline = time.monotonic() + timeout_s if timeout_s is not None else None
-    with _started(work, subject, fork=fork and _can_fork()) as (process, messages):
-        how, *why = _listen(messages, process, observer, deadline)
-        if how in {"done", "failed", "ended"}:
+    with _start(work, subject, fork=fork and _can_fork()) as (process, messages):
+        outcome = _listen(messages, process, observer, deadline)
+        if isinstance(outcome, WorkDone | WorkFailed | ChildEnded):
             _is_gone(process, KILLED_S)
-    if how == "failed":
-        raise why[0]
-    if how == "late":
+    if isinstance(outcome, WorkFailed):
+        raise outcome.error
+    if isinstance(outcome, ChildLate):
         raise GivenUpError(
             f"{subject}: not finished within its time limit of {timeout_s:g} s. {again()} with a longer {option('timeout')};"
             " what is written by now is used.",
             "timeout",
         )
-    if how == "stalled":
-        raise GivenUpError(f"{subject}: FFmpeg was given up after {why[0]:g} s in which it did not come back. {_repaired(subject)}", how)
-    if how == "ended":
-        raise GivenUpError(f"{subject}: {_death(process.poll(), subject)}", "crash")
+    if isinstance(outcome, ChildStalled):
+        text = f"{subject}: FFmpeg was given up after {outcome.seconds:g} s in which it did not come back. {_repair_advice(subject)}"
+        raise GivenUpError(text, "stalled")
+    if isinstance(outcome, ChildEnded):
+        raise GivenUpError(f"{subject}: {_describe_death(process.poll(), subject)}", "crash")
 
 
-def _death(code: int | None, subject: object) -> str:
+def _describe_death(code: int | None, subject: object) -> str:
     """Return why a child ended without a result, and what to do."""
     if code == -9:
         return "reading it was ended by the system (SIGKILL), most likely because memory ran out. Free some, and try again."
@@ -89,45 +121,45 @@ def _death(code: int | None, subject: object) -> str:
         cause = signal.Signals(-(code or 0)).name
     except ValueError:
         cause = f"exit code {code}"
-    return f"FFmpeg crashed on this file ({cause}). {_repaired(subject)}"
+    return f"FFmpeg crashed on this file ({cause}). {_repair_advice(subject)}"
 
 
-def _repaired(subject: object) -> str:
+def _repair_advice(subject: object) -> str:
     return f"Repair it, for example with `ffmpeg -i {subject} -c copy repaired.mkv`, and give that file."
 
 
 # ---------------------------------------------------------------- listening
 
 
-def _listen(messages: SimpleQueue[Message], process: EndableProcess, observer: Observer, deadline: float | None) -> Message:
-    """Pass messages on to the observer. Return how it ended: ("done",), ("failed", …), ("late",), ("stalled", seconds), ("ended",)."""
+def _listen(messages: SimpleQueue[Received], process: EndableProcess, observer: Observer, deadline: float | None) -> Outcome:
+    """Pass messages on to the observer until the work has ended, and return how."""
     silent = 0
-    with _ProgressRelay(observer) as bars:
+    with _ProgressRelay(observer) as relay:
         while True:
             left = BEAT_S if deadline is None else min(BEAT_S, deadline - time.monotonic())
             if left <= 0:
-                return ("late",)
+                return ChildLate()
             try:
-                kind, *values = messages.get(timeout=left)
+                message = messages.get(timeout=left)
             except Empty:
                 silent += 1  # polls are counted because a clock goes on while both processes are stopped
                 if silent >= STALLED_BEATS:
-                    return "stalled", silent * BEAT_S
+                    return ChildStalled(silent * BEAT_S)
                 if process.poll() is not None and messages.empty():
-                    return ("ended",)
+                    return ChildEnded()
                 continue
             silent = 0
-            if kind in {"done", "failed", "ended"}:
-                return kind, *values
-            if kind == "beat":
-                if values[0] >= STALLED_BEATS:
-                    return "stalled", values[0] * BEAT_S
+            if isinstance(message, WorkDone | WorkFailed | ChildEnded):
+                return message
+            if isinstance(message, Heartbeat):
+                if message.beats >= STALLED_BEATS:
+                    return ChildStalled(message.beats * BEAT_S)
             else:
-                getattr(bars, kind)(*values)
+                relay.pass_on(message)
 
 
 class _ProgressRelay:
-    """Passes the child's messages of these names on to the observer; closes progress bars that the child left open."""
+    """A relay of the child's progress to the observer; it closes progress bars that the child left open."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
@@ -138,20 +170,24 @@ class _ProgressRelay:
 
     def __exit__(self, *error: object) -> None:
         for number in reversed(list(self._open)):
-            self.end(number)
+            self._end(number)
 
-    def note(self, text: str) -> None:
-        self._observer.note(text)
+    def pass_on(self, message: ChildNote | TrackStarted | TrackAdvanced | TrackEnded) -> None:
+        match message:
+            case ChildNote(text):
+                self._observer.note(text)
+            case TrackStarted(number, title, total):
+                stack = ExitStack()
+                self._open[number] = stack, stack.enter_context(self._observer.track(title, total))
+            case TrackAdvanced(number, steps):
+                for _ in range(steps):
+                    self._open[number][1]()
+            case TrackEnded(number):
+                self._end(number)
+            case _:
+                assert_never(message)
 
-    def track(self, number: int, title: str, total: int) -> None:
-        stack = ExitStack()
-        self._open[number] = stack, stack.enter_context(self._observer.track(title, total))
-
-    def advance(self, number: int, steps: int) -> None:
-        for _ in range(steps):
-            self._open[number][1]()
-
-    def end(self, number: int) -> None:
+    def _end(self, number: int) -> None:
         self._open.pop(number)[0].close()
 
 
@@ -159,11 +195,11 @@ class _ProgressRelay:
 
 
 @contextmanager
-def _started(work: Work, subject: object, *, fork: bool) -> Iterator[tuple[EndableProcess, SimpleQueue[Message]]]:
+def _start(work: Work, subject: object, *, fork: bool) -> Iterator[tuple[EndableProcess, SimpleQueue[Received]]]:
     """Yield the child and its messages; end it with the context."""
-    messages: SimpleQueue[Message] = SimpleQueue()
-    with _signals_held() as release:  # Ctrl-C must come when the child is known here and prepared there
-        process, pipe = (_forked if fork else _new)(work, subject)
+    messages: SimpleQueue[Received] = SimpleQueue()
+    with _hold_signals() as release:  # Ctrl-C must come when the child is known here and prepared there
+        process, pipe = (_start_fork if fork else _start_interpreter)(work, subject)
         reader = threading.Thread(target=_read, args=(pipe, messages), daemon=True)
         reader.start()
         try:
@@ -175,7 +211,7 @@ def _started(work: Work, subject: object, *, fork: bool) -> Iterator[tuple[Endab
 
 
 @contextmanager
-def _signals_held() -> Iterator[Callable[[], None]]:
+def _hold_signals() -> Iterator[Callable[[], None]]:
     """Hold SIGINT and SIGTERM until the yielded function is called, or to the end. A child inherits that they are held."""
     if not hasattr(signal, "pthread_sigmask"):
         yield lambda: None
@@ -191,13 +227,13 @@ def _set_mask(mask: set[int | signal.Signals]) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _read(pipe: IO[bytes], messages: SimpleQueue[Message]) -> None:
+def _read(pipe: IO[bytes], messages: SimpleQueue[Received]) -> None:
     with pipe:
         while True:
             try:
                 messages.put(pickle.load(pipe))
             except (EOFError, OSError, pickle.UnpicklingError):  # the end, also in the middle of a message
-                messages.put(("ended",))
+                messages.put(ChildEnded())
                 return
 
 
@@ -242,7 +278,7 @@ class _Fork:
         os.kill(self._pid, signal.SIGKILL)
 
 
-def _forked(work: Work, subject: object) -> tuple[EndableProcess, IO[bytes]]:
+def _start_fork(work: Work, subject: object) -> tuple[EndableProcess, IO[bytes]]:
     here, there = os.pipe()
     parent = os.getpid()
     for stream in (sys.stdout, sys.stderr):
@@ -258,7 +294,7 @@ def _forked(work: Work, subject: object) -> tuple[EndableProcess, IO[bytes]]:
     return _Fork(pid), os.fdopen(here, "rb")
 
 
-def _new(work: Work, subject: object) -> tuple[EndableProcess, IO[bytes]]:
+def _start_interpreter(work: Work, subject: object) -> tuple[EndableProcess, IO[bytes]]:
     process = subprocess.Popen([sys.executable, "-c", BOOTSTRAP], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     stdin, stdout = cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout)
     with suppress(BrokenPipeError), stdin:

@@ -28,7 +28,7 @@ RequestT = TypeVar("RequestT")
 
 @dataclass(eq=False, slots=True)
 class ChildProcess:
-    """Runs `main(FD, ARGUMENT…)` of a module, where FD is its end of the pipe. Start it in the thread that lives longest."""
+    """A process that runs `main(FD, ARGUMENT…)` of a module, where FD is its end of the pipe. Start it in the thread that lives longest."""
 
     module: str
     arguments: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class ChildProcess:
                 [sys.executable, "-P", "-c", code, str(there.fileno()), *self.arguments],
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                **_inherited(there.fileno()),
+                **_inherit_options(there.fileno()),
             )
         self.send(os.getpid())
 
@@ -64,7 +64,7 @@ class ChildProcess:
         return code
 
 
-def _inherited(pipe: int) -> dict[str, Any]:
+def _inherit_options(pipe: int) -> dict[str, Any]:
     """Return the options with which `subprocess.Popen` leaves this file open in the child."""
     if sys.platform == "win32":
         os.set_handle_inheritable(pipe, True)
@@ -72,7 +72,7 @@ def _inherited(pipe: int) -> dict[str, Any]:
     return {"pass_fds": [pipe]}
 
 
-def _opened(pipe: str) -> Connection:
+def _open_connection(pipe: str) -> Connection:
     if sys.platform == "win32":
         from multiprocessing.connection import PipeConnection
 
@@ -235,7 +235,7 @@ def child_pipe(fd: str) -> Iterator[Connection]:
 
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with _opened(fd) as pipe, suppress(EOFError, ConnectionError):
+    with _open_connection(fd) as pipe, suppress(EOFError, ConnectionError):
         end_with_parent(pipe.recv())
         try:
             yield pipe

@@ -22,7 +22,7 @@ TALL = 0.85  # width over height below which a picture is portrait
 
 @dataclass(frozen=True, slots=True)
 class KeyframeCard:
-    """What is known of one keyframe."""
+    """The contents of one keyframe's card."""
 
     number: int
     of: int

@@ -1,4 +1,4 @@
-"""What `--verify` found beside the words of a card: support, none, and what stood there before the review.
+"""Findings of `--verify` beside the words of a card: support, none, and what stood there before the review.
 
 In: a description with or without its Verification. Out: the FAMOuS list of a card, and one line that counts the verdicts.
 """
@@ -88,7 +88,7 @@ def _row(name: str, description: Description) -> FamousRow:
     value: str | tuple[str, ...] = getattr(description.famous, name)
     if isinstance(value, str):
         return FamousRow(name, (_claim(name, value, description),))
-    removed = tuple(_replaced(check) for check in _checks(description) if check.field == name and check.after == "")
+    removed = tuple(_to_replaced(check) for check in _checks(description) if check.field == name and check.after == "")
     return FamousRow(name, tuple(_claim(name, one, description) for one in value), removed, is_list=len(value) != 1 or bool(removed))
 
 
@@ -97,29 +97,29 @@ def _checks(description: Description) -> tuple[Check, ...]:
 
 
 def _claim(field: str, text: str, description: Description) -> ShownClaim:
-    check = next((one for one in _checks(description) if one.field == field and text in (_after(one), one.claim)), None)
+    check = next((one for one in _checks(description) if one.field == field and text in (_text_after_review(one), one.claim)), None)
     if check is None or check.verdict != "unsupported":
         return ShownClaim(text)
     if _is_corrected(check):
-        return ShownClaim(text, replaced=_replaced(check))
+        return ShownClaim(text, replaced=_to_replaced(check))
     outcome = "a second look confirms it" if check.after is not None else "no second look was taken"
-    return ShownClaim(text, "seen" if check.after else "doubt", f"No support in the frame{_figures(check)}; {outcome}.")
+    return ShownClaim(text, "seen" if check.after else "doubt", f"No support in the frame{_format_figures(check)}; {outcome}.")
 
 
 def _is_corrected(check: Check) -> bool:
     return check.after is not None and check.after != check.claim
 
 
-def _after(check: Check) -> str | None:
+def _text_after_review(check: Check) -> str | None:
     """Return the text that stands in the description since the review: of an object that is not there, none."""
     return NOT_DETERMINED if check.after == "" and check.field != "objects" else check.after
 
 
-def _replaced(check: Check) -> Replaced:
-    return Replaced(check.claim, f"Found no support in the frame{_figures(check)}; corrected by a second look.")
+def _to_replaced(check: Check) -> Replaced:
+    return Replaced(check.claim, f"Found no support in the frame{_format_figures(check)}; corrected by a second look.")
 
 
-def _figures(check: Check) -> str:
+def _format_figures(check: Check) -> str:
     if check.similarity is None or check.baseline is None:
         return ""
     return f": cosine {check.similarity:.2f}, and {check.baseline:.2f} for what does not belong together"

@@ -1,4 +1,4 @@
-"""What is compared with what: samplers and pruners by name, and the run or the failure of each pair."""
+"""Combinations to compare: samplers and pruners by name, and the run or the failure of each pair."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Combination:
 
     @property
     def is_known(self) -> bool:
-        """Both names exist here; nothing is loaded."""
-        return _head(self.sampler) in registry.names("sampler") and _head(self.pruner) in registry.names("pruner")
+        """Whether both names exist here; nothing is loaded."""
+        return _base_name(self.sampler) in registry.names("sampler") and _base_name(self.pruner) in registry.names("pruner")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def combinations(asked: Sequence[str], settings: ExtractSettings) -> list[Combin
         UsageError: a text that names no sampler.
         BackendError: a sampler or pruner that does not exist.
     """
-    found = [Combination(settings.sampler, settings.pruner), *(_parsed(text, settings) for text in asked)]
+    found = [Combination(settings.sampler, settings.pruner), *(_parse_combination(text, settings) for text in asked)]
     for combination in found:
         registry.check(sampler=combination.sampler, pruner=combination.pruner)
     if not asked:
@@ -104,19 +104,19 @@ def combinations(asked: Sequence[str], settings: ExtractSettings) -> list[Combin
     return list(once.values())
 
 
-def _parsed(text: str, settings: ExtractSettings) -> Combination:
+def _parse_combination(text: str, settings: ExtractSettings) -> Combination:
     sampler, _, pruner = (part.strip() for part in text.partition("+"))
     if not sampler:
         raise UsageError(f'"{text}" names no sampler. Write SAMPLER+PRUNER, for example sync+k-center.')
-    if _head(sampler) not in registry.names("sampler") and _head(sampler) in registry.names("pruner"):
+    if _base_name(sampler) not in registry.names("sampler") and _base_name(sampler) in registry.names("pruner"):
         raise UsageError(f'"{sampler}" is a pruner. Write {settings.sampler}+{sampler}.')
     return Combination(sampler, pruner or settings.pruner)
 
 
-def _head(name: str) -> str:
+def _base_name(name: str) -> str:
     return name.partition(":")[0]
 
 
 def further_samplers(compared: Sequence[Combination]) -> list[str]:
     """Return the installed samplers that are not compared, by name."""
-    return sorted(set(registry.names("sampler")) - {_head(combination.sampler) for combination in compared})
+    return sorted(set(registry.names("sampler")) - {_base_name(combination.sampler) for combination in compared})

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from vip.html.axes import AxisSpan, evenly, time_axis
+from vip.html.axes import AxisSpan, evenly_spaced, time_axis
 from vip.html.format import date, file_size, plural, time_code
 from vip.html.layout import render_page, resource
 from vip.html.markup import decimal, percent, tag
@@ -150,7 +150,7 @@ class ComparisonView:
     def choices(self) -> list[ChoiceView]:
         done, settings = self.comparison.choices, self.comparison.settings
         limit = max(1, MAX_PICTURES // len(done))
-        places = [evenly(len(choice.run.keyframes), limit) for choice in done]
+        places = [evenly_spaced(len(choice.run.keyframes), limit) for choice in done]
         shown = iter(shrink_all([choice.run.keyframes[i] for choice, some in zip(done, places, strict=True) for i in some]))
         return [
             ChoiceView(
@@ -225,7 +225,7 @@ class ComparisonView:
 
     @property
     def caveat(self) -> str:
-        """What to bear in mind when reading the table."""
+        """A caveat for reading the table."""
         parts = ["The best value of each column is marked."] if len(self.choices) > 1 else []
         parts += [f"{choice.name} is evenly spaced frames, good or bad." for choice in self.choices if choice.is_evenly_spaced]
         if len({choice.choice.measures.keyframes for choice in self.choices}) > 1:

@@ -41,7 +41,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What one chart shows. `threshold` draws a dashed line."""
+    """The contents of one chart. `threshold` draws a dashed line."""
 
     title: str
     explanation: str
@@ -52,7 +52,7 @@ class Curve:
     threshold_label: str = ""
 
 
-def kind_of(candidate: Candidate) -> Kind:
+def point_kind(candidate: Candidate) -> Kind:
     """Return the colour of a candidate's point."""
     if candidate.decision.kept:
         return "kept"
@@ -62,7 +62,7 @@ def kind_of(candidate: Candidate) -> Kind:
 def sharpness_curve(candidates: Sequence[Candidate], keyframes: Sequence[KeyframePicture], *, least: float | None) -> Curve:
     """Return the curve of the candidates, or where there are none of the keyframes that have a time."""
     points = [
-        Point(row.time_s, row.quality.sharpness, kind_of(row), f"{_what(row)}, sharpness {number(row.quality.sharpness)}")
+        Point(row.time_s, row.quality.sharpness, point_kind(row), f"{_describe_candidate(row)}, sharpness {number(row.quality.sharpness)}")
         for row in candidates
         if row.quality is not None
     ]
@@ -84,7 +84,7 @@ def similarity_curve(candidates: Sequence[Candidate], embeddings: Embeddings) ->
     if len(decoded) != len(embeddings):
         raise ValueError(f"expected {len(decoded)} vectors, one a decoded candidate, got {len(embeddings)}")
     points = [
-        Point(row.time_s, float(cosine), kind_of(row), f"{_what(row)}, similarity to the one before {cosine:.3f}")
+        Point(row.time_s, float(cosine), point_kind(row), f"{_describe_candidate(row)}, similarity to the one before {cosine:.3f}")
         for row, cosine in zip(decoded[1:], consecutive_cosines(embeddings.image), strict=False)
     ]
     embedder = embeddings.model.partition(", ")[0]  # without the state of its weights
@@ -98,7 +98,7 @@ def consecutive_cosines(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.floa
     return cosines.clip(-1, 1)
 
 
-def _what(row: Candidate) -> str:
+def _describe_candidate(row: Candidate) -> str:
     name = "keyframe" if row.decision.kept else RULES[row.decision.rule][0].lower()
     return f"{time_code(row.time_s)} {name}"
 
@@ -129,7 +129,7 @@ def draw(curve: Curve, span: AxisSpan) -> Chart | None:
             for point in keyframes_last
         ),
         height_px=charts.HEIGHT_PX,
-        label=_in_words(curve),
+        label=_describe_curve(curve),
     )
     return Chart(curve.title, curve.explanation, svg)
 
@@ -139,7 +139,7 @@ def _scale(curve: Curve) -> Scale:
     return Scale.enclosing(min(curve.base, *values), max(values))
 
 
-def _in_words(curve: Curve) -> str:
+def _describe_curve(curve: Curve) -> str:
     """Return the curve in a sentence, for those who cannot see it."""
     low, high = min(curve.points, key=lambda point: point.value), max(curve.points, key=lambda point: point.value)
     first, last = curve.points[0], curve.points[-1]
@@ -163,7 +163,7 @@ def _keyframe_lines(points: Sequence[Point], span: AxisSpan) -> Markup:
 
 def legend(candidates: Sequence[Candidate]) -> list[tuple[str, str]]:
     """Return the colours of the points and what they mean; without candidates, every point is a keyframe."""
-    kinds = {kind_of(row) for row in candidates} or {"kept"}
+    kinds = {point_kind(row) for row in candidates} or {"kept"}
     return [(f"dot {kind}", name) for kind, name in KINDS.items() if kind in kinds]
 
 

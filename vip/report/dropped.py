@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vip.html.axes import evenly
+from vip.html.axes import evenly_spaced
 from vip.html.format import GOOD_ENOUGH, RULES, time_code
 from vip.records import Candidate, Rule
 from vip.report.pictures import Thumbnails
@@ -84,7 +84,7 @@ def sample(rows: Sequence[Candidate]) -> list[Candidate]:
     for i, row in enumerate(rows):
         groups.setdefault(row.decision.rule, []).append(i)
     limits = {rule: max(LEAST_SHOWN_PER_RULE, MAX_SHOWN * len(group) // len(rows)) for rule, group in groups.items()}
-    return [rows[i] for i in sorted(group[j] for rule, group in groups.items() for j in evenly(len(group), limits[rule]))]
+    return [rows[i] for i in sorted(group[j] for rule, group in groups.items() for j in evenly_spaced(len(group), limits[rule]))]
 
 
 def _choices(counts: Counter[Rule]) -> tuple[RuleChoice, ...]:

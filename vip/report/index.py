@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 
 from vip.captioning.caption_job import runs_in
 from vip.errors import InputError, StoreError, UsageError
-from vip.html.axes import evenly, span_of
+from vip.html.axes import evenly_spaced, span_of
 from vip.html.layout import is_page
 from vip.html.pictures import Jpeg, shrink
 from vip.records import Failure
@@ -69,7 +69,7 @@ def write_index(folder: Path, *, failed: Mapping[Path, str] | None = None) -> Pa
 
 @dataclass(frozen=True, slots=True)
 class PictureShare:
-    """How many pictures a run may show on the page, and of how many bytes."""
+    """The number of pictures a run may show on the page, and their bytes."""
 
     count: int
     max_bytes: int
@@ -118,7 +118,7 @@ def _pictures(run: Run, share: PictureShare) -> Iterator[Jpeg]:
     """Yield small pictures of keyframes that are evenly chosen: the thumbnails of the run, or where it has none the keyframes, shrunk."""
     with open_thumbnails(run.folder) as thumbnails:
         count = len(run.keyframes)
-        for number in evenly(count, share.count) if share.count > 1 else range(count // 2, min(count, count // 2 + 1)):
+        for number in evenly_spaced(count, share.count) if share.count > 1 else range(count // 2, min(count, count // 2 + 1)):
             picture = _picture(run.keyframes[number], thumbnails, share.max_bytes)
             if picture and len(picture.data) <= TOO_LARGE_FACTOR * share.max_bytes:  # `shrink` stops at a size that shows something
                 yield picture

@@ -1,4 +1,4 @@
-"""What the index of a folder of runs shows: one page that needs nothing else, with a filter and an order where scripts run.
+"""Index of a folder of runs: one page that needs nothing else, with a filter and an order where scripts run.
 
 In: a `RunIndex`. Out: the page.
 """
@@ -23,7 +23,7 @@ ORDERS = {"name": "Name", "length": "Longest first", "keyframes": "Most keyframe
 
 @dataclass(frozen=True, slots=True)
 class RunEntry:
-    """What the page says of a run."""
+    """The entry of a run."""
 
     name: str
     """Of its folder."""
@@ -103,7 +103,7 @@ class RunIndex:
 
     @property
     def notes(self) -> list[str]:
-        """What is missing on the page."""
+        """Notes on what is missing on the page."""
         notes = []
         if without_page := sum(not run.has_page for run in self.shown):
             notes.append(f"{plural(without_page, 'run has', 'runs have')} no page yet. vip report DIR writes all of them.")

@@ -168,7 +168,7 @@ def measure_all(runs: Sequence[Run]) -> list[Measures]:
 
 @dataclass(frozen=True)
 class _RunVectors:
-    """What the figures need of a run."""
+    """Vectors of a run for its figures."""
 
     manifest: Manifest
     candidates: int

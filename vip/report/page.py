@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 
 from vip.caption_length import tokens_in
 from vip.errors import StoreError
-from vip.html.axes import AxisSpan, evenly, span_of
+from vip.html.axes import AxisSpan, evenly_spaced, span_of
 from vip.html.charts import Chart
 from vip.html.format import date, file_size, plural, time_code
 from vip.html.layout import render_page
@@ -63,13 +63,13 @@ class Report:
 
     @cached_property
     def candidates(self) -> list[Candidate]:
-        """Empty in a folder of pictures that vip did not extract."""
+        """The rows of the candidates; empty in a folder of pictures that vip did not extract."""
         return self.run.candidates if (self.run.folder / CANDIDATES).exists() else []
 
     @cached_property
     def places(self) -> list[int]:
         """Places in the list of keyframes of those that have a card: all of them, but in huge runs."""
-        return evenly(len(self.run.keyframes), MAX_CARDS)
+        return evenly_spaced(len(self.run.keyframes), MAX_CARDS)
 
     @cached_property
     def keyframes(self) -> list[KeyframePicture]:
@@ -155,7 +155,7 @@ class Report:
 
     @property
     def is_portrait(self) -> bool:
-        """Most pictures are higher than wide."""
+        """Whether most pictures are higher than wide."""
         return 2 * sum(frame.record.width_px < frame.record.height_px for frame in self.keyframes) > len(self.keyframes)
 
     @property
@@ -237,7 +237,7 @@ class Report:
 
     @property
     def curves_hint(self) -> str:
-        """Why there is no curve of similarity; empty where there is one, or nothing to measure."""
+        """The reason why there is no curve of similarity; empty where there is one, or nothing to measure."""
         return self._similarity[1]
 
     @cached_property

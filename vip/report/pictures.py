@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vip.errors import InputError
-from vip.files import opened_zip
+from vip.files import open_zip
 from vip.html.pictures import Jpeg, shrink
 from vip.store import THUMBNAILS, KeyframePicture
 
@@ -74,5 +74,5 @@ def open_thumbnails(folder: Path) -> Iterator[Thumbnails]:
     with ExitStack() as stack:
         archive: zipfile.ZipFile | None = None
         with suppress(OSError, zipfile.BadZipFile):
-            archive = stack.enter_context(opened_zip(folder / THUMBNAILS))
+            archive = stack.enter_context(open_zip(folder / THUMBNAILS))
         yield Thumbnails(archive)

@@ -1,4 +1,4 @@
-"""How the page's content was made: settings, versions, time per stage, the calls to engines, the file that was read."""
+"""Provenance of the page's content: settings, versions, time per stage, the calls to engines, the file that was read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def provenance(manifest: Manifest | None, descriptions: Sequence[Description]) -
         **(_of_manifest(manifest) if manifest else {}),
         "Calls to engines": _of_calls([call for row in descriptions for call in row.calls]),
     }
-    return [ValueTable(title, [(key, _shown(value)) for key, value in rows.items()]) for title, rows in tables.items() if rows]
+    return [ValueTable(title, [(key, _format_value(value)) for key, value in rows.items()]) for title, rows in tables.items() if rows]
 
 
 def _of_manifest(manifest: Manifest) -> dict[str, Mapping[str, Any]]:
@@ -58,20 +58,20 @@ def _of_calls(calls: Sequence[Call]) -> dict[str, Any]:
         return {}
     return {
         "calls": len(calls),
-        "models": _distinct(call.model for call in calls),
-        "prompts": _distinct(f"{call.prompt} {call.prompt_version} ({call.prompt_sha256[:12]})" for call in calls),
-        "tokens in": _sum([call.tokens_in for call in calls], ",.0f"),
-        "tokens out": _sum([call.tokens_out for call in calls], ",.0f"),
-        "US dollars": _sum([call.usd for call in calls], ",.4f"),
+        "models": _join_distinct(call.model for call in calls),
+        "prompts": _join_distinct(f"{call.prompt} {call.prompt_version} ({call.prompt_sha256[:12]})" for call in calls),
+        "tokens in": _format_sum([call.tokens_in for call in calls], ",.0f"),
+        "tokens out": _format_sum([call.tokens_out for call in calls], ",.0f"),
+        "US dollars": _format_sum([call.usd for call in calls], ",.4f"),
         "seconds, mean of a call": f"{sum(call.latency_s for call in calls) / len(calls):.2f}",
     }
 
 
-def _distinct(values: Iterable[str]) -> str:
+def _join_distinct(values: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(values))
 
 
-def _sum(values: Sequence[float | None], form: str) -> str:
+def _format_sum(values: Sequence[float | None], form: str) -> str:
     """Return the sum, and how many calls did not report: unknown is not zero."""
     known = [value for value in values if value is not None]
     if not known:
@@ -80,7 +80,7 @@ def _sum(values: Sequence[float | None], form: str) -> str:
     return f"{sum(known):{form}}" + (f" ({plural(unreported, 'call')} did not report)" if unreported else "")
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, str):
         return value
     return "—" if value is None else json.dumps(value, ensure_ascii=False, default=str)

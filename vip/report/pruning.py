@@ -1,4 +1,4 @@
-"""How many keyframes are enough: how like its neighbours the next one to be pruned is, over how many remain.
+"""Chart of how many keyframes are enough: how like its neighbours the next one to be pruned is, over how many remain.
 
 The axis of numbers is logarithmic: between 3 and 6 keyframes lies as much as between 100 and 200.
 """
@@ -50,7 +50,7 @@ def _draw(curve: Mapping[int, float], bound: float, chosen: int) -> Markup:
         charts.polyline(points.values()),
         join(_dot(count, curve[count], x, y, is_chosen=count == chosen) for count, (x, y) in points.items()),
         height_px=charts.HEIGHT_PX,
-        label=_in_words(curve, bound, chosen),
+        label=_describe_curve(curve, bound, chosen),
     )
 
 
@@ -83,7 +83,7 @@ def _dot(count: int, value: float, x: float, y: float, *, is_chosen: bool) -> Ma
     return charts.dot(label, "kept" if is_chosen else "pruned", x, y, radius_px=4.5 if is_chosen else 2.5)
 
 
-def _in_words(curve: Mapping[int, float], bound: float, chosen: int) -> str:
+def _describe_curve(curve: Mapping[int, float], bound: float, chosen: int) -> str:
     """Return the curve in a sentence, for those who cannot see it."""
     enough = next((count for count, value in curve.items() if value >= bound), None)
     first = f"first reaches the bound {bound:.2f} with {plural(enough, 'keyframe')}" if enough else f"stays below the bound {bound:.2f}"

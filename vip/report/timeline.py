@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
-from vip.html.axes import AxisSpan, evenly, spread, time_axis
+from vip.html.axes import AxisSpan, evenly_spaced, spread, time_axis
 from vip.html.format import GOOD_ENOUGH, RULES, plural, time_code
 from vip.html.markup import decimal, join, percent, tag
 from vip.records import Candidate
@@ -44,7 +44,7 @@ class TimelineKeyframe:
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """Which keyframes have a thumbnail, and the middle of each, in percent of the width."""
+    """The keyframes with a thumbnail, and the middle of each, in percent of the width."""
 
     width: float
     middles: dict[int, float]
@@ -71,7 +71,7 @@ def draw_timeline(span: AxisSpan, keyframes: Sequence[TimelineKeyframe], candida
     dropped = [candidate for candidate in candidates if not candidate.decision.kept]
     return Timeline(
         with_thumbnail,
-        _ties(keyframes, wide, "of-wide") + _ties(keyframes, narrow, "of-narrow"),
+        _draw_ties(keyframes, wide, "of-wide") + _draw_ties(keyframes, narrow, "of-narrow"),
         _bar(span, keyframes, dropped),
         tuple(_legend(keyframes, dropped)),
         _css(with_thumbnail, wide, narrow, aspect),
@@ -89,7 +89,7 @@ def _aspect(keyframes: Sequence[TimelineKeyframe]) -> float:
 def _arrange(keyframes: Sequence[TimelineKeyframe], *, least: float, most: float) -> Arrangement:
     """Return thumbnails between `least` and `most` percent wide, as many as fit."""
     pitch = max(least, min(most, 100 / max(1, len(keyframes))))
-    chosen = [keyframes[i] for i in evenly(len(keyframes), int(100 / pitch + 1e-9))]
+    chosen = [keyframes[i] for i in evenly_spaced(len(keyframes), int(100 / pitch + 1e-9))]
     width = pitch * 0.92
     middles = spread([keyframe.place for keyframe in chosen], gap=pitch, low=width / 2, high=100 - width / 2)
     return Arrangement(width, {keyframe.number: middle for keyframe, middle in zip(chosen, middles, strict=True)})
@@ -112,7 +112,7 @@ def _css(keyframes: Sequence[TimelineKeyframe], wide: Arrangement, narrow: Arran
     return f"{shape}{rules(wide)}@media (max-width:860px){{{rules(narrow)}}}"
 
 
-def _ties(keyframes: Sequence[TimelineKeyframe], arrangement: Arrangement, kind: str) -> Markup:
+def _draw_ties(keyframes: Sequence[TimelineKeyframe], arrangement: Arrangement, kind: str) -> Markup:
     lines = [
         tag("line", x1=percent(arrangement.middles[keyframe.number]), y1=0, x2=percent(keyframe.place), y2="100%")
         for keyframe in keyframes

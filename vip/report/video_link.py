@@ -1,4 +1,4 @@
-"""Where a keyframe can be watched: its video, at its time, if that lies beside the run or behind a public address.
+"""Links to watch a keyframe: its video, at its time, if that lies beside the run or behind a public address.
 
 In: a run; its manifest may come from a stranger. Out: a relative link to a file that exists, or an http(s) link, and nothing else.
 """
@@ -38,12 +38,12 @@ def video_link(run: Run) -> VideoLink | None:
         return None
     video = run.manifest.video
     if "://" in video.path:
-        return _on_the_web(video.path)
-    path = next(_beside(run.folder, video), None)
+        return _web_link(video.path)
+    path = next(_relative_links(run.folder, video), None)
     return VideoLink(path) if path else None
 
 
-def _on_the_web(address: str) -> VideoLink | None:
+def _web_link(address: str) -> VideoLink | None:
     """Return the link to an http(s) address without login and query, which may be secrets."""
     try:
         parts = split_address(address)
@@ -59,7 +59,7 @@ def _on_the_web(address: str) -> VideoLink | None:
     return VideoLink(parts._replace(fragment="").geturl())
 
 
-def _beside(folder: Path, video: VideoInfo) -> Iterator[str]:
+def _relative_links(folder: Path, video: VideoInfo) -> Iterator[str]:
     """Yield relative links to the video: where the manifest names it, in the run folder, and in the two folders above.
 
     Only below the folder that holds the folder of the run (`clips/video.mp4` for `runs/video.vip/`), and never all of a disk.

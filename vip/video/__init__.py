@@ -1,4 +1,4 @@
-"""Reading video: `open_video` opens what the user named, indexes it, and decodes just the frames that are asked for."""
+"""Video input: `open_video` opens what the user named, indexes it, and decodes just the frames that are asked for."""
 
 from vip.video.open import Reader, open_video
 from vip.video.reader import Video

@@ -1,4 +1,4 @@
-"""Which files with the suffix of a picture are animations: told by a few bytes of their headers, without decoding."""
+"""Detection of animations among files with the suffix of a picture, by a few bytes of their headers."""
 
 from __future__ import annotations
 

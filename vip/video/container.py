@@ -1,4 +1,4 @@
-"""Opening a file: its container, its video stream, its decoder; and one sentence for each way in which that fails."""
+"""Opening of a file: its container, its video stream, its decoder; and one sentence for each way in which that fails."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ALPHA_DECODERS = {"vp8": "libvpx", "vp9": "libvpx-vp9"}  # FFmpeg's own VP8 and 
 MOST_STRETCHED = 16  # pixel aspect ratios beyond this are no video's
 BUFFER_BYTES = 2**16  # read at once from a Python file: half the calls of the usual 32 KiB, and little too much after a seek
 ANY_METADATA: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.partition(".")[0]) < 19 else {}
-"""Tags that are not valid UTF-8 are no reason not to open a file: PyAV 18 has to be told so, PyAV 19 no longer takes the option."""
+"""Tags that are not valid UTF-8 are no reason not to open a file: PyAV 18 needs an option for it, PyAV 19 no longer takes the option."""
 SILENT_DECODERS = frozenset({"vp8", "apng"})  # they never say that a frame is damaged
 
 
@@ -52,9 +52,9 @@ def open_container(held: Local | Remote, *, which: int = 0) -> tuple[InputContai
         file = held.open()
         _check_start(source, file)
         with inside_ffmpeg:
-            container = av.open(cast(Any, file), options=_one_file_only(), buffer_size=BUFFER_BYTES, **ANY_METADATA)
+            container = av.open(cast(Any, file), options=_single_file_options(), buffer_size=BUFFER_BYTES, **ANY_METADATA)
         stream = _choose_stream(container, source, which)
-        file.opened()
+        file.mark_opened()
         return container, stream, file
     except BaseException as exc:
         for opened in (container, file):
@@ -83,7 +83,7 @@ def _choose_stream(container: InputContainer, source: FileSource | AddressSource
         kinds = "text" if streams else _kinds_of(container)
         raise InputError(f"{source} holds no video stream, only {kinds}. Give a file with pictures.")
     if which >= len(streams):
-        listed = "; ".join(f"{number}: {_described(stream)}" for number, stream in enumerate(streams))
+        listed = "; ".join(f"{number}: {_describe_stream(stream)}" for number, stream in enumerate(streams))
         raise InputError(f"{source} has no video stream {which}. Choose with {option('stream')} among: {listed}.")
     chosen = streams[which]
     check_size(str(source), chosen.width, chosen.height, pixel_aspect_of(chosen))
@@ -94,12 +94,12 @@ def _choose_stream(container: InputContainer, source: FileSource | AddressSource
 
 
 def pixel_aspect_of(stream: VideoStream) -> Fraction:
-    """Width of a stored pixel in units of its height; 1 where the file says nothing, or what only damage can say."""
+    """Return the width of a stored pixel in units of its height; 1 where the file says nothing, or what only damage can say."""
     stated = stream.sample_aspect_ratio or Fraction(1)
     return stated if 1 / MOST_STRETCHED <= stated <= MOST_STRETCHED else Fraction(1)
 
 
-def _described(stream: VideoStream) -> str:
+def _describe_stream(stream: VideoStream) -> str:
     language = stream.metadata.get("language", "und")
     return f"{stream.codec_context.codec.canonical_name} {stream.width}x{stream.height}" + (f" ({language})" if language != "und" else "")
 
@@ -109,7 +109,7 @@ def _kinds_of(container: InputContainer) -> str:
     return " and ".join(sorted({"a cover picture" if stream.type == "video" else stream.type for stream in container.streams})) or "nothing"
 
 
-def _one_file_only() -> dict[str, str]:
+def _single_file_options() -> dict[str, str]:
     """Return options that keep FFmpeg from opening anything but the file itself, whatever the file says."""
     formats = [name for name in sorted(av.formats_available) if PLAYLISTS.isdisjoint(name.split(","))]
     whole = {"protocol_whitelist": "file", "format_whitelist": ",".join(formats), "pattern_type": "none"}

@@ -1,4 +1,4 @@
-"""What one reader holds open: container, stream and decoder, and the packets of the stream, in order or by their place in the index."""
+"""The open files of one reader: container, stream and decoder, and the packets of the stream, in order or by their place in the index."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class OpenFile:
         """Yield the packets first … last of the index, as far as they were kept without touching the file."""
         kept = list(takewhile(lambda packet: packet is not None, map(self._cached.get, range(first, min(last + 1, len(self.index))))))
         first += len(kept)
-        packet = self._go_to(first) if first <= last else None  # before any packet goes to the decoder: a seek empties it
+        packet = self._packet_at(first) if first <= last else None  # before any packet goes to the decoder: a seek empties it
         yield from (held for held in kept if held is not None)
         while packet is not None:
             yield packet
@@ -142,7 +142,7 @@ class OpenFile:
         self._next += 1
         return next(self._packets, None)
 
-    def _go_to(self, position: int) -> Packet[VideoStream] | None:
+    def _packet_at(self, position: int) -> Packet[VideoStream] | None:
         """Return the packet at `position` of the index, by reading on where that is cheap, by seeking otherwise; None behind the last."""
         if position >= len(self.index):
             return None

@@ -36,7 +36,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True, slots=True)
 class AddressPart:
-    """Some bytes of a file on a server, the size of the whole, and when that was changed, as the server writes it."""
+    """A part of a file on a server, with the size of the whole and the time of its last change as the server writes it."""
 
     data: bytes
     size_bytes: int
@@ -44,10 +44,10 @@ class AddressPart:
 
 
 class Connection:
-    """Asks one server after the other, as redirects lead; kept open for the next request. For one thread."""
+    """A connection to one server after the other, as redirects lead; kept open for the next request. For one thread."""
 
     def __init__(self, address: str, name: str) -> None:
-        """Nothing is asked yet. `name`: what messages call the file."""
+        """Keep the address; nothing is asked yet. `name`: what messages call the file."""
         self.name = name
         self._address = address  # where the last redirect led
         self._given = address
@@ -61,22 +61,22 @@ class Connection:
             NotInPartsError: the server gives no parts, or what is there is no file.
             InputError: the server cannot be reached.
         """
-        return self._tried(lambda: self._part(self._followed({"Range": f"bytes={start}-{start + count - 1}"}), count))
+        return self._retry(lambda: self._part(self._follow_redirects({"Range": f"bytes={start}-{start + count - 1}"}), count))
 
-    def whole(self, file: IO[bytes], told: Callable[[int, int | None], None]) -> None:
+    def whole(self, file: IO[bytes], report: Callable[[int, int | None], None]) -> None:
         """Write everything from the first byte to the last.
 
         Args:
-            told: called with the bytes so far, and those of all where the server says.
+            report: called with the bytes so far, and those of all where the server says.
 
         Raises:
             NotInPartsError: what is there is no file.
             InputError: the server cannot be reached, or breaks off again and again.
             OSError: the file cannot be written.
         """
-        self._tried(lambda: self._copied(file, told))
+        self._retry(lambda: self._copy_to(file, report))
 
-    def _tried(self, ask: Callable[[], ResultT]) -> ResultT:
+    def _retry(self, ask: Callable[[], ResultT]) -> ResultT:
         """Ask again where a connection breaks off."""
         for tries in range(TRIES, 0, -1):
             try:
@@ -85,15 +85,15 @@ class Connection:
                 raise exc.cause from None
             except (OSError, http.client.HTTPException, ValueError) as exc:
                 self.close()
-                if tries == 1 or not self._answered:  # a server that never answered is told at once
-                    raise InputError(f"{self.name} cannot be read: {_why(exc, self._host())}") from exc
+                if tries == 1 or not self._answered:  # a server that never answered is an error at once
+                    raise InputError(f"{self.name} cannot be read: {_describe_error(exc, self._host())}") from exc
                 sleep(PAUSE_S)
         raise AssertionError("the last try returns or raises")
 
-    def _followed(self, headers: dict[str, str]) -> http.client.HTTPResponse:
+    def _follow_redirects(self, headers: dict[str, str]) -> http.client.HTTPResponse:
         """Return the answer at the end of the redirects."""
         for _ in range(MOST_REDIRECTS):
-            response = self._asked(headers)
+            response = self._send_request(headers)
             if response.status not in MOVED:
                 return response
             self.close()
@@ -105,12 +105,12 @@ class Connection:
             f"{self.name} leads from one address to the next, more than {MOST_REDIRECTS} times. Give that of the video itself."
         )
 
-    def _asked(self, headers: dict[str, str]) -> http.client.HTTPResponse:
+    def _send_request(self, headers: dict[str, str]) -> http.client.HTTPResponse:
         parts = urlsplit(self._address)
         if self._open is None:
             self._open = _connection(parts)
         always = {"Accept-Encoding": "identity", "User-Agent": "vip-keyframes"}
-        self._open.request("GET", _target(parts), headers={**headers, **always, **self._login(parts)})
+        self._open.request("GET", _request_target(parts), headers={**headers, **always, **self._login(parts)})
         response = self._open.getresponse()
         if response.status in NOT_NOW and self._answered:
             raise http.client.HTTPException(f"{response.status} {response.reason}")
@@ -133,7 +133,7 @@ class Connection:
             text = f"{self.name} cannot be read in parts: its server always sends the whole file. Download it first."
             raise NotInPartsError(text, "whole", _version(response))
         if response.status != 206:
-            raise self._refused(response)
+            raise self._status_error(response)
         data = response.read(count)
         if response.read(1):  # more than was asked for
             self.close()
@@ -144,25 +144,25 @@ class Connection:
         self._answered = True
         return AddressPart(data, int(size), response.headers.get("Last-Modified", ""))
 
-    def _copied(self, file: IO[bytes], told: Callable[[int, int | None], None]) -> None:
-        response = self._followed({})
+    def _copy_to(self, file: IO[bytes], report: Callable[[int, int | None], None]) -> None:
+        response = self._follow_redirects({})
         if response.status != 200:
-            raise self._refused(response)
+            raise self._status_error(response)
         self._answered, done = True, 0
         length = response.headers.get("Content-Length", "")
         size = int(length) if length.isdecimal() else None
         data = response.read(BLOCK_BYTES)
         self._check_page(response, data[:SNIFFED_BYTES])
-        _written(lambda: (file.seek(0), file.truncate()))
+        _write_or_raise(lambda: (file.seek(0), file.truncate()))
         while data:
-            _written(lambda block=data: file.write(block))  # type: ignore[misc]
+            _write_or_raise(lambda block=data: file.write(block))  # type: ignore[misc]
             done += len(data)
-            told(done, size)
+            report(done, size)
             data = response.read(BLOCK_BYTES)
         if size is not None and done < size:
             raise http.client.IncompleteRead(b"", size - done)
 
-    def _refused(self, response: http.client.HTTPResponse) -> NotInPartsError:
+    def _status_error(self, response: http.client.HTTPResponse) -> NotInPartsError:
         self.close()
         means = MEANINGS.get(response.status, f"answers {response.status} {response.reason}")
         return NotInPartsError(f"{self.name} cannot be read: the server {means}.", "refused")
@@ -195,7 +195,7 @@ class _WriteError(Exception):
         self.cause = cause
 
 
-def _written(write: Callable[[], object]) -> None:
+def _write_or_raise(write: Callable[[], object]) -> None:
     try:
         write()
     except OSError as exc:
@@ -214,13 +214,13 @@ def _connection(parts: SplitResult) -> http.client.HTTPConnection:
     return http.client.HTTPConnection(host, parts.port, timeout=TIMEOUT_S)
 
 
-def _target(parts: SplitResult) -> str:
-    """Path and query, with what may not stand in a request written as %XX."""
+def _request_target(parts: SplitResult) -> str:
+    """Return path and query, with %XX for characters that a request may not hold."""
     whole = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return "".join(sign if "!" <= sign <= "~" else "".join(f"%{byte:02X}" for byte in sign.encode()) for sign in whole)
 
 
-def _why(exc: Exception, host: str) -> str:
+def _describe_error(exc: Exception, host: str) -> str:
     if isinstance(exc, ssl.SSLCertVerificationError):
         return f"the certificate of {host} is not valid ({exc.verify_message})."
     if isinstance(exc, ssl.SSLError):

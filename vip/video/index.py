@@ -28,7 +28,7 @@ VideoPacket: TypeAlias = "Packet[VideoStream]"
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a container says ahead of its packets."""
+    """Facts of a container ahead of its packets."""
 
     time_base: Fraction
     formats: frozenset[str]
@@ -125,7 +125,7 @@ def _read_packets(video: Indexable, span: TimeRange, cache: PacketCache) -> tupl
 
 
 def _note_truncation(video: Indexable, index: PacketIndex) -> None:
-    """MP4 counts its frames ahead of the data; other containers may state a duration."""
+    """Note a truncated file: MP4 counts its frames ahead of the data; other containers may state a duration."""
     named, header_s = video.header.frames, video.header.duration_s
     there_s = float(int(np.ptp(index.pts)) * index.time_base)
     hidden = named and header_s and header_s - there_s < 1.5 * header_s / named  # by an edit list, which leaves no gap at the end
@@ -147,7 +147,7 @@ def _times_are_wrong(header: Header, index: PacketIndex) -> bool:
 
 
 def _believe_decoder(video: Indexable, index: PacketIndex) -> PacketIndex:
-    """MP4 without a sync table flags every packet as sync: ask the decoder about three of them.
+    """Ask the decoder about three sync packets: MP4 without a sync table flags every packet as sync.
 
     Of animations nobody knows: they may draw one frame over the one before, and the next one whole.
     """
@@ -167,19 +167,19 @@ def _index_by_decoding(video: Indexable, packets: PacketIndex) -> PacketIndex:
     times = [(frame.pts, frame.dts) for frame in video.all_frames()]
     if not times:
         raise InputError(NOTHING_DECODES.format(video.name))
-    stamps, _ = min((_increasing(column, tick) for column in zip(*times, strict=True)), key=lambda made: made[1])
+    stamps, _ = min((_force_increasing(column, tick) for column in zip(*times, strict=True)), key=lambda increasing: increasing[1])
     pts: npt.NDArray[np.int64] = np.array(stamps, np.int64)
     sizes = np.resize(packets.size_bytes, len(pts))
     return PacketIndex(pts, pts, np.arange(len(pts)) == 0, sizes, np.ones(len(pts), bool), packets.time_base, by_decoding=True)
 
 
-def _increasing(stamps: Sequence[int | None], tick: int) -> tuple[list[int], int]:
+def _force_increasing(stamps: Sequence[int | None], tick: int) -> tuple[list[int], int]:
     """Return the stamps with each that is missing or goes back put one tick behind the one before; and how many those are."""
-    made: list[int] = []
+    increasing: list[int] = []
     faults = 0
     for stamp in stamps:
-        if stamp is None or (made and stamp <= made[-1]):
+        if stamp is None or (increasing and stamp <= increasing[-1]):
             faults += 1
-            stamp = made[-1] + tick if made else 0
-        made.append(stamp)
-    return made, faults
+            stamp = increasing[-1] + tick if increasing else 0
+        increasing.append(stamp)
+    return increasing, faults

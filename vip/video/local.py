@@ -53,23 +53,23 @@ class Local:
         self._hash = RunningHash(path)
         return LocalFile(self, self._hash)
 
-    def known(self, place: int, size: int) -> bytes:
+    def read_head(self, place: int, size: int) -> bytes:
         """Return what was read at this place to open the file, at most `size` bytes; nothing where that is not known."""
         for start, data in self._head.items():
             if start <= place < start + len(data):
                 return data[place - start : place - start + size]
         return b""
 
-    def learn(self, place: int, data: bytes) -> None:
+    def keep_head(self, place: int, data: bytes) -> None:
         """Keep what was read to open the file, while there is room."""
         if place not in self._head and sum(map(len, self._head.values())) + len(data) <= MOST_HEAD_BYTES:
             self._head = {**self._head, place: data}  # other threads may be looking at the old one
 
     def finish(self) -> None:
-        """Nothing more is read in order: hash the rest, in a thread."""
+        """Hash the rest in a thread: nothing more is read in order."""
         if self._hash is None:
             return
-        while known := self.known(self._hash.place, MOST_HEAD_BYTES):
+        while known := self.read_head(self._hash.place, MOST_HEAD_BYTES):
             if not self._hash.add(known):
                 return
         self._hash.finish()
@@ -79,7 +79,7 @@ class Local:
         return self.source.state()
 
     def sha256(self) -> str | None:
-        """Hex digest of the whole file.
+        """Return the hex digest of the whole file.
 
         Raises:
             InputError: it cannot be read to its end.
@@ -162,8 +162,8 @@ class LocalFile(io.RawIOBase):
         self._opening = True
         self._place = 0
 
-    def opened(self) -> None:
-        """FFmpeg has seen what the file is; from here on the one that hashes is read from its start to its end."""
+    def mark_opened(self) -> None:
+        """Note that FFmpeg has seen what the file is; from here on the one that hashes is read from its start to its end."""
         self._opening = False
 
     def read(self, size: int = -1) -> bytes:
@@ -171,27 +171,27 @@ class LocalFile(io.RawIOBase):
         if size < 0:
             size = self._local.source.path.stat().st_size - self._place
         if self._hash is not None and self._hash.place < self._place:
-            self._read_over(self._hash)
+            self._read_skipped(self._hash)
         data = self._bytes(self._place, size)
-        self._pass_on(self._place, data)
+        self._feed_hash(self._place, data)
         self._place += len(data)
         return data
 
     def _bytes(self, place: int, size: int) -> bytes:
-        if known := self._local.known(place, size):
+        if known := self._local.read_head(place, size):
             return known
         self._file.seek(place)
         data = self._file.read(size)
         if self._opening:
-            self._local.learn(place, data)
+            self._local.keep_head(place, data)
         return data
 
-    def _pass_on(self, place: int, data: bytes) -> None:
+    def _feed_hash(self, place: int, data: bytes) -> None:
         """Give the hash what it has not had yet."""
         if self._hash is not None and place <= self._hash.place:
             self._hash.add(data[self._hash.place - place :])
 
-    def _read_over(self, running: RunningHash) -> None:
+    def _read_skipped(self, running: RunningHash) -> None:
         """Read what was skipped: sound between pictures, padding."""
         if self._opening and self._place - running.place > MOST_SKIPPED_BYTES:
             return

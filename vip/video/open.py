@@ -28,7 +28,7 @@ class Reader(Protocol):
 
     @property
     def losses(self) -> list[str]:
-        """What could not be read so far, by this reader and its twins, one sentence each."""
+        """Losses so far, by this reader and its twins, one sentence each."""
 
     def info(self) -> VideoInfo:
         """Return what is known about the video as a whole.

@@ -42,7 +42,7 @@ class Pictures:
         self.index = span.restrict(_index(timed.times_ms, [path.stat().st_size for path in timed.paths]), str(source))
 
     def _taken(self, path: Path) -> Iterator[int | None]:
-        """When the picture was taken; nothing at all for one that cannot be read."""
+        """Return when the picture was taken; nothing at all for one that cannot be read."""
         try:
             with closing(open_picture(path, str(path))) as opened:
                 yield taken_ms_of(opened)
@@ -79,7 +79,7 @@ class Pictures:
         return [f"{could} passed over: {first}."]
 
     def info(self) -> VideoInfo:
-        """Size and format are those of the first picture.
+        """Return the facts of the whole; size and format are those of the first picture.
 
         Raises:
             InputError: not one can be read, or they have gone.

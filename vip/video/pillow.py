@@ -49,13 +49,13 @@ def open_picture(source: Path | BytesIO, name: str) -> Opened:
 
 
 def shown(opened: Opened, *, longest_side_px: int | None = None) -> Picture:
-    """uint8 (H, W, 3) RGB as a viewer shows it, or with its longest side scaled to `longest_side_px`.
+    """Return uint8 (H, W, 3) RGB as a viewer shows it, or with its longest side scaled to `longest_side_px`.
 
     Raises:
         InputError: the file is damaged.
     """
     try:
-        picture = _upright(_rgb(opened), orientation_of(opened))
+        picture = _apply_orientation(_rgb(opened), orientation_of(opened))
     except (Image.DecompressionBombError, *BROKEN) as exc:
         raise InputError(f"{getattr(opened, 'filename', '') or 'The picture'} is damaged.") from exc
     if longest_side_px is None:
@@ -91,7 +91,7 @@ def orientation_of(opened: Opened) -> int:
 
 
 def taken_ms_of(opened: Opened) -> int | None:
-    """When it was taken as EXIF says, in milliseconds of any clock; None where it does not say."""
+    """Return when it was taken as EXIF says, in milliseconds of any clock; None where it does not say."""
     try:
         tags = exif_of(opened).get_ifd(ExifTags.IFD.Exif)
     except BROKEN:
@@ -105,7 +105,7 @@ def shown_size(opened: Opened) -> tuple[int, int]:
     return (height, width) if orientation_of(opened) in TRANSPOSED else (width, height)
 
 
-def _upright(picture: Picture, orientation: int) -> Picture:
+def _apply_orientation(picture: Picture, orientation: int) -> Picture:
     if orientation in TRANSPOSED:
         picture = picture.transpose(1, 0, 2)
     flip_x, flip_y = orientation in {2, 3, 6, 7}, orientation in {3, 4, 7, 8}

@@ -1,4 +1,4 @@
-"""Reading video: open, index the packets, decode just the frames that are asked for.
+"""Video files: open, index the packets, decode just the frames that are asked for.
 
 In comes a file, out come its packet index and its frames as a player shows them (`vip.pixels`). Times are the PTS that
 the file states. Decoding starts at the sync frame before a wanted frame and ends at the last one wanted of that GOP.
@@ -83,7 +83,7 @@ class Video(OpenFile):
         self._turns: dict[int, Turn] = {}
         self._cached = PacketCache()
         self._abandoned = Event()
-        self._held = held or _hold(self.source)
+        self._held = held or _open_source(self.source)
         self._is_twin = held is not None
         self._open()
         try:
@@ -107,7 +107,7 @@ class Video(OpenFile):
         return replace(index, decodes_all=self._decoder.codec.canonical_name in PASSING_OVER_NONE)
 
     def _check_size(self) -> None:
-        """FFmpeg takes back a size that is absurd: then there is none, and nothing decodes."""
+        """Refuse an absurd size, which FFmpeg takes back: then there is none, and nothing decodes."""
         try:
             self._first_frame()
         except InputError as exc:
@@ -119,7 +119,7 @@ class Video(OpenFile):
         self._sync = np.flatnonzero(index.is_sync)
 
     def _is_shown(self, pts: int) -> bool:
-        """Not hidden by an edit list, and within --start and --end."""
+        """Return whether a packet is not hidden by an edit list, and within --start and --end."""
         found = int(np.searchsorted(self.index.pts, pts, sorter=self._order))
         return found < len(self._order) and bool(self.index.is_shown[self._order[found]])
 
@@ -147,7 +147,7 @@ class Video(OpenFile):
 
     @property
     def losses(self) -> list[str]:
-        """What could not be read so far, by this reader and its twins, one sentence each."""
+        """Losses so far, by this reader and its twins, one sentence each."""
         lost = len(self._damaged)
         damaged = f"{lost} damaged frame{'s were' if lost > 1 else ' was'} passed over."
         return [*dict.fromkeys(self._losses), *([damaged] if lost else [])]
@@ -168,7 +168,7 @@ class Video(OpenFile):
             InputError: not one frame can be decoded, or the file has gone.
         """
         first = self._first_frame()
-        width, height = shown_size(first, self.pixel_aspect, self._turn(first))
+        width, height = shown_size(first, self.pixel_aspect, self._turn_of(first))
         shown = self.index.shown_pts
         state = self._held.state
         if state is None:
@@ -183,7 +183,7 @@ class Video(OpenFile):
             pixel_format=first.format.name,
             width_px=width,
             height_px=height,
-            rotation_deg=degrees_of(self._turn(first)),
+            rotation_deg=degrees_of(self._turn_of(first)),
             pixel_aspect_ratio=self.pixel_aspect,
             frame_rate=self._stream.average_rate or None,
             duration_s_from_header=self.header.duration_s,
@@ -196,7 +196,7 @@ class Video(OpenFile):
     def _first_frame(self) -> VideoFrame:
         shown = self.index.shown_pts
         for pts in [*self.index.sync_pts[:8].tolist(), *shown[:: max(1, len(shown) // 16)].tolist()]:
-            for frame in self._decoded([pts]):
+            for frame in self._decode_frames([pts]):
                 return frame
         raise InputError(NOTHING_DECODES.format(self.source))
 
@@ -224,8 +224,8 @@ class Video(OpenFile):
             keeper: is given each frame that it wants at full size, just before the small one is yielded.
         """
         self._check_decoder()
-        for frame in self._decoded(sorted(set(pts))):
-            yield from self._converted(frame, longest_side_px, keeper)
+        for frame in self._decode_frames(sorted(set(pts))):
+            yield from self._convert(frame, longest_side_px, keeper)
 
     def frames_near(
         self, pts: Sequence[int], *, longest_side_px: int | None = None, keeper: PictureKeeper | None = None
@@ -243,16 +243,16 @@ class Video(OpenFile):
             positions = self._positions(group)
             self._decoder.skip_frame = "NONREF"
             try:
-                for frame in self._decode_packets(self._anchor(positions[0]), max(positions)):
+                for frame in self._decode_packets(self._start_packet(positions[0]), max(positions)):
                     if group and frame.pts is not None and frame.pts >= group[0] and self._is_shown(frame.pts):
                         reached = frame.pts
                         group = [stamp for stamp in group if stamp > reached]
-                        yield from self._converted(frame, longest_side_px, keeper)
+                        yield from self._convert(frame, longest_side_px, keeper)
             finally:
                 self._decoder.skip_frame = "DEFAULT"
             yield from self.frames(group, longest_side_px=longest_side_px, keeper=keeper)
 
-    def _converted(self, frame: VideoFrame, longest_side_px: int | None, keeper: PictureKeeper | None) -> Iterator[Frame]:
+    def _convert(self, frame: VideoFrame, longest_side_px: int | None, keeper: PictureKeeper | None) -> Iterator[Frame]:
         """Yield the frame as a picture; nothing where damage made its format or its shape one that cannot be shown."""
         try:
             if keeper is not None and keeper.wants(cast(int, frame.pts)):
@@ -264,7 +264,7 @@ class Video(OpenFile):
             yield picture
 
     def _picture(self, frame: VideoFrame, longest_side_px: int | None) -> Frame:
-        image = to_image(frame, self.pixel_aspect, self._turn(frame), self._reformatter, longest_side_px=longest_side_px)
+        image = to_image(frame, self.pixel_aspect, self._turn_of(frame), self._reformatter, longest_side_px=longest_side_px)
         return Frame(cast(int, frame.pts), self.time_base, image)
 
     def effort(self, pts: int) -> int:
@@ -272,9 +272,9 @@ class Video(OpenFile):
         if self.index.by_decoding:
             return int(np.searchsorted(self.index.pts, pts)) + 1
         position = self._positions([pts])[0]
-        return position - self._anchor(position) + 1
+        return position - self._start_packet(position) + 1
 
-    def _turn(self, frame: VideoFrame) -> Turn:
+    def _turn_of(self, frame: VideoFrame) -> Turn:
         rotation = frame.rotation
         if rotation not in self._turns:
             self._turns[rotation] = turn_of(frame)
@@ -282,7 +282,7 @@ class Video(OpenFile):
 
     def groups(self, pts: Sequence[int]) -> list[list[int]]:
         """Split sorted PTS where decoding starts anew: the frames of one group share a sync frame."""
-        anchors = [self._anchor(position) for position in self._positions(pts)]
+        anchors = [self._start_packet(position) for position in self._positions(pts)]
         rows = groupby(zip(anchors, pts, strict=True), key=lambda row: row[0])
         return [[stamp for _, stamp in group] for _, group in rows]
 
@@ -290,30 +290,30 @@ class Video(OpenFile):
         found = np.searchsorted(self.index.pts, np.asarray(pts, np.int64), sorter=self._order)
         return cast(list[int], self._order[found].tolist())
 
-    def _anchor(self, position: int) -> int:
+    def _start_packet(self, position: int) -> int:
         """Return the sync packet to start from. Frames that an open GOP shows before its sync frame need the one before."""
         which = int(np.searchsorted(self._sync, position, side="right")) - 1
         if which > 0 and self.index.pts[position] < self.index.pts[self._sync[which]]:
             which -= 1
         return int(self._sync[which]) if which >= 0 else 0
 
-    def _decoded(self, pts: Sequence[int]) -> Iterator[VideoFrame]:
+    def _decode_frames(self, pts: Sequence[int]) -> Iterator[VideoFrame]:
         if self.index.by_decoding:
-            yield from self._decoded_by_count(set(pts))
+            yield from self._decode_by_count(set(pts))
             return
         for group in self.groups(pts):
             positions = self._positions(group)
-            first, last = self._anchor(positions[0]), max(positions)
+            first, last = self._start_packet(positions[0]), max(positions)
             done = 0
             for frame in self._decode_packets(first, last):
                 place = len(group) if frame.pts is None else bisect_left(group, frame.pts, done)
                 if place < len(group) and group[place] == frame.pts:
-                    yield from self._rescued(group[done:place], first, last)
+                    yield from self._decode_missing(group[done:place], first, last)
                     yield frame
                     done = place + 1
-            yield from self._rescued(group[done:], first, last)
+            yield from self._decode_missing(group[done:], first, last)
 
-    def _rescued(self, missing: Sequence[int], first: int, last: int) -> Iterator[VideoFrame]:
+    def _decode_missing(self, missing: Sequence[int], first: int, last: int) -> Iterator[VideoFrame]:
         """Yield frames of a GOP that decoding it alone did not show: some need more packets, or, with intra refresh, the GOP before."""
         if not missing:
             return
@@ -327,7 +327,7 @@ class Video(OpenFile):
                 if not wanted:
                     return
 
-    def _decoded_by_count(self, wanted: set[int]) -> Iterator[VideoFrame]:
+    def _decode_by_count(self, wanted: set[int]) -> Iterator[VideoFrame]:
         self._rewind()
         for frame, stamp in zip(self._decode_all(), self.index.pts.tolist(), strict=False):
             if stamp in wanted:
@@ -339,9 +339,9 @@ class Video(OpenFile):
 
     def _decode_packets(self, first: int, last: int) -> Iterator[VideoFrame]:
         """Yield everything that the decoder gives for the packets first … last of the index; a damaged one is passed over."""
-        return self._trusted(partial(self._decode_stretch, first, last))
+        return self._decode_reliably(partial(self._decode_stretch, first, last))
 
-    def _trusted(self, decode: Callable[[], Iterator[VideoFrame]]) -> Iterator[VideoFrame]:
+    def _decode_reliably(self, decode: Callable[[], Iterator[VideoFrame]]) -> Iterator[VideoFrame]:
         """Yield what `decode` gives; from the first damage on what it gives with one thread.
 
         Threads meet damage in another order each time, so what they make of it differs from run to run, and some crash.
@@ -387,7 +387,7 @@ class Video(OpenFile):
 
     def _decode_all(self) -> Iterator[VideoFrame]:
         """Yield everything from where a container just opened stands."""
-        return self._trusted(self._decode_rest)
+        return self._decode_reliably(self._decode_rest)
 
     def _decode_rest(self) -> Iterator[VideoFrame]:
         for packet in self._packets:
@@ -419,7 +419,7 @@ class Video(OpenFile):
             return []
 
 
-def _hold(source: FileSource | AddressSource) -> Local | Remote:
+def _open_source(source: FileSource | AddressSource) -> Local | Remote:
     if isinstance(source, FileSource):
         return Local(source)
     from vip.video.remote import Remote  # HTTP is needed for few videos

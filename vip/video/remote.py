@@ -53,7 +53,7 @@ class Remote:
         return self.source.sha256()
 
     def finish(self) -> None:
-        """Nothing is left to be done once the index is read."""
+        """Do nothing: once the index is read, all is done."""
 
     def close(self) -> None:
         """Do nothing: the connections belong to the readers."""
@@ -87,8 +87,8 @@ class RemoteFile(io.RawIOBase):
         self._behind = -1  # the block behind the last request
         self._at_once = 1
 
-    def opened(self) -> None:
-        """FFmpeg has seen what the file is."""
+    def mark_opened(self) -> None:
+        """Note that FFmpeg has seen what the file is."""
 
     def read(self, size: int = -1) -> bytes:
         """Return what is left of the block in which the reader stands, at most `size` bytes."""

@@ -39,14 +39,14 @@ def read_remote_index(video: Seekable, span: TimeRange, cache: PacketCache) -> P
     Raises:
         InputError: as `read_index` does, or the server fails.
     """
-    table = _usable(sorted(video.sync_table()), video.header)
+    table = _check_table(sorted(video.sync_table()), video.header)
     first, last = span.ticks(video.header.time_base)
     before = [stamp for stamp in table if stamp <= first]
     within = [stamp for stamp in table if stamp <= last][max(0, len(before) - 1) :]
     if len(within) >= FEWEST_SYNC:
-        return span.restrict(_looked_up(video, within, cache), video.name)
+        return span.restrict(_sample_packets(video, within, cache), video.name)
     if not within and table:
-        return span.restrict(_looked_up(video, [table[0], table[-1]], cache), video.name)  # raises, with the range of the video
+        return span.restrict(_sample_packets(video, [table[0], table[-1]], cache), video.name)  # raises, with the range of the video
     part = f"the part from {option('start')} to {option('end')} was" if len(within) < len(table) else "the file was"
     count = counted(len(within), "sync frame")
     why = f"{count} cannot be chosen from" if table else "The file has no table of its sync frames"
@@ -55,15 +55,15 @@ def read_remote_index(video: Seekable, span: TimeRange, cache: PacketCache) -> P
     return read_index(video, span, cache, begin=table[0] if before else None)
 
 
-def _usable(table: list[int], header: Header) -> list[int]:
+def _check_table(table: list[int], header: Header) -> list[int]:
     """Return the table, or nothing where it cannot be trusted."""
     covered_s = float((table[-1] - table[0]) * header.time_base) if table else 0.0
     known = not header.formats.isdisjoint(TABLES) and covered_s >= LEAST_COVERED * (header.duration_s or 0.0)
     return table if known else []
 
 
-def _looked_up(video: Seekable, table: Sequence[int], cache: PacketCache) -> PacketIndex:
-    """Exact PTS and sizes of at most `MOST_SYNC` of them, spread evenly."""
+def _sample_packets(video: Seekable, table: Sequence[int], cache: PacketCache) -> PacketIndex:
+    """Return exact PTS and sizes of at most `MOST_SYNC` of them, spread evenly."""
     columns = Columns()
     seen: set[int] = set()
     for place in np.unique(np.linspace(0, len(table) - 1, MOST_SYNC).round().astype(int)).tolist():

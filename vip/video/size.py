@@ -1,4 +1,4 @@
-"""How large a picture may be: beyond that, a damaged or hostile header would have memory allocated for nothing."""
+"""The largest size of a picture: beyond that, a damaged or hostile header would have memory allocated for nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOO_LARGE = (
 
 
 def check_size(name: str, width: int, height: int, pixel_aspect: Fraction = Fraction(1)) -> None:
-    """Nothing, where a picture of this size, as stored and as displayed, may be read.
+    """Refuse a picture that is too large, as stored or as displayed.
 
     Raises:
         InputError: it is too large.

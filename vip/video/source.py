@@ -1,4 +1,4 @@
-"""What the user named as one video: a file, an address, or pictures in a row; and how it is known again later.
+"""The source of one video as the user named it: a file, an address, or pictures in a row; and how it is known again later.
 
 Nothing is decoded here. A source says what it is called, where it lies, and whether it has changed.
 """
@@ -51,7 +51,7 @@ class FileSource:
 
     @property
     def stem(self) -> str:
-        """What the run folder and the ids of keyframes are named after."""
+        """The name for the run folder and for the ids of keyframes."""
         stem = self.path.stem
         return self.called or (stem if stem.strip(".") else f"video{self.path.name}")  # of "..mp4" the stem is a dot
 
@@ -62,7 +62,7 @@ class FileSource:
 
     @property
     def identity(self) -> str:
-        """Other than that of any other source. Never shown: it may hold secrets."""
+        """A text that no other source has. Never shown: it may hold secrets."""
         return self.location
 
     def state(self) -> FileState | None:
@@ -74,11 +74,11 @@ class FileSource:
         return FileState(stat.st_size, stat.st_mtime_ns)
 
     def sha256(self) -> str | None:
-        """Hex digest of everything in it."""
+        """Return the hex digest of everything in it."""
         return sha256_of(self.path)
 
     def is_animated_webp(self) -> bool:
-        """FFmpeg cannot decode those."""
+        """Return whether it is an animated WebP, which FFmpeg cannot decode."""
         try:
             with self.path.open("rb") as file:
                 return is_animated_webp(file)
@@ -195,7 +195,7 @@ class PicturesSource:
         return FileState(sum(stat.st_size for stat in stats), max(stat.st_mtime_ns for stat in stats))
 
     def sha256(self) -> str | None:
-        """Hex digest of the digests of the pictures, in their order."""
+        """Return the hex digest of the digests of the pictures, in their order."""
         return hashlib.sha256(b"".join(bytes.fromhex(sha256_of(path)) for path in self.paths)).hexdigest()
 
     def __str__(self) -> str:
@@ -206,7 +206,7 @@ Source: TypeAlias = FileSource | AddressSource | PicturesSource
 
 
 def sha256_of(path: Path) -> str:
-    """Hex digest of the whole file."""
+    """Return the hex digest of the whole file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -225,7 +225,7 @@ def source_of(given: str | Path | Sequence[str | Path] | Source) -> Source:
         return AddressSource(given)
     path = Path(given)
     if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir() raises for a name that is too long
-        return _folder(path)
+        return _folder_source(path)
     if os.path.exists(path):  # noqa: PTH110 - as above
         return PicturesSource((path,), path, path.stem) if is_picture(path) else FileSource(path)
     if isinstance(given, str) and (scheme := SCHEME.match(given)):
@@ -233,7 +233,7 @@ def source_of(given: str | Path | Sequence[str | Path] | Source) -> Source:
             f"{given.partition('?')[0]}: addresses of the kind {scheme[1]}:// are not read. Give an http(s) address or a file."
         )
     if PATTERN.search(path.name) and path.suffix.lower() in PICTURE_SUFFIXES:
-        return _pattern(path)
+        return _pattern_source(path)
     return FileSource(path)
 
 
@@ -244,7 +244,7 @@ def is_picture(path: Path) -> bool:
 
 
 def pictures(paths: Sequence[Path]) -> PicturesSource:
-    """Several pictures as one video; the order in which they were named does not matter.
+    """Return several pictures as one video; the order in which they were named does not matter.
 
     Raises:
         InputError: one is missing or no picture.
@@ -264,7 +264,7 @@ def pictures(paths: Sequence[Path]) -> PicturesSource:
 
 
 class HashedContents(NamedTuple):
-    """What lies in a folder, each in name order."""
+    """Videos and pictures of a folder, each in name order."""
 
     videos: list[Path]
     pictures: list[Path]
@@ -287,7 +287,7 @@ def contents(folder: Path) -> HashedContents:
     return HashedContents([file for file in files if file not in set(shown)], shown, len(found) - len(files))
 
 
-def _folder(folder: Path) -> PicturesSource:
+def _folder_source(folder: Path) -> PicturesSource:
     videos, shown, links = contents(folder)
     if videos:
         raise InputError(f"{folder} is a folder of videos. Give one of them.")
@@ -298,12 +298,12 @@ def _folder(folder: Path) -> PicturesSource:
     return PicturesSource(tuple(shown), folder, folder.absolute().name or "pictures")
 
 
-def _pattern(path: Path) -> PicturesSource:
+def _pattern_source(path: Path) -> PicturesSource:
     """Return the files whose names have a number where the pattern says `%d`, or one of at least four digits where it says `%04d`."""
     start, digits, end = PATTERN.split(path.name, maxsplit=1)
     wanted = re.compile(rf"{re.escape(start)}\d{{{digits or 1},}}{re.escape(end)}")
     try:
-        found = sorted(file for file in path.parent.iterdir() if _fits(file, wanted))
+        found = sorted(file for file in path.parent.iterdir() if _is_numbered_file(file, wanted))
     except OSError as exc:
         raise InputError(f"{path}: the folder {path.parent} cannot be read ({exc.strerror}).") from exc
     if not found:
@@ -312,5 +312,5 @@ def _pattern(path: Path) -> PicturesSource:
     return PicturesSource(tuple(found), path, stem)
 
 
-def _fits(file: Path, wanted: re.Pattern[str]) -> bool:
+def _is_numbered_file(file: Path, wanted: re.Pattern[str]) -> bool:
     return bool(wanted.fullmatch(file.name)) and file.is_file() and not leads_out(file, file.parent)

@@ -1,4 +1,4 @@
-"""Which calls into FFmpeg have not come back yet, so that a watcher outside can tell a loop without end from slow work."""
+"""Calls into FFmpeg that have not come back yet: a watcher outside tells a loop without end from slow work."""
 
 from __future__ import annotations
 

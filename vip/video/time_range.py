@@ -18,7 +18,7 @@ EARLIEST, LATEST = -(2**63), 2**63 - 1  # of an int64
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """From `start_s` to `end_s`, both included; None: without a bound."""
+    """A range from `start_s` to `end_s`, both included; None: without a bound."""
 
     start_s: float | None = None
     end_s: float | None = None

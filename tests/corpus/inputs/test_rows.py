@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.corpus.lists import bad, items, vocabulary
 from vip.corpus.inputs.columns import items_of_columns
-from vip.corpus.inputs.rows import ROW_BYTES, BadRow, KnownColumns, items_of
+from vip.corpus.inputs.rows import ROW_BYTES, BadRow, KnownColumns, items_of, shown
 from vip.dataset.items import ListItem
 from vip.errors import InputError
 from vip.untrusted import printable
@@ -118,6 +118,14 @@ def test_neither_login_nor_query_of_an_address_is_shown() -> None:
         shown = refused(text, public_only=True)
         assert "hunter2" not in shown.text + shown.message
         assert "ter2" not in shown.text + shown.message
+
+
+@pytest.mark.parametrize(
+    "text", ["https://example.com:8000/@channel/a@b.mp4", "s3://bucket/a@b.mp4", "clips//a@b.mp4", "clips/a@b.mp4", "http://host/a:b@c"]
+)
+def test_an_at_sign_in_a_path_is_no_login(text: str) -> None:
+    assert shown(text) == text
+    assert shown(text.replace("://", "://user:hun/ter2@")).count("hun") == 0
 
 
 def test_only_public_hosts_pass_with_public_only() -> None:

@@ -97,7 +97,7 @@ def test_a_file_that_is_missing_is_told_in_a_sentence(tmp_path: Path) -> None:
         load_weights(tmp_path / "none.toml")
 
 
-# ---------------------------------------------------------------- the lot
+# ---------------------------------------------------------------- sampling keys
 
 
 @given(st.permutations(range(30)), st.integers(0, 30), st.integers(-5, 5))
@@ -209,7 +209,7 @@ def test_all_25_verticals_have_a_weight_that_ships() -> None:
     assert all(0 < SHIPPED.of(item("a", verticals=[name])) <= 1 for name in VERTICALS)
 
 
-def test_the_lot_of_a_video_is_the_same_in_every_release() -> None:
+def test_the_sampling_key_of_a_video_is_the_same_in_every_release() -> None:
     first, second = sampling_key(item("dQw4w9WgXcQ"), SHIPPED, 0), sampling_key(item("dQw4w9WgXcQ"), SHIPPED, 1)
     assert (first.draw, second.draw) == (pytest.approx(-1.686939069511), pytest.approx(-0.924309721116))
 

@@ -52,7 +52,7 @@ def given(children: Children) -> list[str]:
     return [message.key for message in children[-1].sent if isinstance(message, CaptionTask)]
 
 
-def test_whoever_has_news_does_not_wait_for_more(tmp_path: Path, children: Children) -> None:
+def test_events_that_are_there_are_returned_without_waiting_for_more(tmp_path: Path, children: Children) -> None:
     captions = captions_of(tmp_path)
     for number in (1, 2):
         captions.submit(wanted(number))

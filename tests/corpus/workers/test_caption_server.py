@@ -256,7 +256,7 @@ def test_what_is_to_go_does_not_wait_for_the_next_look(tmp_path: Path) -> None:
     assert [round(time) for time in batches.looks] == [0, 1, 3, 7, 15, 31, 63, 100, 101, 103, 107, 115]
 
 
-def test_whoever_waits_lets_others_work_though_something_changed_before(tmp_path: Path) -> None:
+def test_a_waiting_server_lets_other_tasks_run_though_something_changed_before(tmp_path: Path) -> None:
     with at_work(tmp_path, Captioner()) as (desk, _):
 
         async def work() -> None:

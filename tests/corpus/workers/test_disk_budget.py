@@ -18,7 +18,7 @@ from vip.errors import StoreError
 BUDGET = 1000
 
 
-def budget(folder: Path, holder: str = "crew") -> DiskBudget:
+def budget(folder: Path, holder: str = "pool") -> DiskBudget:
     return DiskBudget(folder, holder, BUDGET)
 
 
@@ -32,21 +32,21 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vip.corpus.workers.disk_budget.POLL_S", 0.01)
 
 
-def test_many_downloads_of_several_crews_never_have_more_than_the_budget_and_all_get_through(tmp_path: Path) -> None:
-    crews = [DiskHolder(budget(tmp_path, f"crew{number}"), tmp_path / f"videos{number}") for number in range(3)]
+def test_many_downloads_of_several_pools_never_have_more_than_the_budget_and_all_get_through(tmp_path: Path) -> None:
+    pools = [DiskHolder(budget(tmp_path, f"pool{number}"), tmp_path / f"videos{number}") for number in range(3)]
     most, over = list[int](), Event()
 
     def download(number: int) -> None:
         chance = random.Random(number)
-        crew = crews[number % 3]
-        one = DiskAllowance(crew.budget, f"video{number}")
+        pool = pools[number % 3]
+        one = DiskAllowance(pool.budget, f"video{number}")
         one.wait_for(chance.randrange(1, 400))
         while not one.take(size := min(BUDGET, one.held_bytes + chance.randrange(1, 600))):  # it is larger than it was said to be
             one.wait_for(size)
         time.sleep(0.01)
         one.settle(one.held_bytes // 2)
         time.sleep(0.01)
-        crew.free(one.key)
+        pool.free(one.key)
 
     def look() -> None:
         while not over.is_set():
@@ -60,13 +60,13 @@ def test_many_downloads_of_several_crews_never_have_more_than_the_budget_and_all
     watcher.join()
     assert 600 < max(most) <= BUDGET
     assert held(tmp_path) == 0
-    for crew in crews:
-        crew.close()
+    for pool in pools:
+        pool.close()
 
 
 def test_a_large_one_is_not_passed_over_by_small_ones_for_ever(tmp_path: Path) -> None:
-    crew = DiskHolder(budget(tmp_path), tmp_path / "videos")
-    small = [DiskAllowance(crew.budget, f"small{number}") for number in range(8)]
+    pool = DiskHolder(budget(tmp_path), tmp_path / "videos")
+    small = [DiskAllowance(pool.budget, f"small{number}") for number in range(8)]
     for one in small[:4]:
         one.wait_for(200)
     order: list[str] = []
@@ -75,43 +75,43 @@ def test_a_large_one_is_not_passed_over_by_small_ones_for_ever(tmp_path: Path) -
         one.wait_for(size)
         order.append(one.key)
 
-    threads = [Thread(target=wait, args=(DiskAllowance(crew.budget, "large"), 900))]
+    threads = [Thread(target=wait, args=(DiskAllowance(pool.budget, "large"), 900))]
     threads += [Thread(target=wait, args=(one, 200)) for one in small[4:]]
     for thread in threads:
         thread.start()
         time.sleep(0.1)
     assert order == [], "there is room for another small one, but the large one came first"
     for one in small[:4]:
-        crew.free(one.key)
+        pool.free(one.key)
     threads[0].join(10)
     assert order == ["large"]
-    crew.free("large")
+    pool.free("large")
     for thread in threads:
         thread.join(10)
     assert len(order) == 5
-    crew.close()
+    pool.close()
 
 
 def test_one_that_goes_on_comes_before_those_that_wait(tmp_path: Path) -> None:
-    crew = DiskHolder(budget(tmp_path), tmp_path / "videos")
-    one = DiskAllowance(crew.budget, "one")
+    pool = DiskHolder(budget(tmp_path), tmp_path / "videos")
+    one = DiskAllowance(pool.budget, "one")
     one.wait_for(500)
-    waiter = Thread(target=DiskAllowance(crew.budget, "other").wait_for, args=(800,))
+    waiter = Thread(target=DiskAllowance(pool.budget, "other").wait_for, args=(800,))
     waiter.start()
     time.sleep(0.1)
     assert one.take(900)
     assert one.take(1001)
     assert one.held_bytes == 1000, "all there is"
-    crew.free("one")
+    pool.free("one")
     waiter.join(10)
     assert not waiter.is_alive()
-    crew.close()
+    pool.close()
 
 
 def test_who_waits_holds_nothing_and_tells_so(tmp_path: Path) -> None:
-    crew, told = DiskHolder(budget(tmp_path), tmp_path / "videos"), list[bool]()
-    DiskAllowance(crew.budget, "first").wait_for(700)
-    second = DiskAllowance(crew.budget, "second", told.append)
+    pool, told = DiskHolder(budget(tmp_path), tmp_path / "videos"), list[bool]()
+    DiskAllowance(pool.budget, "first").wait_for(700)
+    second = DiskAllowance(pool.budget, "second", told.append)
     second.wait_for(200)
     assert told == []
     waiter = Thread(target=second.wait_for, args=(500,))
@@ -119,10 +119,10 @@ def test_who_waits_holds_nothing_and_tells_so(tmp_path: Path) -> None:
     while not told:
         time.sleep(0.01)
     assert held(tmp_path) == 700
-    crew.free("first")
+    pool.free("first")
     waiter.join(10)
     assert (told, second.held_bytes) == ([True, False], 500)
-    crew.close()
+    pool.close()
 
 
 HOLDING = """
@@ -130,8 +130,8 @@ import sys, time
 from pathlib import Path
 from vip.corpus.workers.disk_budget import LEDGER, DiskAllowance, DiskBudget, DiskHolder
 folder = Path(sys.argv[1])
-crew = DiskHolder(DiskBudget(folder, "killed", 1000), folder / "videos")
-DiskAllowance(crew.budget, "video").wait_for(900)
+pool = DiskHolder(DiskBudget(folder, "killed", 1000), folder / "videos")
+DiskAllowance(pool.budget, "video").wait_for(900)
 (folder / "videos").mkdir()
 (folder / "videos" / "video.mp4").write_bytes(b"x" * 900)
 print("here", flush=True)
@@ -139,12 +139,12 @@ time.sleep(60)
 """
 
 
-def test_what_a_killed_crew_held_is_deleted_and_free(tmp_path: Path) -> None:
+def test_what_a_killed_pool_held_is_deleted_and_free(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", HOLDING, str(tmp_path)], stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"here\n"
-    crew = DiskHolder(budget(tmp_path), tmp_path / "mine")
-    one = DiskAllowance(crew.budget, "mine")
+    pool = DiskHolder(budget(tmp_path), tmp_path / "mine")
+    one = DiskAllowance(pool.budget, "mine")
     assert not one.take(200), "it is alive, and holds it"
     assert (tmp_path / "videos" / "video.mp4").exists()
     process.kill()
@@ -153,11 +153,11 @@ def test_what_a_killed_crew_held_is_deleted_and_free(tmp_path: Path) -> None:
     one.wait_for(200)
     assert held(tmp_path) == 200
     assert not (tmp_path / "videos").exists()
-    crew.close()
+    pool.close()
     assert [path.name for path in tmp_path.iterdir()] == [LEDGER]
 
 
-def test_a_folder_of_the_machine_is_one_for_all_crews_of_a_batch_and_for_this_user_alone(
+def test_a_folder_of_the_machine_is_one_for_all_pools_of_a_batch_and_for_this_user_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -170,16 +170,16 @@ def test_a_folder_of_the_machine_is_one_for_all_crews_of_a_batch_and_for_this_us
         shared_folder("/data/corpus/state")
 
 
-def test_crews_that_come_while_others_leave_share_the_budget_still(tmp_path: Path) -> None:
+def test_pools_that_start_while_others_close_share_the_budget_still(tmp_path: Path) -> None:
     most = list[int]()
 
     def come_and_go(number: int) -> None:
         for turn in range(15):
-            crew = DiskHolder(budget(tmp_path / "ledger", f"crew{number}-{turn}"), tmp_path / f"videos{number}-{turn}")
-            one = DiskAllowance(crew.budget, "video")
+            pool = DiskHolder(budget(tmp_path / "ledger", f"pool{number}-{turn}"), tmp_path / f"videos{number}-{turn}")
+            one = DiskAllowance(pool.budget, "video")
             one.wait_for(600)
             most.append(held(tmp_path / "ledger"))
-            crew.close()
+            pool.close()
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(come_and_go, range(4)))
@@ -212,26 +212,26 @@ def test_the_budget_may_be_used_to_the_byte(tmp_path: Path) -> None:
 
 
 def test_a_download_that_is_given_up_while_it_waits_holds_up_nobody(tmp_path: Path) -> None:
-    crew = DiskHolder(budget(tmp_path), tmp_path / "videos")
-    assert DiskAllowance(crew.budget, "one")._try_to_hold(900, 1)
-    assert not DiskAllowance(crew.budget, "two")._try_to_hold(900, 2)
-    assert not DiskAllowance(crew.budget, "three")._try_to_hold(100, 3), "two came first"
-    crew.free("two")
-    assert DiskAllowance(crew.budget, "three")._try_to_hold(100, 3)
-    crew.close()
+    pool = DiskHolder(budget(tmp_path), tmp_path / "videos")
+    assert DiskAllowance(pool.budget, "one")._try_to_hold(900, 1)
+    assert not DiskAllowance(pool.budget, "two")._try_to_hold(900, 2)
+    assert not DiskAllowance(pool.budget, "three")._try_to_hold(100, 3), "two came first"
+    pool.free("two")
+    assert DiskAllowance(pool.budget, "three")._try_to_hold(100, 3)
+    pool.close()
 
 
 def test_a_download_that_goes_on_stands_in_the_line_no_more(tmp_path: Path) -> None:
-    crew = DiskHolder(budget(tmp_path), tmp_path / "videos")
-    assert DiskAllowance(crew.budget, "one")._try_to_hold(900, 1)
-    assert not DiskAllowance(crew.budget, "two")._try_to_hold(900, 2)
-    crew.free("one")
-    assert DiskAllowance(crew.budget, "two")._try_to_hold(900, 2)
-    assert DiskAllowance(crew.budget, "three")._try_to_hold(100, 3)
-    crew.close()
+    pool = DiskHolder(budget(tmp_path), tmp_path / "videos")
+    assert DiskAllowance(pool.budget, "one")._try_to_hold(900, 1)
+    assert not DiskAllowance(pool.budget, "two")._try_to_hold(900, 2)
+    pool.free("one")
+    assert DiskAllowance(pool.budget, "two")._try_to_hold(900, 2)
+    assert DiskAllowance(pool.budget, "three")._try_to_hold(100, 3)
+    pool.close()
 
 
-def test_a_crew_that_leaves_takes_its_place_in_the_line_with_it(tmp_path: Path) -> None:
+def test_a_pool_that_is_closed_leaves_the_queue_for_room(tmp_path: Path) -> None:
     one, other = (DiskHolder(budget(tmp_path, name), tmp_path / name) for name in ("one", "other"))
     assert DiskAllowance(one.budget, "a")._try_to_hold(600, 1)
     assert not DiskAllowance(one.budget, "b")._try_to_hold(900, 2)

@@ -1,5 +1,6 @@
-"""What a crew takes on, and what becomes of it: enough that nobody waits, no more than its downloads may hold, and each job comes to
-an end. Its processes are tried by whole batches; here they say what they are told to say.
+"""A pool of processes: it takes enough work that none is idle and no more than its downloads may hold, and each item ends once.
+
+Its processes are tried by whole batches; here they send what the test tells them to send.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def test_as_many_are_fetched_as_there_are_fetchers_unless_too_many_wait_already(
     pool.close()
 
 
-# ---------------------------------------------------------------- what becomes of jobs
+# ---------------------------------------------------------------- ends of jobs
 
 INFO = PartInfo(rows=3, size_bytes=9, length_s=1.0, youtube_id=None)
 VIDEO = DownloadedVideo(Path("/videos/v1/a.mp4"))
@@ -164,7 +165,7 @@ def test_what_failed_is_told_with_the_servers_word_and_holds_nothing(pools: Any,
     assert held(tmp_path) == 0
 
 
-def test_whoever_has_nothing_to_do_is_never_late(pools: Any, children: Children, clock: Clock) -> None:
+def test_an_idle_worker_is_never_late(pools: Any, children: Children, clock: Clock) -> None:
     pool = pools(fetchers=1)
     pool.submit(job(1, "address"))
     here(pool, children, "fetch").pipe.said.append(VideoFetched(VIDEO))
@@ -280,7 +281,7 @@ def test_the_cores_are_shared_among_the_videos_that_are_there(
     assert [message[2] for child in children for message in child.sent[1:]] == each  # type: ignore[index]
 
 
-def test_whoever_looks_for_news_wakes_for_the_first_deadline(pools: Any, children: Children, clock: Clock, looks: Looks) -> None:
+def test_a_poll_wakes_for_the_first_deadline(pools: Any, children: Children, clock: Clock, looks: Looks) -> None:
     pool = pools(fetchers=1)
     pool.submit(job(1, "address"))
     here(pool, children, "fetch")
@@ -290,7 +291,7 @@ def test_whoever_looks_for_news_wakes_for_the_first_deadline(pools: Any, childre
     assert [round(wait_s, 2) for wait_s in looks[-2:]] == [5.0, 2.01]
 
 
-def test_a_crew_leaves_nothing_behind(children: Children, tmp_path: Path) -> None:
+def test_a_pool_leaves_nothing_behind(children: Children, tmp_path: Path) -> None:
     for name in ("videos", "work"):
         (tmp_path / name / "killed").mkdir(parents=True)
     embedding = SimpleNamespace(closed=False, close=lambda: setattr(embedding, "closed", True))
@@ -317,7 +318,7 @@ def test_for_each_worker_there_is_a_fetcher_and_two_at_least(workers: int, fetch
 
 @pytest.mark.parametrize("gpu", [True, False])
 @pytest.mark.parametrize("fetch", [True, False])
-def test_the_crew_of_this_machine_has_one_model_for_all_where_there_is_a_gpu(
+def test_the_pool_of_this_machine_has_one_model_for_all_where_there_is_a_gpu(
     gpu: bool, fetch: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[ExtractSettings] = []

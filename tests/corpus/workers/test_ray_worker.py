@@ -1,4 +1,4 @@
-"""The two sides of Ray without Ray: an actor that works beside whoever asks it, and a driver whose actors are told what to answer."""
+"""The two sides of Ray without Ray: an actor that works beside the driver's calls, and a driver whose actors are told what to answer."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def job(number: int) -> WorkItem:
     return WorkItem(number, ListItem(f"v{number}", "file", f"/v{number}.mp4", "list.txt, line 1"))
 
 
-class Crew:
-    """Makes a part of each job; of job 13 nothing ever comes, at job 99 it breaks."""
+class FakeExecutor:
+    """An executor that makes a part of each job; of job 13 nothing ever comes, at job 99 it breaks."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.closed = folder, False
@@ -55,11 +55,11 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RayWorke
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv(VARIABLE, "1")
 
-    class Told(RayWorker):
+    class FakeRayWorker(RayWorker):
         def make_executor(self, choices: BatchConfig, fetch: bool) -> Any:
-            return Crew(self._home)
+            return FakeExecutor(self._home)
 
-    worker = Told(BatchConfig(), False, None, "batch")
+    worker = FakeRayWorker(BatchConfig(), False, None, "batch")
     yield worker
     worker._closing.set()
 
@@ -248,9 +248,7 @@ def silent(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]
     return waits
 
 
-def test_whoever_looks_for_events_waits_for_the_first_actor_that_has_some(
-    ray: FakeRay, silent: list[dict[str, Any]], tmp_path: Path
-) -> None:
+def test_a_poll_waits_for_the_first_actor_that_has_events(ray: FakeRay, silent: list[dict[str, Any]], tmp_path: Path) -> None:
     pools(ray, tmp_path, 3).events(0.25)
     assert silent == [{"num_returns": 3, "timeout": 0}, {"num_returns": 1, "timeout": 0.25}]
 
@@ -283,12 +281,12 @@ def test_as_long_as_one_actor_is_here_the_cluster_is_there(ray: FakeRay, clock: 
     driver = pools(ray, tmp_path, 1)
     for _ in range(5):
         clock.now_s += 250
-        driver.events(0.0)
+        assert driver.events(0.0) == []
     ray.wait = lambda turns, **how: ([], turns)  # type: ignore[method-assign]
     clock.now_s += 121
-    driver.events(0.0)
+    assert driver.events(0.0) == []
     clock.now_s += 178
-    driver.events(0.0)
+    assert driver.events(0.0) == []
 
 
 def test_a_actor_with_all_it_takes_is_asked_less_often_and_one_that_might_be_given_more_soon(

@@ -82,7 +82,7 @@ def test_a_shard_in_place_is_noted_and_its_parts_go(state: StateDatabase, childr
     writer.step()
     children.say(ShardWritten(0, 90, 6, 2))
     assert not writer.step(), "what is left is too little for another"
-    assert state._all("SELECT number, bytes, rows, undescribed FROM shards WHERE written IS NOT NULL") == [(0, 90, 6, 2)]
+    assert state._fetch_all("SELECT number, bytes, rows, undescribed FROM shards WHERE written IS NOT NULL") == [(0, 90, 6, 2)]
     assert [number for number in range(3) if part(state, number).exists()] == [2]
     assert writer.lost == []
 

@@ -1,4 +1,4 @@
-"""What a process of a crew does with a video, and what it says of one that it can do nothing with."""
+"""The work of one process of a pool on a video, and its answer for a video that fails."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ JOB = WorkItem(1, ListItem("v1", "address", "http://example.org/v1.mp4", "list.t
 
 def config_of(home: Path, captioning: CaptionSettings | None = None, **batch: Any) -> WorkerConfig:
     (home / "parts").mkdir(exist_ok=True)
-    return WorkerConfig(home, ExtractSettings(timeout=100), BatchSettings(**batch), DiskBudget(home, "crew", 1000), captioning)
+    return WorkerConfig(home, ExtractSettings(timeout=100), BatchSettings(**batch), DiskBudget(home, "pool", 1000), captioning)
 
 
 # ---------------------------------------------------------------- what is said of a failure
@@ -90,7 +90,7 @@ def test_what_no_other_video_survives_either_is_no_failure_of_one(tmp_path: Path
 
 def test_a_download_has_a_folder_of_its_own_and_holds_what_lies_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config, waits = config_of(tmp_path), list[object]()
-    crew = DiskHolder(config.disk, tmp_path / "videos")
+    holder = DiskHolder(config.disk, tmp_path / "videos")
     (tmp_path / "videos" / "v1").mkdir(parents=True)
     (tmp_path / "videos" / "v1" / "half.mp4").write_bytes(b"of a try that was killed")
 
@@ -105,7 +105,7 @@ def test_a_download_has_a_folder_of_its_own_and_holds_what_lies_in_it(tmp_path: 
     pipe = SimpleNamespace(send=waits.append)
     assert _result(config, pipe, FetchTask(JOB)) == VideoFetched(DownloadedVideo(tmp_path / "videos" / "v1" / "a.mp4"))  # type: ignore[arg-type]
     assert (held(tmp_path), waits) == (320, [])
-    crew.close()
+    holder.close()
 
 
 # ---------------------------------------------------------------- extracted

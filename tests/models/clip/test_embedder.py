@@ -181,9 +181,9 @@ def at_hub(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
         monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")
         monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        hub_client.unreachable.cache_clear()
+        hub_client.probe_error.cache_clear()
         yield files, asked, cache
-    hub_client.unreachable.cache_clear()
+    hub_client.probe_error.cache_clear()
 
 
 def test_weights_are_downloaded_once_and_then_found(

@@ -1,4 +1,4 @@
-"""An embedder that other processes use: the same numbers and the same records, whoever vanishes, errs, or does not know the key."""
+"""An embedder that other processes use: the same numbers and the same records, though clients vanish, err or do not know the key."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from vip.models.classic import ClassicEmbedder
 from vip.models.clip.embedder import OpenClipEmbedder
 from vip.models.embedding_server import batcher, protocol
 from vip.models.embedding_server.client import ServedEmbedder, ServerAddress
-from vip.models.embedding_server.server import info_of, pictures, serve
+from vip.models.embedding_server.server import decode_pictures, info_of, serve
 from vip.records import Image, Vectors
 
 SAMPLE = Path(__file__).resolve().parents[3] / "examples" / "sample.mp4"
@@ -338,13 +338,13 @@ def test_a_server_needs_no_more_memory_or_files_for_more_questions_and_clients(f
 def greeted(address: str) -> Iterator[protocol.Connection]:
     """A client that knows the key and may say anything."""
     with greeting(address) as connection:
-        protocol.hear(connection, protocol.EmbedderInfo)
+        protocol.receive(connection, protocol.EmbedderInfo)
         yield connection
 
 
 def greeting(address: str) -> protocol.Connection:
-    host, port, key = ServerAddress.of(address)
-    connection = protocol.connection_of(socket.create_connection((host, port)))
+    host, port, key = ServerAddress.parse(address)
+    connection = protocol.wrap_socket(socket.create_connection((host, port)))
     answer_challenge(connection, key)
     deliver_challenge(connection, key)
     return connection
@@ -362,7 +362,7 @@ def test_a_wrong_key_is_refused_before_anything_is_said(local: OpenClipEmbedder)
 def test_strangers_that_are_silent_or_talk_nonsense_hold_nobody_up(local: OpenClipEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vip.models.embedding_server.server.GREETING_S", 3600)
     with served(local) as address:
-        host, port, _ = ServerAddress.of(address)
+        host, port, _ = ServerAddress.parse(address)
         with socket.create_connection((host, port)), socket.create_connection((host, port)) as second:
             second.sendall(b"\x7f\xff\xff\xff" + b"GET / HTTP/1.1\r\n\r\n" * 1000)
             assert ServedEmbedder(address).embed_texts(TEXTS).shape == (3, local.dim)
@@ -387,13 +387,13 @@ def test_pictures_are_what_was_sent_or_refused(shapes: list[tuple[int, int]], mo
     sent = [rng.integers(0, 256, (*shape, 3), np.uint8) for shape in shapes]
     data = b"".join(image.tobytes() for image in sent)
     question = protocol.EmbeddingRequest(shapes=tuple(shapes))
-    assert all(map(np.array_equal, pictures(question, data, most=5), sent))
+    assert all(map(np.array_equal, decode_pictures(question, data, most=5), sent))
     with pytest.raises(ValueError, match="pictures in"):
-        pictures(question, data, most=len(shapes) - 1)
+        decode_pictures(question, data, most=len(shapes) - 1)
     changed = data + b"x" * more if more > 0 else data[:more]
     if len(changed) != len(data):
         with pytest.raises(ValueError, match="pictures in"):
-            pictures(question, changed, most=5)
+            decode_pictures(question, changed, most=5)
 
 
 def test_an_error_of_the_embedder_reaches_the_client_that_is_to_blame_alone(
@@ -476,7 +476,7 @@ def test_who_waits_for_an_answer_when_the_server_ends_is_told(local: OpenClipEmb
     assert begun.wait(60)
     stopping = threading.Thread(target=stop)
     stopping.start()
-    while not server.together._ended:
+    while not server.batcher._is_closed:
         time.sleep(0.001)
     ended.set()
     for thread in (stopping, *threads):

@@ -37,7 +37,7 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 async def batches_of(server: ApiServer) -> AsyncIterator[OpenAIBatches]:
     engine = OpenAIEngine("tiny-vlm", base_url=server.base_url)
     async with openai.AsyncOpenAI(api_key=KEY, base_url=server.base_url, max_retries=0) as client:
-        yield OpenAIBatches(client, ServerIdentity(server.base_url, "tiny-vlm", KEY, 60), engine.question, engine.reply)
+        yield OpenAIBatches(client, ServerIdentity(server.base_url, "tiny-vlm", KEY, 60), engine.build_body, engine.parse_reply)
     await engine.close()
 
 
@@ -77,7 +77,7 @@ def test_a_row_asks_what_the_engine_would_ask(tmp_path: Path) -> None:
             engine = OpenAIEngine("tiny-vlm", base_url=server.base_url)
             line = batches.row("key", STRUCTURED)
             assert line.endswith(b"\n")
-            return json.loads(line), engine.question(STRUCTURED)
+            return json.loads(line), engine.build_body(STRUCTURED)
 
         row, question = with_batches(server, work)
     assert (row["method"], row["url"], row["body"]) == ("POST", "/v1/chat/completions", question)

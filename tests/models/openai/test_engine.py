@@ -24,8 +24,8 @@ from tests.api_server import CAPTION, ApiServer, Asked
 from vip.errors import BusyError, EngineError, RejectedError, ReplyError, UsageError, VipError
 from vip.models.openai import errors
 from vip.models.openai.engine import DEFAULT_MODEL, OpenAIEngine
-from vip.models.openai.errors import TRANSLATIONS, ServerIdentity, retry_after_s, translated
-from vip.models.openai.server import seconds_in
+from vip.models.openai.errors import TRANSLATIONS, ServerIdentity, retry_after_s, translate
+from vip.models.openai.server import parse_seconds
 from vip.protocols import KeyframeFacts, Picture, RateLimits, Reply, Request
 from vip.records import Famous, Quality
 
@@ -472,7 +472,7 @@ def test_what_a_server_has_left_comes_with_its_answer() -> None:
     ],
 )
 def test_a_reset_is_a_number_of_seconds_or_nothing(text: str | None, seconds: float | None) -> None:
-    assert seconds_in(text) == seconds
+    assert parse_seconds(text) == seconds
 
 
 # ---------------------------------------------------------------- servers that know less
@@ -628,7 +628,7 @@ def test_user_name_and_password_of_the_address_are_nowhere() -> None:
 @given(before=st.text(max_size=20), key=st.from_regex(r"[A-Za-z0-9_.-]{12,60}", fullmatch=True), after=st.text(max_size=400))
 def test_redaction_leaves_no_key_in_any_text(before: str, key: str, after: str) -> None:
     server = ServerIdentity("http://localhost/v1", "m", key, 1.0)
-    assert key not in server.redacted(f"{before}{key}{after}{key}")
+    assert key not in server.redact(f"{before}{key}{after}{key}")
 
 
 # ---------------------------------------------------------------- the table of exceptions
@@ -653,7 +653,7 @@ def test_every_exception_of_the_library_is_translated(kind: type[Exception]) -> 
     assert kind.__name__ in TRANSLATIONS, f"openai {openai.__version__} raises {kind.__name__}: give it a row in TRANSLATIONS"
     exc = kind.__new__(kind, f"it broke with {KEY}")
     exc.args = (f"it broke with {KEY}",)
-    error = translated(exc, ServerIdentity("http://localhost/v1", "tiny-vlm", KEY, 120))
+    error = translate(exc, ServerIdentity("http://localhost/v1", "tiny-vlm", KEY, 120))
     assert isinstance(error, EngineError | ReplyError)
     assert str(error).endswith((".", "?", '"')), error
     assert KEY not in f"{error} {exc}"

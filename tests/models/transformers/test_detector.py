@@ -27,7 +27,7 @@ from vip.errors import BackendError, UsageError  # noqa: E402
 from vip.models import hub  # noqa: E402
 from vip.models.transformers import fixed_vocabulary, open_vocabulary  # noqa: E402
 from vip.models.transformers.detector import transformers_detector  # noqa: E402
-from vip.models.transformers.detector_base import FoundObject, TransformersDetector, tidy  # noqa: E402
+from vip.models.transformers.detector_base import FoundObject, TransformersDetector, to_detections  # noqa: E402
 from vip.models.transformers.florence import read_boxes  # noqa: E402
 from vip.records import Detection, Image  # noqa: E402
 
@@ -65,7 +65,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
 
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "why_not", lambda: "this is a test")
+    monkeypatch.setattr(hub, "unreachable_reason", lambda: "this is a test")
 
 
 def made(kind: str, model: Model, **settings: str) -> TransformersDetector:
@@ -175,7 +175,7 @@ def test_grounding_dino_finds_the_librarys_boxes_under_the_words_that_were_given
 
 def test_words_of_several_pieces_get_their_whole_label() -> None:
     """[CLS] dog . red cup ##s . [SEP]"""
-    assert open_vocabulary._words_of_tokens([2, 7, 11, 8, 9, 10, 11, 3], 11, {2, 3, 0}) == {1: 0, 3: 1, 4: 1, 5: 1}
+    assert open_vocabulary._map_tokens_to_words([2, 7, 11, 8, 9, 10, 11, 3], 11, {2, 3, 0}) == {1: 0, 3: 1, 4: 1, 5: 1}
 
 
 def without_marks(labels: list[str], boxes: list[list[int]]) -> list[tuple[str, list[int]]]:
@@ -250,7 +250,7 @@ def test_texts_with_boxes_are_read_as_the_library_reads_them(parts: list[list[st
         [0.5] * len(tokens),
         "object",
         bins=places,
-        silent=silent,
+        ignored=silent,
         marks={number for token, number in vocabulary.items() if "<" in token} - silent - set(places),
         decode=TOKENIZER.decode,
     )
@@ -388,7 +388,7 @@ def test_empty_boxes_and_empty_labels_are_left_out() -> None:
         FoundObject("outside", 0.9, (1.2, 0, 1.5, 1)),
         FoundObject("inside out", 0.9, (0.6, 0, 0.5, 1)),
     ]
-    assert tidy(boxes, "s") == [Detection(label="a dog", score=1.0, box_xyxy=(0.0, 0.1, 0.5, 1.0), source="s")]
+    assert to_detections(boxes, "s") == [Detection(label="a dog", score=1.0, box_xyxy=(0.0, 0.1, 0.5, 1.0), source="s")]
 
 
 # ---------------------------------------------------------------- words
@@ -565,7 +565,8 @@ if not child:
     os._exit(len(detector.detect([picture])))
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 1)
 """
-    subprocess.run([sys.executable, "-c", script, str(model("rt_detr"))], check=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", script, str(model("rt_detr"))], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 def test_nothing_is_printed(model: Model, capfd: pytest.CaptureFixture[str]) -> None:

@@ -30,7 +30,7 @@ from vip.models.local_models import vision_model  # noqa: E402
 from vip.models.transformers import chat  # noqa: E402
 from vip.models.transformers.chat import ChatQuestion  # noqa: E402
 from vip.models.transformers.engine import TransformersEngine  # noqa: E402
-from vip.models.transformers.json_grammar import bounded  # noqa: E402
+from vip.models.transformers.json_grammar import bound_schema  # noqa: E402
 from vip.prompts import OUTPUTS  # noqa: E402
 from vip.protocols import Picture, Reply, Request  # noqa: E402
 from vip.records import Famous  # noqa: E402
@@ -73,7 +73,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
 
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "why_not", lambda: "this is a test")
+    monkeypatch.setattr(hub, "unreachable_reason", lambda: "this is a test")
 
 
 def saved(saver: Callable[..., Path], folder: Path, **settings: Any) -> Path:
@@ -308,7 +308,7 @@ def test_everything_in_a_schema_gets_an_end_and_what_has_one_keeps_it() -> None:
         "$defs": {"One": {"type": "object", "properties": {"what": text}}},
     }
     before = json.dumps(schema)
-    found = bounded(schema)
+    found = bound_schema(schema)
     fields = found["properties"]
     assert json.dumps(schema) == before, "the caller's own stays as it is"
     assert (fields["dense_caption"]["maxLength"], fields["dense_caption"]["minLength"]) == (1500, 1)
@@ -432,7 +432,7 @@ def given(engine: TransformersEngine, prompt: str, *, as_json: bool = False, pic
     from PIL import Image as Pillow
 
     images = tuple(Pillow.fromarray(picture(seed)) for seed in range(pictures))
-    row = engine._model.inputs([ChatQuestion(prompt, images, as_json)])["input_ids"][0]
+    row = engine._model.prepare_inputs([ChatQuestion(prompt, images, as_json)])["input_ids"][0]
     return str(engine._model.tokenizer.decode(row))
 
 
@@ -482,7 +482,7 @@ def test_thoughts_are_closed_before_json_and_left_out_of_a_text(tmp_path: Path) 
     tokenizer = engine._model.tokenizer
 
     def read(text: str, *, as_json: bool = False) -> str:
-        return engine._model.read(tokenizer.encode(text), as_json=as_json)
+        return engine._model.decode_answer(tokenizer.encode(text), as_json=as_json)
 
     assert {read(text) for text in ("a dog</s>", "<think>hm</think>\n a dog", "hm</think>a dog")} == {"a dog"}
     assert read("<think> hm, a dog") == ""
@@ -494,8 +494,8 @@ def test_thoughts_are_closed_before_json_and_left_out_of_a_text(tmp_path: Path) 
 def test_on_a_gpu_a_model_keeps_the_precision_it_was_saved_in() -> None:
     gpu = Hardware("cuda:1", "fp16")
     for saved_in, wanted in (("bfloat16", "bf16"), ("float16", "fp16"), ("float32", "fp16")):
-        assert chat.usual(gpu, transformers.LlamaConfig(dtype=saved_in)) == Hardware("cuda:1", wanted)
-    assert chat.usual(Hardware("cpu", "fp32"), transformers.LlamaConfig(dtype="bfloat16")) == Hardware("cpu", "fp32")
+        assert chat.default_hardware(gpu, transformers.LlamaConfig(dtype=saved_in)) == Hardware("cuda:1", wanted)
+    assert chat.default_hardware(Hardware("cpu", "fp32"), transformers.LlamaConfig(dtype="bfloat16")) == Hardware("cpu", "fp32")
 
 
 def test_it_says_what_its_answers_depend_on(tmp_path: Path, model: Model) -> None:

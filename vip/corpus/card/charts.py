@@ -52,7 +52,7 @@ def histogram(plot: HistogramPlot) -> Chart:
         x, wide = percent((place + 0.08) * width), percent(0.84 * width)
         columns.append(tag("g", title, hit, tag("rect", class_="column", x=x, y=y, width=wide, height=charts.BOTTOM_PX - y)))
     parts = (charts.value_axis(scale), join(columns), _labels(plot, width))
-    return Chart(plot.title, plot.note, charts.draw(*parts, height_px=charts.HEIGHT_PX, label=_in_words(plot)))
+    return Chart(plot.title, plot.note, charts.draw(*parts, height_px=charts.HEIGHT_PX, label=_describe_plot(plot)))
 
 
 def _labels(plot: HistogramPlot, width: float) -> Markup:
@@ -66,7 +66,7 @@ def _labels(plot: HistogramPlot, width: float) -> Markup:
     return tag("g", join(labels), class_="axis")
 
 
-def _in_words(plot: HistogramPlot) -> str:
+def _describe_plot(plot: HistogramPlot) -> str:
     """Return the plot in a sentence, for those who cannot see it."""
     most = max(plot.bins, key=lambda one: one.count)
     return f"{plot.title}: {plot.note} From {plot.bins[0].label} to {plot.bins[-1].label}, most often {most.label} ({most.count:,})."

@@ -1,4 +1,4 @@
-"""What a data card says, in order: the one source of README.md and card.html, which only draw it.
+"""Content of a data card, in order: the one source of README.md and card.html, which only draw it.
 
 In: a `DataCard`. Out: its sections. Texts of hosts and lists among them are as they came; README.md and card.html escape them.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vip.corpus.card.histograms import HistogramPlot, names, plots
-from vip.corpus.card.notes import columns, limits, loading, made, options_given
+from vip.corpus.card.notes import columns, limits, loading, options_given, provenance_tables
 from vip.corpus.card.tables import CardTable, DataCard, compared, failures, models, verticals
 
 Kind = Literal["table", "programs", "bars", "histograms", "names", "list", "code", "made"]
@@ -55,7 +55,7 @@ def _all(card: DataCard) -> Iterator[Section]:
     yield Section("list", "Known limits", sentences=tuple(limits(card)))
     yield Section("code", "Loading", code=tuple(loading(card)))
     yield _table("programs", columns())
-    yield Section("made", "How it was made", tables=tuple(made(card)), command=_command(card))
+    yield Section("made", "How it was made", tables=tuple(provenance_tables(card)), command=_command(card))
 
 
 def _table(kind: Kind, table: CardTable) -> Section:

@@ -25,7 +25,7 @@ MOST_PROBLEMS = 10
 
 @dataclass(slots=True)
 class DataSetCounts:
-    """What was counted in all shards."""
+    """Counts over all shards."""
 
     shards: int = 0
     bytes: int = 0

@@ -1,4 +1,4 @@
-"""What a data card counts in bins and by name, ready to be drawn or written.
+"""Counts of a data card in bins and by name, ready to be drawn or written.
 
 In: a `DataCard`. Out: histograms whose bins have labels, and tables of names. Texts of hosts among them are as they came.
 """
@@ -47,7 +47,14 @@ def plots(card: DataCard) -> list[HistogramPlot]:
     found = [
         _plot("Length of the videos", "video", videos.lengths_s, _spans(lengths), lengths, mean_s and duration(mean_s)),
         _plot("Keyframes a video", "video", videos.keyframes, _numbers(videos.keyframes.edges), None, _mean(videos.keyframes)),
-        _plot("Tokens a caption", "caption", words.tokens, _numbers(words.tokens.edges), _whole(words.tokens.edges), _mean(words.tokens)),
+        _plot(
+            "Tokens a caption",
+            "caption",
+            words.tokens,
+            _numbers(words.tokens.edges),
+            _labels_of(words.tokens.edges),
+            _mean(words.tokens),
+        ),
         _plot("Resolution", "video", videos.lines, CLASSES, None),
         _plot("Where keyframes lie in their videos", "keyframe", words.positions, spans, places),
     ]
@@ -80,7 +87,7 @@ def _numbers(edges: Sequence[float]) -> list[str]:
     return [*(f"{first}" if first == last else f"{first}–{last}" for first, last in spans), f"{edges[-1]:.0f} and more"]
 
 
-def _whole(edges: Sequence[float]) -> list[str]:
+def _labels_of(edges: Sequence[float]) -> list[str]:
     return [f"{edge:.0f}" for edge in edges]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from vip.config import LANGUAGES
 from vip.corpus.card.content import Command, Section, sections
 from vip.corpus.card.histograms import HistogramPlot
-from vip.corpus.card.notes import about
+from vip.corpus.card.notes import introduction
 from vip.corpus.card.tables import CardTable, DataCard, facts, printable
 from vip.dataset.shards import FOLDER, SUFFIXES
 from vip.export.hf import SIZES, SIZES_ABOVE
@@ -27,7 +27,7 @@ def markdown(card: DataCard) -> str:
     """Return the whole file."""
     parts = [
         *("---", *_front_matter(card), "---"),
-        *("", f"# {text(card.name)}", "", text(about(card))),
+        *("", f"# {text(card.name)}", "", text(introduction(card))),
         *("", "Plots of these figures are in `card.html`.", ""),
         *_table(CardTable("", ("", ""), tuple(facts(card)))),
         *(line for section in sections(card) for line in _section(section)),

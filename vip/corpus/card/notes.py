@@ -1,4 +1,4 @@
-"""How a data set was made, what limits it has, and how to load it: the part of a data card that is no figure.
+"""Origin, limits and loading of a data set: the part of a data card that is no figure.
 
 In: a `DataCard`. Out: tables, sentences, and code that runs. Texts of hosts and lists among them are as they came.
 """
@@ -27,7 +27,7 @@ def columns() -> CardTable:
     return CardTable("Columns", ("Column", "Type", "Meaning"), rows, "One row a keyframe; those of a video stand together, in order.")
 
 
-def about(card: DataCard) -> str:
+def introduction(card: DataCard) -> str:
     """Return what the data set is, in two sentences."""
     by = ", ".join(name for name, _ in card.counts.keyframes.engines.most(5))
     words = "dense captions and structured descriptions (Focus, Action, Mood, Objects, Setting)"
@@ -47,7 +47,7 @@ def options_given(card: DataCard) -> list[str]:
     return [f"--{name.replace('_', '-')}" + ("" if value is True else f" {_text(value)}") for name, value in values.items()]
 
 
-def made(card: DataCard) -> Iterator[CardTable]:
+def provenance_tables(card: DataCard) -> Iterator[CardTable]:
     """Yield settings, backends, versions and devices as the videos say; several where they differ."""
     groups: dict[str, list[tuple[str, str]]] = {}
     if card.settings:

@@ -11,7 +11,7 @@ from vip.corpus.card.charts import histogram, share_bars
 from vip.corpus.card.content import sections
 from vip.corpus.card.counts import count
 from vip.corpus.card.markdown import markdown
-from vip.corpus.card.notes import about
+from vip.corpus.card.notes import introduction
 from vip.corpus.card.tables import DataCard, facts, printable
 from vip.corpus.inputs.sampling import Distribution
 from vip.corpus.prepare import DISTRIBUTION
@@ -50,7 +50,7 @@ def page(card: DataCard) -> str:
         "card.html.jinja",
         style=resource("card.css", PACKAGE),
         name=printable(card.name),
-        about=about(card),
+        about=introduction(card),
         facts=[Fact(*fact) for fact in facts(card)],
         sections=sections(card),
         histogram=histogram,

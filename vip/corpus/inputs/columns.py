@@ -43,7 +43,7 @@ def items_of_columns(
     row: Mapping[str, Any], where: str, *, folder: Path, public_only: bool = False, vocabulary: Vocabulary | None = None
 ) -> Iterator[ListItem | BadRow]:
     """Yield the videos of a row with names of `column_name`, or a BadRow where it names none."""
-    values = _by_role(row)
+    values = _values_by_role(row)
     given = values.get("source")
     if isinstance(given, bytes):
         given = given.decode(errors="surrogateescape")  # `items_of` refuses what is not UTF-8
@@ -53,10 +53,10 @@ def items_of_columns(
         names = ", ".join(map(str, row))
         yield bad_row(names, where, "The row names no video. Put an id, an address or a path into a column such as id, url or path.")
         return
-    yield from items_of(given, where, folder=folder, public_only=public_only, known=_known(values, vocabulary))
+    yield from items_of(given, where, folder=folder, public_only=public_only, known=_known_columns(values, vocabulary))
 
 
-def _by_role(row: Mapping[str, Any]) -> dict[str, Any]:
+def _values_by_role(row: Mapping[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     ranks: dict[str, int] = {}
     for name, value in row.items():
@@ -67,17 +67,17 @@ def _by_role(row: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _known(values: Mapping[str, Any], vocabulary: Vocabulary | None) -> KnownColumns:
+def _known_columns(values: Mapping[str, Any], vocabulary: Vocabulary | None) -> KnownColumns:
     """Return what a row says of its video; a value that makes no sense is ignored."""
-    labels, verticals = _words(values.get("labels")), _words(values.get("verticals"))
+    labels, verticals = _split_words(values.get("labels")), _split_words(values.get("verticals"))
     if vocabulary is not None and labels:
         labels, verticals = vocabulary.names(labels), verticals or vocabulary.verticals(labels)
     topic = values.get("topic")
     topic = " ".join(topic[:TOPIC_LETTERS].split()) if isinstance(topic, str) else None
-    return KnownColumns(labels, verticals, topic or None, _seconds(values.get("duration")))
+    return KnownColumns(labels, verticals, topic or None, _parse_seconds(values.get("duration")))
 
 
-def _words(value: Any) -> tuple[str, ...]:
+def _split_words(value: Any) -> tuple[str, ...]:
     """Return the words of a list, of a JSON list, or of a text that is split at `|`, or else at `;`, or else at `,`."""
     if value is None:
         return ()
@@ -100,7 +100,7 @@ def _split(text: str) -> list[Any]:
     return text.split(next((mark for mark in "|;," if mark in text), "|"))
 
 
-def _seconds(value: Any) -> float | None:
+def _parse_seconds(value: Any) -> float | None:
     if value is None:
         return None
     try:

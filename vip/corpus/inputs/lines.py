@@ -67,7 +67,7 @@ def lines_of(stream: LineStream) -> Lines:
         yield number + 1, rest
 
 
-def decoded(line: bytes, where: str, limit: int = RECORD_BYTES) -> str | BadRow:
+def decode_line(line: bytes, where: str, limit: int = RECORD_BYTES) -> str | BadRow:
     """Return the text of a line without spaces around it, or a BadRow."""
     if len(line) > limit:
         return bad_row(line[:limit].decode(errors="replace"), where, f"The row is longer than {limit} bytes.")
@@ -85,7 +85,7 @@ def records_of(lines: Lines, name: str, delimiter: str) -> Iterator[tuple[str, l
         if first is None:
             return
         where = f"{name}, line {first[0]}"
-        text = decoded(first[1], where)
+        text = decode_line(first[1], where)
         if isinstance(text, BadRow):
             yield where, text
         elif '"' not in text:
@@ -94,8 +94,8 @@ def records_of(lines: Lines, name: str, delimiter: str) -> Iterator[tuple[str, l
         elif (values := _values(text, delimiter)) is not None:
             yield where, values
         else:
-            taken = _up_to_quote(first, waiting, lines)
-            whole = decoded(b"\n".join(line for _, line in taken), where)
+            taken = _read_to_closing_quote(first, waiting, lines)
+            whole = decode_line(b"\n".join(line for _, line in taken), where)
             values = _values(whole, delimiter) if len(taken) > 1 and isinstance(whole, str) else None
             if values is None:
                 waiting.extendleft(reversed(taken[1:]))
@@ -109,7 +109,7 @@ def _values(text: str, delimiter: str) -> list[str] | None:
         return None
 
 
-def _up_to_quote(first: tuple[int, bytes], waiting: deque[tuple[int, bytes]], lines: Lines) -> list[tuple[int, bytes]]:
+def _read_to_closing_quote(first: tuple[int, bytes], waiting: deque[tuple[int, bytes]], lines: Lines) -> list[tuple[int, bytes]]:
     """Return the lines up to the one that closes the quote of the first, or as many as a record may have."""
     taken, size, quotes = [first], len(first[1]), first[1].count(b'"')
     while quotes % 2 and size <= RECORD_BYTES:
@@ -126,7 +126,7 @@ def objects_of(lines: Lines, name: str) -> Iterator[tuple[str, dict[str, Any] | 
     """Yield the place of each line of a JSONL file, and its object or text."""
     for number, line in lines:
         where = f"{name}, line {number}"
-        text = decoded(line, where)
+        text = decode_line(line, where)
         if isinstance(text, BadRow):
             yield where, text
         elif text:

@@ -64,9 +64,9 @@ def given_lists(argument: str) -> Iterator[Given]:
     if argument == "-":
         yield ItemList("-", "standard input", "", Path())
     elif REMOTE.match(argument):
-        yield from _remote(argument)
+        yield from _remote_lists(argument)
     else:
-        yield from _local(argument)
+        yield from _local_lists(argument)
 
 
 @contextmanager
@@ -103,43 +103,43 @@ def _suffix(name: str) -> str:
     return PurePosixPath(path.stem).suffix if path.suffix == ".gz" else path.suffix
 
 
-def _listed(path: str) -> ItemList:
+def _item_list(path: str) -> ItemList:
     return ItemList(path, path, _suffix(path), Path(path).parent)
 
 
 # ---------------------------------------------------------------- on this machine
 
 
-def _local(argument: str) -> Iterator[Given]:
+def _local_lists(argument: str) -> Iterator[Given]:
     try:
         mode = os.stat(argument).st_mode  # noqa: PTH116 - Path raises nothing of its own for a name that is too long
     except (OSError, ValueError):
         mode = None
     if mode is None:
-        yield from _absent(argument)
+        yield from _lists_of_absent(argument)
     elif stat.S_ISDIR(mode):
-        yield from _folder(argument)
+        yield from _folder_lists(argument)
     elif not stat.S_ISREG(mode):  # a pipe can be opened only once
-        yield _listed(argument)
+        yield _item_list(argument)
     else:
-        yield _listed(argument) if _is_list(argument) else _named(argument)
+        yield _item_list(argument) if _is_list(argument) else _path_row(argument)
 
 
-def _absent(argument: str) -> Iterator[Given]:
+def _lists_of_absent(argument: str) -> Iterator[Given]:
     if YOUTUBE_ID.fullmatch(argument) or YOUTUBE8M_ID.fullmatch(argument):
         yield TypedRow(argument)
         return
-    first = next(_matches(argument), None) if is_glob(argument) else None
+    first = next(_glob(argument), None) if is_glob(argument) else None
     if first is None:
         raise InputError(f"There is no list {shown(argument)}. Give a file with a video a row, or - for standard input.")
     if _is_video(argument):
         yield TypedRow(argument)  # one row for all of them
     else:
-        for match in sorted(_matches(argument)):
-            yield from _local(match)
+        for match in sorted(_glob(argument)):
+            yield from _local_lists(match)
 
 
-def _matches(argument: str) -> Iterator[str]:
+def _glob(argument: str) -> Iterator[str]:
     pattern = Path(argument)
     try:
         yield from map(str, Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
@@ -147,7 +147,7 @@ def _matches(argument: str) -> Iterator[str]:
         raise InputError(f"{shown(argument)} is no pattern for files: {exc}.") from exc
 
 
-def _named(path: str) -> TypedRow:
+def _path_row(path: str) -> TypedRow:
     return TypedRow(os.path.join(".", path))  # noqa: PTH118 - Path drops "./", without which four letters are an id
 
 
@@ -157,16 +157,16 @@ def _is_video(path: str) -> bool:
     return Path(path).suffix.lower() in VIDEO_SUFFIXES
 
 
-def _folder(argument: str) -> Iterator[Given]:
+def _folder_lists(argument: str) -> Iterator[Given]:
     from vip.video.source import contents
 
     if contents(Path(argument))[0]:
-        yield _named(argument)
+        yield _path_row(argument)
         return
     lists = sorted(path for path in Path(argument).iterdir() if _suffix(path.name) in SUFFIXES and path.name != VOCABULARY)
     if not lists:
         raise InputError(f"{argument} has neither videos nor lists. Give a folder of either, or a file with a video a row.")
-    yield from map(_listed, map(str, lists))
+    yield from map(_item_list, map(str, lists))
 
 
 def _is_list(path: str) -> bool:
@@ -188,7 +188,7 @@ def _open(path: str) -> io.BufferedReader:
 # ---------------------------------------------------------------- elsewhere
 
 
-def _remote(argument: str) -> Iterator[Given]:
+def _remote_lists(argument: str) -> Iterator[Given]:
     path = urlsplit(argument).path
     if argument.lower().startswith(("http://", "https://")):
         yield ItemList(argument, shown(argument), _suffix(path), Path()) if _suffix(path) in SUFFIXES else TypedRow(argument)
@@ -202,14 +202,14 @@ def _remote(argument: str) -> Iterator[Given]:
 
 
 def _fsspec_open(address: str) -> io.BufferedReader:
-    with _translated(address):
+    with _translate_errors(address):
         import fsspec
 
         return io.BufferedReader(fsspec.open(address, "rb").open())
 
 
 def _fsspec_names(address: str) -> list[str]:
-    with _translated(address):
+    with _translate_errors(address):
         import fsspec
 
         files, path = fsspec.core.url_to_fs(address)
@@ -218,7 +218,7 @@ def _fsspec_names(address: str) -> list[str]:
 
 
 @contextmanager
-def _translated(address: str) -> Iterator[None]:
+def _translate_errors(address: str) -> Iterator[None]:
     try:
         yield
     except ImportError as exc:

@@ -1,4 +1,4 @@
-"""Read the videos of lists, one after another; a list may be longer than memory.
+"""Reader of the videos of lists, one after another; a list may be longer than memory.
 
 In: text files, `-`, CSV, TSV, JSONL, Parquet and TFRecord files, with or without gzip, folders and globs of them, addresses for fsspec
 (s3://…), and videos or ids. Out: a `ListItem` for each video, a `BadRow` for each row that names none.
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from vip.corpus.inputs.columns import COLUMNS, SOURCES, column_name, items_of_columns
-from vip.corpus.inputs.lines import CutOffError, Lines, decoded, lines_of, objects_of, records_of
+from vip.corpus.inputs.lines import CutOffError, Lines, decode_line, lines_of, objects_of, records_of
 from vip.corpus.inputs.lists import GZIP, PARQUET, Given, TypedRow, given_lists, open_list
 from vip.corpus.inputs.rows import ROW_BYTES, YOUTUBE8M_ID, BadRow, bad_row, items_of
 from vip.corpus.inputs.tfrecord import DamagedRecord, read_records, starts_like_tfrecord
@@ -113,7 +113,7 @@ def _rows(stream: io.BufferedReader, head: bytes, suffix: str, context: _Context
 def _text(lines: Lines, context: _Context) -> Rows:
     for number, line in lines:
         where = f"{context.name}, line {number}"
-        text = decoded(line, where, ROW_BYTES)
+        text = decode_line(line, where, ROW_BYTES)
         if isinstance(text, BadRow):
             yield text
         elif text and not text.startswith("#"):

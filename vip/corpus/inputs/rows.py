@@ -36,13 +36,14 @@ YOUTUBE8M_ID = re.compile(r"[A-Za-z0-9]{4}")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=//)|(?:file|data|javascript):", re.IGNORECASE)
 _NO_SCHEME = re.compile(r"(?:(?:www|m|music)\.)?(?:youtube(?:-nocookie)?\.com|youtu\.be)/", re.IGNORECASE)
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
-_LOGIN = re.compile(r"(?<=//).*@", re.DOTALL)
+_LOGIN = re.compile(r"(?:(?<=://)|(?<=^//))(?=[^/?#]*(?:@|:(?!\d{0,5}(?:[/?#]|$)))).*@", re.DOTALL)
+"""A login before a host, up to the last `@`, since a password may hold a slash; not an `@` in the path behind a plain host and port."""
 _QUERY = re.compile(r"[?#].*|\?[^?]*=.*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownColumns:
-    """What a list says of a video beside its source."""
+    """The columns of a list about a video, beside its source."""
 
     labels: tuple[str, ...] = ()
     verticals: tuple[str, ...] = ()
@@ -78,19 +79,19 @@ def items_of(
         yield _item(text, "youtube", text, where, known)
     elif YOUTUBE8M_ID.fullmatch(text):
         yield _item(text, "youtube8m", text, where, known)
-    elif why := _refused(text):
+    elif why := _refusal_reason(text):
         yield bad_row(text, where, f"The row {why}.")
     elif _NO_SCHEME.match(text):
-        yield _address(f"https://{text}", where, public_only, known)
+        yield _address_item(f"https://{text}", where, public_only, known)
     elif scheme := _SCHEME.match(text):
         if scheme[0].lower() in ("http:", "https:"):
-            yield _address(text, where, public_only, known)
+            yield _address_item(text, where, public_only, known)
         else:
             yield bad_row(text, where, f"{scheme[0]} is not fetched. Give an http(s) address, an id of YouTube, or a path.")
     elif public_only:
         yield bad_row(text, where, "A local path is refused by --public-only.", "not_public")
     else:
-        yield from _local(text, where, folder, known)
+        yield from _local_items(text, where, folder, known)
 
 
 def _item(key: str, kind: ItemKind, source: str, where: str, known: KnownColumns) -> ListItem:
@@ -112,7 +113,7 @@ def shown(text: str) -> str:
     return text[:SHOWN_LETTERS]
 
 
-def _refused(text: str) -> str | None:
+def _refusal_reason(text: str) -> str | None:
     """Return why a text cannot be a row, as the end of a sentence; None where it can."""
     if not text:
         return "is empty"
@@ -123,7 +124,7 @@ def _refused(text: str) -> str | None:
     return None
 
 
-def _address(address: str, where: str, public_only: bool, known: KnownColumns) -> ListItem | BadRow:
+def _address_item(address: str, where: str, public_only: bool, known: KnownColumns) -> ListItem | BadRow:
     try:
         parts = split_address(address)
     except ValueError as exc:
@@ -142,24 +143,24 @@ def _key(stem: str, whole: str) -> str:
     return f"{safe}-{hashlib.sha256(whole.encode()).hexdigest()[:10]}"
 
 
-def _local(text: str, where: str, folder: Path, known: KnownColumns) -> Iterator[ListItem | BadRow]:
+def _local_items(text: str, where: str, folder: Path, known: KnownColumns) -> Iterator[ListItem | BadRow]:
     for base in dict.fromkeys((folder, Path())):
         path = os.path.abspath(base / text)  # noqa: PTH100 - Path.absolute keeps "..", and the same file would have two keys
         found = _mode(path)
         if found is not None:
             break
         if is_glob(text):
-            matches = _matches(base, text)
+            matches = _glob_files(base, text)
             first = next(matches, None)
             if first is not None:
-                yield from (_file(match, where, known) for match in chain([first], matches))
+                yield from (_file_item(match, where, known) for match in chain([first], matches))
                 return
     if found is None:
         yield bad_row(text, where, "There is no such file, and the row is neither an id nor an address.", "missing")
     elif stat.S_ISDIR(found):
-        yield from _videos(Path(path), text, where, known)
+        yield from _folder_items(Path(path), text, where, known)
     elif stat.S_ISREG(found):
-        yield _file(path, where, known)
+        yield _file_item(path, where, known)
     else:
         yield bad_row(text, where, "It is neither a file nor a folder.")
 
@@ -171,7 +172,7 @@ def _mode(path: str | os.PathLike[str]) -> int | None:
         return None
 
 
-def _matches(base: Path, pattern: str) -> Iterator[str]:
+def _glob_files(base: Path, pattern: str) -> Iterator[str]:
     """Yield the files that match; without the suffix of a video only where the pattern names a suffix."""
     from vip.video import VIDEO_SUFFIXES
 
@@ -190,7 +191,7 @@ def is_glob(text: str) -> bool:
     return any(letter in text for letter in "*?[")
 
 
-def _videos(folder: Path, text: str, where: str, known: KnownColumns) -> Iterator[ListItem | BadRow]:
+def _folder_items(folder: Path, text: str, where: str, known: KnownColumns) -> Iterator[ListItem | BadRow]:
     from vip.video.source import contents
 
     try:
@@ -201,11 +202,11 @@ def _videos(folder: Path, text: str, where: str, known: KnownColumns) -> Iterato
     if not videos:
         yield bad_row(text, where, "The folder has no videos.", "no_video")
     for path in videos:
-        yield _file(str(path), where, known)
+        yield _file_item(str(path), where, known)
 
 
-def _file(path: str, where: str, known: KnownColumns) -> ListItem | BadRow:
-    if why := _refused(path):
+def _file_item(path: str, where: str, known: KnownColumns) -> ListItem | BadRow:
+    if why := _refusal_reason(path):
         return bad_row(path, where, f"The path of a file {why}. Rename it.")
     stem = Path(path).stem
     return _item(_key(stem, path), "file", path, where, known)

@@ -19,7 +19,7 @@ from typing import Annotated, Any, NamedTuple, Self
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from vip.dataset.items import UNKNOWN_VERTICAL, ListItem
-from vip.errors import UsageError, did_you_mean
+from vip.errors import UsageError, did_you_mean, validation_message
 from vip.records import RecordPart
 
 BUILT_IN = Path(__file__).with_name("weights.toml")
@@ -43,7 +43,7 @@ Weight = Annotated[float, BeforeValidator(_number), Field(ge=0, le=MOST_WEIGHT, 
 
 
 class Weights(RecordPart):
-    """How often videos are taken, by vertical and topic.
+    """Sampling weights of videos, by vertical and topic.
 
     The weight of a video is the mean weight of its verticals, times the smallest weight of its topics that are named here. The smallest,
     since a topic may say how a video is made: a slide show of football is a slide show.
@@ -97,10 +97,10 @@ def load_weights(path: Path | None = None) -> Weights:
     for name in tables.get("verticals", {}):
         if name.casefold() not in known:
             raise UsageError(f'{path}, [verticals] has an unknown key "{name}".{did_you_mean(name, (*VERTICALS, DEFAULT))}')
-    return _checked(path, tables)
+    return _validate(path, tables)
 
 
-def _checked(path: Path, tables: Mapping[str, Mapping[str, Any]]) -> Weights:
+def _validate(path: Path, tables: Mapping[str, Mapping[str, Any]]) -> Weights:
     given: dict[str, Any] = {}
     for table, default in (("verticals", "default_vertical"), ("topics", "default_topic")):
         given[table] = {name.casefold(): weight for name, weight in tables.get(table, {}).items()}
@@ -110,7 +110,7 @@ def _checked(path: Path, tables: Mapping[str, Mapping[str, Any]]) -> Weights:
         return Weights(**given)
     except ValidationError as exc:
         problem = exc.errors()[0]
-        message = problem["msg"].removeprefix("Value error, ")
+        message = validation_message(problem)
         if not problem["loc"]:
             raise UsageError(f"{path}: {message}.") from exc
         defaults: dict[str, tuple[str, ...]] = {"default_vertical": ("verticals", DEFAULT), "default_topic": ("topics", DEFAULT)}

@@ -67,7 +67,7 @@ def read_records(file: BinaryIO) -> Iterator[LabelledVideo | DamagedRecord]:
         if len(data) < length + _FOOT.size:
             yield DamagedRecord(number, "The file ends in the middle of this record.")
             return
-        yield _checked(number, memoryview(data), crc32c)
+        yield _parse_record(number, memoryview(data), crc32c)
 
 
 def starts_like_tfrecord(head: bytes) -> bool:
@@ -84,11 +84,11 @@ def _crc32c() -> Callable[[bytes], int]:
     except ImportError as exc:
         raise BackendError("Reading TFRecord files needs google-crc32c. Install it with pip install 'vip-keyframes[batch]'.") from exc
 
-    def masked(data: bytes) -> int:
+    def masked_crc(data: bytes) -> int:
         crc = google_crc32c.value(data)
         return int(((crc >> 15 | crc << 17) + _MASK) & 0xFFFFFFFF)
 
-    return masked
+    return masked_crc
 
 
 def _length(head: bytes, crc32c: Callable[[bytes], int]) -> int:
@@ -102,12 +102,12 @@ def _length(head: bytes, crc32c: Callable[[bytes], int]) -> int:
     return int(length)
 
 
-def _checked(number: int, data: memoryview, crc32c: Callable[[bytes], int]) -> LabelledVideo | DamagedRecord:
+def _parse_record(number: int, data: memoryview, crc32c: Callable[[bytes], int]) -> LabelledVideo | DamagedRecord:
     content = bytes(data[: -_FOOT.size])
     if crc32c(content) != _FOOT.unpack(data[-_FOOT.size :])[0]:
         return DamagedRecord(number, "The checksum of this record is wrong; the file is damaged. Download it again.")
     try:
-        video_id, labels = _video(memoryview(content))
+        video_id, labels = _parse_example(memoryview(content))
     except (ValueError, TypeError, struct.error):
         return DamagedRecord(number, "This record is neither a tf.train.Example nor a SequenceExample.")
     if video_id is None:
@@ -118,55 +118,55 @@ def _checked(number: int, data: memoryview, crc32c: Callable[[bytes], int]) -> L
 # ---------------------------------------------------------------- protocol buffers
 
 
-def _video(example: memoryview) -> tuple[str | None, tuple[int, ...]]:
+def _parse_example(example: memoryview) -> tuple[str | None, tuple[int, ...]]:
     """Return the id and the labels of an Example or SequenceExample."""
     names: dict[str, str] = {}
     labels: tuple[int, ...] = ()
-    for features in _messages(example, 1):
-        for entry in _messages(features, 1):
-            name = b"".join(_messages(entry, 1)).decode()
+    for features in _read_messages(example, 1):
+        for entry in _read_messages(features, 1):
+            name = b"".join(_read_messages(entry, 1)).decode()
             if name not in IDS and name != "labels":
                 continue
-            for feature in _messages(entry, 2):
+            for feature in _read_messages(entry, 2):
                 if name == "labels":
-                    labels = tuple(number for numbers in _messages(feature, 3) for number in _int64s(numbers))
+                    labels = tuple(number for numbers in _read_messages(feature, 3) for number in _read_int64s(numbers))
                 else:
-                    values = [bytes(value).decode("ascii") for texts in _messages(feature, 1) for value in _messages(texts, 1)]
+                    values = [bytes(value).decode("ascii") for texts in _read_messages(feature, 1) for value in _read_messages(texts, 1)]
                     names[name] = values[0] if len(values) == 1 else ""
     return next((names[name] for name in IDS if names.get(name)), None), labels
 
 
-def _messages(message: memoryview, number: int) -> Iterator[memoryview]:
+def _read_messages(message: memoryview, number: int) -> Iterator[memoryview]:
     """Yield the length-delimited fields of this number."""
-    return (value for found, value in _fields(message) if found == number and isinstance(value, memoryview))
+    return (value for found, value in _read_fields(message) if found == number and isinstance(value, memoryview))
 
 
-def _int64s(message: memoryview) -> Iterator[int]:
+def _read_int64s(message: memoryview) -> Iterator[int]:
     """Yield the numbers in field 1 of an Int64List, packed or one by one."""
-    for number, value in _fields(message):
+    for number, value in _read_fields(message):
         if number != 1:
             continue
         if isinstance(value, int):
-            yield _signed(value)
+            yield _to_signed(value)
             continue
         at = 0
         while at < len(value):
-            one, at = _varint(value, at)
-            yield _signed(one)
+            one, at = _read_varint(value, at)
+            yield _to_signed(one)
 
 
-def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
+def _read_fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
     """Yield number and value of each field, without those of fixed width, which are not used here."""
     at = 0
     while at < len(message):
-        tag, at = _varint(message, at)
+        tag, at = _read_varint(message, at)
         number, wire = tag >> 3, tag & 7
         if wire == _VARINT:
-            value, at = _varint(message, at)
+            value, at = _read_varint(message, at)
             yield number, value
             continue
         if wire == _BYTES:
-            size, at = _varint(message, at)
+            size, at = _read_varint(message, at)
         elif wire in (_FIXED64, _FIXED32):
             size = 8 if wire == _FIXED64 else 4
         else:
@@ -178,7 +178,7 @@ def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
         at += size
 
 
-def _varint(message: memoryview, at: int) -> tuple[int, int]:
+def _read_varint(message: memoryview, at: int) -> tuple[int, int]:
     if at < len(message) and message[at] < 0x80:  # the fast path for nearly all of millions
         return message[at], at + 1
     value = 0
@@ -193,5 +193,5 @@ def _varint(message: memoryview, at: int) -> tuple[int, int]:
     raise ValueError("a number has more than ten bytes")
 
 
-def _signed(value: int) -> int:
+def _to_signed(value: int) -> int:
     return value - _RANGE if value >= _SIGN else value

@@ -48,7 +48,7 @@ class Vocabulary:
 
     def verticals(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Return the verticals of the labels, each once, in their order."""
-        return tuple(dict.fromkeys(vertical for topic in self._known(labels) for vertical in topic.verticals))
+        return tuple(dict.fromkeys(vertical for topic in self._find_all(labels) for vertical in topic.verticals))
 
     def topic_of(self, labels: Sequence[str]) -> str | None:
         """Return what a video with these labels is about: names, and whole sentences of their descriptions; None where no label is known.
@@ -56,7 +56,7 @@ class Vocabulary:
         At most 600 letters: the first sentence of each description in the order of the labels, then the second of each, and so on. After
         a sentence that does not fit, no more are taken from its description.
         """
-        topics = list(dict.fromkeys(self._known(labels)))
+        topics = list(dict.fromkeys(self._find_all(labels)))
         if not topics:
             return None
         taken: dict[Topic, list[str]] = {}
@@ -66,7 +66,7 @@ class Vocabulary:
                 taken[topic] = []
                 room -= len(topic.name) + 2
         ended: set[Topic] = set()
-        for topic, sentence in _in_rounds(list(taken)):
+        for topic, sentence in _interleave_sentences(list(taken)):
             if topic in ended or len(sentence) + 2 > room:
                 ended.add(topic)
             else:
@@ -74,7 +74,7 @@ class Vocabulary:
                 room -= len(sentence) + 2
         return "\n".join(f"{topic.name}: {' '.join(said)}" if said else topic.name for topic, said in taken.items())
 
-    def _known(self, labels: Sequence[str]) -> Iterator[Topic]:
+    def _find_all(self, labels: Sequence[str]) -> Iterator[Topic]:
         return (topic for label in labels if (topic := self.find(label)) is not None)
 
 
@@ -92,14 +92,14 @@ def load_vocabulary(path: Path) -> Vocabulary:
                 raise InputError(
                     f"{path} has no column {missing[0]}. Give the vocabulary.csv of YouTube-8M, whose columns are {', '.join(COLUMNS)} …"
                 )
-            return Vocabulary([_topic(row) for row in rows])
+            return Vocabulary([_parse_topic(row) for row in rows])
     except OSError as exc:
         raise InputError(f"{path} cannot be read: {exc.strerror}.") from exc
     except (ValueError, csv.Error) as exc:  # UnicodeDecodeError is a ValueError
         raise InputError(f"{path} is damaged ({exc}). Download vocabulary.csv of YouTube-8M again.") from exc
 
 
-def _topic(row: dict[str, str | None]) -> Topic:
+def _parse_topic(row: dict[str, str | None]) -> Topic:
     index = int(row["Index"] or "")
     verticals = (row["Vertical1"], row["Vertical2"], row["Vertical3"])
     return Topic(
@@ -110,7 +110,7 @@ def _topic(row: dict[str, str | None]) -> Topic:
     )
 
 
-def _in_rounds(topics: Sequence[Topic]) -> Iterator[tuple[Topic, str]]:
+def _interleave_sentences(topics: Sequence[Topic]) -> Iterator[tuple[Topic, str]]:
     """Yield the first sentence of each topic, then the second of each, and so on."""
     texts = [(topic, [text for text in _SENTENCE_END.split(topic.description) if text]) for topic in topics]
     for number in range(max((len(text) for _, text in texts), default=0)):

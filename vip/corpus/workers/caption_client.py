@@ -31,7 +31,7 @@ class CaptionTask(NamedTuple):
 
 
 class CostSoFar(NamedTuple):
-    """What was spent in all runs of the batch."""
+    """The cost in all runs of the batch."""
 
     usd: float
     tokens: int
@@ -62,13 +62,13 @@ class CaptionServerReady(NamedTuple):
 
 
 class ExpectedKeyframes(NamedTuple):
-    """How many keyframes are to come in all, for the estimate of the cost."""
+    """The number of keyframes to come in all, for the estimate of the cost."""
 
     keyframes: int
 
 
 class SubmitBatches(NamedTuple):
-    """Submit the collected questions: no more parts come for now."""
+    """A request to submit the collected questions: no more parts come for now."""
 
 
 class ServerAnswered(NamedTuple):

@@ -44,7 +44,7 @@ FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0  # between two polls of the batches at 
 
 @dataclass(slots=True)
 class CaptionServer:
-    """Describes the parts that come over the pipe, as many at once as the model server answers well."""
+    """A describer of the parts that come over the pipe, as many at once as the model server answers well."""
 
     pipe: Connection
     home: Path
@@ -237,7 +237,7 @@ async def _report_cost(pipe: Connection, budget: Budget, captioner: RunCaptioner
 
 
 class _NoteSender(SilentObserver):
-    """Sends notes to the driver."""
+    """An observer that sends notes to the driver."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe

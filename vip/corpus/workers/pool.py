@@ -79,7 +79,7 @@ Event = Downloaded | ItemDone | ItemFailed | ItemLost
 
 
 class Executor(Protocol):
-    """Does the work items: a pool on this machine, or many on others."""
+    """A runner of work items: a pool on this machine, or many on others."""
 
     def has_capacity(self, *, fetch: bool) -> bool:
         """Return whether another item can be begun soon.
@@ -288,7 +288,7 @@ def worker_config(choices: BatchConfig, home: Path, *, ledger: Path) -> WorkerCo
     Args:
         ledger: the folder in which all pools of this machine note their share of the disk budget.
     """
-    disk = DiskBudget(ledger, f"crew-{os.getpid()}-{secrets.token_hex(4)}", choices.batch.disk_budget)
+    disk = DiskBudget(ledger, f"pool-{os.getpid()}-{secrets.token_hex(4)}", choices.batch.disk_budget)
     return WorkerConfig(home, choices.limited, choices.batch, disk, choices.measured)
 
 

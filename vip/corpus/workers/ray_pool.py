@@ -68,7 +68,7 @@ class RayWorker:
                 while not self._submitted.empty():
                     self._executor.submit(self._submitted.get())
                 for event in self._executor.events(TICK_S):
-                    self._events.put(_with_bytes(event))
+                    self._events.put(_attach_bytes(event))
         except Exception as exc:  # the next poll raises it in the driver
             self._events.put(exc)
 
@@ -105,7 +105,7 @@ def _delete_leftovers() -> None:
             continue
 
 
-def _with_bytes(event: Event) -> Event:
+def _attach_bytes(event: Event) -> Event:
     """Return the event with the bytes of its part instead of the file."""
     if not isinstance(event, ItemDone) or isinstance(event.part, bytes):
         return event

@@ -29,7 +29,7 @@ UNPACKED = "again"  # folder in the state for the videos of shards that are desc
 
 
 class UnpackShard(NamedTuple):
-    """Write the videos of a shard that lack descriptions as parts."""
+    """A task: write the videos of a shard that lack descriptions as parts."""
 
     number: int
     wanted: int
@@ -38,7 +38,7 @@ class UnpackShard(NamedTuple):
 
 
 class RewriteShard(NamedTuple):
-    """Write the next generation of a shard, with these parts instead of the videos of these keys."""
+    """A task: write the next generation of a shard, with these parts instead of the videos of these keys."""
 
     number: int
     wanted: int
@@ -255,7 +255,7 @@ def _unpack(out: str, request: UnpackShard) -> UnpackedShard | RevisedShard | Un
         info = read_sidecar(out, request.number)
         if info.generation >= request.wanted or not info.undescribed:  # a killed run has written it
             delete_generations_before(out, info)
-            return _revised(info)
+            return _to_revised(info)
         keys = {keyframe.video for keyframe in _undescribed(info)}
         for sample in samples_in(out, info):
             if sample.video.key in keys:
@@ -275,13 +275,13 @@ def _rewrite(out: str, request: RewriteShard) -> RevisedShard | IncompleteParts 
     try:
         info = read_sidecar(out, request.number)
         if info.generation < request.wanted:
-            info = write_shard(out, request.number, _revised_clips(out, info, request.parts), info.format, generation=request.wanted)
-        return _revised(info)
+            info = write_shard(out, request.number, _revised_samples(out, info, request.parts), info.format, generation=request.wanted)
+        return _to_revised(info)
     except VipError as exc:
         return exc if all(map(is_whole, request.parts.values())) else IncompleteParts(request.number)
 
 
-def _revised_clips(out: str, info: ShardInfo, parts: Mapping[str, Path]) -> Iterator[VideoSample]:
+def _revised_samples(out: str, info: ShardInfo, parts: Mapping[str, Path]) -> Iterator[VideoSample]:
     """Yield the videos of the present generation; those that were described again, from their parts."""
     from vip.dataset.parts import read_part
     from vip.dataset.shards import samples_in
@@ -290,7 +290,7 @@ def _revised_clips(out: str, info: ShardInfo, parts: Mapping[str, Path]) -> Iter
         yield read_part(parts[sample.video.key]) if sample.video.key in parts else sample
 
 
-def _revised(info: ShardInfo) -> RevisedShard:
+def _to_revised(info: ShardInfo) -> RevisedShard:
     return RevisedShard(info.number, info.generation, info.bytes, info.rows, tuple(_undescribed(info)))
 
 

@@ -17,7 +17,7 @@ MOST_WAITING = 4  # times the size of a shard
 
 
 class WriteShard(NamedTuple):
-    """Write a shard of these parts."""
+    """A task: write a shard of these parts."""
 
     number: int
     parts: tuple[Path, ...]

@@ -20,7 +20,7 @@ from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.state_dir import PARTS
 from vip.corpus.workers.disk_budget import DiskAllowance, DiskBudget
 from vip.dataset.items import DownloadedVideo, ListItem
-from vip.errors import FailureKind, InputError, ItemError, ReplyError, SomeFailedError, StoreError, VipError, kind_of
+from vip.errors import FailureKind, InputError, ItemError, ReplyError, SomeFailedError, StoreError, VipError
 from vip.processes.isolated import run_isolated  # before any model: it notes whether torch, and so its threads, came first
 from vip.processes.supervisor import child_pipe
 from vip.protocols import Observer, SilentObserver
@@ -32,7 +32,7 @@ WorkerRole = Literal["fetch", "extract"]
 
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
-    """What holds for all items.
+    """Settings for all items.
 
     Args:
         home: the folder of the pool.
@@ -55,7 +55,7 @@ class WorkItem(NamedTuple):
 
 
 class PartInfo(NamedTuple):
-    """What the driver records about a part."""
+    """The facts that the driver records about a part."""
 
     rows: int
     size_bytes: int
@@ -69,13 +69,13 @@ class PartInfo(NamedTuple):
 
 
 class FetchTask(NamedTuple):
-    """Fetch the video of this item."""
+    """A task: fetch the video of this item."""
 
     work: WorkItem
 
 
 class ExtractTask(NamedTuple):
-    """Extract the keyframes of this item."""
+    """A task: extract the keyframes of this item."""
 
     work: WorkItem
     video: DownloadedVideo | None
@@ -152,7 +152,7 @@ def _result(config: WorkerConfig, pipe: Connection, task: FetchTask | ExtractTas
     except ItemError as exc:
         return TaskFailed(exc.kind, str(exc), exc.retry_after_s)
     except (InputError, ReplyError) as exc:
-        kind = cast(FailureKind, kind_of(exc))
+        kind = cast(FailureKind, exc.failure_kind)
         return TaskFailed(kind, timeout_message(config) if kind == "timeout" else str(exc))
     except (StoreError, OSError) as exc:
         return TaskFailed("disk", str(exc))
@@ -238,10 +238,10 @@ def _require_length(path: Path, low: float | None, high: float | None, observer:
 
 def _describe(folder: Path, settings: CaptionSettings, topic: str | None) -> None:
     """Describe the keyframes; the run's failures.jsonl names those that could not be described."""
-    from vip.captioning.caption_job import open_job, runs_only
+    from vip.captioning.caption_job import open_job, skip_picture_folder
 
     settings = settings.model_copy(update={"topic": topic or settings.topic})
-    with suppress(SomeFailedError), open_job([folder], settings, SilentObserver(), runs_only) as job:
+    with suppress(SomeFailedError), open_job([folder], settings, SilentObserver(), skip_picture_folder) as job:
         job.run()
 
 

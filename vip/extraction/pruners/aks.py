@@ -117,7 +117,7 @@ def _stands_out(stretch: _Stretch, scaled: Sequence[float], count: int) -> bool:
 
 
 def _shares(halves: tuple[_Stretch, _Stretch], scaled: Sequence[float], count: int) -> tuple[int, int]:
-    """Half of the frames for each; the odd one to the half with the most relevant frame, and no more than there are."""
+    """Give half of the frames to each; the odd one to the half with the most relevant frame, and no more than there are."""
     peaks = [max((scaled[row] for row in half.rows), default=-1.0) for half in halves]
     first = count // 2 + (count % 2 if peaks[0] >= peaks[1] else 0)
     first = min(max(first, count - len(halves[1].rows)), len(halves[0].rows))

@@ -42,7 +42,7 @@ class Algorithm1:
             raise BackendError(f'The pruner "algorithm1" takes no detail, but got "{detail}". Write {option("pruner", "algorithm1")}.')
 
     def prune(self, frames: Prunable, *, keep: int | None, redundant: float) -> PruningResult:
-        """Algorithm 1 down to `keep`, the frames that stand for a scene each held; the curve is that of the paper, without holding any.
+        """Run Algorithm 1 down to `keep`, the frames that stand for a scene each held; the curve is that of the paper, without holding any.
 
         Without `keep` as many remain as plain Algorithm 1 leaves where it meets `redundant`.
         """
@@ -127,7 +127,7 @@ def prune(
 
 
 def cosine(embeddings: Embeddings, a: int, b: int, text_weight: float) -> float:
-    """Weighted mean of the image and the text cosine of two rows."""
+    """Return the weighted mean of the image and the text cosine of two rows."""
     image = float(embeddings.image[a] @ embeddings.image[b])
     text = float(embeddings.text[a] @ embeddings.text[b])
     return (1 - text_weight) * image + text_weight * text

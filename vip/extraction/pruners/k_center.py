@@ -75,7 +75,7 @@ class _Centers:
 
     @property
     def least_likeness(self) -> float:
-        """Of the frame that the chosen ones stand for least."""
+        """The likeness of the frame that the chosen ones stand for least."""
         return float(self.likeness.min())
 
     def add(self) -> None:
@@ -92,5 +92,5 @@ class _Centers:
 
 
 def _likeness(embeddings: Embeddings, image: Vectors, text: Vectors, text_weight: float) -> npt.NDArray[np.float64]:
-    """float64 (N,): the weighted mean of the image and the text cosine of every frame to these two vectors."""
+    """Return the float64 (N,) weighted mean of the image and the text cosine of every frame to these two vectors."""
     return (1 - text_weight) * (embeddings.image @ image).astype(np.float64) + text_weight * (embeddings.text @ text)

@@ -16,7 +16,7 @@ BOUND = 1.0  # nothing is redundant
 
 
 class NoPruning:
-    """Keeps what there is; of more than are wanted, so many at even distances."""
+    """A pruner that keeps all frames; of more than are wanted, so many at even distances."""
 
     name = "none"
     capabilities = PrunerCapabilities(as_is=True)

@@ -1,4 +1,4 @@
-"""Keep a frame where its picture is less like the last one kept than a threshold: the recipe of ShareGPT4Video (0.93 there).
+"""Pruning by a threshold: a frame is kept if its picture is less like the last one kept. The recipe of ShareGPT4Video (0.93 there).
 
 `threshold:0.93` with `-n auto` is that recipe alone. A number is an upper bound: the threshold goes down until at most that
 many remain. Pictures are compared, not texts, as in the recipe.
@@ -88,7 +88,7 @@ def _drops(frames: Prunable, kept: Sequence[int]) -> list[PrunedFrame]:
 
 
 def _curve(vectors: Vectors, chosen: float) -> list[tuple[int, float]]:
-    """Number of keyframes and the highest threshold tried that leaves it; the chosen threshold is among those tried."""
+    """Return each number of keyframes with the highest threshold tried that leaves it; the chosen threshold is among those tried."""
     if len(vectors) < 2:
         return []
     points = max(4, min(CURVE_POINTS, CURVE_WORK // len(vectors)))

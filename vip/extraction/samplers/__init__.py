@@ -1,1 +1,1 @@
-"""Which frames become candidates, beside the sampler `sync` (vip.extraction.samplers.sync)."""
+"""Samplers: the choice of the frames that become candidates."""

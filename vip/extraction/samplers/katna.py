@@ -38,7 +38,7 @@ Differences = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What stays of a frame."""
+    """Numbers kept of a frame."""
 
     pts: int
     brightness: float
@@ -52,7 +52,7 @@ class Numbers:
 
 
 class KatnaSampler:
-    """As many candidates as `sync` would fill up to, where the video changes as often. Decodes every frame."""
+    """A sampler of as many candidates as `sync` would fill up to, where the video changes as often. Decodes every frame."""
 
     name = "katna"
     capabilities = SamplerCapabilities()

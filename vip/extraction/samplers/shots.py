@@ -28,7 +28,7 @@ BORDER_S, BORDER_SHARE = 0.3, 0.2  # what is left out at both ends of a shot, wh
 
 
 class ShotsSampler:
-    """Finds cuts and takes the sharpest frame of each shot, of long ones the sharpest of each 10 s."""
+    """A sampler that finds cuts and takes the sharpest frame of each shot, of long ones the sharpest of each 10 s."""
 
     capabilities = SamplerCapabilities()
 
@@ -62,7 +62,7 @@ class ShotsSampler:
     def shots(self, video: VideoSource) -> list[list[tuple[int, float]]]:
         """Return the shots in time order, each the (PTS, sharpness) of its frames; none if nothing can be decoded. Decodes every frame."""
         seen: list[tuple[int, float]] = []
-        frames = _measured(video.frames(video.index.shown_pts.tolist(), longest_side_px=SIDE_PX), seen)
+        frames = _pass_measured(video.frames(video.index.shown_pts.tolist(), longest_side_px=SIDE_PX), seen)
         cuts = set(find_cuts(frames, self._detector(min_scene_len=SHORTEST_SHOT_S), _rate(video)))
         starts = [0, *(place for place, (pts, _) in enumerate(seen) if place and pts in cuts), len(seen)]
         return [seen[start:stop] for start, stop in pairwise(starts) if stop > start]
@@ -74,7 +74,7 @@ def _rate(video: VideoSource) -> Fraction:
     return (len(shown) - 1) / (ticks * video.time_base) if ticks else Fraction(25)
 
 
-def _measured(frames: Iterator[Frame], seen: list[tuple[int, float]]) -> Iterator[Frame]:
+def _pass_measured(frames: Iterator[Frame], seen: list[tuple[int, float]]) -> Iterator[Frame]:
     """Pass the frames on and note their sharpness; below 0 where nothing shows."""
     for frame in frames:
         measured = measure(frame.image)

@@ -1,4 +1,4 @@
-"""Which frames are looked at: the sampler `sync`, and the arithmetic of spreading picks over time.
+"""The sampler `sync`, and the arithmetic of spreading picks over time.
 
 In comes the packet index, out come PTS. Nothing is decoded here.
 """

@@ -23,7 +23,7 @@ from vip.errors import BackendError, did_you_mean
 from vip.models import hub
 from vip.models.clip import weight_files
 from vip.models.clip.preprocessing import Preprocessing
-from vip.models.hardware import Hardware, ShrinkingBatches, choose_hardware, one_thread
+from vip.models.hardware import Hardware, ShrinkingBatches, choose_hardware, single_threaded
 from vip.protocols import EmbedderCapabilities
 from vip.records import Image, Vectors
 from vip.wording import option
@@ -39,7 +39,7 @@ PREPROCESSING = frozenset({"mean", "std", "interpolation", "resize_mode", "fill_
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """Where a model comes from."""
+    """The origin of a model."""
 
     arch: str
     """As open_clip names it, also `local-dir:FOLDER`."""
@@ -52,7 +52,7 @@ class ModelSource:
         return self.arch.removeprefix("local-dir:") if self.checkpoint is None else f"{self.arch}@{self.checkpoint}"
 
     def state(self) -> str:
-        """Size and time of the user's own files, which may change under the same name; empty for weights of a tag."""
+        """Return size and time of the user's own files, which may change under the same name; empty for weights of a tag."""
         own = [self.checkpoint] if self.checkpoint else sorted(Path(self.arch.removeprefix("local-dir:")).glob("open_clip_*"))
         states = [path.stat() for path in own if path is not None and self.tag is None]
         return "".join(f", {state.st_size} bytes of {state.st_mtime_ns}" for state in states)
@@ -61,17 +61,15 @@ class ModelSource:
 class OpenClipEmbedder:
     """Pictures and texts to vectors of one space."""
 
-    stays_loaded = True
-
     def __init__(self, detail: str | None, *, device: str = "auto", precision: str = "auto") -> None:
-        open_clip = _library()
-        source = _source(detail or DEFAULT, open_clip)
+        open_clip = _import_open_clip()
+        source = _parse_source(detail or DEFAULT, open_clip)
         self._hardware: Hardware = choose_hardware(device, precision)
         self.name = f"clip:{source}"
-        with _quiet(), one_thread():
-            self._model, self._tokenizer = _loaded(source, open_clip, self._hardware.precision)
+        with _silence_logging(), single_threaded():
+            self._model, self._tokenizer = _load(source, open_clip, self._hardware.precision)
         self._preprocessing = Preprocessing(open_clip.get_model_preprocess_cfg(self._model))
-        self.dim = int(_config(source, open_clip)["embed_dim"])
+        self.dim = int(_read_config(source, open_clip)["embed_dim"])
         batch = BATCH[self._hardware.device.partition(":")[0]]
         self.capabilities = EmbedderCapabilities(
             joint_space=True,
@@ -79,45 +77,46 @@ class OpenClipEmbedder:
             device=str(self._hardware),
             identity=f"{self.name}{source.state()}",
             prepare=self._preprocessing,
+            stays_loaded=True,
         )
         self._images, self._texts = ShrinkingBatches(batch, self.name), ShrinkingBatches(TEXTS_PER_BATCH, self.name)
-        self._lock, self._there = Lock(), False
+        self._lock, self._is_on_device = Lock(), False
 
     def embed_images(self, images: Sequence[Image]) -> Vectors:
-        """float32 (N, dim), rows of length 1.
+        """Return float32 (N, dim), rows of length 1.
 
         Raises:
             BackendError: the memory of the device does not suffice for a single picture.
         """
-        return self._embedded(self._images, self._of_images, images)
+        return self._embed(self._images, self._encode_images, images)
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:
-        """float32 (N, dim), rows of length 1, in the space of the pictures. What is beyond the model's context (77 tokens) is cut off."""
-        return self._embedded(self._texts, self._of_texts, texts)
+        """Return float32 (N, dim), rows of length 1, in the space of the pictures. Text beyond the context (77 tokens) is cut off."""
+        return self._embed(self._texts, self._encode_texts, texts)
 
-    def _embedded(self, batches: ShrinkingBatches, work: Any, items: Sequence[Any]) -> Vectors:
+    def _embed(self, batches: ShrinkingBatches, work: Any, items: Sequence[Any]) -> Vectors:
         import torch
 
         with self._lock, torch.inference_mode():
-            if not self._there:  # not while loading: a process that has set up a GPU cannot be forked
+            if not self._is_on_device:  # not while loading: a process that has set up a GPU cannot be forked
                 self._model.to(self._hardware.device)
-                self._there = True
+                self._is_on_device = True
             rows = batches.map(work, items)
             if not rows:
                 return np.zeros((0, self.dim), np.float32)
             vectors = torch.nn.functional.normalize(torch.stack(rows).float(), dim=-1)
             return np.asarray(vectors.cpu().numpy(), np.float32)
 
-    def _of_images(self, images: Sequence[Image]) -> Sequence[torch.Tensor]:
+    def _encode_images(self, images: Sequence[Image]) -> Sequence[torch.Tensor]:
         """Return one vector an image, still on the device: the next batch is sent while this one is worked on."""
         pixels = self._preprocessing.pixels(images, self._hardware)
         return list(self._model.encode_image(pixels))
 
-    def _of_texts(self, texts: Sequence[str]) -> Sequence[torch.Tensor]:
+    def _encode_texts(self, texts: Sequence[str]) -> Sequence[torch.Tensor]:
         return list(self._model.encode_text(self._tokenizer(list(texts)).to(self._hardware.device)))
 
 
-def _library() -> Any:
+def _import_open_clip() -> Any:
     try:
         import open_clip
     except ImportError as exc:
@@ -127,8 +126,8 @@ def _library() -> Any:
     return open_clip
 
 
-def _source(detail: str, open_clip: Any) -> ModelSource:
-    """Return what the text behind `clip:` names.
+def _parse_source(detail: str, open_clip: Any) -> ModelSource:
+    """Parse the text behind `clip:`.
 
     Raises:
         BackendError: there is no such architecture, tag or file.
@@ -143,7 +142,9 @@ def _source(detail: str, open_clip: Any) -> ModelSource:
     arch, _, tag = head.partition("/")
     known = open_clip.list_models()
     if arch not in known:
-        raise BackendError(f'open_clip has no architecture "{arch}".{_nearest(arch, known)} Write {option("embedder", "clip:ARCH/TAG")}.')
+        raise BackendError(
+            f'open_clip has no architecture "{arch}".{_suggest_arch(arch, known)} Write {option("embedder", "clip:ARCH/TAG")}.'
+        )
     if at:
         if not Path(path).is_file():
             raise BackendError(f"There is no checkpoint {path}. Write {option('embedder', f'clip:{arch}@FILE')} with a file that exists.")
@@ -161,20 +162,20 @@ def _source(detail: str, open_clip: Any) -> ModelSource:
     return ModelSource(arch, tag=tag)
 
 
-def _nearest(arch: str, known: Sequence[str]) -> str:
+def _suggest_arch(arch: str, known: Sequence[str]) -> str:
     hint = did_you_mean(arch, known)
     return hint if "Did you mean" in hint else ""
 
 
-def _loaded(source: ModelSource, open_clip: Any, precision: str) -> tuple[Any, Any]:
-    """Model and tokenizer, on the CPU.
+def _load(source: ModelSource, open_clip: Any, precision: str) -> tuple[Any, Any]:
+    """Return the model and the tokenizer, on the CPU.
 
     Raises:
         BackendError: weights or tokenizer cannot be loaded, are damaged, or of another architecture.
     """
     pretrained = open_clip.get_pretrained_cfg(source.arch, source.tag) if source.tag else {}
-    weights = weight_files.of(pretrained, source.arch) if source.tag else source.checkpoint
-    tokenizer = _tokenizer(source, open_clip)
+    weights = weight_files.find_or_download(pretrained, source.arch) if source.tag else source.checkpoint
+    tokenizer = _load_tokenizer(source, open_clip)
     try:
         model = open_clip.create_model(
             source.arch,
@@ -187,37 +188,39 @@ def _loaded(source: ModelSource, open_clip: Any, precision: str) -> tuple[Any, A
         if weights is not None:
             open_clip.load_checkpoint(model, str(weights))
     except Exception as exc:  # each format of checkpoints fails in ways of its own
-        raise BackendError(f"{weights or source} holds no weights of {source.arch} ({_why(exc)}). {_other_weights(source)}") from exc
+        raise BackendError(
+            f"{weights or source} holds no weights of {source.arch} ({_describe_load_error(exc)}). {_load_error_advice(source)}"
+        ) from exc
     return model.eval(), tokenizer
 
 
-def _why(exc: Exception) -> str:
-    """Return why a checkpoint cannot be loaded; where tensors that open_clip looks for are missing, it stumbles over their absence."""
+def _describe_load_error(exc: Exception) -> str:
+    """Return why a checkpoint cannot be loaded. Of tensors under other names open_clip raises errors without any use to the reader."""
     return "its tensors have other names" if isinstance(exc, AttributeError | KeyError | TypeError) else hub.first_line(exc)
 
 
-def _other_weights(source: ModelSource) -> str:
+def _load_error_advice(source: ModelSource) -> str:
     if source.tag is not None:
         return "Delete that file to have it downloaded again."
     return f"Name the architecture that the checkpoint was made for: {option('embedder', 'clip:ARCH@FILE')}."
 
 
-def _tokenizer(source: ModelSource, open_clip: Any) -> Any:
+def _load_tokenizer(source: ModelSource, open_clip: Any) -> Any:
     """Return the tokenizer; that of CLIP comes with open_clip, others lie on the hub or in the folder.
 
     Raises:
         BackendError: it cannot be loaded.
     """
-    config = _config(source, open_clip)
+    config = _read_config(source, open_clip)
     name = config.get("text_cfg", {}).get("hf_tokenizer_name")
     on_hub = name and not source.arch.startswith("local-dir:")
-    there = not on_hub or hub.cached(name, "tokenizer_config.json") is not None
-    if not there and (reason := hub.why_not()):
+    is_cached = not on_hub or hub.find_cached(name, "tokenizer_config.json") is not None
+    if not is_cached and (reason := hub.unreachable_reason()):
         raise BackendError(
             f"The tokenizer {name} of {source.arch} is not in the cache and cannot be downloaded: {reason}. Run the command once online."
         )
     try:
-        with hub.offline(there):
+        with hub.offline(is_cached):
             return open_clip.get_tokenizer(source.arch)
     except Exception as exc:  # the tokenizers library has no base class for its errors
         raise BackendError(
@@ -225,7 +228,7 @@ def _tokenizer(source: ModelSource, open_clip: Any) -> Any:
         ) from exc
 
 
-def _config(source: ModelSource, open_clip: Any) -> dict[str, Any]:
+def _read_config(source: ModelSource, open_clip: Any) -> dict[str, Any]:
     if not source.arch.startswith("local-dir:"):
         return dict(open_clip.get_model_config(source.arch))
     import json
@@ -240,8 +243,8 @@ def _config(source: ModelSource, open_clip: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep open_clip and what it loads from writing to the terminal what a user can do nothing about."""
+def _silence_logging() -> Iterator[None]:
+    """Silence warnings of open_clip that a user can do nothing about."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

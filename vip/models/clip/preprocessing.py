@@ -1,4 +1,4 @@
-"""From pictures to the tensor that a model of open_clip takes: resized, cropped or padded, normalised, as its own transform does.
+"""Preprocessing of pictures to the tensor that a model of open_clip takes: resize, crop or pad, normalise, as its own transform does.
 
 Batched and on arrays. On the CPU torch's kernels for uint8 do in a millisecond what PIL does in fifteen (1280×720); their
 result differs from PIL's by at most one grey level in few pixels. On a GPU the pictures are sent as they are.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vip.models.hardware import Hardware
 
 
-COPIERS = 8
+COPY_THREADS = 8
 
 
 class Preprocessing:
@@ -39,7 +39,7 @@ class Preprocessing:
         import torch
 
         whole = torch.from_numpy(np.require(image, requirements=["C", "W"]))  # torch takes no other arrays without complaint
-        return np.asarray(self._fitted(whole[None].permute(0, 3, 1, 2))[0].permute(1, 2, 0).numpy(), np.uint8)
+        return np.asarray(self._resize_and_crop(whole[None].permute(0, 3, 1, 2))[0].permute(1, 2, 0).numpy(), np.uint8)
 
     def pixels(self, images: Sequence[Image], hardware: Hardware) -> torch.Tensor:
         """Return (N, 3, height, width) on the device, in its precision. Pictures of different shapes may be mixed."""
@@ -48,25 +48,25 @@ class Preprocessing:
         shapes = {image.shape for image in images}
         if len(shapes) > 1:
             images = [self(image) for image in images]
-        fitted = self._fitted(_stacked(images, hardware.device).permute(0, 3, 1, 2)).to(hardware.device)
-        mean, std = (torch.tensor(values, device=fitted.device).view(1, 3, 1, 1) * 255 for values in (self.mean, self.std))
-        return ((fitted.float() - mean) / std).to(hardware.dtype, memory_format=torch.contiguous_format)
+        resized = self._resize_and_crop(_stack(images, hardware.device).permute(0, 3, 1, 2)).to(hardware.device)
+        mean, std = (torch.tensor(values, device=resized.device).view(1, 3, 1, 1) * 255 for values in (self.mean, self.std))
+        return ((resized.float() - mean) / std).to(hardware.dtype, memory_format=torch.contiguous_format)
 
-    def _fitted(self, pictures: torch.Tensor) -> torch.Tensor:
-        """Resized and cropped or padded: uint8 (N, 3, H, W) to uint8 (N, 3, height, width)."""
+    def _resize_and_crop(self, pictures: torch.Tensor) -> torch.Tensor:
+        """Resize and crop or pad: uint8 (N, 3, H, W) to uint8 (N, 3, height, width)."""
         height, width = pictures.shape[-2:]
         if self.mode == "squash":
-            return self._resized(pictures, self.height, self.width)
+            return self._resize(pictures, self.height, self.width)
         if self.mode == "longest":
             scale = 1 / max(height / self.height, width / self.width)
-            return self._padded(self._resized(pictures, round(height * scale), round(width * scale)))
+            return self._pad(self._resize(pictures, round(height * scale), round(width * scale)))
         if self.height == self.width:  # as torchvision's Resize: the longer side is cut to whole pixels, not rounded
             short = min(height, width)
-            return self._cropped(self._resized(pictures, self.height * height // short, self.width * width // short))
+            return self._center_crop(self._resize(pictures, self.height * height // short, self.width * width // short))
         scale = 1 / min(height / self.height, width / self.width)
-        return self._cropped(self._resized(pictures, round(height * scale), round(width * scale)))
+        return self._center_crop(self._resize(pictures, round(height * scale), round(width * scale)))
 
-    def _resized(self, pictures: torch.Tensor, height: int, width: int) -> torch.Tensor:
+    def _resize(self, pictures: torch.Tensor, height: int, width: int) -> torch.Tensor:
         from torch.nn.functional import interpolate
 
         height, width = max(1, height), max(1, width)
@@ -77,13 +77,13 @@ class Preprocessing:
         scaled = interpolate(pictures.float(), (height, width), mode=self.interpolation, antialias=True)  # no kernel for uint8 there
         return scaled.round_().clamp_(0, 255).byte()
 
-    def _cropped(self, pictures: torch.Tensor) -> torch.Tensor:
+    def _center_crop(self, pictures: torch.Tensor) -> torch.Tensor:
         """Return the middle; what is smaller than the model's size is padded."""
-        pictures = self._padded(pictures)
+        pictures = self._pad(pictures)
         top, left = round((pictures.shape[-2] - self.height) / 2), round((pictures.shape[-1] - self.width) / 2)
         return pictures[..., top : top + self.height, left : left + self.width]
 
-    def _padded(self, pictures: torch.Tensor) -> torch.Tensor:
+    def _pad(self, pictures: torch.Tensor) -> torch.Tensor:
         from torch.nn.functional import pad
 
         missing = [max(0, self.width - pictures.shape[-1]), max(0, self.height - pictures.shape[-2])]
@@ -92,19 +92,21 @@ class Preprocessing:
         return pad(pictures, [part for gap in missing for part in (gap // 2, gap - gap // 2)], value=self.fill)
 
 
-def _stacked(images: Sequence[Image], device: str) -> torch.Tensor:
-    """uint8 (N, H, W, 3) where they are resized: on CUDA, sent from memory that it reads itself so that the copy does not hold up
-    the next batch; else on the CPU, whose kernels other devices lack."""
+def _stack(images: Sequence[Image], device: str) -> torch.Tensor:
+    """Return uint8 (N, H, W, 3) on the device that resizes them: CUDA, else the CPU, whose kernels other devices lack.
+
+    CUDA copies from pinned memory, which does not hold up the next batch.
+    """
     import torch
 
     if not device.startswith("cuda"):
         return torch.from_numpy(np.stack(images))
     pinned = torch.empty((len(images), *images[0].shape), dtype=torch.uint8, pin_memory=True)
-    target, step = pinned.numpy(), -(-len(images) // COPIERS)
+    target, step = pinned.numpy(), -(-len(images) // COPY_THREADS)
 
     def copy(start: int) -> None:
         np.stack(images[start : start + step], out=target[start : start + step])
 
-    with ThreadPoolExecutor(COPIERS) as pool:  # a single thread copies 10 GB/s, 15,000 pictures of 640x360
+    with ThreadPoolExecutor(COPY_THREADS) as pool:  # a single thread copies 10 GB/s, 15,000 pictures of 640x360
         list(pool.map(copy, range(0, len(images), step)))
     return pinned.to(device, non_blocking=True)

@@ -1,4 +1,4 @@
-"""Where the weights of an open_clip model lie, or come from; and whether `auto` can take clip, without loading open_clip."""
+"""Weight files of open_clip models: in the cache, or downloaded; and whether `auto` can take clip, without loading open_clip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_PRETRAINED = {"hf_hub": f"{DEFAULT_REPO}/"}
 FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 
 
-def of(pretrained: Mapping[str, Any], arch: str) -> Path:
+def find_or_download(pretrained: Mapping[str, Any], arch: str) -> Path:
     """Return the file with the weights, downloaded where it is not in the cache yet.
 
     Args:
@@ -26,23 +26,23 @@ def of(pretrained: Mapping[str, Any], arch: str) -> Path:
     Raises:
         BackendError: it is not in the cache and cannot be downloaded.
     """
-    reason = None if in_cache(pretrained) else _download(pretrained)
-    found = in_cache(pretrained)
-    if found is None:
+    reason = None if find_cached(pretrained) else _download(pretrained)
+    path = find_cached(pretrained)
+    if path is None:
         raise BackendError(
             f"The weights of {arch} are not in the cache and cannot be downloaded: {reason}."
             f" Run the command once online, write {option('embedder', f'clip:{arch}@FILE')} with a checkpoint,"
             f" or {option('embedder', 'classic')}."
         )
-    return found
+    return path
 
 
-def in_cache(pretrained: Mapping[str, Any]) -> Path | None:
+def find_cached(pretrained: Mapping[str, Any]) -> Path | None:
     """Return the file with the weights, if it was downloaded before."""
     name = str(pretrained.get("hf_hub") or "")
     if name:
         repo, _, file = name.rpartition("/")
-        return next((path for each in ([file] if file else FILES) if (path := hub.cached(repo, each))), None)
+        return next((path for each in ([file] if file else FILES) if (path := hub.find_cached(repo, each))), None)
     path = Path("~/.cache/clip").expanduser() / str(pretrained["url"]).rpartition("/")[2]
     return path if path.is_file() else None
 
@@ -51,7 +51,7 @@ def _download(pretrained: Mapping[str, Any]) -> str | None:
     """Download the weights, with the progress bar of the library that does it; why that failed, or None."""
     if name := str(pretrained.get("hf_hub") or ""):
         repo, _, file = name.rpartition("/")
-        return hub.why_not() or hub.download(repo, [file] if file else FILES)
+        return hub.unreachable_reason() or hub.download(repo, [file] if file else FILES)
     from open_clip import download_pretrained
 
     try:
@@ -61,14 +61,14 @@ def _download(pretrained: Mapping[str, Any]) -> str | None:
     return None
 
 
-def why_not_auto() -> str | None:
+def auto_unavailable_reason() -> str | None:
     """Return why `auto` does not take clip, in words; None where it does, with its weights in the cache.
 
     Loads neither torch nor open_clip, and takes 2 s at most where nothing can be downloaded.
     """
     if find_spec("open_clip") is None:
         return "open_clip is not installed"
-    if in_cache(DEFAULT_PRETRAINED):
+    if find_cached(DEFAULT_PRETRAINED):
         return None
     reason = _download(DEFAULT_PRETRAINED)
     return reason and f"clip's weights are not here, and {reason}"

@@ -29,10 +29,10 @@ from vip.models.embedding_server.protocol import (
     EmbeddingReply,
     EmbeddingRequest,
     ResizeSteps,
-    connection_of,
-    hear,
-    say,
-    wait_at_most,
+    receive,
+    send,
+    set_read_timeout,
+    wrap_socket,
 )
 from vip.records import Image, Vectors
 
@@ -42,14 +42,14 @@ SHORT_NAMES = {"clip": f"clip:{weight_files.DEFAULT_ARCH}/{weight_files.DEFAULT_
 
 
 class ServerAddress(NamedTuple):
-    """Where a server is, and the key to it, which is never shown."""
+    """Host, port and key of a server; the key is never shown."""
 
     host: str
     port: int
     key: bytes
 
     @classmethod
-    def of(cls, text: str) -> ServerAddress:
+    def parse(cls, text: str) -> ServerAddress:
         """Read `HOST:PORT:KEY`.
 
         Raises:
@@ -68,37 +68,39 @@ class ServerAddress(NamedTuple):
 
 
 class ServedEmbedder:
-    """Pictures and texts to vectors, in another process. It has the name, the width and the capabilities of the embedder there.
+    """An embedder in another process. It has the name, the width and the capabilities of the embedder there.
 
     Raises:
         BackendError: there is no server, or it does not take the key.
     """
 
     def __init__(self, address: str) -> None:
-        self._address = ServerAddress.of(address)
+        self._address = ServerAddress.parse(address)
         self._idle: list[Connection] = []
         self._pid = os.getpid()
-        with _in_words(self._address):
-            connection, told = _greeted(self._address)
+        with _translate_errors(self._address):
+            connection, info = _connect(self._address)
         connection.close()  # this process may be forked, and may itself never ask
-        self.name, self.dim = told.name, told.dim
-        self.capabilities = replace(told.capabilities, prepare=_preprocessing(told.resize_steps))
+        self.name, self.dim = info.name, info.dim
+        self.capabilities = replace(info.capabilities, prepare=_preprocessing(info.resize_steps))
 
     def embed_images(self, images: Sequence[Image]) -> Vectors:
-        """float32 (N, dim), rows of length 1.
+        """Return float32 (N, dim), rows of length 1.
 
         Raises:
             BackendError: the server is gone, or the embedder there raised an error.
         """
-        parts = [self._asked(EmbeddingRequest(shapes=tuple(image.shape[:2] for image in part)), part) for part in self._parts(images)]
+        parts = [
+            self._request(EmbeddingRequest(shapes=tuple(image.shape[:2] for image in part)), part) for part in self._split_batches(images)
+        ]
         return np.concatenate([np.zeros((0, self.dim), np.float32), *parts])
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:
-        """float32 (N, any), rows of length 1. Raises what `embed_images` does."""
+        """Return float32 (N, any), rows of length 1. Raises what `embed_images` does."""
         starts = range(0, max(1, len(texts)), TEXTS)
-        return np.concatenate([self._asked(EmbeddingRequest(texts=tuple(texts[start : start + TEXTS]))) for start in starts])
+        return np.concatenate([self._request(EmbeddingRequest(texts=tuple(texts[start : start + TEXTS]))) for start in starts])
 
-    def _parts(self, images: Sequence[Image]) -> Iterator[list[Image]]:
+    def _split_batches(self, images: Sequence[Image]) -> Iterator[list[Image]]:
         part: list[Image] = []
         size = 0
         for image in images:
@@ -110,50 +112,50 @@ class ServedEmbedder:
         if part:
             yield part
 
-    def _asked(self, question: EmbeddingRequest, images: Sequence[Image] = ()) -> Vectors:
-        """Return the rows that the server answers; where it hung up, it is called once more."""
-        with _in_words(self._address):
+    def _request(self, request: EmbeddingRequest, images: Sequence[Image] = ()) -> Vectors:
+        """Return the rows that the server answers; connect again once if it hung up."""
+        with _translate_errors(self._address):
             try:
-                answer, data = self._exchanged(question, images)
+                reply, data = self._exchange(request, images)
             except (EOFError, OSError):
                 self._idle.clear()
-                answer, data = self._exchanged(question, images)
-            if answer.error is None:
-                return np.frombuffer(data, np.float32).reshape(answer.shape)
-        raise BackendError(answer.error)
+                reply, data = self._exchange(request, images)
+            if reply.error is None:
+                return np.frombuffer(data, np.float32).reshape(reply.shape)
+        raise BackendError(reply.error)
 
-    def _exchanged(self, question: EmbeddingRequest, images: Sequence[Image]) -> tuple[EmbeddingReply, bytes]:
+    def _exchange(self, request: EmbeddingRequest, images: Sequence[Image]) -> tuple[EmbeddingReply, bytes]:
         if self._pid != os.getpid():  # a fork must not speak over the connections of its parent
             self._idle, self._pid = [], os.getpid()
         try:
             connection = self._idle.pop()
         except IndexError:  # other threads have them
-            connection, _ = _greeted(self._address)
-        with _closed_on_error(connection):
-            say(connection, question, images)
-            answer = hear(connection, EmbeddingReply)
+            connection, _ = _connect(self._address)
+        with _close_on_error(connection):
+            send(connection, request, images)
+            reply = receive(connection, EmbeddingReply)
         self._idle.append(connection)
-        return answer
+        return reply
 
 
 @cache
-def _at(address: str) -> ServedEmbedder:
+def _embedder_at(address: str) -> ServedEmbedder:
     return ServedEmbedder(address)
 
 
-def served(address: str, name: str, device: str, precision: str) -> ServedEmbedder | None:
-    """Return the embedder that is served there, if it is the one that is asked for; None where it is another.
+def served_embedder(address: str, name: str, device: str, precision: str) -> ServedEmbedder | None:
+    """Return the embedder that is served at an address, if it has this name, device and precision; else None.
 
     The number of a device (`cuda:1`) does not count: it is one of the machine that asks.
     """
-    embedder = _at(address)
+    embedder = _embedder_at(address)
     at, _, has = (embedder.capabilities.device or "cpu").partition(" in ")
     same_place = device.partition(":")[0] in ("auto", at.partition(":")[0]) and precision in ("auto", has)
     return embedder if same_place and embedder.name == SHORT_NAMES.get(name, name) else None
 
 
 def _preprocessing(steps: ResizeSteps | None) -> Preprocessing | None:
-    """Return what shrinks pictures here as the model there would; None without torch, or for another kind of model."""
+    """Return the preprocessing of the model there, to shrink pictures here; None without torch, or for another kind of model."""
     if steps is None:
         return None
     try:
@@ -163,20 +165,20 @@ def _preprocessing(steps: ResizeSteps | None) -> Preprocessing | None:
     return Preprocessing(steps.model_dump())
 
 
-def _greeted(address: ServerAddress) -> tuple[Connection, EmbedderInfo]:
-    """Return a connection whose other end has shown that it knows the key, and what it told."""
-    connection = connection_of(socket.create_connection((address.host, address.port), GREETING_S))
-    with _closed_on_error(connection):
-        wait_at_most(connection, GREETING_S)
+def _connect(address: ServerAddress) -> tuple[Connection, EmbedderInfo]:
+    """Return a connection whose other end knows the key, and what is served there."""
+    connection = wrap_socket(socket.create_connection((address.host, address.port), GREETING_S))
+    with _close_on_error(connection):
+        set_read_timeout(connection, GREETING_S)
         answer_challenge(connection, address.key)
         deliver_challenge(connection, address.key)
-        told, _ = hear(connection, EmbedderInfo)
-        wait_at_most(connection, ANSWER_S)
-    return connection, told
+        info, _ = receive(connection, EmbedderInfo)
+        set_read_timeout(connection, ANSWER_S)
+    return connection, info
 
 
 @contextmanager
-def _closed_on_error(connection: Connection) -> Iterator[None]:
+def _close_on_error(connection: Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
@@ -185,7 +187,7 @@ def _closed_on_error(connection: Connection) -> Iterator[None]:
 
 
 @contextmanager
-def _in_words(address: ServerAddress) -> Iterator[None]:
+def _translate_errors(address: ServerAddress) -> Iterator[None]:
     """Raise errors on the way to the server and back as a BackendError."""
     server = f"The embedding server at {address}"
     try:

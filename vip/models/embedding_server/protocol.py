@@ -1,7 +1,7 @@
-"""What an embedder that is served and those who ask it say to each other: JSON and plain arrays; nothing is unpickled.
+"""Messages between an embedding server and its clients: JSON and plain arrays; nothing is unpickled.
 
-Both ends prove that they know the key before the first word (`multiprocessing.connection`). Then the server says `Told`, and answers
-each `Question` with an `Answer`. Each of them is followed by the bytes of its arrays, which may be none.
+Both ends prove that they know the key before the first word (`multiprocessing.connection`). Then the server sends an `EmbedderInfo`,
+and answers each `EmbeddingRequest` with an `EmbeddingReply`. The bytes of its arrays, which may be none, follow each message.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ class EmbeddingReply(RecordPart):
     error: str | None = None
 
 
-def say(connection: Connection, words: RecordPart, arrays: Iterable[npt.NDArray[Any]] = ()) -> None:
-    connection.send_bytes(words.model_dump_json(exclude_unset=True).encode())
+def send(connection: Connection, message: RecordPart, arrays: Iterable[npt.NDArray[Any]] = ()) -> None:
+    connection.send_bytes(message.model_dump_json(exclude_unset=True).encode())
     connection.send_bytes(b"".join(np.ascontiguousarray(array).data for array in arrays))
 
 
-def hear(connection: Connection, kind: type[PartT]) -> tuple[PartT, bytes]:
-    """Return what the other end has said.
+def receive(connection: Connection, kind: type[PartT]) -> tuple[PartT, bytes]:
+    """Return the message and the arrays that the other end sent.
 
     Raises:
         EOFError, OSError: it is gone, silent for too long, or says too much.
@@ -78,20 +78,20 @@ def hear(connection: Connection, kind: type[PartT]) -> tuple[PartT, bytes]:
     return kind.model_validate_json(connection.recv_bytes(HEADER_BYTES)), connection.recv_bytes(ARRAYS_BYTES)
 
 
-def connection_of(plug: socket.socket) -> Connection:
-    """Take the socket over. It sends what it has at once, and notices when the other machine vanishes."""
-    plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    plug.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+def wrap_socket(sock: socket.socket) -> Connection:
+    """Return a connection that takes the socket over. It sends what it has at once, and notices when the other machine vanishes."""
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     probing = {"TCP_KEEPIDLE": SILENT_S, "TCP_KEEPINTVL": PROBE_S, "TCP_KEEPCNT": PROBES}
     for name, value in {**probing, "TCP_USER_TIMEOUT": (SILENT_S + PROBE_S * PROBES) * 1000}.items():
         if hasattr(socket, name):  # on Linux all of them are there
-            plug.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    plug.settimeout(None)
-    return Connection(plug.detach())
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    sock.settimeout(None)
+    return Connection(sock.detach())
 
 
-def wait_at_most(connection: Connection, seconds: float) -> None:
-    """Let reading give up (OSError) where nothing comes for so long; 0: never."""
+def set_read_timeout(connection: Connection, seconds: float) -> None:
+    """Let reads fail with OSError after so many seconds of silence; 0: never."""
     limit = struct.pack("l", int(seconds * 1000)) if sys.platform == "win32" else struct.pack("ll", int(seconds), 0)
-    with socket.socket(fileno=socket.dup(connection.fileno())) as plug:
-        plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+    with socket.socket(fileno=socket.dup(connection.fileno())) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)

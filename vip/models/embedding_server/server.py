@@ -31,10 +31,10 @@ from vip.models.embedding_server.protocol import (
     EmbeddingReply,
     EmbeddingRequest,
     ResizeSteps,
-    connection_of,
-    hear,
-    say,
-    wait_at_most,
+    receive,
+    send,
+    set_read_timeout,
+    wrap_socket,
 )
 from vip.protocols import Embedder
 from vip.records import Image, Vectors
@@ -44,7 +44,7 @@ POLL_S = 0.1
 
 
 def serve(embedder: Embedder, host: str) -> tuple[str, Callable[[], None]]:
-    """Answer clients in threads, from now until what is returned is called.
+    """Serve clients in threads until the returned function is called.
 
     Args:
         host: where it listens, and nowhere else: `127.0.0.1`, or the address of this machine in its network.
@@ -65,16 +65,16 @@ def serve(embedder: Embedder, host: str) -> tuple[str, Callable[[], None]]:
 
 
 def info_of(embedder: Embedder) -> EmbedderInfo:
-    """Return what clients need to know of it."""
+    """Return what clients need to know of an embedder."""
     prepare, steps = embedder.capabilities.prepare, None
     if isinstance(prepare, Preprocessing):
-        how = {"resize_mode": prepare.mode, "interpolation": prepare.interpolation, "fill_color": prepare.fill}
-        steps = ResizeSteps(size=(prepare.height, prepare.width), mean=prepare.mean, std=prepare.std, **how)
+        resize = {"resize_mode": prepare.mode, "interpolation": prepare.interpolation, "fill_color": prepare.fill}
+        steps = ResizeSteps(size=(prepare.height, prepare.width), mean=prepare.mean, std=prepare.std, **resize)
     return EmbedderInfo(name=embedder.name, dim=embedder.dim, capabilities=replace(embedder.capabilities, prepare=None), resize_steps=steps)
 
 
 class _EmbeddingServer(ThreadingTCPServer):
-    """Listens, with a thread for each client."""
+    """A TCP server with a thread for each client."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -82,7 +82,7 @@ class _EmbeddingServer(ThreadingTCPServer):
     def __init__(self, host: str, key: bytes, embedder: Embedder) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         super().__init__((host, 0), _ClientConnection)
-        self.key, self.told, self.together = key, info_of(embedder), EmbeddingBatcher(embedder)
+        self.key, self.info, self.batcher = key, info_of(embedder), EmbeddingBatcher(embedder)
         self._connected: set[socket.socket] = set()
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -96,56 +96,56 @@ class _EmbeddingServer(ThreadingTCPServer):
     def stop(self) -> None:
         self.shutdown()
         self.server_close()
-        self.together.end()
-        for plug in list(self._connected):
+        self.batcher.close()
+        for client_socket in list(self._connected):
             with suppress(OSError):  # it has just hung up
-                plug.shutdown(socket.SHUT_RDWR)
+                client_socket.shutdown(socket.SHUT_RDWR)
 
 
 class _ClientConnection(BaseRequestHandler):
-    """The thread of one client, until it hangs up, vanishes, or says what makes no sense."""
+    """The connection of one client, until it hangs up, vanishes, or sends something invalid."""
 
     server: _EmbeddingServer
 
     def handle(self) -> None:
         gone = (EOFError, OSError, ValueError, AuthenticationError, AssertionError)  # the last: what authentication raises in Python 3.11
-        with suppress(*gone), connection_of(self.request.dup()) as connection:
-            wait_at_most(connection, GREETING_S)
+        with suppress(*gone), wrap_socket(self.request.dup()) as connection:
+            set_read_timeout(connection, GREETING_S)
             deliver_challenge(connection, self.server.key)
             answer_challenge(connection, self.server.key)
-            wait_at_most(connection, 0)
-            say(connection, self.server.told)
-            with self.server.together.client():
+            set_read_timeout(connection, 0)
+            send(connection, self.server.info)
+            with self.server.batcher.register_client():
                 while True:
                     self._answer(connection)
 
     def _answer(self, connection: Connection) -> None:
-        question, data = hear(connection, EmbeddingRequest)
-        items = pictures(question, data, self.server.told.capabilities.batch) if question.texts is None else question.texts
+        request, data = receive(connection, EmbeddingRequest)
+        items = decode_pictures(request, data, self.server.info.capabilities.batch) if request.texts is None else request.texts
         try:
-            rows: Vectors = self.server.together.ask(items, are_texts=question.texts is not None)
+            rows: Vectors = self.server.batcher.embed(items, are_texts=request.texts is not None)
         except VipError as exc:
-            say(connection, EmbeddingReply(error=str(exc)))
+            send(connection, EmbeddingReply(error=str(exc)))
         except Exception as exc:
-            logging.getLogger(__name__).exception("The embedder %s failed", self.server.told.name)
+            logging.getLogger(__name__).exception("The embedder %s failed", self.server.info.name)
             why = f"{type(exc).__name__}: {exc}".splitlines()[0]
-            say(
+            send(
                 connection,
-                EmbeddingReply(error=f"The embedder {self.server.told.name} failed in its server ({why}). Look at what that printed."),
+                EmbeddingReply(error=f"The embedder {self.server.info.name} failed in its server ({why}). Look at what that printed."),
             )
         else:
             rows = np.asarray(rows, np.float32)
-            say(connection, EmbeddingReply(shape=(len(rows), rows.shape[1])), [rows])
+            send(connection, EmbeddingReply(shape=(len(rows), rows.shape[1])), [rows])
 
 
-def pictures(question: EmbeddingRequest, data: bytes, most: int) -> list[Image]:
-    """uint8 (H, W, 3) each.
+def decode_pictures(request: EmbeddingRequest, data: bytes, most: int) -> list[Image]:
+    """Return the pictures of a request, uint8 (H, W, 3) each.
 
     Raises:
         ValueError: more than a client sends at once, or other bytes than it says.
     """
-    ends = list(accumulate((height * width * 3 for height, width in question.shapes), initial=0))
-    if len(question.shapes) > most or ends[-1] != len(data):
-        raise ValueError(f"{len(question.shapes)} pictures in {len(data)} bytes")
+    ends = list(accumulate((height * width * 3 for height, width in request.shapes), initial=0))
+    if len(request.shapes) > most or ends[-1] != len(data):
+        raise ValueError(f"{len(request.shapes)} pictures in {len(data)} bytes")
     pixels = np.frombuffer(data, np.uint8)
-    return [pixels[start:end].reshape(*shape, 3) for (start, end), shape in zip(pairwise(ends), question.shapes, strict=True)]
+    return [pixels[start:end].reshape(*shape, 3) for (start, end), shape in zip(pairwise(ends), request.shapes, strict=True)]

@@ -23,8 +23,8 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from vip import files
 from vip.errors import BusyError, EngineError, ReplyError, StoreError, VipError
-from vip.models.openai.errors import ServerIdentity, broken_json, not_a_reply, translated
-from vip.models.openai.transport import LATE_S, MOST_FILE_BYTES, MOST_REPLY_BYTES, http_library, json_of, within
+from vip.models.openai.errors import ServerIdentity, broken_json_error, invalid_reply_error, translate
+from vip.models.openai.transport import LATE_S, MOST_FILE_BYTES, MOST_REPLY_BYTES, decode_json, http_library, with_timeout
 from vip.protocols import SERVER_ID, BatchState, Reply, Request
 from vip.untrusted import parse_json
 from vip.wording import again, option
@@ -33,7 +33,7 @@ ENDPOINT: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 TAG = "vip"  # the name of the tag in the job's metadata
 OLDEST_S = 30 * 24 * 3600  # jobs that are older are not looked through for a tag
 PAGE = 100  # jobs listed at once: the most that the server allows
-MOST_PAGES, PATIENCE = 300, 10  # pages of jobs, and how often the time limit of one answer may pass over them
+MOST_PAGES, SEARCH_TIMEOUTS = 300, 10  # pages of jobs, and how often the time limit of one answer may pass over them
 MOST_ROWS = 1_000_000  # in the answers of a job; a job has 50,000
 SLOWEST_BYTES_S = 10_000  # of a file on its way
 QUEUE_FULL = "token_limit_exceeded"
@@ -54,14 +54,14 @@ class _Counts(BaseModel):
     failed: Count = 0
 
 
-class _Problem(BaseModel):
+class _BatchError(BaseModel):
     line: Count | None = None
     message: str | None = None
     code: str | None = None
 
 
-class _Problems(BaseModel):
-    data: list[_Problem] | None = None
+class _BatchErrors(BaseModel):
+    data: list[_BatchError] | None = None
 
 
 class _Batch(BaseModel):
@@ -71,10 +71,10 @@ class _Batch(BaseModel):
     output_file_id: FileId = None
     error_file_id: FileId = None
     request_counts: _Counts | None = None
-    errors: _Problems | None = None
+    errors: _BatchErrors | None = None
 
 
-class _Listed(BaseModel):
+class _JobEntry(BaseModel):
     """A job on a page of them."""
 
     id: Id
@@ -110,7 +110,7 @@ class OpenAIBatches:
         question: Callable[[Request], dict[str, Any]],
         reply: Callable[[Any, Request], Reply],
     ) -> None:
-        """`question` makes the body of a request, `reply` the answer of a completion, or raises a ReplyError."""
+        """Keep the two functions: `build_body` for a request, and `parse_reply` for a completion, which may raise a ReplyError."""
         self._client, self._server, self._question, self._reply = client, server, question, reply
 
     def __repr__(self) -> str:
@@ -122,34 +122,34 @@ class OpenAIBatches:
         return json.dumps(row, separators=(",", ":")).encode() + b"\n"
 
     async def submit(self, path: Path, tag: str) -> str:
-        """Upload the file and start the job; its id.
+        """Upload the file, start the job, and return its id.
 
         Raises:
             BusyError: not this time; the job may have been started all the same, see `find`.
             EngineError: the server does not take it.
         """
-        with self._translating():
+        with self._translate_errors():
             try:
-                with files.opened(path) as rows:  # as a file, which the library sends in pieces and does not read whole
+                with files.open_file(path) as rows:  # as a file, which the library sends in pieces and does not read whole
                     sent = self._client.files.with_raw_response.create(file=(f"vip-{tag}.jsonl", rows), purpose="batch")
                     limit_s = self._server.timeout_s + path.stat().st_size / SLOWEST_BYTES_S
-                    answer = await within(self._server, sent, limit_s)
+                    answer = await with_timeout(self._server, sent, limit_s)
             except openai.NotFoundError as exc:
                 raise EngineError(f"{self._server.address} takes no batches. Ask without {option('batch')}.") from exc
-            name = self._read(json_of(answer.http_response, self._server), _File).id
+            name = self._validate(decode_json(answer.http_response, self._server), _File).id
             body = {"input_file_id": name, "endpoint": ENDPOINT, "completion_window": "24h", "metadata": {TAG: tag}}
-            return (await self._asked(self._client.post("/batches", cast_to=http_library().Response, body=body), _Batch)).id
+            return (await self._request(self._client.post("/batches", cast_to=http_library().Response, body=body), _Batch)).id
 
     async def find(self, tag: str) -> str | None:
         """Return the job that was started with this tag, perhaps by a process that did not live to note it."""
-        with self._translating():
-            return await within(self._server, self._find(tag), PATIENCE * self._server.timeout_s)
+        with self._translate_errors():
+            return await with_timeout(self._server, self._find(tag), SEARCH_TIMEOUTS * self._server.timeout_s)
 
     async def _find(self, tag: str) -> str | None:
         query: dict[str, Any] = {"limit": PAGE}
         for _ in range(MOST_PAGES):  # the newest first
-            page = await self._asked(self._client.get("/batches", cast_to=http_library().Response, options={"params": query}), _Page)
-            jobs = list(_listed(page))
+            page = await self._request(self._client.get("/batches", cast_to=http_library().Response, options={"params": query}), _Page)
+            jobs = list(_job_entries(page))
             for job in jobs:
                 if (job.metadata or {}).get(TAG) == tag:
                     return job.id
@@ -161,17 +161,17 @@ class OpenAIBatches:
         return None
 
     async def state(self, job: str) -> BatchState:
-        with self._translating():
-            batch = await self._retrieved(job)
+        with self._translate_errors():
+            batch = await self._retrieve(job)
         counts = batch.request_counts
         errors = (batch.errors.data if batch.errors else None) or []
-        said = "; ".join(f"line {one.line}: {one.message}" if one.line else str(one.message) for one in errors[:3])
+        reason = "; ".join(f"line {one.line}: {one.message}" if one.line else str(one.message) for one in errors[:3])
         return BatchState(
             batch.status,
             counts.total if counts else 0,
             counts.completed if counts else 0,
             counts.failed if counts else 0,
-            error=self._server.redacted(said) if said else None,
+            error=self._server.redact(reason) if reason else None,
             full=any(one.code == QUEUE_FULL for one in errors),
         )
 
@@ -181,28 +181,28 @@ class OpenAIBatches:
         Both files are whole on the disk before the first row is given; memory does not grow with them.
         """
         with tempfile.TemporaryFile() as rows:
-            with self._translating():
-                batch = await self._retrieved(job)
+            with self._translate_errors():
+                batch = await self._retrieve(job)
                 for name in (batch.output_file_id, batch.error_file_id):
                     if name:
                         await self._download(name, rows)
             rows.seek(0)
-            for line in _lines(rows):
-                if (found := self._result(line)) is not None:
+            for line in _read_lines(rows):
+                if (found := self._parse_row(line)) is not None:
                     yield found
 
     async def discard(self, job: str) -> None:
-        """Delete the files of a job at the server; those that are gone already are no matter."""
-        with self._translating():
-            batch = await self._retrieved(job)
-            for name in _files_of(batch):
+        """Delete the files of a job at the server; missing ones are ignored."""
+        with self._translate_errors():
+            batch = await self._retrieve(job)
+            for name in _file_ids(batch):
                 try:
-                    await within(self._server, self._client.delete(f"/files/{name}", cast_to=http_library().Response))
+                    await with_timeout(self._server, self._client.delete(f"/files/{name}", cast_to=http_library().Response))
                 except openai.NotFoundError:
                     continue
 
     async def _download(self, name: str, into: IO[bytes]) -> None:
-        """Put a file of the server on the disk.
+        """Download a file of the server.
 
         Raises:
             BusyError: it comes too slowly.
@@ -218,14 +218,14 @@ class OpenAIBatches:
                     if received > MOST_FILE_BYTES:
                         raise EngineError(f"The answers of a batch at {self._server.address} are more than {MOST_FILE_BYTES:,} bytes.")
                     deadline.reschedule(start_s + limit_s + received / SLOWEST_BYTES_S)
-                    _write(into, piece)
+                    _write_all(into, piece)
                     last = piece[-1:] or last
         except TimeoutError as exc:
             raise BusyError(f"{self._server.address} is too slow with the answers of a batch.", kind="timeout") from exc
-        _write(into, b"" if last == b"\n" else b"\n")
+        _write_all(into, b"" if last == b"\n" else b"\n")
 
-    def _result(self, line: bytes) -> tuple[str, Reply | VipError] | None:
-        """Key and answer of one row; None for what is no row, whose key then is missing."""
+    def _parse_row(self, line: bytes) -> tuple[str, Reply | VipError] | None:
+        """Return the key and the answer of one row; None for a line that is no row."""
         try:
             row = parse_json(line)
         except ValueError:
@@ -235,50 +235,50 @@ class OpenAIBatches:
             return None
         kind, key, response, error = name[:1], name[1:], row.get("response"), row.get("error")
         try:
-            return key, self._answer(kind, response, error)
+            return key, self._parse_response(kind, response, error)
         except VipError as exc:
             return key, exc
 
-    def _answer(self, kind: str, response: Any, error: Any) -> Reply | VipError:
+    def _parse_response(self, kind: str, response: Any, error: Any) -> Reply | VipError:
         if not isinstance(response, dict):
-            said = error.get("message") if isinstance(error, dict) else None
-            why = f' ("{self._server.redacted(str(said)).rstrip(".")}")' if said else ""
+            reason = error.get("message") if isinstance(error, dict) else None
+            why = f' ("{self._server.redact(str(reason)).rstrip(".")}")' if reason else ""
             return BusyError(f"{self._server.address} did not process this batch request{why}.", kind="timeout")
         status, body = response.get("status_code"), response.get("body")
         if status == 200:
             asked = Request("describe", "", schema={} if kind == JSON else None)
-            return self._reply(body, asked) if isinstance(body, dict) else broken_json(self._server)
-        return self._failed(status if isinstance(status, int) else 500, body)
+            return self._reply(body, asked) if isinstance(body, dict) else broken_json_error(self._server)
+        return self._row_error(status if isinstance(status, int) else 500, body)
 
-    def _failed(self, status: int, body: Any) -> EngineError | ReplyError:
+    def _row_error(self, status: int, body: Any) -> EngineError | ReplyError:
         """Return the error of a row in the same words as if it had been asked by itself."""
         error = body.get("error", body) if isinstance(body, dict) else body
         kind = _ERRORS.get(status, openai.InternalServerError if status >= 500 else openai.APIStatusError)
         message = str(error.get("message", "")) if isinstance(error, dict) else ""
-        return translated(kind(message, response=cast(Any, _Response(status)), body=error), self._server)
+        return translate(kind(message, response=cast(Any, _Response(status)), body=error), self._server)
 
-    async def _retrieved(self, job: str) -> _Batch:
+    async def _retrieve(self, job: str) -> _Batch:
         if not re.fullmatch(SERVER_ID, job):
             raise EngineError(f"{job[:40]!r} is no batch of {self._server.address}.")
         try:
-            return await self._asked(self._client.get(f"/batches/{job}", cast_to=http_library().Response), _Batch)
+            return await self._request(self._client.get(f"/batches/{job}", cast_to=http_library().Response), _Batch)
         except openai.NotFoundError as exc:
             advice = "Use the key and the address it was handed in with, or delete the folder batches/ of the run to ask anew."
             raise EngineError(f"{self._server.address} does not know the batch {job}. {advice}") from exc
 
-    async def _asked(self, asked: Awaitable[Any], kind: type[ReadT]) -> ReadT:
-        """Wait for what was asked, and read it."""
-        return self._read(json_of(await within(self._server, asked), self._server), kind)
+    async def _request(self, asked: Awaitable[Any], kind: type[ReadT]) -> ReadT:
+        """Wait for a reply and validate it."""
+        return self._validate(decode_json(await with_timeout(self._server, asked), self._server), kind)
 
-    def _read(self, value: Any, kind: type[ReadT]) -> ReadT:
-        """Return the answer as it must be.
+    def _validate(self, value: Any, kind: type[ReadT]) -> ReadT:
+        """Return the answer as a record.
 
         Raises:
             BusyError: it is something else.
             EngineError: something in it cannot be used.
         """
         if not isinstance(value, dict):
-            raise not_a_reply(self._server)
+            raise invalid_reply_error(self._server)
         try:
             return kind.model_validate(value)
         except ValidationError as exc:
@@ -287,12 +287,12 @@ class OpenAIBatches:
             raise EngineError(f"{text} What was handed in stays noted. {again()} to go on.") from exc
 
     @contextmanager
-    def _translating(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Translate errors of calls about a whole job: none of them costs one row alone."""
         try:
             yield
         except openai.OpenAIError as exc:
-            error = translated(exc, self._server)
+            error = translate(exc, self._server)
             raise (EngineError(str(error)) if isinstance(error, ReplyError) else error) from exc
         except ReplyError as exc:
             raise EngineError(str(exc)) from exc
@@ -300,15 +300,15 @@ class OpenAIBatches:
             raise BusyError(f"{self._server.address} hung up before its answer was whole.", kind="dropped") from exc
 
 
-def _listed(page: _Page) -> Iterator[_Listed]:
-    """Yield the jobs on a page; what is none is left out."""
+def _job_entries(page: _Page) -> Iterator[_JobEntry]:
+    """Yield the jobs on a page; invalid entries are left out."""
     for one in page.data:
         with suppress(ValidationError):
-            yield _Listed.model_validate(one)
+            yield _JobEntry.model_validate(one)
 
 
-def _lines(rows: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines of the answers; those that are longer than any answer are left out."""
+def _read_lines(rows: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a file of answers; lines longer than any answer are left out."""
     for _ in range(MOST_ROWS):
         line = rows.readline(MOST_REPLY_BYTES)
         if not line:
@@ -319,7 +319,7 @@ def _lines(rows: IO[bytes]) -> Iterator[bytes]:
             line = rows.readline(MOST_REPLY_BYTES)
 
 
-def _write(file: IO[bytes], data: bytes) -> None:
+def _write_all(file: IO[bytes], data: bytes) -> None:
     try:
         file.write(data)
         file.flush()
@@ -330,12 +330,12 @@ def _write(file: IO[bytes], data: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Response:
-    """As much of an HTTP response as the library's errors look at: rows of a batch have a status and nothing else."""
+    """A stand-in for an HTTP response, as far as the library's errors read it: rows of a batch have only a status."""
 
     status_code: int
     headers: dict[str, str] = field(default_factory=dict)
     request: None = None
 
 
-def _files_of(batch: _Batch) -> list[str]:
+def _file_ids(batch: _Batch) -> list[str]:
     return [name for name in (batch.input_file_id, batch.output_file_id, batch.error_file_id) if name]

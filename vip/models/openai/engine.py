@@ -22,9 +22,18 @@ import openai
 
 from vip.errors import BusyError, EngineError, ReplyError, VipError
 from vip.models.openai.batch_api import OpenAIBatches
-from vip.models.openai.errors import ServerIdentity, checked_address, cut_off, filtered, is_rejection, not_a_reply, scrub, translated
-from vip.models.openai.server import KEY, address_in, is_of_environment, key_for, limits_in
-from vip.models.openai.transport import http_client, http_library, json_of, within
+from vip.models.openai.errors import (
+    ServerIdentity,
+    check_address,
+    cut_off_error,
+    filtered_error,
+    invalid_reply_error,
+    is_rejection,
+    scrub,
+    translate,
+)
+from vip.models.openai.server import KEY, find_key, is_of_environment, parse_detail, parse_limits
+from vip.models.openai.transport import decode_json, http_client, http_library, with_timeout
 from vip.protocols import LONGEST_ANSWER, LONGEST_NAME, EngineCapabilities, Picture, RateLimits, Reply, Request, token_count
 from vip.untrusted import one_line, parse_json
 from vip.wording import option
@@ -69,9 +78,9 @@ class OpenAIEngine:
             UsageError: the address is none, or others may read the file of the key.
             EngineError: what is set cannot be a key, or the server names no model.
         """
-        model, address = address_in(detail, base_url, OFFICIAL)
-        address = checked_address(address)
-        key = key_for(key_file, address)
+        model, address = parse_detail(detail, base_url, OFFICIAL)
+        address = check_address(address)
+        key = find_key(key_file, address)
         self._settings: dict[str, Any] = {
             "api_key": key or NO_KEY,
             "base_url": address,
@@ -81,7 +90,7 @@ class OpenAIEngine:
         source = str(key_file) if key_file else KEY
         self._server = ServerIdentity(address, model, key, timeout_s, source, is_of_environment(address))
         self._clients: list[openai.AsyncOpenAI] = []
-        self._asked = 0
+        self._client_calls = 0
         if not model:
             self._server = replace(self._server, model=DEFAULT_MODEL if self._server.official else self._first_model())
         self.traits = {"form": FORMS[0], "length": LENGTHS[self._server.official]}
@@ -94,12 +103,12 @@ class OpenAIEngine:
             check=self._check_key,
             batches=self._batches,
         )
-        self._fitting = self._useless = 0
+        self._valid_replies = self._invalid_replies = 0
         self._limits: RateLimits | None = None
 
     @property
     def _form(self) -> str:
-        """How a schema is asked for; the file of answers, where it was kept, may say anything."""
+        """The form in which a schema is asked for; a value from the answer cache may be invalid."""
         return self.traits["form"] if self.traits["form"] in FORMS else FORMS[0]
 
     @property
@@ -130,16 +139,16 @@ class OpenAIEngine:
     @property
     def _client(self) -> openai.AsyncOpenAI:
         """One of several in turn: each looks through all its connections at every request."""
-        self._asked += 1
-        if len(self._clients) < min(CLIENTS, self._asked):
+        self._client_calls += 1
+        if len(self._clients) < min(CLIENTS, self._client_calls):
             self._clients.append(self._new_client())
-        return self._clients[self._asked % len(self._clients)]
+        return self._clients[self._client_calls % len(self._clients)]
 
     def _new_client(self) -> openai.AsyncOpenAI:
         return openai.AsyncOpenAI(**self._settings, http_client=http_client(self._server, self._note_limits))
 
     def _note_limits(self, headers: Mapping[str, str]) -> None:
-        self._limits = limits_in(headers)
+        self._limits = parse_limits(headers)
 
     async def close(self) -> None:
         clients, self._clients = self._clients, []
@@ -158,48 +167,48 @@ class OpenAIEngine:
         length = first = self._length
         while True:
             try:  # not chat.completions.create: checking and copying 100 kB of picture there costs as much as sending it
-                body = self._body(request, form, length)
+                body = self._encode_body(request, form, length)
                 post = self._client.post("/chat/completions", cast_to=http_library().Response, content=body, options=AS_JSON)
-                completion = json_of(await within(self._server, post), self._server)
+                completion = decode_json(await with_timeout(self._server, post), self._server)
             except openai.OpenAIError as exc:
-                if length == first and length != (other := _other_length(exc, length)):  # once: it may dislike both
+                if length == first and length != (other := _alternative_length(exc, length)):  # once: it may dislike both
                     length = other
                 elif is_rejection(exc) and form != FORMS[-1]:
                     form = FORMS[FORMS.index(form) + 1]
                 else:
-                    raise translated(exc, self._server, models=await self._models_for(exc)) from exc
+                    raise translate(exc, self._server, models=await self._suggest_models(exc)) from exc
             else:
-                reply = self.reply(completion, request)
+                reply = self.parse_reply(completion, request)
                 self._learn(request, form, length, reply)
                 return reply
 
     def _learn(self, request: Request, form: str, length: str, reply: Reply) -> None:
-        """Note what this server understands."""
+        """Record which form of schema and which length parameter this server understands."""
         self.traits["length"] = length
         if request.schema is None or FORMS.index(form) < FORMS.index(self._form):
             return  # nothing to learn, or it was on its way when a simpler form was found to be needed
         if form != self._form:
-            self._ask_in(form)
+            self._use_form(form)
         if _has_keys(reply.text, request.schema):
-            self._fitting += 1
+            self._valid_replies += 1
             return
-        self._useless += 1
-        if form != FORMS[-1] and not self._fitting and self._useless >= NOT_ENFORCED:
-            self._ask_in(FORMS[FORMS.index(form) + 1])
+        self._invalid_replies += 1
+        if form != FORMS[-1] and not self._valid_replies and self._invalid_replies >= NOT_ENFORCED:
+            self._use_form(FORMS[FORMS.index(form) + 1])
 
-    def _ask_in(self, form: str) -> None:
-        """Ask in this form from now on; what was counted was of another one."""
+    def _use_form(self, form: str) -> None:
+        """Ask in this form from now on, and count its replies anew."""
         self.traits["form"] = form
-        self._fitting = self._useless = 0
+        self._valid_replies = self._invalid_replies = 0
 
-    def _no_list(self, why: VipError) -> EngineError:
-        return EngineError(f"The list of models at {self._server.address}/models cannot be had: {why} {_name_it()}")
+    def _model_list_error(self, why: VipError) -> EngineError:
+        return EngineError(f"The list of models at {self._server.address}/models cannot be had: {why} {_name_model_advice()}")
 
     def _batches(self) -> OpenAIBatches:
         """Return the server's Batch API: the same questions, answered later for less."""
-        return OpenAIBatches(self._client, self._server, self.question, self.reply)
+        return OpenAIBatches(self._client, self._server, self.build_body, self.parse_reply)
 
-    def question(self, request: Request, form: str | None = None, length: str | None = None) -> dict[str, Any]:
+    def build_body(self, request: Request, form: str | None = None, length: str | None = None) -> dict[str, Any]:
         """Return the body of the request, in the terms that the server is known to understand."""
         form, length = form or self._form, length or self._length
         prompt = request.prompt
@@ -211,108 +220,108 @@ class OpenAIEngine:
             prompt += f"\n\nAnswer with one JSON object and nothing else. It must fit this JSON schema:\n{json.dumps(request.schema)}"
             if form == "json_object":
                 question["response_format"] = {"type": form}
-        parts = [{"type": "text", "text": prompt}, *(self._part(picture) for picture in request.pictures)]
+        parts = [{"type": "text", "text": prompt}, *(self._picture_part(picture) for picture in request.pictures)]
         question["messages"] = [{"role": "user", "content": parts if request.pictures else prompt}]
         return question
 
-    def _body(self, request: Request, form: str, length: str) -> bytes:
-        """Return the question as it is sent; the pictures go in last, so that nothing looks through 100 kB of letters for quotes."""
+    def _encode_body(self, request: Request, form: str, length: str) -> bytes:
+        """Return the body as it is sent. Pictures are inserted last: nothing has to search 100 kB of base64 for quotes."""
         marks = [replace(picture, data=b"") for picture in request.pictures]
-        body = json.dumps(self.question(replace(request, pictures=tuple(marks)), form, length)).encode()
+        body = json.dumps(self.build_body(replace(request, pictures=tuple(marks)), form, length)).encode()
         start, *rest = body.rsplit(b";base64,", len(marks)) if marks else [body]
         parts = (b";base64," + base64.b64encode(picture.data) + after for picture, after in zip(request.pictures, rest, strict=True))
         return b"".join([start, *parts])
 
-    def _part(self, picture: Picture) -> dict[str, Any]:
+    def _picture_part(self, picture: Picture) -> dict[str, Any]:
         url = f"data:{picture.media_type};base64,{base64.b64encode(picture.data).decode('ascii')}"
         return {"type": "image_url", "image_url": {"url": url, "detail": self.capabilities.picture_detail}}
 
-    def reply(self, completion: Any, request: Request) -> Reply:
-        """Return the answer in what the server sent.
+    def parse_reply(self, completion: Any, request: Request) -> Reply:
+        """Return the answer in a completion.
 
         Raises:
             BusyError: it is none.
             ReplyError: it cannot be used.
         """
         if not isinstance(completion, dict):
-            raise not_a_reply(self._server)
-        used = _tokens_in(completion)
-        choice = _first(completion.get("choices"))
+            raise invalid_reply_error(self._server)
+        used = _token_usage(completion)
+        choice = _first_choice(completion.get("choices"))
         if choice is None:
             raise ReplyError(f"{self.model} at {self._server.address} sent an answer without any text.", kind="empty", **used)
         message, reason = choice.get("message"), choice.get("finish_reason")
         message = message if isinstance(message, dict) else {}
         if refusal := message.get("refusal"):
-            said = self._server.redacted(str(refusal))
+            said = self._server.redact(str(refusal))
             raise ReplyError(f'{self.model} refused to answer: "{said}"', kind="refusal", **used)
         if reason == "length":
-            raise cut_off(None, self._server, **used)
+            raise cut_off_error(None, self._server, **used)
         if reason == "content_filter":
-            raise filtered(None, self._server, **used)
+            raise filtered_error(None, self._server, **used)
         content = message.get("content")
         text = _THINKING.sub("", content).strip() if isinstance(content, str) else ""
         if not text:
             raise ReplyError(f"{self.model} at {self._server.address} sent an empty answer.", kind="empty", **used)
         if len(text) > LONGEST_ANSWER:
             raise ReplyError(f"{self.model} at {self._server.address} sent an answer of {len(text):,} letters.", kind="too_long", **used)
-        text = _json_in(text) if request.schema is not None else text
-        return Reply(self._without_secrets(text), model=self._model_in(completion), limits=self._limits, **used)
+        text = _extract_json(text) if request.schema is not None else text
+        return Reply(self._remove_secrets(text), model=self._answering_model(completion), limits=self._limits, **used)
 
-    def _without_secrets(self, text: str) -> str:
+    def _remove_secrets(self, text: str) -> str:
         """Return the text without the key, also where JSON spells its letters in numbers."""
         if "\\u" in text:
             with suppress(ValueError):
                 text = json.dumps(parse_json(text), ensure_ascii=False)
-        return self._server.without_secrets(text)
+        return self._server.remove_secrets(text)
 
-    def _model_in(self, completion: dict[str, Any]) -> str:
-        """Return the model that answered, as the server names it."""
+    def _answering_model(self, completion: dict[str, Any]) -> str:
+        """Return the name of the model that answered, as the server gives it."""
         named = completion.get("model")
-        name = one_line(self._server.without_secrets(named)) if isinstance(named, str) and len(named) <= LONGEST_NAME else ""
+        name = one_line(self._server.remove_secrets(named)) if isinstance(named, str) and len(named) <= LONGEST_NAME else ""
         return name or self.model
 
-    async def _models_for(self, exc: openai.OpenAIError) -> list[str]:
+    async def _suggest_models(self, exc: openai.OpenAIError) -> list[str]:
         """Return the models of the server if `exc` may mean that one is missing; none where it does not say."""
         if not isinstance(exc, openai.NotFoundError):
             return []
         try:
-            return await self._models(self._client)
+            return await self._list_models(self._client)
         except (openai.OpenAIError, VipError):
             return []
 
-    async def _models(self, client: openai.AsyncOpenAI) -> list[str]:
+    async def _list_models(self, client: openai.AsyncOpenAI) -> list[str]:
         limit_s = min(self._server.timeout_s, CONNECT_TIMEOUT_S)
         listed = client.with_options(timeout=limit_s).get("/models", cast_to=http_library().Response)
-        return _ids(json_of(await within(self._server, listed, limit_s), self._server))
+        return _model_ids(decode_json(await with_timeout(self._server, listed, limit_s), self._server))
 
-    async def _models_alone(self) -> list[str]:
+    async def _list_models_once(self) -> list[str]:
         async with self._new_client() as client:
-            return await self._models(client)
+            return await self._list_models(client)
 
     def _first_model(self) -> str:
         try:
             with ThreadPoolExecutor(1) as pool:  # a loop may run in this thread, as in a notebook
-                models = pool.submit(asyncio.run, self._models_alone()).result()
+                models = pool.submit(asyncio.run, self._list_models_once()).result()
         except (openai.NotFoundError, ReplyError) as exc:
             scrub(exc, self._server)
-            raise EngineError(f"{self._server.address} does not list its models. {_name_it()}") from exc
+            raise EngineError(f"{self._server.address} does not list its models. {_name_model_advice()}") from exc
         except (openai.APIConnectionError, openai.AuthenticationError) as exc:  # no question would fare better
-            found = translated(exc, self._server)
-            raise found if isinstance(found, EngineError) else self._no_list(found) from exc
+            found = translate(exc, self._server)
+            raise found if isinstance(found, EngineError) else self._model_list_error(found) from exc
         except openai.OpenAIError as exc:
-            raise self._no_list(translated(exc, self._server)) from exc
+            raise self._model_list_error(translate(exc, self._server)) from exc
         except BusyError as exc:
-            raise self._no_list(exc) from exc
+            raise self._model_list_error(exc) from exc
         if not models:
-            raise EngineError(f"{self._server.address} lists no model. {_name_it()}")
+            raise EngineError(f"{self._server.address} lists no model. {_name_model_advice()}")
         return models[0]
 
 
-def _name_it() -> str:
+def _name_model_advice() -> str:
     return f"Name one with {option('engine', 'openai:MODEL')}, and check the address: it usually ends in /v1."
 
 
-def _other_length(exc: openai.OpenAIError, length: str) -> str:
+def _alternative_length(exc: openai.OpenAIError, length: str) -> str:
     """Return the other name for the bound of the answer, where the server rejects this one by its name."""
     other = LENGTHS[1 - LENGTHS.index(length)]
     about = getattr(exc, "param", None) == length or f"'{length}'" in str(exc)
@@ -327,25 +336,25 @@ def _has_keys(text: str, schema: dict[str, Any]) -> bool:
     return isinstance(answer, dict) and set(schema.get("required", ())) <= set(answer)
 
 
-def _first(choices: object) -> dict[str, Any] | None:
+def _first_choice(choices: object) -> dict[str, Any] | None:
     return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
 
 
-def _tokens_in(completion: dict[str, Any]) -> dict[str, int | None]:
+def _token_usage(completion: dict[str, Any]) -> dict[str, int | None]:
     """Return the tokens that the server counted, where it did."""
     usage = completion.get("usage")
     counted = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
     return {"tokens_in": token_count(counted[0]), "tokens_out": token_count(counted[1])}
 
 
-def _ids(page: object) -> list[str]:
-    """Return names of the models on a page; none where the server sent something else, as `models.list()` could not bear."""
+def _model_ids(page: object) -> list[str]:
+    """Return the names of the models on a page; none if the server sent something else, on which `models.list()` would fail."""
     entries = page.get("data") if isinstance(page, dict) else []
     names = [entry.get("id") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
     return [name for name in names if isinstance(name, str) and len(name) <= LONGEST_NAME and name.isprintable()]
 
 
-def _json_in(text: str) -> str:
+def _extract_json(text: str) -> str:
     """Return the JSON object in a text that may wrap it in a code fence or in words; the text itself where there is none."""
     fenced = _FENCED.match(text)
     text = fenced[1].strip() if fenced else text

@@ -1,4 +1,4 @@
-"""Which server is asked with which key, and what it says of its limits.
+"""Address, key and rate limits of a server.
 
 In: the detail of an engine's name, options, the environment, headers of an answer. Out: an address, a key, `RateLimits`.
 Keys come from the environment or from a file that its owner alone may read, and go nowhere but into the request.
@@ -29,8 +29,8 @@ _AT = re.compile(r"(.*)@(https?://.+)", re.DOTALL)
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
 
 
-def address_in(detail: str | None, base_url: str | None, official: str) -> tuple[str, str]:
-    """Model (empty where none is named) and address: of the name itself, else the option, the environment, the official one."""
+def parse_detail(detail: str | None, base_url: str | None, official: str) -> tuple[str, str]:
+    """Return the model (empty if none is named) and the address: of the name itself, else the option, the environment, the official one."""
     named = _AT.fullmatch(detail or "")
     model, own = (named[1], named[2]) if named else (detail or "", None)
     return model, own or base_url or os.environ.get(ADDRESS, "").strip() or official
@@ -40,11 +40,11 @@ def is_of_environment(address: str) -> bool:
     """Return whether OPENAI_API_KEY is for the server: api.openai.com, or the one that the environment names too."""
     named = [os.environ.get(ADDRESS, ""), os.environ.get("VIP_BASE_URL", "")]
     named += [found[2] for name in ENGINES if (found := _AT.fullmatch(os.environ.get(name, "")))]
-    return is_official(address) or _place(address) in {_place(one.strip()) for one in named if one.strip()}
+    return is_official(address) or _origin(address) in {_origin(one.strip()) for one in named if one.strip()}
 
 
-def _place(address: str) -> tuple[str, str | None, int | None]:
-    """Scheme, host and port."""
+def _origin(address: str) -> tuple[str, str | None, int | None]:
+    """Return scheme, host and port."""
     try:
         parts = urlsplit(address)
         return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
@@ -52,21 +52,21 @@ def _place(address: str) -> tuple[str, str | None, int | None]:
         return "", address, None
 
 
-def key_for(file: Path | None, address: str) -> str | None:
+def find_key(file: Path | None, address: str) -> str | None:
     """Return the key for a server; None where none is set for it.
 
     Raises:
         UsageError: the file cannot be read, or others may read it.
         EngineError: what there is cannot be a key.
     """
-    key = _key_in(file) if file else os.environ.get(KEY, "").strip() if is_of_environment(address) else ""
+    key = _read_key(file) if file else os.environ.get(KEY, "").strip() if is_of_environment(address) else ""
     where = str(file) if file else KEY
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise EngineError(f"{where} contains letters that no key has. Copy it again.")
     return key or None
 
 
-def _key_in(file: Path) -> str:
+def _read_key(file: Path) -> str:
     try:
         mode = file.stat().st_mode
         if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
@@ -80,18 +80,18 @@ def _key_in(file: Path) -> str:
         raise UsageError(f"{file} holds no key: it is not text.") from exc
 
 
-def limits_in(headers: Mapping[str, str]) -> RateLimits | None:
-    """Return what the headers of an answer say is left, as OpenAI, Azure, Groq and others send it; None where they say nothing."""
-    left = [_count(headers.get(f"x-ratelimit-remaining-{what}")) for what in ("requests", "tokens")]
-    resets = [seconds_in(headers.get(f"x-ratelimit-reset-{what}")) for what in ("requests", "tokens")]
+def parse_limits(headers: Mapping[str, str]) -> RateLimits | None:
+    """Return the rate limits in the headers of an answer, as OpenAI, Azure, Groq and others send them; None if there are none."""
+    left = [_parse_count(headers.get(f"x-ratelimit-remaining-{what}")) for what in ("requests", "tokens")]
+    resets = [parse_seconds(headers.get(f"x-ratelimit-reset-{what}")) for what in ("requests", "tokens")]
     return RateLimits(left[0], resets[0], left[1], resets[1]) if left != [None, None] else None
 
 
-def _count(text: str | None) -> int | None:
+def _parse_count(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None
 
 
-def seconds_in(text: str | None) -> float | None:
+def parse_seconds(text: str | None) -> float | None:
     """Return seconds of `6m0s`, `20ms`, `1.5`; None for anything else."""
     if not text:
         return None

@@ -1,4 +1,4 @@
-"""The way to a server and back: nothing of the environment goes where it does not belong, and a reply is read within bounds.
+"""HTTP transport: headers from the environment go to their own server only, and a reply is read within bounds.
 
 In: a request of the openai library. Out: the JSON of its reply. A reply that is too large, packed, nested too deep, or that would lead
 to another address is an error of vip's own; see `docs/security.md`.
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import openai
 
 from vip.errors import BusyError, RejectedError, ReplyError
-from vip.models.openai.errors import ServerIdentity, broken_json, not_a_reply
+from vip.models.openai.errors import ServerIdentity, broken_json_error, invalid_reply_error
 from vip.untrusted import parse_json
 
 MOST_REPLY_BYTES = 16 * 2**20  # of an answer, a list of models, a page of jobs
@@ -38,70 +38,70 @@ def http_library() -> Any:
 
 
 @cache
-def _certificates() -> Any:
-    """Read once for all clients."""
+def _default_tls_context() -> Any:
+    """Return the certificates of the HTTP library, read once for all clients."""
     return http_library().create_ssl_context()
 
 
-def _trusted(address: str) -> ssl.SSLContext:
-    """Whose certificates are believed: nobody's where none is needed, so that an address without TLS leads to none with it."""
-    return _certificates() if address.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+def _tls_context(address: str) -> ssl.SSLContext:
+    """Return the trusted certificates: none for an address without TLS, which must not lead to one with it."""
+    return _default_tls_context() if address.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def http_client(server: ServerIdentity, on_headers: Callable[[Mapping[str, str]], None]) -> Any:
-    """Return what the openai library asks through.
+    """Return the HTTP client for the openai library.
 
     Args:
-        on_headers: told the headers of each reply.
+        on_headers: called with the headers of each reply.
     """
 
-    async def going_out(request: Any) -> None:
+    async def filter_headers(request: Any) -> None:
         if not server.is_of_environment:
             for name in [name for name in request.headers if name not in SENT and not name.startswith("x-stainless-")]:
                 del request.headers[name]
 
-    async def coming_in(response: Any) -> None:
+    async def check_response(response: Any) -> None:
         on_headers(response.headers)
         most_bytes = MOST_FILE_BYTES if response.request.url.path.endswith("/content") else MOST_REPLY_BYTES
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise _refused(server, "is packed, though that was not asked for")
+            raise _bad_reply_error(server, "is packed, though that was not asked for")
         if response.has_redirect_location:
-            place = server.redacted(response.headers["location"])
+            place = server.redact(response.headers["location"])
             raise RejectedError(f"{server.address} sends on to {place}, where nothing is sent unasked. Give that address if you trust it.")
-        response.stream = _bounded(response.stream, most_bytes, server)
+        response.stream = _limit_size(response.stream, most_bytes, server)
 
     return openai.DefaultAsyncHttpxClient(
-        event_hooks={"request": [going_out], "response": [coming_in]},
+        event_hooks={"request": [filter_headers], "response": [check_response]},
         follow_redirects=False,  # who answers elsewhere was not asked
         headers={"Accept-Encoding": "identity"},
-        verify=_trusted(server.base_url),
+        verify=_tls_context(server.base_url),
     )
 
 
-def _bounded(stream: Any, most_bytes: int, server: ServerIdentity) -> Any:
-    """Yield the stream, which ends with an error once it is too long."""
+def _limit_size(stream: Any, most_bytes: int, server: ServerIdentity) -> Any:
+    """Return the stream, which ends with an error once it is too long."""
 
-    class Bounded(http_library().AsyncByteStream):  # type: ignore[misc]
+    class BoundedStream(http_library().AsyncByteStream):  # type: ignore[misc]
         async def __aiter__(self) -> AsyncIterator[bytes]:
             left = most_bytes
             async for piece in stream:
                 left -= len(piece)
                 if left < 0:
-                    raise _refused(server, f"is larger than {most_bytes:,} bytes")
+                    raise _bad_reply_error(server, f"is larger than {most_bytes:,} bytes")
                 yield piece
 
         async def aclose(self) -> None:
             await stream.aclose()
 
-    return Bounded()
+    return BoundedStream()
 
 
-def _refused(server: ServerIdentity, why: str) -> ReplyError:
+def _bad_reply_error(server: ServerIdentity, why: str) -> ReplyError:
     return ReplyError(f"The answer of {server.address} {why}. Is it an OpenAI-compatible server?", kind="broken")
 
 
-async def within(server: ServerIdentity, asked: Awaitable[ResultT], limit_s: float | None = None) -> ResultT:
-    """Wait for what was asked, also of a server that sends a letter now and then, no longer than the time limit.
+async def with_timeout(server: ServerIdentity, awaitable: Awaitable[ResultT], limit_s: float | None = None) -> ResultT:
+    """Await a reply, no longer than the time limit, even if the server sends a byte now and then.
 
     Raises:
         BusyError: the time is over.
@@ -109,13 +109,13 @@ async def within(server: ServerIdentity, asked: Awaitable[ResultT], limit_s: flo
     limit_s = server.timeout_s if limit_s is None else limit_s
     try:
         async with asyncio.timeout(limit_s + LATE_S):
-            return await asked
+            return await awaitable
     except TimeoutError as exc:
         raise BusyError(f"{server.address} did not end its answer within {limit_s:g} s.", kind="timeout") from exc
 
 
-def json_of(response: Any, server: ServerIdentity) -> Any:
-    """Return what a reply says.
+def decode_json(response: Any, server: ServerIdentity) -> Any:
+    """Return the JSON of a reply.
 
     Args:
         response: of the HTTP library, read to its end.
@@ -128,4 +128,4 @@ def json_of(response: Any, server: ServerIdentity) -> Any:
         return parse_json(response.content)
     except ValueError as exc:
         is_json = "json" in response.headers.get("content-type", "")
-        raise (broken_json(server) if is_json else not_a_reply(server)) from exc
+        raise (broken_json_error(server) if is_json else invalid_reply_error(server)) from exc

@@ -32,28 +32,25 @@ def transformers_detector(
     if detail is None:
         raise BackendError(f"The detector transformers needs a model: {option('detector', 'transformers:PekingU/rtdetr_r50vd')}.")
     _refuse_missing_packages()
-    hub.quiet_unless_terminal()
-    hardware = _hardware(device, precision)
+    hub.silence_hub_client()
+    hardware = _choose_hardware(device, precision)
 
-    from vip.models.transformers.fixed_vocabulary import read_objects
-    from vip.models.transformers.florence import read_florence
+    from vip.models.transformers.fixed_vocabulary import load_fixed_vocabulary_detector
+    from vip.models.transformers.florence import load_florence_detector
     from vip.models.transformers.model_files import ModelFiles
-    from vip.models.transformers.open_vocabulary import DINO_TYPES, OWL_TYPES, read_words
+    from vip.models.transformers.open_vocabulary import DINO_TYPES, OWL_TYPES, load_open_vocabulary_detector
 
     files = ModelFiles.find(detail)
-    model_type = files.load(_type_of)
+    model_type = files.load(_read_model_type)
     if model_type in {*OWL_TYPES, *DINO_TYPES}:
-        return read_words(files, hardware, model_type, labels)
+        return load_open_vocabulary_detector(files, hardware, model_type, labels)
     refuse_labels(f"transformers:{detail}", labels)
     if model_type == "florence2":
-        return read_florence(files, hardware)
-    if model_type in _object_types():
-        return read_objects(files, hardware)
-    known = ", ".join(sorted({*OWL_TYPES, *DINO_TYPES, *_object_types(), "florence2"}))
+        return load_florence_detector(files, hardware)
+    if model_type in _object_detection_types():
+        return load_fixed_vocabulary_detector(files, hardware)
+    known = ", ".join(sorted({*OWL_TYPES, *DINO_TYPES, *_object_detection_types(), "florence2"}))
     raise BackendError(f"{detail} is a {model_type} model, which is no detector that vip reads. It reads: {known}.")
-
-
-transformers_detector.stays_loaded = True  # type: ignore[attr-defined]  # weights take seconds to load
 
 
 def _refuse_missing_packages() -> None:
@@ -64,8 +61,8 @@ def _refuse_missing_packages() -> None:
         raise BackendError(f"The detector transformers is not installed ({exc}). Run `pip install 'vip-keyframes[transformers]'`.") from exc
 
 
-def _hardware(device: str, precision: str) -> Hardware:
-    """Return where and how exactly: on the CPU in fp32 unless another precision is asked for.
+def _choose_hardware(device: str, precision: str) -> Hardware:
+    """Return the device and the precision: on the CPU fp32 unless another precision is asked for.
 
     In bf16 a box would be off by some pixels, since its numbers have three digits.
     """
@@ -73,8 +70,8 @@ def _hardware(device: str, precision: str) -> Hardware:
     return Hardware("cpu", "fp32") if precision == "auto" and hardware.device == "cpu" else hardware
 
 
-def _type_of(path: str, **settings: Any) -> str:
-    """Return what a model is, by its own configuration; its weights are not touched."""
+def _read_model_type(path: str, **settings: Any) -> str:
+    """Return the model type in a configuration; the weights are not read."""
     from transformers import PreTrainedConfig
 
     values, _ = PreTrainedConfig.get_config_dict(path, **settings)
@@ -83,8 +80,8 @@ def _type_of(path: str, **settings: Any) -> str:
     return str(values["model_type"])
 
 
-def _object_types() -> set[str]:
-    """Return models with a fixed list of classes; those of PaddlePaddle are left out, as they find lines and columns of print."""
+def _object_detection_types() -> set[str]:
+    """Return the types of models with a fixed list of classes; those of PaddlePaddle are left out: they find lines and columns of print."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_OBJECT_DETECTION_MAPPING_NAMES
 
     return {str(name) for name in MODEL_FOR_OBJECT_DETECTION_MAPPING_NAMES if not str(name).startswith("pp_")}

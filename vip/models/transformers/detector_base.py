@@ -1,4 +1,4 @@
-"""What the detectors of the library transformers have in common: batches, the device, and the shape of what they find."""
+"""Base of the detectors of the library transformers: batches, the device, and the shape of what they find."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FoundObject:
-    """One answer of a model, as it comes."""
+    """One object as a model returns it."""
 
     label: str
     score: float
@@ -33,7 +33,7 @@ class TransformersDetector(ABC):
     def __init__(self, name: str, model: Any, processor: Any, hardware: Hardware, *, batch: int) -> None:
         self.name = f"transformers:{name}"
         batch = 1 if hardware.device == "cpu" else batch  # on the CPU more at once take more memory and no less time
-        self.capabilities = DetectorCapabilities(side_px=side_px(processor), batch=batch, device=str(hardware))
+        self.capabilities = DetectorCapabilities(side_px=side_px(processor), batch=batch, device=str(hardware), stays_loaded=True)
         self._model, self._processor, self._hardware = model, processor, hardware
         self._batches = ShrinkingBatches(batch, f"The model {name}")
         self._lock = Lock()
@@ -48,7 +48,7 @@ class TransformersDetector(ABC):
             BackendError: the device's memory does not suffice for one picture.
         """
         found: list[list[Detection] | None] = [None] * len(images)
-        for numbers in _of_one_shape(images):
+        for numbers in _group_by_shape(images):
             rows = self._batches.map(self._detect, [images[number] for number in numbers])
             for number, row in zip(numbers, rows, strict=True):
                 found[number] = row
@@ -60,14 +60,14 @@ class TransformersDetector(ABC):
 
         with torch.inference_mode():
             answers = self._find([Pillow.fromarray(image) for image in images])
-        return [tidy(answer, self.name) for answer in answers]
+        return [to_detections(answer, self.name) for answer in answers]
 
     @abstractmethod
     def _find(self, pictures: list[PIL.Image.Image]) -> list[list[FoundObject]]:
         """Return what the model finds in pictures of one shape."""
 
-    def _on_device(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return tensors where the model is; pixels in its precision, token numbers and masks as they are."""
+    def _to_device(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the inputs on the model's device; pixels in its precision, token numbers and masks as they are."""
         return {
             key: tensor.to(self._hardware.device, self._hardware.dtype if key == "pixel_values" else tensor.dtype)
             for key, tensor in inputs.items()
@@ -87,8 +87,8 @@ def side_px(processor: Any) -> int:
     return int(sides["longest_edge"] if "longest_edge" in sides else max(sides.values()))
 
 
-def tidy(found: Sequence[FoundObject], source: str) -> list[Detection]:
-    """Return detections as the protocol wants them: boxes inside the picture, none empty, labels in small letters, the surest first."""
+def to_detections(found: Sequence[FoundObject], source: str) -> list[Detection]:
+    """Return the objects as detections: boxes inside the picture, none empty, labels in small letters, the surest first."""
     rows = []
     for one in found:
         left, top, right, bottom = (min(1.0, max(0.0, value)) for value in one.box_xyxy)
@@ -99,14 +99,14 @@ def tidy(found: Sequence[FoundObject], source: str) -> list[Detection]:
     return sorted(rows, key=lambda row: (-row.score, row.box_xyxy))
 
 
-def fractions(box: Sequence[float], picture: PIL.Image.Image) -> tuple[float, float, float, float]:
+def relative_box(box: Sequence[float], picture: PIL.Image.Image) -> tuple[float, float, float, float]:
     """Return a box in pixels as fractions of the picture's width and height."""
     left, top, right, bottom = box
     return left / picture.width, top / picture.height, right / picture.width, bottom / picture.height
 
 
-def _of_one_shape(images: Sequence[Image]) -> list[list[int]]:
-    """Return numbers of the pictures that have the same shape, together."""
+def _group_by_shape(images: Sequence[Image]) -> list[list[int]]:
+    """Return the indices of the pictures, grouped by shape."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for number, image in enumerate(images):
         groups.setdefault(image.shape, []).append(number)

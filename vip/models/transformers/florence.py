@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from vip.models.hardware import Hardware
 from vip.models.transformers.detector_base import FoundObject, TransformersDetector
-from vip.models.transformers.model_files import ModelFiles, quiet
+from vip.models.transformers.model_files import ModelFiles, silence_transformers
 
 if TYPE_CHECKING:
     import PIL.Image
@@ -25,7 +25,7 @@ MOST_TOKENS = 1023  # some 150 boxes; the decoder of the published models has 1,
 BATCH = 8  # the texts of a batch are written in step, so it takes as long as its longest one
 
 
-def read_florence(files: ModelFiles, hardware: Hardware) -> FlorenceDetector:
+def load_florence_detector(files: ModelFiles, hardware: Hardware) -> FlorenceDetector:
     from transformers import AutoProcessor, Florence2ForConditionalGeneration
 
     processor: Any = files.load(AutoProcessor.from_pretrained)
@@ -42,33 +42,35 @@ class FlorenceDetector(TransformersDetector):
         vocabulary = tokenizer.get_vocab()
         self._most_tokens = min(MOST_TOKENS, model.config.text_config.max_position_embeddings - 1)
         self._bins = {number: int(match[1]) for token, number in vocabulary.items() if (match := re.fullmatch(r"<loc_(\d+)>", token))}
-        self._silent = {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id}
-        self._marks = {number for token, number in vocabulary.items() if "<" in token} - self._silent - set(self._bins)
+        self._ignored = {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id}
+        self._marks = {number for token, number in vocabulary.items() if "<" in token} - self._ignored - set(self._bins)
 
     def _find(self, pictures: list[PIL.Image.Image]) -> list[list[FoundObject]]:
         found: list[list[FoundObject]] = [[] for _ in pictures]
         for task, kind in TASKS:
-            for rows, (tokens, sureness) in zip(found, self._write(task, pictures), strict=True):
-                rows += read_boxes(tokens, sureness, kind, bins=self._bins, silent=self._silent, marks=self._marks, decode=self._decode)
+            for rows, (tokens, probabilities) in zip(found, self._write(task, pictures), strict=True):
+                rows += read_boxes(
+                    tokens, probabilities, kind, bins=self._bins, ignored=self._ignored, marks=self._marks, decode=self._decode
+                )
         return found
 
     def _write(self, task: str, pictures: list[PIL.Image.Image]) -> list[tuple[list[int], list[float]]]:
         """Return for each picture the tokens that the model writes, and the probability of each."""
-        inputs = self._on_device(self._processor(text=[task] * len(pictures), images=pictures, return_tensors="pt"))
-        watch = _PhraseScores()
-        with self._lock, quiet():
+        inputs = self._to_device(self._processor(text=[task] * len(pictures), images=pictures, return_tensors="pt"))
+        phrase_scores = _PhraseScores()
+        with self._lock, silence_transformers():
             sequences = self._ready_model().generate(
-                **inputs, max_new_tokens=self._most_tokens, num_beams=1, do_sample=False, logits_processor=[watch]
+                **inputs, max_new_tokens=self._most_tokens, num_beams=1, do_sample=False, logits_processor=[phrase_scores]
             )
-        sureness = watch.table()
-        return list(zip(sequences[:, 1:].tolist(), sureness, strict=True))  # without the token that the decoder starts with
+        probabilities = phrase_scores.table()
+        return list(zip(sequences[:, 1:].tolist(), probabilities, strict=True))  # without the token that the decoder starts with
 
     def _decode(self, tokens: Sequence[int]) -> str:
         return str(self._processor.tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False))
 
 
 class _PhraseScores:
-    """Notes how probable the token is that is about to be written: the likeliest one, as no chance is involved.
+    """A logits processor that keeps the probability of each token written: the likeliest, as decoding is greedy.
 
     The library would keep the scores of the whole vocabulary: 200 MB a picture for 1,000 tokens.
     """
@@ -81,7 +83,7 @@ class _PhraseScores:
         return scores
 
     def table(self) -> list[list[float]]:
-        """Return (pictures, tokens)"""
+        """Return the probabilities, (pictures, tokens)."""
         import torch
 
         return [[float(value) for value in row] for row in torch.stack(self._steps, dim=1).tolist()]
@@ -89,11 +91,11 @@ class _PhraseScores:
 
 def read_boxes(
     tokens: Sequence[int],
-    sureness: Sequence[float],
+    probabilities: Sequence[float],
     kind: Literal["object", "region"],
     *,
     bins: Mapping[int, int],
-    silent: Collection[int],
+    ignored: Collection[int],
     marks: Collection[int],
     decode: Callable[[Sequence[int]], str],
 ) -> list[FoundObject]:
@@ -101,30 +103,30 @@ def read_boxes(
 
     Args:
         tokens: of one text, padding included.
-        sureness: the probability of each.
+        probabilities: the probability of each.
         bins: token of a place -> number of its bin.
-        silent: tokens that mean nothing here: begin, end, padding.
+        ignored: tokens that mean nothing here: begin, end, padding.
         marks: other tokens that are no words; a label does not reach over one.
         decode: text of some tokens.
     """
     found: list[FoundObject] = []
     label: list[tuple[int, float]] = []
     places: list[int] = []
-    for token, sure in zip(tokens, sureness, strict=True):
-        if token in silent:
+    for token, sure in zip(tokens, probabilities, strict=True):
+        if token in ignored:
             continue
         if token in bins:
             places.append(bins[token])
             continue
         if places or token in marks:
-            found += _boxes(label, places, kind, decode)
+            found += _make_boxes(label, places, kind, decode)
             label, places = [], []
         if token not in marks:
             label.append((token, sure))
-    return found + _boxes(label, places, kind, decode)
+    return found + _make_boxes(label, places, kind, decode)
 
 
-def _boxes(
+def _make_boxes(
     label: Sequence[tuple[int, float]], places: Sequence[int], kind: Literal["object", "region"], decode: Callable[[Sequence[int]], str]
 ) -> list[FoundObject]:
     if not label:

@@ -35,7 +35,7 @@ LAYOUT: Any = {
 _NAMED, _LISTED = frozenset({"$defs", "definitions"}), frozenset({"anyOf", "allOf", "oneOf", "prefixItems"})
 
 
-def bounded(schema: Mapping[str, Any], name: str = "", *, item: bool = False) -> dict[str, Any]:
+def bound_schema(schema: Mapping[str, Any], name: str = "", *, item: bool = False) -> dict[str, Any]:
     """Return a copy of a schema in which every text, list and whole number has an end; bounds that it sets itself stay.
 
     Args:
@@ -56,36 +56,36 @@ def bounded(schema: Mapping[str, Any], name: str = "", *, item: bool = False) ->
         if "exclusiveMaximum" not in own:
             own.setdefault("maximum", MOST_WHOLE)
     if "properties" in own:
-        own["properties"] = {key: _inner(value, key) for key, value in own["properties"].items()}
+        own["properties"] = {key: _bound_inner(value, key) for key, value in own["properties"].items()}
         own.setdefault("additionalProperties", False)
     if "items" in own:
-        own["items"] = _inner(own["items"], name, item=True)
+        own["items"] = _bound_inner(own["items"], name, item=True)
     for key in _NAMED & own.keys():
-        own[key] = {title: _inner(value, name) for title, value in own[key].items()}
+        own[key] = {title: _bound_inner(value, name) for title, value in own[key].items()}
     for key in _LISTED & own.keys():
-        own[key] = [_inner(value, name, item=item) for value in own[key]]
+        own[key] = [_bound_inner(value, name, item=item) for value in own[key]]
     return own
 
 
-def _inner(schema: Any, name: str, *, item: bool = False) -> Any:
+def _bound_inner(schema: Any, name: str, *, item: bool = False) -> Any:
     """Bound an inner schema. `true` and `false` are schemas too, without anything to bound."""
-    return bounded(schema, name, item=item) if isinstance(schema, dict) else schema
+    return bound_schema(schema, name, item=item) if isinstance(schema, dict) else schema
 
 
 class GrammarCache:
-    """What a tokenizer's tokens mean to a JSON schema; each schema is worked out once."""
+    """A cache of grammars: each JSON schema is compiled once for the tokens of a tokenizer."""
 
-    def __init__(self, model_name: str, tokenizer: Any, vocabulary: int, ends: list[int]) -> None:
-        """Nothing is computed yet: the tokens of a large vocabulary take a second.
+    def __init__(self, model_name: str, tokenizer: Any, vocabulary: int, end_tokens: list[int]) -> None:
+        """Keep the tokenizer; nothing is computed yet: the tokens of a large vocabulary take a second.
 
         Args:
             vocabulary: for how many tokens the model gives a score, some of which the tokenizer may not know.
-            ends: tokens that end an answer.
+            end_tokens: tokens that end an answer.
         """
-        self._model_name, self._tokenizer, self._ends = model_name, tokenizer, ends
+        self._model_name, self._tokenizer, self._end_tokens = model_name, tokenizer, end_tokens
         self._vocabulary = max(vocabulary, len(tokenizer))
         self._tokens: Any = None
-        self._begun: dict[str, LLMatcher] = {}
+        self._matchers: dict[str, LLMatcher] = {}
         self._lock = Lock()
 
     def start(self, schema: Mapping[str, Any]) -> LLMatcher:
@@ -96,16 +96,16 @@ class GrammarCache:
         """
         key = json.dumps(schema)  # in the order of its fields, which is that of the answer
         with self._lock:
-            if key not in self._begun:
-                self._begun[key] = self._begin(schema)
-            return self._begun[key].deep_copy()
+            if key not in self._matchers:
+                self._matchers[key] = self._compile(schema)
+            return self._matchers[key].deep_copy()
 
-    def _begin(self, schema: Mapping[str, Any]) -> LLMatcher:
+    def _compile(self, schema: Mapping[str, Any]) -> LLMatcher:
         from llguidance import LLMatcher
 
         if self._tokens is None:
             self._tokens = self._read_tokens()
-        grammar = LLMatcher.grammar_from_json_schema(bounded(schema), overrides=LAYOUT)
+        grammar = LLMatcher.grammar_from_json_schema(bound_schema(schema), overrides=LAYOUT)
         matcher = LLMatcher(self._tokens, grammar, log_level=0)
         if matcher.is_error():
             why = hub.first_line(ValueError(matcher.get_error()))
@@ -116,7 +116,7 @@ class GrammarCache:
         from llguidance.hf import from_tokenizer
 
         try:
-            return from_tokenizer(self._tokenizer, n_vocab=self._vocabulary, eos_token=self._ends)
+            return from_tokenizer(self._tokenizer, n_vocab=self._vocabulary, eos_token=self._end_tokens)
         except Exception as exc:  # its errors have no base class
             raise BackendError(
                 f"{self._model_name} cannot be held to a JSON schema: llguidance does not read its tokenizer ({hub.first_line(exc)})."
@@ -125,50 +125,50 @@ class GrammarCache:
 
 
 class JsonConstraint:
-    """Watches a batch being written, one token a row and step: each row keeps to its own schema and to its own number of tokens."""
+    """A logits processor that holds each row of a batch to its own schema and to its own number of tokens."""
 
-    def __init__(self, matchers: Sequence[LLMatcher | None], most: Sequence[int], given_up: Callable[[int], bool]) -> None:
-        """What each row keeps to.
+    def __init__(self, matchers: Sequence[LLMatcher | None], max_tokens: Sequence[int], is_abandoned: Callable[[int], bool]) -> None:
+        """Set the constraints of each row.
 
         Args:
             matchers: None for free text.
-            most: how many tokens a row may have.
-            given_up: whether nobody waits for a row any more, by its number.
+            max_tokens: how many tokens a row may have.
+            is_abandoned: whether nobody waits for a row any more, by its number.
         """
         self.start = 0
         """How many tokens precede the first that is written."""
-        self._matchers, self._most, self._given_up = matchers, most, given_up
+        self._matchers, self._max_tokens, self._is_abandoned = matchers, max_tokens, is_abandoned
         self._steps = 0
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Return a logits processor: the scores with those of tokens that may not come next at minus infinity."""
+        """Act as a logits processor: return the scores with those of tokens that may not come next at minus infinity."""
         if self._steps == 0:
             self.start = input_ids.shape[1]
         else:
-            self._read(input_ids[:, -1].tolist())
+            self._consume(input_ids[:, -1].tolist())
         self._steps += 1
         if all(matcher is None for matcher in self._matchers):
             return scores
         import torch
 
-        rows = [self._allowed(matcher, scores.shape[1]) for matcher in self._matchers]
+        rows = [self._allowed_tokens(matcher, scores.shape[1]) for matcher in self._matchers]
         return scores.masked_fill(~torch.from_numpy(np.stack(rows)).to(scores.device), -torch.inf)
 
-    def over(self, input_ids: torch.Tensor, scores: object, **_: object) -> torch.Tensor:
-        """Return a stopping criterion: which rows have all the tokens that they may have, bool (rows,)."""
+    def is_done(self, input_ids: torch.Tensor, scores: object, **_: object) -> torch.Tensor:
+        """Act as a stopping criterion: return which rows have all the tokens that they may have, bool (rows,)."""
         import torch
 
-        done = [self._steps >= most or self._given_up(number) for number, most in enumerate(self._most)]
+        done = [self._steps >= max_tokens or self._is_abandoned(number) for number, max_tokens in enumerate(self._max_tokens)]
         return torch.tensor(done, device=input_ids.device)
 
-    def _read(self, tokens: list[int]) -> None:
+    def _consume(self, tokens: list[int]) -> None:
         for matcher, token in zip(self._matchers, tokens, strict=True):
             if matcher is not None and not matcher.is_stopped():  # rows that are done get padding
                 matcher.consume_token(token)
 
     @staticmethod
-    def _allowed(matcher: LLMatcher | None, vocabulary: int) -> npt.NDArray[np.bool_]:
-        """bool (vocabulary,): nothing but the tokens that end an answer once the JSON is whole."""
+    def _allowed_tokens(matcher: LLMatcher | None, vocabulary: int) -> npt.NDArray[np.bool_]:
+        """Return bool (vocabulary,): which tokens may come next; only end tokens once the JSON is whole."""
         if matcher is None:
             return np.ones(vocabulary, np.bool_)
         bits = np.unpackbits(np.frombuffer(matcher.compute_bitmask(), np.uint8), bitorder="little")[:vocabulary].astype(np.bool_)

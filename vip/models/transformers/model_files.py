@@ -1,4 +1,4 @@
-"""Reading a model of the library transformers: from a folder, from the local cache, or downloaded, with one sentence where that fails.
+"""Loading of a model of the library transformers: from a folder, from the local cache, or downloaded, with one sentence where that fails.
 
 The library fills in random numbers for weights that are missing and only warns of it; here such a model is refused.
 """
@@ -16,14 +16,14 @@ from typing import Any, Literal, TypeVar
 from vip import wording
 from vip.errors import BackendError
 from vip.models import hub
-from vip.models.hardware import one_thread
+from vip.models.hardware import single_threaded
 
 LoadedT = TypeVar("LoadedT")
 
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """Where the files of a model are."""
+    """The place of a model's files."""
 
     name: str
     """As the user names it: a folder, or a repository of the hub."""
@@ -49,30 +49,32 @@ class ModelFiles:
         return ModelFiles(name, None, option)
 
     def load(self, loader: Callable[..., LoadedT], **settings: Any) -> LoadedT:
-        """Return what `loader`, some `from_pretrained`, makes of these files. The network is tried only where the cache does not suffice.
+        """Load these files with `loader`, some `from_pretrained`. The network is tried only where the cache does not suffice.
 
         Raises:
             BackendError: files are missing and cannot be downloaded, or they are damaged.
         """
         if self.folder is not None:
-            return self._call(loader, local_files_only=True, **settings)
-        if hub.cached(self.name, "config.json") is None:
-            if why_not := hub.why_not():
+            return self._load_with(loader, local_files_only=True, **settings)
+        if hub.find_cached(self.name, "config.json") is None:
+            if why_not := hub.unreachable_reason():
                 raise BackendError(
                     f"The model {self.name} is not in the local cache and cannot be downloaded, because {why_not}."
                     f" Run once with a connection, or give a folder with the model: {wording.option(self.option, 'transformers:FOLDER')}."
                 )
-            return self._call(loader, local_files_only=False, **settings)
+            return self._load_with(loader, local_files_only=False, **settings)
         try:
-            return self._call(loader, local_files_only=True, **settings)
+            return self._load_with(loader, local_files_only=True, **settings)
         except BackendError as exc:
-            if not isinstance(exc.__cause__, OSError) or hub.why_not():  # files that are missing could be fetched, others could not
+            if (
+                not isinstance(exc.__cause__, OSError) or hub.unreachable_reason()
+            ):  # files that are missing could be fetched, others could not
                 raise
-        return self._call(loader, local_files_only=False, **settings)
+        return self._load_with(loader, local_files_only=False, **settings)
 
-    def _call(self, loader: Callable[..., LoadedT], **settings: Any) -> LoadedT:
+    def _load_with(self, loader: Callable[..., LoadedT], **settings: Any) -> LoadedT:
         try:
-            with quiet():
+            with silence_transformers():
                 # False: never run code that a model brings along, and never ask on the terminal whether to
                 return loader(str(self.folder or self.name), trust_remote_code=False, **settings)
         except ImportError as exc:
@@ -87,26 +89,26 @@ class ModelFiles:
         Raises:
             BackendError: as for `load`, or the weights are not those of this model.
         """
-        with one_thread():
+        with single_threaded():
             model, info = self.load(loader, dtype=dtype, output_loading_info=True)
-        unfit = _unfit(model, info)
-        if unfit:
+        mismatched = _mismatched_tensors(model, info)
+        if mismatched:
             kind, count = model.config.model_type, len(model.state_dict())
             raise BackendError(
                 f"The weights of {self.name} are not those of a {kind} model as transformers builds it: of"
-                f" {wording.counted(count, 'tensor')} {len(unfit)}"
-                f" are missing or of another shape, such as {min(unfit)}. {self._instead(kind)}"
+                f" {wording.counted(count, 'tensor')} {len(mismatched)}"
+                f" are missing or of another shape, such as {min(mismatched)}. {self._replacement_advice(kind)}"
             )
         return model.eval()
 
-    def _instead(self, model_type: str) -> str:
+    def _replacement_advice(self, model_type: str) -> str:
         if model_type == "florence2":  # Microsoft's own repositories hold the weights under the names of their own code
             example = wording.option(self.option, "transformers:florence-community/Florence-2-base")
             return f"Take them as converted for transformers: {example}."
         return "Copy the model again, or choose another."
 
 
-def _unfit(model: Any, info: Mapping[str, Any]) -> set[str]:
+def _mismatched_tensors(model: Any, info: Mapping[str, Any]) -> set[str]:
     """Return the tensors that the checkpoint does not give. Tables of whole numbers are left out: the model computes them."""
     state = model.state_dict()
     missing = {key for key in info["missing_keys"] if key not in state or state[key].is_floating_point()}
@@ -114,7 +116,7 @@ def _unfit(model: Any, info: Mapping[str, Any]) -> set[str]:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def silence_transformers() -> Iterator[None]:
     """Silence the library: what matters in its warnings is checked here. Progress bars are for terminals."""
     import transformers.utils
 

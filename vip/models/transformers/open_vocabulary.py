@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from vip.errors import BackendError, UsageError
 from vip.models.hardware import Hardware
-from vip.models.transformers.detector_base import FoundObject, TransformersDetector, fractions
+from vip.models.transformers.detector_base import FoundObject, TransformersDetector, relative_box
 from vip.models.transformers.model_files import ModelFiles
 from vip.wording import option
 
@@ -20,7 +20,9 @@ BATCH = 4  # for GPUs; measured in fp32, OWLv2 takes 0.2 GB a picture at 960 x 9
 OWL_TYPES, DINO_TYPES = ("owlvit", "owlv2"), ("grounding-dino", "mm-grounding-dino")
 
 
-def read_words(files: ModelFiles, hardware: Hardware, model_type: str, labels: tuple[str, ...] | None) -> TransformersDetector:
+def load_open_vocabulary_detector(
+    files: ModelFiles, hardware: Hardware, model_type: str, labels: tuple[str, ...] | None
+) -> TransformersDetector:
     """Return the detector for these words.
 
     Raises:
@@ -46,18 +48,18 @@ class OwlDetector(TransformersDetector):
         self._words = words
         longest = int(model.config.text_config.max_position_embeddings)
         for word in words:
-            _refuse_long(name, word, len(processor.tokenizer(word)["input_ids"]), longest)
+            _check_length(name, word, len(processor.tokenizer(word)["input_ids"]), longest)
 
     def _find(self, pictures: list[PIL.Image.Image]) -> list[list[FoundObject]]:
         words = [self._words] * len(pictures)
-        inputs = self._on_device(self._processor(text=words, images=pictures, return_tensors="pt"))
+        inputs = self._to_device(self._processor(text=words, images=pictures, return_tensors="pt"))
         with self._lock:
             outputs = self._ready_model()(**inputs)
         outputs.logits, outputs.pred_boxes = outputs.logits.float(), outputs.pred_boxes.float()
         results = self._processor.post_process_grounded_object_detection(
-            outputs, threshold=OWL_LEAST_SCORE, target_sizes=_sizes(pictures), text_labels=words
+            outputs, threshold=OWL_LEAST_SCORE, target_sizes=_sizes_of(pictures), text_labels=words
         )
-        return [_read(result, result["text_labels"], picture) for result, picture in zip(results, pictures, strict=True)]
+        return [_to_found_objects(result, result["text_labels"], picture) for result, picture in zip(results, pictures, strict=True)]
 
 
 class DinoDetector(TransformersDetector):
@@ -72,14 +74,14 @@ class DinoDetector(TransformersDetector):
         self._words = words
         self._text = ". ".join(words) + "."
         tokens = processor.tokenizer(self._text)["input_ids"]
-        _refuse_long(name, ", ".join(words), len(tokens), int(model.config.max_text_len))
+        _check_length(name, ", ".join(words), len(tokens), int(model.config.max_text_len))
         stop = processor.tokenizer.convert_tokens_to_ids(".")
-        self._word_of_token = _words_of_tokens(tokens, stop, set(processor.tokenizer.all_special_ids))
+        self._word_of_token = _map_tokens_to_words(tokens, stop, set(processor.tokenizer.all_special_ids))
 
     def _find(self, pictures: list[PIL.Image.Image]) -> list[list[FoundObject]]:
         import torch
 
-        inputs = self._on_device(self._processor(text=[self._text] * len(pictures), images=pictures, return_tensors="pt"))
+        inputs = self._to_device(self._processor(text=[self._text] * len(pictures), images=pictures, return_tensors="pt"))
         with self._lock:
             outputs = self._ready_model()(**inputs)
         logits = outputs.logits.float()  # (pictures, boxes, tokens and padding)
@@ -89,17 +91,17 @@ class DinoDetector(TransformersDetector):
         outputs.pred_boxes = outputs.pred_boxes.float()
         best = outputs.logits.sigmoid().max(dim=-1)
         results = self._processor.post_process_grounded_object_detection(
-            outputs, inputs["input_ids"], threshold=DINO_LEAST_SCORE, target_sizes=_sizes(pictures)
+            outputs, inputs["input_ids"], threshold=DINO_LEAST_SCORE, target_sizes=_sizes_of(pictures)
         )
         found = []
         for result, picture, scores, tokens in zip(results, pictures, best.values, best.indices, strict=True):
             kept = tokens[scores > DINO_LEAST_SCORE].tolist()
-            found.append(_read(result, [self._words[self._word_of_token[token]] for token in kept], picture))
+            found.append(_to_found_objects(result, [self._words[self._word_of_token[token]] for token in kept], picture))
         return found
 
 
-def _words_of_tokens(tokens: Sequence[int], stop: int, special: set[int]) -> dict[int, int]:
-    """Place of a token in the text -> number of the word that it belongs to. Full stops part the words."""
+def _map_tokens_to_words(tokens: Sequence[int], stop: int, special: set[int]) -> dict[int, int]:
+    """Map the index of a token in the text to the index of its word. Full stops separate the words."""
     places: dict[int, int] = {}
     number = 0
     for place, token in enumerate(tokens):
@@ -110,17 +112,17 @@ def _words_of_tokens(tokens: Sequence[int], stop: int, special: set[int]) -> dic
     return places
 
 
-def _refuse_long(name: str, text: str, tokens: int, most: int) -> None:
+def _check_length(name: str, text: str, tokens: int, most: int) -> None:
     if tokens > most:
         raise UsageError(
             f'{option("labels")}: "{text[:60]}" has {tokens} word pieces, and the model {name} reads at most {most}. Write less.'
         )
 
 
-def _sizes(pictures: Sequence[PIL.Image.Image]) -> list[tuple[int, int]]:
+def _sizes_of(pictures: Sequence[PIL.Image.Image]) -> list[tuple[int, int]]:
     return [(picture.height, picture.width) for picture in pictures]
 
 
-def _read(result: dict[str, Any], labels: Sequence[str], picture: PIL.Image.Image) -> list[FoundObject]:
+def _to_found_objects(result: dict[str, Any], labels: Sequence[str], picture: PIL.Image.Image) -> list[FoundObject]:
     rows = zip(labels, result["scores"].tolist(), result["boxes"].tolist(), strict=True)
-    return [FoundObject(label, score, fractions(box, picture)) for label, score, box in rows]
+    return [FoundObject(label, score, relative_box(box, picture)) for label, score, box in rows]
