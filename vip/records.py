@@ -108,7 +108,7 @@ class PacketIndex:
 def _ascending(pts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return each PTS once, in order; np.unique would load numpy.ma, a tenth of the start of a command."""
     ordered = np.sort(pts)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    return np.asarray(ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]], np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ def _add_settled_frames(search: CandidateSearch, analyses: list[FrameAnalysis]) 
         if analysis.pts in likely and (analysis.in_transition or quality.is_soft(analysis.measured.quality, around))
     ]
     with search.observer.track("Looking for settled frames", len(doubtful)) as advance:
-        found = find_add_settled_frames(search.video, doubtful, search.analyzer, advance=advance)
+        found = find_settled(search.video, doubtful, search.analyzer, advance=advance)
     return _merge(analyses, found)
 
 

@@ -51,7 +51,7 @@ class PacketActivity:
     def __init__(self, index: PacketIndex) -> None:
         order = np.argsort(index.pts, kind="stable")
         self._index = index
-        self._times = index.pts[order] * float(index.time_base)
+        self._times: Seconds = np.asarray(index.pts[order] * float(index.time_base), np.float64)
         counted = ~index.is_sync[order]
         self._count = np.concatenate([[0], np.cumsum(counted)])
         self._bytes = np.concatenate([[0], np.cumsum(np.where(counted, index.size_bytes[order], 0))])
@@ -61,12 +61,12 @@ class PacketActivity:
 
     def in_transition(self, pts: Sequence[int]) -> npt.NDArray[np.bool_]:
         """Return, as bool (N,), whether the packets just before or just behind each of these frames are far larger than usual there."""
-        times = np.asarray(pts, np.int64) * float(self._index.time_base)
+        times: Seconds = np.asarray(pts, np.int64).astype(np.float64) * float(self._index.time_base)
         before, usual_before = self._mean(times, NEAR_BEFORE_S), self._mean(times, USUAL_BEFORE_S)
         after, usual_after = self._mean(times, NEAR_AFTER_S, behind=True), self._mean(times, USUAL_AFTER_S)
         with np.errstate(invalid="ignore"):  # NaN where there is nothing to compare with, and then it is calm
             large = (before > BEFORE * (usual_before + self._least)) | (after > AFTER * (usual_after + self._least))
-        return np.asarray(large | (self._strongest_burst(times, BURST_AROUND_S) > self._restless), bool)
+        return np.asarray(np.logical_or(large, self._strongest_burst(times, BURST_AROUND_S) > self._restless), np.bool_)
 
     def _strongest_burst(self, times: Seconds, around_s: tuple[float, float]) -> Numbers:
         """Return the strongest burst that begins around each time, as a share of a whole new picture."""
@@ -76,7 +76,7 @@ class PacketActivity:
 
     def unseen(self, most: int) -> list[int]:
         """Return PTS of frames behind changes of the picture that no sync frame shows: the `most` strongest, in time order."""
-        shown, sync = self._index.shown_pts * float(self._index.time_base), self._index.sync_pts * float(self._index.time_base)
+        shown, sync = (pts.astype(np.float64) * float(self._index.time_base) for pts in (self._index.shown_pts, self._index.sync_pts))
         burst = self._burst[np.searchsorted(self._times, shown)]
         before, behind = (self._strongest_burst(shown, edges) for edges in (BEFORE_BURST_S, BEHIND_BURST_S))
         alone = burst.clip(max=MOST_BURST) / (LEAST_AROUND + np.maximum(before, behind))
