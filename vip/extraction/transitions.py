@@ -74,14 +74,21 @@ class PacketActivity:
         edges = np.stack([first, np.maximum(last, first + 1)], axis=1).ravel()
         return np.asarray(np.maximum.reduceat(np.append(self._burst, 0.0), edges.clip(max=len(self._burst)))[::2], np.float64)
 
-    def unseen(self, most: int) -> list[int]:
-        """Return PTS of frames behind changes of the picture that no sync frame shows: the `most` strongest, in time order."""
+    def unseen(self, most: int, *, deepest: int | None = None) -> list[int]:
+        """Return PTS of frames behind changes of the picture that no sync frame shows: the `most` strongest, in time order.
+
+        Args:
+            deepest: of changes that begin more than so many frames behind a sync frame none, since they are expensive to decode.
+        """
         shown, sync = (pts.astype(np.float64) * float(self._index.time_base) for pts in (self._index.shown_pts, self._index.sync_pts))
         burst = self._burst[np.searchsorted(self._times, shown)]
         before, behind = (self._strongest_burst(shown, edges) for edges in (BEFORE_BURST_S, BEHIND_BURST_S))
         alone = burst.clip(max=MOST_BURST) / (LEAST_AROUND + np.maximum(before, behind))
-        ahead = np.concatenate([sync, [np.inf]])[np.searchsorted(sync, shown, side="right")] - shown
-        strength = np.where((ahead < SHOWN_BY_SYNC_S) | (burst < NEW_PICTURE), 0.0, alone * np.sqrt(ahead.clip(max=LONG_UNSEEN_S)))
+        following = np.searchsorted(sync, shown, side="right")
+        ahead = np.concatenate([sync, [np.inf]])[following] - shown
+        depth = np.arange(len(shown)) - np.searchsorted(shown, np.concatenate([[-np.inf], sync]))[following]
+        is_deep = depth > (len(shown) if deepest is None else deepest)
+        strength = np.where(is_deep | (ahead < SHOWN_BY_SYNC_S) | (burst < NEW_PICTURE), 0.0, alone * np.sqrt(ahead.clip(max=LONG_UNSEEN_S)))
         found: list[int] = []
         for place in np.argsort(-strength, kind="stable")[: 100 * most].tolist():
             if strength[place] <= 0 or len(found) == most:
