@@ -13,6 +13,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
+import numpy as np
+import numpy.typing as npt
+
 from vip.errors import VipError
 from vip.records import Detection, Embeddings, Frame, Image, PacketIndex, Quality, Vectors
 
@@ -105,11 +108,12 @@ class Prunable:
     """Share of the text cosine in the likeness of two frames; the image cosine has the rest."""
     relevance: Sequence[float] | None = None
     """Cosine of each picture to the text that the user asks for; None where nothing is asked for."""
+    signatures: npt.NDArray[np.uint8] | None = None
+    """uint8 (N, 18, 32, 3): each picture so small that only real changes show; None where nobody knows."""
 
     def __post_init__(self) -> None:
         lengths = [len(column) for column in (self.embeddings, self.times_s, self.has_people, self.sharpness, self.in_transition)]
-        if self.relevance is not None:
-            lengths.append(len(self.relevance))
+        lengths += [len(column) for column in (self.relevance, self.signatures) if column is not None]
         if len(set(lengths)) != 1:
             raise ValueError(f"columns of different lengths: {lengths}")
 

@@ -50,6 +50,7 @@ def prunable(
         in_transition=[analysis.in_transition for analysis in members],
         text_weight=text_weight,
         relevance=None if relevance is None else [relevance[index] for index in chosen],
+        signatures=np.stack([analysis.signature for analysis in members]) if members else None,
     )
 
 

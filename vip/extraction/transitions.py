@@ -80,7 +80,8 @@ class PacketActivity:
         Args:
             deepest: of changes that begin more than so many frames behind a sync frame none, since they are expensive to decode.
         """
-        shown, sync = (pts.astype(np.float64) * float(self._index.time_base) for pts in (self._index.shown_pts, self._index.sync_pts))
+        tick_s = float(self._index.time_base)
+        shown, sync = self._index.shown_pts.astype(np.float64) * tick_s, self._index.sync_pts.astype(np.float64) * tick_s
         burst = self._burst[np.searchsorted(self._times, shown)]
         before, behind = (self._strongest_burst(shown, edges) for edges in (BEFORE_BURST_S, BEHIND_BURST_S))
         alone = burst.clip(max=MOST_BURST) / (LEAST_AROUND + np.maximum(before, behind))
@@ -88,7 +89,9 @@ class PacketActivity:
         ahead = np.concatenate([sync, [np.inf]])[following] - shown
         depth = np.arange(len(shown)) - np.searchsorted(shown, np.concatenate([[-np.inf], sync]))[following]
         is_deep = depth > (len(shown) if deepest is None else deepest)
-        strength = np.where(is_deep | (ahead < SHOWN_BY_SYNC_S) | (burst < NEW_PICTURE), 0.0, alone * np.sqrt(ahead.clip(max=LONG_UNSEEN_S)))
+        strength = np.where(
+            is_deep | (ahead < SHOWN_BY_SYNC_S) | (burst < NEW_PICTURE), 0.0, alone * np.sqrt(ahead.clip(max=LONG_UNSEEN_S))
+        )
         found: list[int] = []
         for place in np.argsort(-strength, kind="stable")[: 100 * most].tolist():
             if strength[place] <= 0 or len(found) == most:

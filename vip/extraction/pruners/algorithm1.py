@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from vip.errors import BackendError
 from vip.extraction.scenes import representatives
+from vip.extraction.spread import spread
 from vip.protocols import TEXT_WEIGHT, Prunable, PrunedFrame, PrunerCapabilities, PruningResult
 from vip.records import Embeddings, Vectors
 from vip.timecode import timecode
@@ -51,13 +52,14 @@ class Algorithm1:
         plain = _to_the_last(frames)
         left = min(keep, len(frames)) if keep else _left_at(plain, redundant)
         stand_for = representatives(frames, left)
-        held = [row in stand_for for row in range(len(frames))]
+        rows = spread(frames, stand_for, redundant=redundant)
+        held = [row in rows for row in range(len(frames))]
         done = prune(frames.embeddings, frames.has_people, keep=left, held=held, text_weight=frames.text_weight)
         clocks = [timecode(time_s) for time_s in frames.times_s]
         return PruningResult(
             drops=[_drop(removal, clocks) for removal in done],
             kept="kept",
-            reasons={row: _stands_for(scene, clocks) for row, scene in stand_for.items()},
+            reasons={row: _reason(stand_for.get(row), gap_s, clocks) for row, gap_s in rows.items()},
             bound=redundant,
             curve=[(len(frames) - removal.step + 1, removal.score) for removal in reversed(plain)],
         )
@@ -76,7 +78,9 @@ def _left_at(removals: Sequence[Removal], redundant: float) -> int:
     return len(removals) + 1 - sum(1 for _ in takewhile(lambda removal: removal.score >= redundant, removals))
 
 
-def _stands_for(scene: range, clocks: Sequence[str]) -> str:
+def _reason(scene: range | None, gap_s: tuple[float, float], clocks: Sequence[str]) -> str:
+    if scene is None:
+        return f"kept: nothing else shows the changes from {timecode(gap_s[0])} to {timecode(gap_s[1])}"
     if len(scene) == 1:
         return "kept: unlike those beside it"
     return f"kept: stands for the scene from {clocks[scene[0]]} to {clocks[scene[-1]]}"
