@@ -23,6 +23,7 @@ import numpy.typing as npt
 from vip.cores import cores as core_count
 from vip.cores import limited, one_opencv_thread
 from vip.extraction.quality import WORKING_SIDE_PX, FrameMeasures, measure, shows_nothing
+from vip.extraction.spool import Spool, Spooled
 from vip.extraction.transitions import PacketActivity
 from vip.protocols import Detector, Embedder, PictureKeeper
 from vip.records import Detection, Frame, Image, PacketIndex
@@ -61,14 +62,14 @@ class FrameAnalysis:
     """None where no objects were sought, or nobody knows."""
     unseen: Image | None = None
     """For the embedder, as small as it takes it; None once that has seen it."""
-    picture: bytes = b""
-    """JPEG for the detector (`vip.extraction.objects`); empty once that has seen it, or where nothing shows."""
+    picture: Spooled | None = None
+    """JPEG for the detector (`vip.extraction.objects`); None once that has seen it, or where nothing shows."""
     in_transition: bool = False
     """Beside a cut, a cross-fade or a fast pan (`vip.extraction.transitions`)."""
     stands_in_for: int | None = None
 
     def __repr__(self) -> str:
-        return f"Look(time_s={self.time_s:.3f}, sharpness={self.measured.quality.sharpness:.0f})"
+        return f"FrameAnalysis(time_s={self.time_s:.3f}, sharpness={self.measured.quality.sharpness:.0f})"
 
 
 class FrameAnalyzer:
@@ -82,6 +83,7 @@ class FrameAnalyzer:
 
     def __init__(self, view: Embedder, embedder: Embedder, detector: Detector, known: Mapping[int, Vector] | None = None) -> None:
         self.view, self.embedder, self.detector, self.known = view, embedder, detector, known or {}
+        self._spool = Spool()
 
     def __call__(self, frame: Frame) -> FrameAnalysis:
         """Return all about a frame whose longest side is `WORKING_SIDE_PX` but the objects in it; where nothing shows there are none.
@@ -99,7 +101,7 @@ class FrameAnalyzer:
         )
         if shows_nothing(measured):
             return replace(analysis, detections=())
-        return replace(analysis, picture=_jpeg(_shrunk(frame.image, self._searched_side_px), DETECTOR_JPEG_QUALITY))
+        return replace(analysis, picture=self._spool.put(_jpeg(_shrunk(frame.image, self._searched_side_px), DETECTOR_JPEG_QUALITY)))
 
     def embed(self, analyses: Iterable[FrameAnalysis]) -> Iterator[FrameAnalysis]:
         """Embed the frames, as many at a time as the embedder takes; yield them in their order."""

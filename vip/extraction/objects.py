@@ -13,6 +13,7 @@ from vip.cores import cores
 from vip.errors import InputError
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.object_text import objects_in
+from vip.extraction.spool import Spooled
 from vip.protocols import Detector, PictureOrigin
 from vip.records import Decision, Detection, Image
 from vip.wording import counted, option
@@ -43,7 +44,7 @@ def seek(
     with ThreadPoolExecutor(threads) as pool:
         found = [rows for batch in pool.map(searched, batches) for rows in batch]
     rows_of = dict(zip(todo, found, strict=True))
-    return [replace(analysis, detections=rows_of.get(index, analysis.detections), picture=b"") for index, analysis in enumerate(analyses)]
+    return [replace(analysis, detections=rows_of.get(index, analysis.detections), picture=None) for index, analysis in enumerate(analyses)]
 
 
 def poor_in_objects(analyses: Sequence[FrameAnalysis], remaining: Sequence[int], least: int) -> dict[int, Decision]:
@@ -72,5 +73,6 @@ def poor_in_objects(analyses: Sequence[FrameAnalysis], remaining: Sequence[int],
     }
 
 
-def _decoded(picture: bytes) -> Image:
-    return np.asarray(cv2.imdecode(np.frombuffer(picture, np.uint8), cv2.IMREAD_COLOR_RGB), np.uint8)
+def _decoded(picture: Spooled | None) -> Image:
+    assert picture is not None, "what shows nothing is not searched"
+    return np.asarray(cv2.imdecode(np.frombuffer(picture.read(), np.uint8), cv2.IMREAD_COLOR_RGB), np.uint8)

@@ -7,8 +7,10 @@ pictures are parallel. Where things move, they are not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +25,7 @@ from vip.video import Reader
 STEP_S, SETTLED_AFTER_S, SETTLED_WITHIN_S = 0.1, 0.35, 1.3  # a cross-fade rarely takes longer
 CUT_LEVELS, CUT = 12.0, 4.0  # mean difference of two signatures, of 255, and times the usual one: a cut lies between
 MOVING_LEVELS = 1.5  # so little changes by coding alone
+PICTURES_HELD = 4  # at once
 PARALLEL = 0.7  # cosine of two differences
 MOST_PACKETS, MOST_PACKETS_WHERE_EXPENSIVE = 110, 45  # to decode for a settled frame
 
@@ -41,7 +44,7 @@ def find_settled(
     def work(reader: Reader, batch: Sequence[int]) -> Iterator[FrameAnalysis]:
         for first in batch:
             before = doubts[first]
-            if found := _settled(before, list(reader.frames(behind[before.pts], longest_side_px=WORKING_SIDE_PX)), analyzer):
+            if found := _settled(before, reader.frames(behind[before.pts], longest_side_px=WORKING_SIDE_PX), analyzer):
                 yield replace(found, stands_in_for=before.pts)
             advance()
 
@@ -61,22 +64,21 @@ def _pts_behind(video: Reader, analysis: FrameAnalysis) -> list[int]:
     return [pts for pts in found if video.effort(pts) <= most]
 
 
-def _settled(before: FrameAnalysis, frames: Sequence[Frame], analyzer: FrameAnalyzer) -> FrameAnalysis | None:
+def _settled(before: FrameAnalysis, frames: Iterable[Frame], analyzer: FrameAnalyzer) -> FrameAnalysis | None:
     """Return the sharpest of these frames that shows the shot that the one before them begins with, or dissolves into."""
-    if not frames:
-        return None
-    dissolves, cuts = _changes(np.stack([before.signature, *(signature_of(frame.image) for frame in frames)]))
-    if not dissolves[0] and cuts.any():
-        frames = frames[: int(cuts.argmax())]
-    good: list[tuple[float, Frame]] = []
+    signatures, sharpest = [before.signature], list[tuple[float, int, Frame]]()
     for place, frame in enumerate(frames):
-        if frame.time_s - before.time_s > SETTLED_AFTER_S and not dissolves[place : place + 2].any():
-            measured = measure(frame.image)
-            if verdict(measured, 0.0) is None:
-                good.append((measured.quality.sharpness, frame))
+        signatures.append(signature_of(frame.image))
+        if frame.time_s - before.time_s > SETTLED_AFTER_S and verdict(measured := measure(frame.image), 0.0) is None:
+            sharpest = heapq.nlargest(PICTURES_HELD, [*sharpest, (measured.quality.sharpness, -place, frame)], key=itemgetter(0, 1))
+    if not sharpest:
+        return None
+    dissolves, cuts = _changes(np.stack(signatures))
+    end = int(cuts.argmax()) if cuts.any() and not dissolves[0] else len(cuts)
+    good = [frame for _, place, frame in sharpest if -place < end and not dissolves[-place : 2 - place].any()]
     if not good:
         return None
-    found = analyzer(max(good, key=lambda pair: pair[0])[1])
+    found = analyzer(good[0])
     is_sharper = is_soft(before.measured.quality, found.measured.quality.sharpness)
     return found if dissolves[0] or is_sharper or shows_same_view(found, before) else None
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from vip.errors import BackendError
 from vip.extraction.transitions import PacketActivity
@@ -41,7 +42,7 @@ class SyncSampler:
     def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
         """Return PTS of the candidates, in time order."""
         sync: list[int] = video.index.sync_pts.tolist()
-        shown: list[int] = video.index.shown_pts.tolist()
+        shown = video.index.shown_pts
         most = candidates or max(MOST_AT_LEAST, MOST_PER_KEYFRAME * keyframes)
         if len(sync) > most:
             return thin(sync, most)
@@ -54,9 +55,9 @@ class SyncSampler:
         per_keyframe = FEWEST_PER_KEYFRAME_IN_LONG_GOPS if len(shown) > LONG_GOP * len(sync) else FEWEST_PER_KEYFRAME
         fewest = candidates or max(FEWEST_AT_LEAST, math.ceil(per_keyframe * keyframes))
         deepest = None if len(sync) < fewest else DEEPEST_FRAMES  # others are decoded as deep, to fill the gaps
-        sure = sorted({*(sync or shown[:1]), *PacketActivity(video.index).unseen(most=keyframes // 2, deepest=deepest)})
+        sure = sorted({*(sync or shown[:1].tolist()), *PacketActivity(video.index).unseen(most=keyframes // 2, deepest=deepest)})
         if candidates is not None and len(sure) > candidates:
-            sure = sync or shown[:1]
+            sure = sync or shown[:1].tolist()
         filled = fill(sure, shown, fewest)
         return outside_transitions(filled, video.index) if len(filled) > len(sure) else filled
 
@@ -94,7 +95,7 @@ def thin(pts: Sequence[int], most: int) -> list[int]:
     return sorted({*np.where(nearer_left, times[right - 1], times[right]).tolist()})
 
 
-def fill(picked: Sequence[int], shown: Sequence[int], fewest: int) -> list[int]:
+def fill(picked: Sequence[int], shown: npt.ArrayLike, fewest: int) -> list[int]:
     """Return the sorted picks and as many other frames as are missing to `fewest`, put evenly into the longest gaps.
 
     Args:
@@ -104,9 +105,9 @@ def fill(picked: Sequence[int], shown: Sequence[int], fewest: int) -> list[int]:
     missing = fewest - len(picked)
     if missing <= 0:
         return list(picked)
-    if len(shown) <= fewest:
-        return list(shown)
     times = np.asarray(shown, np.int64)
+    if len(times) <= fewest:
+        return [int(pts) for pts in times]
     edges = np.searchsorted(times, [*picked, times[-1] + 1])  # frame numbers; a gap is what lies between two picks
     free = np.array([max(0, b - a - 1) for a, b in pairwise([-1, *edges.tolist()])])
     extra = share(free, [b - a for a, b in pairwise([-1, *edges.tolist()])], missing)
