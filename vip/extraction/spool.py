@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from vip.errors import StoreError
 
-
 ADVICE = "Free some space there, or set TMPDIR to another folder."
 
 
