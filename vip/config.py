@@ -213,7 +213,7 @@ class ExtractSettings(ModelSettings):
     candidates: Count | None = setting(None, "How many candidate frames to measure.", KEYFRAMES, shown="as the sampler finds useful")
     pruner: str = setting(
         "algorithm1",
-        "How candidates are thinned out: algorithm1, k-center, threshold:0.93, aks (by --query).",
+        "How candidates are thinned out: algorithm1, algorithm1:plain, k-center, threshold:0.93, aks (by --query).",
         KEYFRAMES,
         shown="algorithm1, or aks with --query",
         backend="pruner",

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 OFFERED: dict[str, dict[str, tuple[str, ...]]] = {  # in the place of a name that alone does nothing, or not all
     "sampler": {"every": ("every:2s",), "shots": ("shots", "shots:adaptive", "shots:hash", "shots:histogram")},
-    "pruner": {"threshold": ("threshold:0.93",)},
+    "pruner": {"algorithm1": ("algorithm1", "algorithm1:plain"), "threshold": ("threshold:0.93",)},
     "embedder": {"clip": ("auto", "clip", "clip:ViT-B-16-SigLIP/webli")},
     "detector": {
         "transformers": ("transformers:PekingU/rtdetr_r50vd", "transformers:google/owlv2-base-patch16-ensemble"),

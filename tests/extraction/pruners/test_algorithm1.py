@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.extraction.pruning import at_angles, kept, prunable
+from vip.errors import BackendError
 from vip.extraction.pruners.algorithm1 import Algorithm1, Removal, prune
 from vip.extraction.scenes import representatives
 from vip.records import Embeddings, Vectors
@@ -219,3 +220,17 @@ def test_links_of_long_vectors_are_the_dot_products_to_the_last_bit() -> None:
     rng = np.random.default_rng(3)
     vectors = Embeddings(unit(rng.standard_normal((50, 1544))), unit(rng.standard_normal((50, 256))), "test")
     assert prune(vectors, [False] * 50, keep=1) == as_the_paper_says(vectors, [False] * 50, 1, 0.5)
+
+
+@given(degrees=st.lists(st.floats(0, 170), min_size=1, max_size=20), keep=st.integers(1, 20))
+def test_plain_is_the_algorithm_of_the_paper_and_nothing_else(degrees: list[float], keep: int) -> None:
+    frames = at_angles(degrees)
+    wanted = as_the_paper_says(frames.embeddings, frames.has_people, min(keep, len(frames)), frames.text_weight)
+    done = Algorithm1("plain").prune(frames, keep=keep, redundant=0.9)
+    assert [(drop.index, drop.step) for drop in done.drops] == [(removal.index, removal.step) for removal in wanted]
+    assert done.reasons == {}
+
+
+def test_another_detail_than_plain_is_refused() -> None:
+    with pytest.raises(BackendError, match="algorithm1:plain"):
+        Algorithm1("odd")

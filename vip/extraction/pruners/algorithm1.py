@@ -29,18 +29,20 @@ from vip.records import Embeddings, Vectors
 from vip.timecode import timecode
 from vip.wording import option
 
+PLAIN = "plain"
 FREE, PEOPLE, HELD = range(3)  # in this order frames go
 
 
 class Algorithm1:
-    """The pruner `algorithm1`."""
+    """The pruners `algorithm1` and `algorithm1:plain`; the latter holds no frame, as in the paper."""
 
-    name = "algorithm1"
     capabilities = PrunerCapabilities()
 
     def __init__(self, detail: str | None) -> None:
-        if detail is not None:
-            raise BackendError(f'The pruner "algorithm1" takes no detail, but got "{detail}". Write {option("pruner", "algorithm1")}.')
+        if detail not in (None, PLAIN):
+            known = f"{option('pruner', 'algorithm1')} or {option('pruner', f'algorithm1:{PLAIN}')}"
+            raise BackendError(f'The pruner "algorithm1" takes no detail but {PLAIN}, but got "{detail}". Write {known}.')
+        self.name = f"algorithm1:{detail}" if detail else "algorithm1"
 
     def prune(self, frames: Prunable, *, keep: int | None, redundant: float) -> PruningResult:
         """Run Algorithm 1 down to `keep`, the frames that stand for a scene each held; the curve is that of the paper, without holding any.
@@ -51,7 +53,7 @@ class Algorithm1:
             return PruningResult([], "kept", redundant)
         plain = _to_the_last(frames)
         left = min(keep, len(frames)) if keep else _left_at(plain, redundant)
-        stand_for = representatives(frames, left)
+        stand_for = representatives(frames, left) if self.name != f"algorithm1:{PLAIN}" else {}
         rows = spread(frames, stand_for, redundant=redundant)
         held = [row in rows for row in range(len(frames))]
         done = prune(frames.embeddings, frames.has_people, keep=left, held=held, text_weight=frames.text_weight)

@@ -1,0 +1,53 @@
+"""A long gap in which the picture changes gets a keyframe from where two show nearly the same; nothing else is touched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.extraction.pruning import at_angles
+from vip.extraction.spread import LONGEST_GAP, spread
+from vip.protocols import Prunable
+
+REDUNDANT = 0.9
+
+
+def frames(count: int, *, alike: int, levels: int = 60) -> Prunable:
+    """One frame a second; the first `alike` show nearly the same, and each signature differs from the one before by so many levels."""
+    made = at_angles([2.0 * min(row, alike) + 40.0 * (row >= alike) for row in range(count)])
+    signatures = np.zeros((count, 18, 32, 3), np.uint8)
+    for row in range(count):
+        signatures[row, 0, row % 32] = levels
+    return replace(made, signatures=signatures)
+
+
+def test_a_long_gap_gets_a_frame_of_its_middle_for_one_that_is_nearly_redundant() -> None:
+    found = spread(frames(40, alike=8), [0, 2, 4, 6, 39], redundant=REDUNDANT)
+    assert sorted(found) == [0, 2, 6, 22, 39] or sorted(found) == [0, 4, 6, 22, 39]
+    assert found[22] == (6.0, 39.0)
+
+
+def test_a_gap_in_which_nothing_changes_stays() -> None:
+    kept = [0, 2, 4, 6, 39]
+    assert sorted(spread(frames(40, alike=8, levels=10), kept, redundant=REDUNDANT)) == kept
+
+
+def test_where_all_keyframes_differ_none_is_given_up() -> None:
+    unlike = replace(at_angles([0, 40, 80, 120, 160, *[170] * 35]), signatures=frames(40, alike=8).signatures)
+    assert sorted(spread(unlike, [0, 1, 2, 3, 39], redundant=REDUNDANT)) == [0, 1, 2, 3, 39]
+
+
+def test_without_signatures_nothing_is_touched() -> None:
+    assert sorted(spread(at_angles([0.0] * 40), [0, 1, 2, 39], redundant=REDUNDANT)) == [0, 1, 2, 39]
+
+
+@given(kept=st.sets(st.integers(0, 39), min_size=1, max_size=12))
+def test_as_many_stay_and_no_gap_gets_longer_than_allowed_that_was_not(kept: set[int]) -> None:
+    made = frames(40, alike=20)
+    found = sorted(spread(made, kept, redundant=REDUNDANT))
+    longest = max([LONGEST_GAP * 39 / len(kept), *np.diff(sorted({0, *kept, 39}))])
+    assert len(found) == len(kept)
+    assert max(np.diff(sorted({0, *found, 39}))) <= longest
