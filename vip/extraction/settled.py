@@ -44,7 +44,7 @@ def find_settled(
     def work(reader: Reader, batch: Sequence[int]) -> Iterator[FrameAnalysis]:
         for first in batch:
             before = doubts[first]
-            if found := _settled(before, reader.frames(behind[before.pts], longest_side_px=WORKING_SIDE_PX), analyzer):
+            if found := _settled(before, reader.frames_near(behind[before.pts], longest_side_px=WORKING_SIDE_PX), analyzer):
                 yield replace(found, stands_in_for=before.pts)
             advance()
 
