@@ -25,7 +25,7 @@ MOST_PER_KEYFRAME = 16  # above this, candidates are so near each other that mor
 MOST_AT_LEAST = 480
 LONG_GOP = 600  # frames for each sync frame from which on the decoder passes over everything anyway: more candidates cost little
 FEWEST_PER_KEYFRAME_IN_LONG_GOPS = 6
-DEEPEST_FRAMES = 20  # behind a sync frame: to decode more for a shot that no sync frame shows is too expensive
+DEEPEST_FRAMES = 45  # behind a sync frame: to decode more for a shot that no sync frame shows is too expensive
 ASIDE_S = (0.4, -0.4, 0.8, -0.8)  # where a calmer frame is taken instead of a restless one
 
 
