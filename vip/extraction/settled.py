@@ -7,7 +7,6 @@ pictures are parallel. Where things move, they are not.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import itemgetter
@@ -25,7 +24,7 @@ from vip.video import Reader
 STEP_S, SETTLED_AFTER_S, SETTLED_WITHIN_S = 0.1, 0.35, 1.3  # a cross-fade rarely takes longer
 CUT_LEVELS, CUT = 12.0, 4.0  # mean difference of two signatures, of 255, and times the usual one: a cut lies between
 MOVING_LEVELS = 1.5  # so little changes by coding alone
-PICTURES_HELD = 4  # at once
+PICTURES_HELD, ENOUGH_SETTLED = 4, 3  # at once; and of so many settled frames the sharpest is taken
 PARALLEL = 0.7  # cosine of two differences
 MOST_PACKETS, MOST_PACKETS_WHERE_EXPENSIVE = 110, 45  # to decode for a settled frame
 
@@ -66,19 +65,20 @@ def _pts_behind(video: Reader, analysis: FrameAnalysis) -> list[int]:
 
 def _settled(before: FrameAnalysis, frames: Iterable[Frame], analyzer: FrameAnalyzer) -> FrameAnalysis | None:
     """Return the sharpest of these frames that shows the shot that the one before them begins with, or dissolves into."""
-    signatures, sharpest = [before.signature], list[tuple[float, int, Frame]]()
+    signatures, clear = [before.signature], list[tuple[int, float, Frame]]()
+    good: list[tuple[int, float, Frame]] = []
     for place, frame in enumerate(frames):
         signatures.append(signature_of(frame.image))
         if frame.time_s - before.time_s > SETTLED_AFTER_S and verdict(measured := measure(frame.image), 0.0) is None:
-            sharpest = heapq.nlargest(PICTURES_HELD, [*sharpest, (measured.quality.sharpness, -place, frame)], key=itemgetter(0, 1))
-    if not sharpest:
-        return None
-    dissolves, cuts = _changes(np.stack(signatures))
-    end = int(cuts.argmax()) if cuts.any() and not dissolves[0] else len(cuts)
-    good = [frame for _, place, frame in sharpest if -place < end and not dissolves[-place : 2 - place].any()]
+            clear = [*clear[-PICTURES_HELD:], (place, measured.quality.sharpness, frame)]
+            dissolves, cuts = _changes(np.stack(signatures))
+            end = int(cuts.argmax()) if cuts.any() and not dissolves[0] else len(cuts)
+            good = [one for one in clear if one[0] < end and not dissolves[one[0] : one[0] + 2].any()]
+            if len(good) > ENOUGH_SETTLED:
+                break
     if not good:
         return None
-    found = analyzer(good[0])
+    found = analyzer(max(good, key=itemgetter(1))[2])
     is_sharper = is_soft(before.measured.quality, found.measured.quality.sharpness)
     return found if dissolves[0] or is_sharper or shows_same_view(found, before) else None
 
@@ -90,4 +90,4 @@ def _changes(signatures: npt.NDArray[np.uint8]) -> tuple[Flags, Flags]:
     usual = median(size)
     lengths = np.maximum(np.linalg.norm(steps, axis=1), 1e-6)
     parallel = (steps[:-1] * steps[1:]).sum(axis=1) / (lengths[:-1] * lengths[1:]) > PARALLEL
-    return np.append(parallel, False) & (size > max(MOVING_LEVELS, usual)), size > max(CUT_LEVELS, CUT * usual)
+    return np.append(parallel, False) & (size > MOVING_LEVELS), size > max(CUT_LEVELS, CUT * usual)
