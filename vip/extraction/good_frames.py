@@ -11,7 +11,7 @@ from vip.extraction.bad_frames import bad_frames
 from vip.extraction.copies import copies
 from vip.extraction.object_text import has_people
 from vip.extraction.scenes import representatives
-from vip.protocols import TEXT_WEIGHT, Prunable
+from vip.protocols import TEXT_WEIGHT, DistinctPictures, Prunable
 from vip.records import Embeddings
 
 
@@ -39,6 +39,7 @@ def prunable(
     *,
     text_weight: float = TEXT_WEIGHT,
     relevance: Sequence[float] | None = None,
+    pictures: DistinctPictures | None = None,
 ) -> Prunable:
     """Return the frames with these indices as pruners see them."""
     members = [analyses[index] for index in chosen]
@@ -50,6 +51,7 @@ def prunable(
         in_transition=[analysis.in_transition for analysis in members],
         text_weight=text_weight,
         relevance=None if relevance is None else [relevance[index] for index in chosen],
+        pictures=pictures,
     )
 
 
