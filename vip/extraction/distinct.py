@@ -92,8 +92,8 @@ class _Comparison:
         self._changes: dict[tuple[int, int], LocalChange] = {}
         self._prepared = lru_cache(maxsize=PREPARED)(self._prepare)
         moved = [self._moved(row) for row in range(len(frames) - 1)]
-        around = _restlessness(moved)
-        self.restless = [0.0 if frame.is_still else value for frame, value in zip(frames, around, strict=True)]
+        self._around = _restlessness(moved)
+        self.restless = [self._restless(row, moved) for row in range(len(frames))]
         self.is_settled = [not self._passes(row, moved) for row in range(len(frames))]
 
     def likeness(self, before: Run, now: Run) -> tuple[float, bool]:
@@ -127,6 +127,7 @@ class _Comparison:
         return self._changes[before, now]
 
     def _compare(self, before: int, now: int) -> LocalChange:
+        """Return what changed; everything where a cut lies between, or where thumbnails cannot be compared."""
         if float(self.frames[before].view @ self.frames[now].view) < CUT_COSINE:
             return ALL_CHANGED
         one, other = self._prepared(before), self._prepared(now)
@@ -140,12 +141,16 @@ class _Comparison:
         change = self.change(row, row + 1)
         return 0.0 if change.is_progress else change.share
 
+    def _restless(self, row: int, moved: Sequence[float]) -> float:
+        """Return how much changes at a frame while nothing happens: 0 where packets say so."""
+        return 0.0 if self.frames[row].is_still else min([self._around[row], *moved[max(0, row - 1) : row + 1]])
+
     def _passes(self, row: int, moved: Sequence[float]) -> bool:
         """Return whether a frame is far less like both its neighbours than frames are there, and moves."""
         if self.frames[row].is_still or not 0 < row < len(moved):
             return False
         beside = min(self.change(a, a + 1).strength for a in (row - 1, row))
-        return beside >= 1 and min(moved[row - 1 : row + 1]) > max(STILL, TIMES_RESTLESS * self.restless[row])
+        return beside >= 1 and min(moved[row - 1 : row + 1]) > max(STILL, TIMES_RESTLESS * self._around[row])
 
     def _as_likeness(self, change: LocalChange, restless: float) -> float:
         """Return 1 where nothing changed, and the bound where just as much did as another picture takes."""

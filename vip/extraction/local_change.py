@@ -2,8 +2,9 @@
 
 The cosine of two slides of one template is 0.95 to 0.99, that of a room with and without a person in it hardly less. So the two
 pictures are compared place by place, at 160 px (the thumbnails, which a run keeps): a place is unchanged where the structure around it
-(the second factor of SSIM; Wang et al., 2004) and its mean colour are the same, at the same place or a pixel beside it. Noise, coding at
-a low rate, flicker and a swaying head leave structure as it is; other letters, an insert or a person do not.
+(the second factor of SSIM; Wang et al., 2004) and its mean colour are the same, where it was or where optical flow says that it went
+(DIS; Kroeger et al., 2016). Noise, coding at a low rate, flicker, a swaying head and a slow camera leave structure as it is; flow cannot
+make other letters, an insert or a person out of what was there.
 
 In: two analyses of frames. Out: `LocalChange`.
 """
@@ -20,17 +21,16 @@ import numpy.typing as npt
 WINDOW_PX = 5
 STRUCTURE_NOISE = 60.0  # added to the variances, so that noise on a flat wall is no structure
 SAME_STRUCTURE = 0.7
-SAME_STRUCTURE_BESIDE = 0.8  # where it lies a pixel aside: lines of text are like one another
 SAME_LIGHTNESS, SAME_CHROMA = 14.0, 10.0  # of 255, in the mean of a window
 MOST_FLICKER = 25.0  # of 255: lightness by which a whole picture may differ
 CONTENT_VARIANCE = 100.0  # of a window that is no flat background
 ANOTHER_SHARE = 0.10  # of the picture that changed
 ANOTHER_SHARE_OF_CONTENT = 0.3  # of the content that changed: a few words are much of a page with a few words
 LEAST_SHARE = 0.02  # of the picture; below it is a cursor, a clock or a page number
-CAMERA_MOVES = 0.6  # share that changed from which on no pixel beside is tried: it is another picture or a moving camera
 KEPT_CONTENT = 0.12  # share of the content that may go while lines join
 INK_LEAVES = 0.5  # share of the background that letters leave as it was; inserts and people cover it
-NEIGHBOURHOOD = [(dx, dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1) if (dx, dy) != (0, 0)]
+FINEST_SCALE = 1  # of the flow: at half of the 160 px, so that letters do not become other letters
+LEAST_SIDE_PX = 32  # a smaller picture has no flow
 
 Plane = npt.NDArray[np.float32]  # (H, W)
 Mask = npt.NDArray[np.bool_]  # (H, W)
@@ -69,6 +69,7 @@ class SmallPicture:
     """A thumbnail, prepared for being compared."""
 
     def __init__(self, rgb: npt.NDArray[np.uint8]) -> None:
+        self.rgb = rgb
         lab = cv2.cvtColor(rgb, cv2.COLOR_RGB2LAB).astype(np.float32)
         self.lightness: Plane = np.ascontiguousarray(lab[..., 0])
         self.mean = _window_mean(self.lightness)
@@ -92,10 +93,9 @@ def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
         return ALL_CHANGED
     flicker = float(np.median(now.mean - before.mean))
     flicker = flicker if abs(flicker) < MOST_FLICKER else 0.0
-    unchanged = _unchanged(before, now, flicker, (0, 0), SAME_STRUCTURE)
-    if LEAST_SHARE < 1 - unchanged.mean() < CAMERA_MOVES:
-        for shift in NEIGHBOURHOOD:
-            unchanged |= _unchanged(before, now, flicker, shift, SAME_STRUCTURE_BESIDE)
+    unchanged = _unchanged(before, now, flicker)
+    if 1 - unchanged.mean() > LEAST_SHARE and min(unchanged.shape) >= LEAST_SIDE_PX:
+        unchanged |= _unchanged(before, _moved_back(before, now), flicker)
     changed = ~unchanged
     had, has = before.has_content, now.has_content
     joined = changed & has & ~had
@@ -108,20 +108,25 @@ def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
     )
 
 
-def _unchanged(before: SmallPicture, now: SmallPicture, flicker: float, shift: tuple[int, int], same_structure: float) -> Mask:
-    """Return where the earlier picture and the later one, moved by `shift` (right, down) px, show the same; False at borders moved in."""
-    (dx, dy), (height, width) = shift, before.lightness.shape
-    mine = slice(max(0, dy), height + min(0, dy)), slice(max(0, dx), width + min(0, dx))
-    its = slice(max(0, -dy), height + min(0, -dy)), slice(max(0, -dx), width + min(0, -dx))
-    product = _window_mean(before.lightness[mine] * now.lightness[its])
-    covariance = product - before.mean[mine] * now.mean[its]
-    structure = (2 * covariance + STRUCTURE_NOISE) / (before.variance[mine] + now.variance[its] + STRUCTURE_NOISE)
-    same = structure > same_structure
-    same &= np.abs(now.mean[its] - before.mean[mine] - flicker) < SAME_LIGHTNESS
-    same &= (np.abs(now.chroma[its] - before.chroma[mine]) < SAME_CHROMA).all(axis=2)
-    everywhere = np.zeros((height, width), bool)
-    everywhere[mine] = same
-    return everywhere
+def _unchanged(before: SmallPicture, now: SmallPicture, flicker: float) -> Mask:
+    """Return where two pictures show the same."""
+    covariance = _window_mean(before.lightness * now.lightness) - before.mean * now.mean
+    structure = (2 * covariance + STRUCTURE_NOISE) / (before.variance + now.variance + STRUCTURE_NOISE)
+    same = structure > SAME_STRUCTURE
+    same &= np.abs(now.mean - before.mean - flicker) < SAME_LIGHTNESS
+    same &= (np.abs(now.chroma - before.chroma) < SAME_CHROMA).all(axis=2)
+    return np.asarray(same, bool)
+
+
+def _moved_back(before: SmallPicture, now: SmallPicture) -> SmallPicture:
+    """Return the later picture with everything where it was in the earlier one, as far as it can be found there."""
+    flow = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_ULTRAFAST)
+    flow.setFinestScale(FINEST_SCALE)
+    grey, its_grey = (cv2.cvtColor(picture.rgb, cv2.COLOR_RGB2GRAY) for picture in (before, now))
+    across, down = cv2.split(flow.calc(grey, its_grey, np.zeros((*grey.shape, 2), np.float32)))
+    height, width = grey.shape
+    x, y = np.arange(width, dtype=np.float32)[None, :] + across, np.arange(height, dtype=np.float32)[:, None] + down
+    return SmallPicture(np.asarray(cv2.remap(now.rgb, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE), np.uint8))
 
 
 def _window_mean(plane: Plane) -> Plane:
