@@ -22,13 +22,19 @@ from functools import lru_cache
 import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis
-from vip.extraction.local_change import ALL_CHANGED, LocalChange, SmallPicture, local_change
+from vip.extraction.local_change import (
+    ALL_CHANGED,
+    STANDS_STILL,
+    UNCHANGED,
+    LocalChange,
+    Restlessness,
+    SmallPicture,
+    local_change,
+)
 
 CUT_COSINE = 0.5  # of two views, below which nothing needs to be compared place by place
 RESTLESS_AROUND = 4  # pairs on either side that say how restless a video is at a frame
 RESTLESS_QUANTILE = 0.3  # of their changes: a slide of two or three candidates is still
-TIMES_RESTLESS = 2.0  # a change counts from here on
-STILL = 0.05  # share of the picture that changes from frame to frame, up to which a view is still
 OTHER_CELLS = 0.25  # share of the signature's cells that differ, from which on a picture has not come back
 PREPARED = 64  # pictures kept ready for being compared: 280 KB each
 CELL_LEVELS = 24  # of 255: more than flicker and noise change in a cell
@@ -91,26 +97,25 @@ class _Comparison:
         self.frames, self.cosine, self.redundant = frames, cosine, redundant
         self._changes: dict[tuple[int, int], LocalChange] = {}
         self._prepared = lru_cache(maxsize=PREPARED)(self._prepare)
-        moved = [self._moved(row) for row in range(len(frames) - 1)]
-        self._around = _restlessness(moved)
-        self.restless = [self._restless(row, moved) for row in range(len(frames))]
-        self.is_settled = [not self._passes(row, moved) for row in range(len(frames))]
+        self._around = _restlessness([self._moved(row) for row in range(len(frames) - 1)])
+        self.restless = [self._restless(row) for row in range(len(frames))]
+        self.is_settled = [not self._passes(row) for row in range(len(frames))]
 
     def likeness(self, before: Run, now: Run) -> tuple[float, bool]:
         """Return how alike two neighbouring runs are, and whether the later one only adds lines to the earlier."""
         if not (before.is_settled and now.is_settled):
             return self.cosine(before.typical, now.typical), False
-        restless = max(self.restless[before.last], self.restless[now.first])
+        restless = _larger(self.restless[before.last], self.restless[now.first])
         change = self.change(before.last, now.first)
-        if restless < STILL and change.is_progress and change.strength >= 1:
-            return self.redundant, True
+        if restless.is_still and change.is_progress:
+            return max(self.redundant, self._as_likeness(change, restless)), True
         local = self._as_likeness(change, restless)
-        return (local if restless < STILL else min(local, self.cosine(before.typical, now.typical))), False
+        return (local if restless.is_still else min(local, self.cosine(before.typical, now.typical))), False
 
     def return_likeness(self, before: Run, now: Run) -> float | None:
         """Return how alike the later of two still runs is to the earlier if it shows nothing else; None if it does."""
-        restless = max(self.restless[before.last], self.restless[now.last])
-        if not (before.is_settled and now.is_settled) or restless >= STILL:
+        restless = _larger(self.restless[before.last], self.restless[now.last])
+        if not (before.is_settled and now.is_settled and restless.is_still):
             return None
         one, other = (self.frames[run.last].signature.astype(np.int16) for run in (before, now))
         if float((np.abs(one - other).max(axis=2) > CELL_LEVELS).mean()) > OTHER_CELLS:
@@ -136,32 +141,51 @@ class _Comparison:
     def _prepare(self, row: int) -> SmallPicture | None:
         return SmallPicture.from_jpeg(self.frames[row].thumbnail)
 
-    def _moved(self, row: int) -> float:
-        """Return the share of the picture that changes to the next frame; 0 where lines join."""
+    def _moved(self, row: int) -> LocalChange:
+        """Return what changes to the next frame; nothing where lines join."""
         change = self.change(row, row + 1)
-        return 0.0 if change.is_progress else change.share
+        return UNCHANGED if change.is_progress else change
 
-    def _restless(self, row: int, moved: Sequence[float]) -> float:
-        """Return how much changes at a frame while nothing happens: 0 where packets say so."""
-        return 0.0 if self.frames[row].is_still else min([self._around[row], *moved[max(0, row - 1) : row + 1]])
+    def _restless(self, row: int) -> Restlessness:
+        """Return how much changes at a frame while nothing happens: nothing where packets say so."""
+        if self.frames[row].is_still:
+            return STANDS_STILL
+        beside = self._beside(row)
+        return Restlessness(
+            min([self._around[row].solid, *(change.solid for change in beside)]),
+            min([self._around[row].content, *(change.content for change in beside)]),
+        )
 
-    def _passes(self, row: int, moved: Sequence[float]) -> bool:
+    def _passes(self, row: int) -> bool:
         """Return whether a frame is far less like both its neighbours than frames are there, and moves."""
-        if self.frames[row].is_still or not 0 < row < len(moved):
-            return False
-        beside = min(self.change(a, a + 1).strength for a in (row - 1, row))
-        return beside >= 1 and min(moved[row - 1 : row + 1]) > max(STILL, TIMES_RESTLESS * self._around[row])
+        beside = self._beside(row)
+        return len(beside) == 2 and not self.frames[row].is_still and min(change.strength(self._around[row]) for change in beside) >= 1
 
-    def _as_likeness(self, change: LocalChange, restless: float) -> float:
+    def _beside(self, row: int) -> list[LocalChange]:
+        """Return what changes to the frame from the one before, and from it to the next."""
+        return [self._moved(a) for a in (row - 1, row) if 0 <= a < len(self.frames) - 1]
+
+    def _as_likeness(self, change: LocalChange, restless: Restlessness) -> float:
         """Return 1 where nothing changed, and the bound where just as much did as another picture takes."""
-        strength = min(change.strength, change.share / (TIMES_RESTLESS * restless)) if restless > 0 else change.strength
-        return 1 - (1 - self.redundant) * strength
+        return 1 - (1 - self.redundant) * change.strength(restless)
 
 
-def _restlessness(moved: Sequence[float]) -> list[float]:
-    """Return for each of N frames how much changes from frame to frame around it, from the N - 1 shares that changed."""
+def _larger(one: Restlessness, other: Restlessness) -> Restlessness:
+    return Restlessness(max(one.solid, other.solid), max(one.content, other.content))
+
+
+def _restlessness(moved: Sequence[LocalChange]) -> list[Restlessness]:
+    """Return for each of N frames how much changes from frame to frame around it, from the N - 1 changes."""
     around = [moved[max(0, row - RESTLESS_AROUND) : row + RESTLESS_AROUND] for row in range(len(moved) + 1)]
-    return [float(np.quantile(window, RESTLESS_QUANTILE)) if window else 0.0 for window in around]
+    return [
+        Restlessness(
+            float(np.quantile([change.solid for change in window], RESTLESS_QUANTILE)),
+            float(np.quantile([change.content for change in window], RESTLESS_QUANTILE)),
+        )
+        if window
+        else STANDS_STILL
+        for window in around
+    ]
 
 
 class _Joining:

@@ -24,13 +24,17 @@ SAME_STRUCTURE = 0.7
 SAME_LIGHTNESS, SAME_CHROMA = 14.0, 10.0  # of 255, in the mean of a window
 MOST_FLICKER = 25.0  # of 255: lightness by which a whole picture may differ
 CONTENT_VARIANCE = 100.0  # of a window that is no flat background
-ANOTHER_SHARE = 0.10  # of the picture that changed
-ANOTHER_SHARE_OF_CONTENT = 0.3  # of the content that changed: a few words are much of a page with a few words
+ANOTHER_SOLID = 0.04  # share of the picture that changed in one piece: an insert, a person
+SOLID_PX = 11  # of 160: a piece is at least so wide everywhere; what a moving head uncovers is a thin seam
+ANOTHER_CONTENT = 0.3  # share of the content that changed: a few words are much of a page with a few words
 LEAST_SHARE = 0.02  # of the picture; below it is a cursor, a clock or a page number
+TIMES_RESTLESS = 2.0  # a change counts from so many times what changes from frame to frame anyway
 KEPT_CONTENT = 0.12  # share of the content that may go while lines join
+MOSTLY_JOINED = 0.6  # share of what changed that has to be new on an empty background, where lines join
 INK_LEAVES = 0.5  # share of the background that letters leave as it was; inserts and people cover it
 FINEST_SCALE = 1  # of the flow: at half of the 160 px, so that letters do not become other letters
 LEAST_SIDE_PX = 32  # a smaller picture has no flow
+SOLID = np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (SOLID_PX, SOLID_PX)), np.uint8)
 
 Plane = npt.NDArray[np.float32]  # (H, W)
 Mask = npt.NDArray[np.bool_]  # (H, W)
@@ -38,31 +42,49 @@ Mask = npt.NDArray[np.bool_]  # (H, W)
 
 @dataclass(frozen=True, slots=True)
 class LocalChange:
-    """How a picture differs from one before it."""
+    """How a picture differs from one before it; shares from 0 to 1."""
 
     share: float
-    """Of the picture that changed, 0 to 1."""
-    share_of_content: float
-    """Of what is no flat background in either picture."""
+    """Of the picture that changed."""
+    solid: float
+    """Of the picture that changed in pieces that are nowhere thin."""
+    content: float
+    """Of what is no flat background in either picture, the part that changed."""
     gone: float
-    """Share of the content of the earlier picture that the later one does not show."""
+    """Of the content of the earlier picture, the part that the later one does not show."""
+    joined: float
+    """Of what changed, the part that is content where there was background."""
     background_left: float
-    """Share of the background that is as it was where something joined it; 1 where nothing did."""
-
-    @property
-    def strength(self) -> float:
-        """How much it is of what makes another picture: from 1 on it is one."""
-        if self.share < LEAST_SHARE:
-            return self.share / ANOTHER_SHARE
-        return max(self.share / ANOTHER_SHARE, self.share_of_content / ANOTHER_SHARE_OF_CONTENT)
+    """Of the background where content joined, the part that is as it was; 1 where none did."""
 
     @property
     def is_progress(self) -> bool:
         """Whether lines joined what was there and stays: a bullet on a slide, output in a terminal."""
-        return self.gone < KEPT_CONTENT and self.background_left > INK_LEAVES
+        return self.gone < KEPT_CONTENT and self.joined > MOSTLY_JOINED and self.background_left > INK_LEAVES
+
+    def strength(self, restless: Restlessness) -> float:
+        """How much it is of what makes another picture where so much changes all the time: from 1 on it is one."""
+        solid = self.solid / max(ANOTHER_SOLID, TIMES_RESTLESS * restless.solid)
+        content = self.content / max(ANOTHER_CONTENT, TIMES_RESTLESS * restless.content)
+        return max(solid, content) if self.share >= LEAST_SHARE else min(solid, content)
 
 
-ALL_CHANGED = LocalChange(share=1.0, share_of_content=1.0, gone=1.0, background_left=0.0)
+@dataclass(frozen=True, slots=True)
+class Restlessness:
+    """How much changes from frame to frame while nothing happens: a speaker sways, a camera moves."""
+
+    solid: float
+    content: float
+
+    @property
+    def is_still(self) -> bool:
+        """Whether so little changes that what does decides alone."""
+        return self.solid < ANOTHER_SOLID / TIMES_RESTLESS and self.content < ANOTHER_CONTENT / TIMES_RESTLESS
+
+
+STANDS_STILL = Restlessness(0.0, 0.0)
+UNCHANGED = LocalChange(share=0.0, solid=0.0, content=0.0, gone=0.0, joined=0.0, background_left=1.0)
+ALL_CHANGED = LocalChange(share=1.0, solid=1.0, content=1.0, gone=1.0, joined=0.0, background_left=0.0)
 
 
 class SmallPicture:
@@ -97,13 +119,17 @@ def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
     if 1 - unchanged.mean() > LEAST_SHARE and min(unchanged.shape) >= LEAST_SIDE_PX:
         unchanged |= _unchanged(before, _moved_back(before, now), flicker)
     changed = ~unchanged
+    if not changed.any():
+        return UNCHANGED
     had, has = before.has_content, now.has_content
     joined = changed & has & ~had
     as_it_was = np.abs(now.lightness - before.mean - flicker) < SAME_LIGHTNESS
     return LocalChange(
         share=float(changed.mean()),
-        share_of_content=_share(changed, had | has),
+        solid=float(cv2.morphologyEx(changed.astype(np.uint8), cv2.MORPH_OPEN, SOLID).mean()),
+        content=_share(changed, had | has),
         gone=_share(changed, had),
+        joined=_share(joined, changed),
         background_left=_share(as_it_was, joined, empty=1.0),
     )
 
