@@ -429,7 +429,7 @@ def people(script: Script) -> Iterator[Stretch]:
     stretches = [Stretch("nobody", chance.uniform(3, 6), _still(view))]
     for number in range(chance.randint(3, 5)):
         person, x = _person(chance), chance.uniform(0.25, 0.75)
-        edge = chance.choice((-0.2, 1.2))
+        edge = chance.choice((-0.12, 1.12))  # just out of sight
         stretches += [
             Stretch(None, 1.5, partial(_walking, person, view, edge, x)),
             Stretch(f"person {number}", chance.uniform(3, 8), partial(_standing, person, view, x)),

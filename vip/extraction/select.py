@@ -15,6 +15,7 @@ from vip.extraction.bad_frames import bad_frames, keep_best_of_bad
 from vip.extraction.copies import copies
 from vip.extraction.good_frames import prunable
 from vip.extraction.objects import poor_in_objects
+from vip.extraction.other_pictures import other_pictures
 from vip.extraction.picture_count import count_pictures
 from vip.extraction.video_analysis import VideoAnalysis
 from vip.protocols import TEXT_WEIGHT, Pruner, PruningResult
@@ -74,6 +75,9 @@ def select_from(
     as_is = pruner.capabilities.as_is
     if not as_is:
         dropped = bad_frames(frames, min_sharpness)
+        if keyframes is None:
+            for index in other_pictures(frames, dropped):
+                del dropped[index]
         if least_bad := keep_best_of_bad(frames, dropped, min_sharpness):
             notes.append(f"Every frame that was looked at is {least_bad}; the best of them are kept.")
         dropped |= copies(frames, _left(frames, dropped))

@@ -1,0 +1,42 @@
+"""Frames that seem to be blurred copies of a neighbour but stand still on screen and show another picture.
+
+A slide with few words is a third as sharp as the next one with many, and their vectors are alike: by these two numbers it is a blurred
+copy. An insert makes the view before it look blurred in the same way. `-n auto` takes such frames back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from vip.extraction.analyze import FrameAnalysis
+from vip.extraction.local_change import LEAST_SHARE, STANDS_STILL, SmallPicture, local_change
+from vip.records import Decision
+
+CELL_LEVELS = 12  # of 255: blur leaves the mean of a cell of the signature as it is
+OTHER_CELLS = 0.02  # share of the cells
+
+
+def other_pictures(frames: Sequence[FrameAnalysis], dropped: Mapping[int, Decision]) -> list[int]:
+    """Return the indices of frames that were dropped as blurred copies of a neighbour and are still pictures of their own."""
+    blurred = [index for index, decision in dropped.items() if decision.rule == "blurred" and decision.neighbours]
+    return [index for index in blurred if _differ(frames, index, dropped[index].neighbours[0]) and _stays(frames, index)]
+
+
+def _differ(frames: Sequence[FrameAnalysis], index: int, other: int) -> bool:
+    """Return whether two frames differ in more than their sharpness."""
+    levels = np.abs(frames[index].signature.astype(np.int16) - frames[other].signature).max(axis=2)
+    one, two = (SmallPicture.from_jpeg(frames[place].thumbnail) for place in (index, other))
+    if float((levels > CELL_LEVELS).mean()) < OTHER_CELLS or one is None or two is None:
+        return False
+    return local_change(one, two).strength(STANDS_STILL) >= 1
+
+
+def _stays(frames: Sequence[FrameAnalysis], index: int) -> bool:
+    """Return whether nothing moves at a frame: its packets say so, or the frame before or behind it is the same."""
+    if frames[index].is_still:
+        return True
+    mine = SmallPicture.from_jpeg(frames[index].thumbnail)
+    beside = [SmallPicture.from_jpeg(frames[place].thumbnail) for place in (index - 1, index + 1) if 0 <= place < len(frames)]
+    return mine is not None and any(other is not None and local_change(mine, other).share < LEAST_SHARE for other in beside)
