@@ -27,11 +27,12 @@ CONTENT_VARIANCE = 100.0  # of a window that is no flat background
 ANOTHER_SOLID = 0.04  # share of the picture that changed in one piece: an insert, a person
 SOLID_PX = 11  # of 160: a piece is at least so wide everywhere; what a moving head uncovers is a thin seam
 ANOTHER_CONTENT = 0.3  # share of the content that changed: a few words are much of a page with a few words
+LEAST_BACKGROUND = 0.25  # share of the picture that is flat where content counts: seams of motion are much of a picture full of detail
 LEAST_SHARE = 0.02  # of the picture; below it is a cursor, a clock or a page number
 TIMES_RESTLESS = 2.0  # a change counts from so many times what changes from frame to frame anyway
 KEPT_CONTENT = 0.12  # share of the content that may go while lines join
 MOSTLY_JOINED = 0.6  # share of what changed that has to be new on an empty background, where lines join
-INK_LEAVES = 0.5  # share of the background that letters leave as it was; inserts and people cover it
+INK_LEAVES = 0.35  # share of the background that letters leave as it was; inserts and people cover it
 FINEST_SCALE = 1  # of the flow: at half of the 160 px, so that letters do not become other letters
 LEAST_SIDE_PX = 32  # a smaller picture has no flow
 SOLID = np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (SOLID_PX, SOLID_PX)), np.uint8)
@@ -49,7 +50,7 @@ class LocalChange:
     solid: float
     """Of the picture that changed in pieces that are nowhere thin."""
     content: float
-    """Of what is no flat background in either picture, the part that changed."""
+    """Of what is no flat background in either picture, the part that changed; 0 in pictures full of detail."""
     gone: float
     """Of the content of the earlier picture, the part that the later one does not show."""
     joined: float
@@ -116,20 +117,22 @@ def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
     flicker = float(np.median(now.mean - before.mean))
     flicker = flicker if abs(flicker) < MOST_FLICKER else 0.0
     unchanged = _unchanged(before, now, flicker)
-    if 1 - unchanged.mean() > LEAST_SHARE and min(unchanged.shape) >= LEAST_SIDE_PX:
-        unchanged |= _unchanged(before, _moved_back(before, now), flicker)
-    changed = ~unchanged
-    if not changed.any():
+    if unchanged.all():
         return UNCHANGED
+    lost, new = ~unchanged, ~unchanged  # where each of the two shows what the other does not
+    if 1 - unchanged.mean() > LEAST_SHARE and min(unchanged.shape) >= LEAST_SIDE_PX:
+        lost &= ~_unchanged(before, _moved_to(before, now), flicker)
+        new &= ~_unchanged(_moved_to(now, before), now, flicker)
     had, has = before.has_content, now.has_content
-    joined = changed & has & ~had
+    joined = new & has & ~had
     as_it_was = np.abs(now.lightness - before.mean - flicker) < SAME_LIGHTNESS
+    has_background = (had | has).mean() <= 1 - LEAST_BACKGROUND
     return LocalChange(
-        share=float(changed.mean()),
-        solid=float(cv2.morphologyEx(changed.astype(np.uint8), cv2.MORPH_OPEN, SOLID).mean()),
-        content=_share(changed, had | has),
-        gone=_share(changed, had),
-        joined=_share(joined, changed),
+        share=max(float(lost.mean()), float(new.mean())),
+        solid=max(_solid(lost), _solid(new)),
+        content=max(_share(lost, had | has), _share(new, had | has)) if has_background else 0.0,
+        gone=_share(lost, had),
+        joined=_share(joined, new),
         background_left=_share(as_it_was, joined, empty=1.0),
     )
 
@@ -144,15 +147,20 @@ def _unchanged(before: SmallPicture, now: SmallPicture, flicker: float) -> Mask:
     return np.asarray(same, bool)
 
 
-def _moved_back(before: SmallPicture, now: SmallPicture) -> SmallPicture:
-    """Return the later picture with everything where it was in the earlier one, as far as it can be found there."""
+def _moved_to(place: SmallPicture, picture: SmallPicture) -> SmallPicture:
+    """Return a picture with everything where it is in the other one, as far as it can be found there."""
     flow = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_ULTRAFAST)
     flow.setFinestScale(FINEST_SCALE)
-    grey, its_grey = (cv2.cvtColor(picture.rgb, cv2.COLOR_RGB2GRAY) for picture in (before, now))
+    grey, its_grey = (cv2.cvtColor(one.rgb, cv2.COLOR_RGB2GRAY) for one in (place, picture))
     across, down = cv2.split(flow.calc(grey, its_grey, np.zeros((*grey.shape, 2), np.float32)))
     height, width = grey.shape
     x, y = np.arange(width, dtype=np.float32)[None, :] + across, np.arange(height, dtype=np.float32)[:, None] + down
-    return SmallPicture(np.asarray(cv2.remap(now.rgb, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE), np.uint8))
+    return SmallPicture(np.asarray(cv2.remap(picture.rgb, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE), np.uint8))
+
+
+def _solid(mask: Mask) -> float:
+    """Share of the picture in pieces of the mask that are nowhere thin."""
+    return float(cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, SOLID).mean())
 
 
 def _window_mean(plane: Plane) -> Plane:
