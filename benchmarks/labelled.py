@@ -39,6 +39,7 @@ FPS = 10
 SIZES = ((640, 360), (960, 540), (1280, 720))
 PHOTOGRAPHS = tuple(name for name in PHOTOS if name not in ("page.png", "text.png", "logo.png", "clock_motion.png"))
 DARK = ((18, 18, 28), (10, 30, 48), (40, 42, 54), (0, 0, 0))
+WALK_S, INSIDE, OUTSIDE = 1.5, 0.1, 0.04  # shares of the width: a person's half takes 0.1, and less than half of that is a sliver
 LIGHT = ((255, 255, 255), (250, 246, 236), (235, 240, 248), (245, 245, 245))
 
 Colour = tuple[int, int, int]
@@ -194,7 +195,7 @@ def _deck(script: Script, look: Look, count: int, *, come_back: float, builds: f
 
 
 def _faded(before: Image, after: Image, fade_s: float, time_s: float) -> Image:
-    share = time_s / fade_s
+    share = (time_s + 1 / FPS) / (fade_s + 1 / FPS)
     return np.asarray(cv2.addWeighted(after, share, before, 1 - share, 0), np.uint8)
 
 
@@ -431,17 +432,22 @@ def people(script: Script) -> Iterator[Stretch]:
         person, x = _person(chance), chance.uniform(0.25, 0.75)
         edge = chance.choice((-0.12, 1.12))  # just out of sight
         stretches += [
-            Stretch(None, 1.5, partial(_walking, person, view, edge, x)),
+            *_walk(f"person {number}", person, view, edge, x),
             Stretch(f"person {number}", chance.uniform(3, 8), partial(_standing, person, view, x)),
-            Stretch(None, 1.5, partial(_walking, person, view, x, edge)),
+            *_walk(f"person {number}", person, view, x, edge),
         ]
         if chance.random() < 0.7:
             stretches.append(Stretch("nobody", chance.uniform(2.5, 5), _still(view)))
     return _noisy(script, iter(stretches), chance.uniform(1, 4))
 
 
-def _walking(person: Person, view: Image, start: float, end: float, time_s: float) -> Image:
-    return person.draw(view, start + (end - start) * time_s / 1.5, 0.02 * float(np.sin(9 * time_s)))
+def _walk(name: str, person: Person, view: Image, start: float, end: float) -> Iterator[Stretch]:
+    """A walk from `start` to `end` (shares of the width); who is all inside the picture is on screen."""
+    for time_s in np.arange(0, WALK_S, 1 / FPS).tolist():
+        x = start + (end - start) * time_s / WALK_S
+        image = person.draw(view, x, 0.02 * float(np.sin(9 * time_s)))
+        is_out = x < -OUTSIDE or x > 1 + OUTSIDE
+        yield Stretch(name if INSIDE < x < 1 - INSIDE else "nobody" if is_out else None, 1 / FPS, _still(image))
 
 
 def _standing(person: Person, view: Image, x: float, time_s: float) -> Image:

@@ -90,6 +90,13 @@ def distinct_pictures(
     return pictures, tuple(reversed(joining.curve))
 
 
+def passing(frames: Sequence[FrameAnalysis]) -> list[int]:
+    """Return the rows of frames that show no picture of their own, as far as their neighbours tell; at the ends, those that may not."""
+    comparison = _Comparison(frames, lambda a, b: 1.0, 1.0)
+    ends = {0, len(frames) - 1} if len(frames) > 1 else set()
+    return [row for row in range(len(frames)) if not comparison.is_settled[row] or (row in ends and comparison.is_unlike_beside(row))]
+
+
 class _Comparison:
     """Cosines and local changes of frames, and how restless the video is at each."""
 
@@ -158,8 +165,11 @@ class _Comparison:
 
     def _passes(self, row: int) -> bool:
         """Return whether a frame is far less like both its neighbours than frames are there, and moves."""
-        beside = self._beside(row)
-        return len(beside) == 2 and not self.frames[row].is_still and min(change.strength(self._around[row]) for change in beside) >= 1
+        return 0 < row < len(self.frames) - 1 and self.is_unlike_beside(row)
+
+    def is_unlike_beside(self, row: int) -> bool:
+        """Return whether a frame moves and is far less like its neighbours than frames are there."""
+        return not self.frames[row].is_still and min(change.strength(self._around[row]) for change in self._beside(row)) >= 1
 
     def _beside(self, row: int) -> list[LocalChange]:
         """Return what changes to the frame from the one before, and from it to the next."""

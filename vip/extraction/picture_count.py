@@ -42,6 +42,7 @@ def count_pictures(
     for picture in found:
         fullest = None if picture.fullest is None else copy_of.get(good[picture.fullest], good[picture.fullest])
         whole = sorted({copy_of.get(good[row], good[row]) for row in picture.whole})
+        whole = [index for index in whole if frames[index].is_still] or whole
         shown = fullest if fullest is not None else whole[next(iter(representatives(prunable(frames, embeddings, whole), 1)))]
         stand_for.append(place[shown])
     return DistinctPictures([number[row] for row in range(len(left))], stand_for, [point for point in curve if point[0] <= len(left)])
