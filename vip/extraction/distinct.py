@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -35,9 +35,12 @@ from vip.extraction.local_change import (
 CUT_COSINE = 0.5  # of two views, below which nothing needs to be compared place by place
 RESTLESS_AROUND = 4  # pairs on either side that say how restless a video is at a frame
 RESTLESS_QUANTILE = 0.3  # of their changes: a slide of two or three candidates is still
+PICTURE_S = 1.0  # what moves and is shown for less is on its way
 OTHER_CELLS = 0.25  # share of the signature's cells that differ, from which on a picture has not come back
 PREPARED = 64  # pictures kept ready for being compared: 280 KB each
 CELL_LEVELS = 24  # of 255: more than flicker and noise change in a cell
+
+ANY_BOUND = 0.5  # where local changes decide alone, it matters only that there is one
 
 Cosine = Callable[[int, int], float]
 
@@ -84,6 +87,8 @@ def distinct_pictures(
     """
     joining = _Joining(_Comparison(frames, cosine, redundant))
     joining.join_neighbours(down_to=redundant)
+    joining.unsettle_short()
+    joining.join_neighbours(down_to=redundant)
     joining.join_returned()
     pictures = joining.pictures()
     joining.join_neighbours(down_to=-np.inf)
@@ -91,10 +96,12 @@ def distinct_pictures(
 
 
 def passing(frames: Sequence[FrameAnalysis]) -> list[int]:
-    """Return the rows of frames that show no picture of their own, as far as their neighbours tell; at the ends, those that may not."""
-    comparison = _Comparison(frames, lambda a, b: 1.0, 1.0)
-    ends = {0, len(frames) - 1} if len(frames) > 1 else set()
-    return [row for row in range(len(frames)) if not comparison.is_settled[row] or (row in ends and comparison.is_unlike_beside(row))]
+    """Return the rows of frames of still views that show what no frame a second before or behind them shows, as far as one looked."""
+    joining = _Joining(_Comparison(frames, lambda a, b: 1.0, ANY_BOUND))
+    passes = {row for row in range(len(frames)) if not joining.comparison.is_settled[row]}
+    joining.join_neighbours(down_to=ANY_BOUND)
+    short = {row for key in joining.short() for row in joining.rows[key] if joining.comparison.restless[row].is_still}
+    return sorted(passes | short)
 
 
 class _Comparison:
@@ -165,11 +172,8 @@ class _Comparison:
 
     def _passes(self, row: int) -> bool:
         """Return whether a frame is far less like both its neighbours than frames are there, and moves."""
-        return 0 < row < len(self.frames) - 1 and self.is_unlike_beside(row)
-
-    def is_unlike_beside(self, row: int) -> bool:
-        """Return whether a frame moves and is far less like its neighbours than frames are there."""
-        return not self.frames[row].is_still and min(change.strength(self._around[row]) for change in self._beside(row)) >= 1
+        beside = self._beside(row)
+        return len(beside) == 2 and not self.frames[row].is_still and min(change.strength(self._around[row]) for change in beside) >= 1
 
     def _beside(self, row: int) -> list[LocalChange]:
         """Return what changes to the frame from the one before, and from it to the next."""
@@ -221,6 +225,25 @@ class _Joining:
                 self._take(b, into=a, likeness=-negative)
                 if self.before[a] in self.runs:
                     self._compare_with_next(self.before[a])
+
+    def unsettle_short(self) -> None:
+        """Let the cosine decide about runs that move and are over before one sees a picture: somebody walks by."""
+        for key in self.short():
+            self.runs[key] = replace(self.runs[key], is_settled=False)
+            for row in self.rows[key]:
+                self.comparison.is_settled[row] = False
+        for key in sorted(self.runs):
+            self._compare_with_next(key)
+
+    def short(self) -> list[int]:
+        """Return the keys of settled runs that move and are over in less than a second."""
+        frames = self.comparison.frames
+
+        def is_short(key: int, run: Run) -> bool:
+            is_still = any(frames[row].is_still for row in self.rows[key])
+            return run.is_settled and not is_still and frames[run.last].time_s - frames[run.first].time_s < PICTURE_S
+
+        return [key for key, run in sorted(self.runs.items()) if is_short(key, run)]
 
     def join_returned(self) -> None:
         """Join each still run to the earliest one whose picture it shows again."""
