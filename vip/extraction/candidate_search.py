@@ -13,7 +13,7 @@ import numpy as np
 from vip.extraction import analyze, objects, quality, substitutes
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
 from vip.extraction.bad_frames import shows_nothing_at_all
-from vip.extraction.closer_look import frames_beside_passing
+from vip.extraction.closer_look import FARTHEST_PACKETS, frames_beside_passing
 from vip.extraction.good_frames import good_frames, likely_keyframes
 from vip.extraction.samplers.sync import fill
 from vip.extraction.transitions import PacketActivity
@@ -129,7 +129,7 @@ def _until_enough_differ(search: CandidateSearch, analyses: list[FrameAnalysis])
 def _look_closer(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
     """Analyze frames beside those that pass by once, where that is not too expensive."""
     wanted = frames_beside_passing(search.video.index, analyses, search.min_sharpness)
-    near = [pts for pts in wanted if search.video.effort(pts) <= substitutes.FARTHEST_PACKETS]
+    near = [pts for pts in wanted if search.video.effort(pts) <= FARTHEST_PACKETS]
     return _merged(analyses, _scan(search, "Looking closer", near, exact=True)) if near else analyses
 
 

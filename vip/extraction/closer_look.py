@@ -7,17 +7,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis
+from vip.extraction.bad_frames import bad_frames
 from vip.extraction.distinct import passing
-from vip.extraction.good_frames import good_frames
+from vip.extraction.other_pictures import other_pictures
 from vip.records import PacketIndex
 
+FARTHEST_PACKETS = 250  # decoded for one of these frames: most GOPs are no longer
 BESIDE_S = 0.6  # what stays so long on either side is a picture
 TOO_NEAR_S = 0.25  # to a frame that was looked at
 
 
 def frames_beside_passing(index: PacketIndex, analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -> list[int]:
     """Return PTS shortly before and behind each frame that is unlike both its neighbours in a calm stretch."""
-    good = [analyses[row] for row in good_frames(analyses, min_sharpness)]
+    bad = bad_frames(analyses, min_sharpness)
+    again = set(other_pictures(analyses, bad))
+    good = [analysis for row, analysis in enumerate(analyses) if row not in bad or row in again]
     seconds = float(index.time_base)
     shown, known = index.shown_pts, np.array([analysis.pts for analysis in analyses], np.int64)
     wanted: set[int] = set()
