@@ -96,7 +96,9 @@ def _extract(video: Path, work: Path, embedder: str) -> vip.Run:
 
 def pictures_of(run: vip.Run) -> list[tuple[float, int]]:
     """Time of each good candidate, and the number of the picture that it shows, as `-n auto` counts."""
-    assert run.manifest is not None and run.manifest.pruning is not None and run.embeddings is not None
+    assert run.manifest is not None, "it was just made"
+    assert run.manifest.pruning is not None, "candidates were pruned"
+    assert run.embeddings is not None, "and embedded"
     good = [row for row, frame in enumerate(run.candidates) if frame.decision.rule in ("kept", "pruned", "duplicate")]
     frames, vectors = analyses_of(run), run.embeddings
     found, _ = distinct_pictures(

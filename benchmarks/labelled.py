@@ -177,7 +177,11 @@ def _deck(script: Script, look: Look, count: int, *, come_back: float, builds: f
     """Slides one after another, cut or faded."""
     chance, size = script.chance, script.size
     deck = [_slide(chance, look) for _ in range(count)]
-    order = [number for number in range(count) for number in ([number, chance.randrange(number)] if number and chance.random() < come_back else [number])]
+    order = [
+        number
+        for number in range(count)
+        for number in ([number, chance.randrange(number)] if number and chance.random() < come_back else [number])
+    ]
     fade_s = chance.choice((0.0, 0.0, 0.4))
     before: Image | None = None
     for place, number in enumerate(order):
@@ -248,8 +252,10 @@ def cursor(script: Script) -> Iterator[Stretch]:
 
     def draw(inner: Draw, offset_s: float, time_s: float) -> Image:
         image = inner(time_s).copy()
-        x, y = ((0.5 + 0.4 * np.sin(speed * 6.28 * (offset_s + time_s))) * side for speed, side in zip(speeds, (width, height), strict=True))
-        shape = np.rint(arrow + (x, y)).astype(np.int32)
+        x, y = (
+            (0.5 + 0.4 * np.sin(speed * 6.28 * (offset_s + time_s))) * side for speed, side in zip(speeds, (width, height), strict=True)
+        )
+        shape = np.rint(arrow + np.array((x, y))).astype(np.int32)
         cv2.fillPoly(image, [shape], (255, 255, 255))
         cv2.polylines(image, [shape], True, (0, 0, 0), 1)
         return image
@@ -468,12 +474,16 @@ def head(script: Script) -> Iterator[Stretch]:
         x, lean = 0.5 + 0.02 * float(np.sin(0.7 * time_s)), 0.015 * float(np.sin(1.7 * time_s))
         image = large.draw(canvas, x, lean)[:height].copy()
         middle, mouth = x * width + lean * 0.86 * size, round(foot - 0.86 * size)
-        cv2.ellipse(image, (round(middle), mouth), (height // 22, 1 + round(height / 50 * abs(np.sin(6 * time_s)))), 0, 0, 360, (120, 40, 40), -1)
+        cv2.ellipse(
+            image, (round(middle), mouth), (height // 22, 1 + round(height / 50 * abs(np.sin(6 * time_s)))), 0, 0, 360, (120, 40, 40), -1
+        )
         for side in (-1, 1):
             cv2.circle(image, (round(middle + side * height / 15), mouth - height // 7), height // 60, (30, 30, 30), -1)
         if lines:
             line = lines[int(time_s / 2.5) % len(lines)]
-            cv2.putText(image, line, (width // 6, round(0.93 * height)), cv2.FONT_HERSHEY_DUPLEX, height / 700, (255, 255, 255), 1, cv2.LINE_AA)
+            cv2.putText(
+                image, line, (width // 6, round(0.93 * height)), cv2.FONT_HERSHEY_DUPLEX, height / 700, (255, 255, 255), 1, cv2.LINE_AA
+            )
         return image
 
     return _noisy(script, iter([Stretch("speaker", chance.uniform(25, 40), draw)]), 2)
@@ -493,7 +503,9 @@ def _camera(large: Image, size: tuple[int, int], zoom: float, shift: float, seco
     scale = 1.3 - (1.3 - 1.3 / zoom) * share if zoom != 1 else 1.1
     left, top = (0.5 * (1.3 - scale) + shift * (share - 0.5)) * width, 0.5 * (1.3 - scale) * height
     matrix = np.array([[scale, 0, left], [0, scale, top]])
-    return np.asarray(cv2.warpAffine(large, matrix, size, flags=cv2.WARP_INVERSE_MAP | cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE), np.uint8)
+    return np.asarray(
+        cv2.warpAffine(large, matrix, size, flags=cv2.WARP_INVERSE_MAP | cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE), np.uint8
+    )
 
 
 KINDS: dict[str, Callable[[Script], Iterator[Stretch]]] = {

@@ -17,27 +17,17 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis
-from vip.extraction.local_change import (
-    ALL_CHANGED,
-    STANDS_STILL,
-    UNCHANGED,
-    LocalChange,
-    Restlessness,
-    SmallPicture,
-    local_change,
-)
+from vip.extraction.local_change import ALL_CHANGED, STANDS_STILL, UNCHANGED, LocalChange, Restlessness, change_of_jpegs
 
 CUT_COSINE = 0.5  # of two views, below which nothing needs to be compared place by place
 RESTLESS_AROUND = 4  # pairs on either side that say how restless a video is at a frame
 RESTLESS_QUANTILE = 0.3  # of their changes: a slide of two or three candidates is still
 PICTURE_S = 1.0  # what moves and is shown for less is on its way
 OTHER_CELLS = 0.25  # share of the signature's cells that differ, from which on a picture has not come back
-PREPARED = 64  # pictures kept ready for being compared: 280 KB each
 CELL_LEVELS = 24  # of 255: more than flicker and noise change in a cell
 
 ANY_BOUND = 0.5  # where local changes decide alone, it matters only that there is one
@@ -109,8 +99,6 @@ class _Comparison:
 
     def __init__(self, frames: Sequence[FrameAnalysis], cosine: Cosine, redundant: float) -> None:
         self.frames, self.cosine, self.redundant = frames, cosine, redundant
-        self._changes: dict[tuple[int, int], LocalChange] = {}
-        self._prepared = lru_cache(maxsize=PREPARED)(self._prepare)
         self._around = _restlessness([self._moved(row) for row in range(len(frames) - 1)])
         self.restless = [self._restless(row) for row in range(len(frames))]
         self.is_settled = [not self._passes(row) for row in range(len(frames))]
@@ -127,9 +115,9 @@ class _Comparison:
         return (local if restless.is_still else min(local, self.cosine(before.typical, now.typical))), False
 
     def return_likeness(self, before: Run, now: Run) -> float | None:
-        """Return how alike the later of two still runs is to the earlier if it shows nothing else; None if it does."""
+        """Return how alike the later of two runs of a still view is to the earlier if it shows nothing else; None if it does."""
         restless = _larger(self.restless[before.last], self.restless[now.last])
-        if not (before.is_settled and now.is_settled and restless.is_still):
+        if not (before.is_settled and restless.is_still):
             return None
         one, other = (self.frames[run.last].signature.astype(np.int16) for run in (before, now))
         if float((np.abs(one - other).max(axis=2) > CELL_LEVELS).mean()) > OTHER_CELLS:
@@ -140,20 +128,9 @@ class _Comparison:
         return likeness if likeness > self.redundant else None
 
     def change(self, before: int, now: int) -> LocalChange:
-        """Return what changed from one row to another."""
-        if (before, now) not in self._changes:
-            self._changes[before, now] = self._compare(before, now)
-        return self._changes[before, now]
-
-    def _compare(self, before: int, now: int) -> LocalChange:
-        """Return what changed; everything where a cut lies between, or where thumbnails cannot be compared."""
-        if float(self.frames[before].view @ self.frames[now].view) < CUT_COSINE:
-            return ALL_CHANGED
-        one, other = self._prepared(before), self._prepared(now)
-        return ALL_CHANGED if one is None or other is None else local_change(one, other)
-
-    def _prepare(self, row: int) -> SmallPicture | None:
-        return SmallPicture.from_jpeg(self.frames[row].thumbnail)
+        """Return what changed from one row to another; everything where a cut lies between."""
+        one, other = self.frames[before], self.frames[now]
+        return ALL_CHANGED if float(one.view @ other.view) < CUT_COSINE else change_of_jpegs(one.thumbnail, other.thumbnail)
 
     def _moved(self, row: int) -> LocalChange:
         """Return what changes to the next frame; nothing where lines join."""

@@ -12,7 +12,7 @@ In: two analyses of frames. Out: `LocalChange`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import cv2
 import numpy as np
@@ -35,6 +35,9 @@ MOSTLY_JOINED = 0.6  # share of what changed that has to be new on an empty back
 INK_LEAVES = 0.35  # share of the background that letters leave as it was; inserts and people cover it
 FINEST_SCALE = 1  # of the flow: at half of the 160 px, so that letters do not become other letters
 LEAST_SIDE_PX = 32  # a smaller picture has no flow
+PREPARED = 64  # pictures kept ready for being compared: 280 KB each
+COMPARED = 4096  # pairs remembered, since frames are compared when candidates are sought and again when keyframes are selected
+NOTHING_LEFT = 0.95  # share of the picture that changed, from which on nothing is sought elsewhere
 SOLID = np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (SOLID_PX, SOLID_PX)), np.uint8)
 
 Plane = npt.NDArray[np.float32]  # (H, W)
@@ -99,15 +102,23 @@ class SmallPicture:
         self.variance: Plane = np.maximum(_window_mean(self.lightness * self.lightness) - self.mean * self.mean, 0)
         self.chroma: Plane = _window_mean(np.ascontiguousarray(lab[..., 1:]))
 
-    @classmethod
-    def from_jpeg(cls, data: bytes) -> SmallPicture | None:
-        """Return the picture; None where it cannot be decoded."""
-        bgr = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
-        return None if bgr is None else cls(np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB), np.uint8))
-
     @cached_property
     def has_content(self) -> Mask:
         return self.variance > CONTENT_VARIANCE
+
+
+@lru_cache(maxsize=COMPARED)
+def change_of_jpegs(before: bytes, now: bytes) -> LocalChange:
+    """Return what changed from one thumbnail to a later one; everything where one cannot be decoded."""
+    one, other = prepared(before), prepared(now)
+    return ALL_CHANGED if one is None or other is None else local_change(one, other)
+
+
+@lru_cache(maxsize=PREPARED)
+def prepared(jpeg: bytes) -> SmallPicture | None:
+    """Return the picture of a thumbnail; None where it cannot be decoded."""
+    bgr = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR) if jpeg else None
+    return None if bgr is None else SmallPicture(np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB), np.uint8))
 
 
 def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
@@ -120,7 +131,7 @@ def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
     if unchanged.all():
         return UNCHANGED
     lost, new = ~unchanged, ~unchanged  # where each of the two shows what the other does not
-    if 1 - unchanged.mean() > LEAST_SHARE and min(unchanged.shape) >= LEAST_SIDE_PX:
+    if LEAST_SHARE < 1 - unchanged.mean() < NOTHING_LEFT and min(unchanged.shape) >= LEAST_SIDE_PX:
         lost &= ~_unchanged(before, _moved_to(before, now), flicker)
         new &= ~_unchanged(_moved_to(now, before), now, flicker)
     had, has = before.has_content, now.has_content

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis
-from vip.extraction.local_change import LEAST_SHARE, STANDS_STILL, SmallPicture, local_change
+from vip.extraction.local_change import LEAST_SHARE, STANDS_STILL, change_of_jpegs
 from vip.records import Decision
 
 CELL_LEVELS = 12  # of 255: blur leaves the mean of a cell of the signature as it is
@@ -27,16 +27,14 @@ def other_pictures(frames: Sequence[FrameAnalysis], dropped: Mapping[int, Decisi
 def _differ(frames: Sequence[FrameAnalysis], index: int, other: int) -> bool:
     """Return whether two frames differ in more than their sharpness."""
     levels = np.abs(frames[index].signature.astype(np.int16) - frames[other].signature).max(axis=2)
-    one, two = (SmallPicture.from_jpeg(frames[place].thumbnail) for place in (index, other))
-    if float((levels > CELL_LEVELS).mean()) < OTHER_CELLS or one is None or two is None:
+    if float((levels > CELL_LEVELS).mean()) < OTHER_CELLS:
         return False
-    return local_change(one, two).strength(STANDS_STILL) >= 1
+    return change_of_jpegs(frames[index].thumbnail, frames[other].thumbnail).strength(STANDS_STILL) >= 1
 
 
 def _stays(frames: Sequence[FrameAnalysis], index: int) -> bool:
     """Return whether nothing moves at a frame: its packets say so, or the frame before or behind it is the same."""
     if frames[index].is_still:
         return True
-    mine = SmallPicture.from_jpeg(frames[index].thumbnail)
-    beside = [SmallPicture.from_jpeg(frames[place].thumbnail) for place in (index - 1, index + 1) if 0 <= place < len(frames)]
-    return mine is not None and any(other is not None and local_change(mine, other).share < LEAST_SHARE for other in beside)
+    pairs = [(place, place + 1) for place in (index - 1, index) if 0 <= place < len(frames) - 1]
+    return any(change_of_jpegs(frames[a].thumbnail, frames[b].thumbnail).share < LEAST_SHARE for a, b in pairs)

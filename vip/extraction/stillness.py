@@ -40,4 +40,4 @@ def still_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_
     ]
     following = np.searchsorted(times, at, "right")
     stays = (following < len(times)) & (np.append(times, np.inf)[following] - at >= SHOWN_FOR_S)
-    return np.asarray(still, bool) | stays
+    return np.asarray(stays | np.array(still, bool), bool)

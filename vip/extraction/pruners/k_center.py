@@ -30,7 +30,7 @@ class KCenter:
             raise BackendError(f'The pruner "k-center" takes no detail, but got "{detail}". Write {option("pruner", "k-center")}.')
 
     def prune(self, frames: Prunable, *, keep: int | None, redundant: float) -> PruningResult:
-        """Add frames until there are `keep`; without it, until every other is as like a chosen one as `redundant` and each picture shown."""
+        """Add frames until there are `keep`; without it, until each picture is shown and every other is as like one as `redundant`."""
         if len(frames) == 0:
             return PruningResult([], "kept", redundant)
         centers = _Centers(frames.embeddings, frames.text_weight)
@@ -94,7 +94,7 @@ class _Centers:
     def add_missing(self, pictures: DistinctPictures) -> None:
         """Choose the frame that stands for each picture that none of the chosen ones shows."""
         for picture, row in enumerate(pictures.stand_for):
-            if picture not in {pictures.number[center] for center in np.flatnonzero(np.isinf(self.likeness))}:
+            if picture not in {pictures.number[center] for center in np.flatnonzero(np.isinf(self.likeness)).tolist()}:
                 self._choose(row)
 
     def _likeness_to(self, row: int) -> npt.NDArray[np.float64]:
