@@ -18,7 +18,6 @@ from vip.extraction.select import select_from
 from vip.records import Image
 
 
-
 def softened(image: Image) -> Image:
     return np.asarray(cv2.GaussianBlur(image, (0, 0), 1.5), np.uint8)
 

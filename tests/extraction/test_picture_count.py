@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tests.extraction.analyses import picture
 from tests.extraction.test_distinct import BOUND, EMBEDDER, analyses
 from tests.extraction.test_local_change import LINES, OTHERS, slide, with_person
-from tests.extraction.analyses import picture
 from vip.extraction.copies import copies
 from vip.extraction.embeddings import embeddings_of
 from vip.extraction.picture_count import count_pictures
@@ -29,7 +29,7 @@ def test_a_picture_that_only_copies_confirm_is_one() -> None:
 def test_the_fullest_state_stands_for_a_slide_that_is_built_up() -> None:
     left, found = pictures([slide(*LINES[:1]), slide(*LINES[:2]), slide(*LINES), slide(*LINES), slide(*OTHERS), slide(*OTHERS)])
     assert list(found.number) == [0, 0, 0, 1]
-    assert [left[row] for row in found.stand_for][0] in (2, 3)
+    assert next(left[row] for row in found.stand_for) in (2, 3)
     assert len(found) == 2
 
 

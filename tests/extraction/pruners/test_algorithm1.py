@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from tests.extraction.pruning import at_angles, kept, prunable
 from vip.extraction.pruners.algorithm1 import Algorithm1, Removal, prune
 from vip.extraction.scenes import representatives
+from vip.protocols import DistinctPictures
 from vip.records import Embeddings, Vectors
 
 
@@ -211,3 +213,22 @@ def test_links_of_long_vectors_are_the_dot_products_to_the_last_bit() -> None:
     rng = np.random.default_rng(3)
     vectors = Embeddings(unit(rng.standard_normal((50, 1544))), unit(rng.standard_normal((50, 256))), "test")
     assert prune(vectors, [False] * 50, keep=1) == as_the_paper_says(vectors, [False] * 50, 1, 0.5)
+
+
+def test_auto_keeps_the_frame_that_stands_for_each_picture_and_says_which_shows_the_others() -> None:
+    found = DistinctPictures([0, 0, 1, 1, 0], [1, 2], curve=[(2, 0.5), (3, 0.9)])
+    frames = replace(at_angles([0, 1, 2, 3, 1]), pictures=found)
+    thinned = Algorithm1(None).prune(frames, keep=None, redundant=0.8)
+    assert kept(frames, [drop.index for drop in thinned.drops]) == [1, 2]
+    assert {drop.index: drop.reason.split("; ")[1] for drop in thinned.drops} == {
+        0: "0:01.00 shows this picture",
+        3: "0:02.00 shows this picture",
+        4: "0:01.00 shows this picture",
+    }
+    assert list(thinned.curve) == [(2, 0.5), (3, 0.9)]
+
+
+def test_a_number_that_is_asked_for_does_not_look_at_pictures() -> None:
+    plain = at_angles([0, 40, 41, 80])
+    counted = replace(plain, pictures=DistinctPictures([0, 0, 0, 0], [0]))
+    assert Algorithm1(None).prune(counted, keep=3, redundant=0.8) == Algorithm1(None).prune(plain, keep=3, redundant=0.8)
