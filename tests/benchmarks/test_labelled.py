@@ -38,9 +38,7 @@ def test_no_two_pictures_look_the_same_and_one_always_does(kind: str) -> None:
 
 def test_a_slide_that_is_built_up_keeps_what_it_had() -> None:
     stretches = [one for seed in range(6) for one in still("slides-light", seed)]
-    built = [
-        (one, next_one) for one, next_one in itertools.pairwise(stretches) if one.picture and one.picture == next_one.picture
-    ]
+    built = [(one, next_one) for one, next_one in itertools.pairwise(stretches) if one.picture and one.picture == next_one.picture]
     assert built
     for one, following in built:
         before, now = (stretch.draw(0.0).astype(int) for stretch in (one, following))
