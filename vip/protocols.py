@@ -95,6 +95,21 @@ TEXT_WEIGHT = 0.5  # Algorithm 1: "the mean of" the text and the image cosine
 
 
 @dataclass(frozen=True, slots=True)
+class DistinctPictures:
+    """How many pictures a person would count, and which of the candidates shows each; indices are rows of `Prunable`."""
+
+    number: Sequence[int]
+    """Of each row: that of its picture, from 0."""
+    stand_for: Sequence[int]
+    """Of each picture the row that shows it best."""
+    curve: Sequence[tuple[int, float]] = ()
+    """Number of pictures, and how alike the next two are that would be taken for one."""
+
+    def __len__(self) -> int:
+        return len(self.stand_for)
+
+
+@dataclass(frozen=True, slots=True)
 class Prunable:
     """The good candidates in time order, as pruners see them; all of length N."""
 
@@ -110,6 +125,8 @@ class Prunable:
     """Cosine of each picture to the text that the user asks for; None where nothing is asked for."""
     signatures: npt.NDArray[np.uint8] | None = None
     """uint8 (N, 18, 32, 3): each picture so small that only real changes show; None where nobody knows."""
+    pictures: DistinctPictures | None = None
+    """What a person would count in them; None where a number of keyframes is asked for."""
 
     def __post_init__(self) -> None:
         lengths = [len(column) for column in (self.embeddings, self.times_s, self.has_people, self.sharpness, self.in_transition)]

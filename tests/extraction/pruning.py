@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vip.protocols import TEXT_WEIGHT, Prunable
+from vip.protocols import TEXT_WEIGHT, DistinctPictures, Prunable
 from vip.records import Embeddings
 
 
@@ -19,6 +19,7 @@ def prunable(
     in_transition: Sequence[bool] | None = None,
     text_weight: float = TEXT_WEIGHT,
     relevance: Sequence[float] | None = None,
+    pictures: DistinctPictures | None = None,
 ) -> Prunable:
     """Frames with these vectors; by default one a second, without people, all equally sharp and calm, and nothing asked for."""
     count = len(embeddings)
@@ -30,6 +31,7 @@ def prunable(
         in_transition=list(in_transition or [False] * count),
         text_weight=text_weight,
         relevance=relevance,
+        pictures=pictures,
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.extraction.samplers.test_uniform import source
+from tests.extraction.indices import steady
+from tests.extraction.samplers.test_uniform import Source, source
 from vip.extraction.keyframe_count import expected_keyframes
 
 
@@ -19,3 +20,11 @@ def test_hidden_time_counts_for_nothing() -> None:
 
 def test_a_number_is_that_number() -> None:
     assert expected_keyframes(7, source([0, 1_000_000])) == 7
+
+
+def test_a_change_of_picture_every_three_seconds_asks_for_a_keyframe_each() -> None:
+    bursts = {float(second): 0.12 for second in range(3, 90, 3)}
+    index = steady(92, bursts=bursts)
+    video = Source(index, index.time_base)
+    assert expected_keyframes("auto", video) > 92 / 8 * 2
+    assert expected_keyframes("auto", Source(steady(92), index.time_base)) == 12

@@ -24,6 +24,7 @@ from vip.cores import cores as core_count
 from vip.cores import limited, one_opencv_thread
 from vip.extraction.quality import WORKING_SIDE_PX, FrameMeasures, measure, shows_nothing
 from vip.extraction.spool import Spool, Spooled
+from vip.extraction.stillness import still_frames
 from vip.extraction.transitions import PacketActivity
 from vip.protocols import Detector, Embedder, PictureKeeper
 from vip.records import Detection, Frame, Image, PacketIndex
@@ -66,6 +67,8 @@ class FrameAnalysis:
     """JPEG for the detector (`vip.extraction.objects`); None once that has seen it, or where nothing shows."""
     in_transition: bool = False
     """Beside a cut, a cross-fade or a fast pan (`vip.extraction.transitions`)."""
+    is_still: bool = False
+    """Nothing moves just before or just behind it (`vip.extraction.stillness`)."""
     stands_in_for: int | None = None
 
     def __repr__(self) -> str:
@@ -187,9 +190,10 @@ def _beside(frames: Iterator[Frame], analyzer: FrameAnalyzer) -> Iterator[FrameA
 
 
 def mark_transitions(index: PacketIndex, analyses: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
-    """Set `in_transition` as the packets around each frame say."""
-    flags = PacketActivity(index).in_transition([analysis.pts for analysis in analyses]).tolist()
-    return [replace(analysis, in_transition=flag) for analysis, flag in zip(analyses, flags, strict=True)]
+    """Set `in_transition` and `is_still` as the packets around each frame say."""
+    pts = [analysis.pts for analysis in analyses]
+    flags = zip(analyses, PacketActivity(index).in_transition(pts).tolist(), still_frames(index, pts).tolist(), strict=True)
+    return [replace(analysis, in_transition=in_transition, is_still=is_still) for analysis, in_transition, is_still in flags]
 
 
 def in_parallel(

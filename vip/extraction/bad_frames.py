@@ -6,6 +6,7 @@ from collections.abc import Container, Sequence
 
 from vip.errors import InputError
 from vip.extraction.analyze import FrameAnalysis
+from vip.extraction.other_pictures import other_pictures
 from vip.extraction.quality import BadRule, correlation, much_blurrier, much_paler, references, same_shape, same_view, verdict
 from vip.records import Decision
 from vip.timecode import timecode
@@ -37,6 +38,8 @@ def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -
             dropped[index] = Decision(kept=False, rule="below_min_sharpness", reason=reason)
     _drop_replaced(analyses, dropped)
     _drop_blurred(analyses, dropped)
+    for index in other_pictures(analyses, dropped):
+        del dropped[index]
     _drop_faded(analyses, dropped)
     return dropped
 

@@ -13,6 +13,7 @@ import numpy as np
 from vip.extraction import analyze, objects, quality, substitutes
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
 from vip.extraction.bad_frames import shows_nothing_at_all
+from vip.extraction.closer_look import FARTHEST_PACKETS, frames_beside_passing
 from vip.extraction.good_frames import good_frames, likely_keyframes
 from vip.extraction.samplers.sync import fill
 from vip.extraction.settled import find_settled
@@ -42,6 +43,8 @@ class CandidateSearch:
     """Whether more frames are tried until enough of them differ."""
     keeper: PictureKeeper
     observer: Observer
+    counts_pictures: bool = False
+    """Whether the number of keyframes is to be found out from what the frames show."""
     as_is: bool = False
     """Whether the planned frames are taken as they are."""
 
@@ -54,6 +57,8 @@ def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[
     analyses = _search_all(search, analyses)
     if search.insistent:
         analyses = _until_enough_differ(search, analyses)
+    if search.counts_pictures:
+        analyses = _look_closer(search, analyses)
     reference = quality.references([analysis.measured for analysis in analyses])
     bad = [index for index, analysis in enumerate(analyses) if quality.verdict(analysis.measured, reference[index])]
     with search.observer.track("Looking beside bad frames", len(bad)) as advance:
@@ -120,6 +125,13 @@ def _until_enough_differ(search: CandidateSearch, analyses: list[FrameAnalysis])
             break
         analyses = merged
     return analyses
+
+
+def _look_closer(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
+    """Analyze frames beside those that pass by once, where that is not too expensive."""
+    wanted = frames_beside_passing(search.video.index, analyses, search.min_sharpness)
+    near = [pts for pts in wanted if search.video.effort(pts) <= FARTHEST_PACKETS]
+    return _merge(analyses, _scan(search, "Looking closer", near, exact=True)) if near else analyses
 
 
 def _different(search: CandidateSearch, analyses: Sequence[FrameAnalysis]) -> int:

@@ -11,7 +11,7 @@ from vip.extraction.bad_frames import bad_frames
 from vip.extraction.copies import copies
 from vip.extraction.object_text import has_people
 from vip.extraction.scenes import representatives
-from vip.protocols import TEXT_WEIGHT, Prunable
+from vip.protocols import TEXT_WEIGHT, DistinctPictures, Prunable
 from vip.records import Embeddings
 
 
@@ -39,6 +39,7 @@ def prunable(
     *,
     text_weight: float = TEXT_WEIGHT,
     relevance: Sequence[float] | None = None,
+    pictures: DistinctPictures | None = None,
 ) -> Prunable:
     """Return the frames with these indices as pruners see them."""
     members = [analyses[index] for index in chosen]
@@ -51,6 +52,7 @@ def prunable(
         text_weight=text_weight,
         relevance=None if relevance is None else [relevance[index] for index in chosen],
         signatures=np.stack([analysis.signature for analysis in members]) if members else None,
+        pictures=pictures,
     )
 
 

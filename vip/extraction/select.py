@@ -15,6 +15,7 @@ from vip.extraction.bad_frames import bad_frames, keep_best_of_bad
 from vip.extraction.copies import copies
 from vip.extraction.good_frames import prunable
 from vip.extraction.objects import poor_in_objects
+from vip.extraction.picture_count import count_pictures
 from vip.extraction.video_analysis import VideoAnalysis
 from vip.protocols import TEXT_WEIGHT, Pruner, PruningResult
 from vip.records import Decision, Embeddings
@@ -78,8 +79,13 @@ def select_from(
         dropped |= copies(frames, _left(frames, dropped))
         dropped |= poor_in_objects(frames, _left(frames, dropped), min_objects)
     left = _left(frames, dropped)
+    pictures = None
+    if keyframes is None and not as_is and left:
+        pictures = count_pictures(frames, embeddings, left, dropped, text_weight=text_weight, redundant=redundant)
     pruning = pruner.prune(
-        prunable(frames, embeddings, left, text_weight=text_weight, relevance=relevance), keep=keyframes, redundant=redundant
+        prunable(frames, embeddings, left, text_weight=text_weight, relevance=relevance, pictures=pictures),
+        keep=keyframes,
+        redundant=redundant,
     )
     decisions = {**dropped, **_decisions_of(pruning, left, as_is=as_is)}
     return Selection([decisions[index] for index in range(len(frames))], notes, pruning)

@@ -137,6 +137,7 @@ def _search(
         min_sharpness=settings.min_sharpness,
         exact=as_is or sampler.capabilities.exact,
         insistent=sampler.name == "sync" and settings.keyframes != "auto" and settings.candidates is None,  # others sample what they mean
+        counts_pictures=sampler.name == "sync" and settings.keyframes == "auto" and settings.candidates is None and not as_is,
         as_is=as_is,
         keeper=keeper,
         observer=observer,

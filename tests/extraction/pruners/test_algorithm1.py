@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from tests.extraction.pruning import at_angles, kept, prunable
 from vip.errors import BackendError
 from vip.extraction.pruners.algorithm1 import Algorithm1, Removal, prune
 from vip.extraction.scenes import representatives
+from vip.protocols import DistinctPictures
 from vip.records import Embeddings, Vectors
 
 
@@ -234,3 +236,22 @@ def test_plain_is_the_algorithm_of_the_paper_and_nothing_else(degrees: list[floa
 def test_another_detail_than_plain_is_refused() -> None:
     with pytest.raises(BackendError, match="algorithm1:plain"):
         Algorithm1("odd")
+
+
+def test_auto_keeps_the_frame_that_stands_for_each_picture_and_says_which_shows_the_others() -> None:
+    found = DistinctPictures([0, 0, 1, 1, 0], [1, 2], curve=[(2, 0.5), (3, 0.9)])
+    frames = replace(at_angles([0, 1, 2, 3, 1]), pictures=found)
+    thinned = Algorithm1(None).prune(frames, keep=None, redundant=0.8)
+    assert kept(frames, [drop.index for drop in thinned.drops]) == [1, 2]
+    assert {drop.index: drop.reason.split("; ")[1] for drop in thinned.drops} == {
+        0: "0:01.00 shows this picture",
+        3: "0:02.00 shows this picture",
+        4: "0:01.00 shows this picture",
+    }
+    assert list(thinned.curve) == [(2, 0.5), (3, 0.9)]
+
+
+def test_a_number_that_is_asked_for_does_not_look_at_pictures() -> None:
+    plain = at_angles([0, 40, 41, 80])
+    counted = replace(plain, pictures=DistinctPictures([0, 0, 0, 0], [0]))
+    assert Algorithm1(None).prune(counted, keep=3, redundant=0.8) == Algorithm1(None).prune(plain, keep=3, redundant=0.8)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.extraction.pruning import at_angles, kept
 from vip.extraction.pruners.k_center import KCenter
+from vip.protocols import DistinctPictures
 
 angles = st.lists(st.integers(0, 11), min_size=1, max_size=20).map(lambda steps: [15.0 * step for step in steps])
 
@@ -92,3 +95,15 @@ def test_people_are_no_exception() -> None:
 def test_the_same_frames_give_the_same_keyframes(keep: int) -> None:
     degrees = [40.0, 40.0, 10.0, 10.0, 70.0, 70.0]
     assert centers(degrees, keep) == centers(degrees, keep)
+
+
+def test_auto_shows_each_picture_though_all_are_alike() -> None:
+    frames = replace(at_angles([0, 1, 2, 3, 90, 91]), pictures=DistinctPictures([0, 0, 1, 1, 2, 2], [0, 3, 4]))
+    stay = kept(frames, [drop.index for drop in KCenter(None).prune(frames, keep=None, redundant=0.9).drops])
+    assert {frames.pictures.number[row] for row in stay} == {0, 1, 2}  # type: ignore[union-attr]
+    assert len(stay) == 3
+
+
+def test_a_number_that_is_asked_for_does_not_look_at_pictures() -> None:
+    frames = replace(at_angles([0, 1, 2, 3]), pictures=DistinctPictures([0, 1, 2, 3], [0, 1, 2, 3]))
+    assert len(kept(frames, [drop.index for drop in KCenter(None).prune(frames, keep=1, redundant=0.9).drops])) == 1

@@ -47,7 +47,7 @@ class AdaptiveKeyframeSampling:
             raise BackendError(f'The pruner "aks" takes no detail, but got "{detail}". Write {option("query", detail)}.')
 
     def prune(self, frames: Prunable, *, keep: int | None, redundant: float) -> PruningResult:
-        """Return the most relevant frames of each stretch. Without `keep`, as many as plain Algorithm 1 leaves where it meets `redundant`.
+        """Return the most relevant frames of each stretch. Without `keep`, as many as there are pictures, or as plain Algorithm 1 leaves.
 
         Raises:
             UsageError: nothing is asked for.
@@ -56,7 +56,8 @@ class AdaptiveKeyframeSampling:
             raise UsageError(f"The pruner aks chooses by relevance to a question. Add {option('query', 'a dog catches a frisbee')}.")
         if len(frames) == 0:
             return PruningResult([], "kept", redundant)
-        wanted = min(keep, len(frames)) if keep else plainly_left(frames, redundant)
+        pictures = plainly_left(frames, redundant) if frames.pictures is None else len(frames.pictures)
+        wanted = min(keep or pictures, len(frames))
         relevance = [float(value) for value in frames.relevance]
         kept: dict[int, _Stretch] = {}
         for stretch, count in _stretches(frames, _scaled(relevance), wanted):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 import numpy as np
@@ -24,7 +24,7 @@ import numpy.typing as npt
 from vip.errors import BackendError
 from vip.extraction.scenes import representatives
 from vip.extraction.spread import spread
-from vip.protocols import TEXT_WEIGHT, Prunable, PrunedFrame, PrunerCapabilities, PruningResult
+from vip.protocols import TEXT_WEIGHT, DistinctPictures, Prunable, PrunedFrame, PrunerCapabilities, PruningResult
 from vip.records import Embeddings, Vectors
 from vip.timecode import timecode
 from vip.wording import option
@@ -47,10 +47,13 @@ class Algorithm1:
     def prune(self, frames: Prunable, *, keep: int | None, redundant: float) -> PruningResult:
         """Run Algorithm 1 down to `keep`, the frames that stand for a scene each held; the curve is that of the paper, without holding any.
 
-        Without `keep` as many remain as plain Algorithm 1 leaves where it meets `redundant`.
+        Without `keep` one frame of each picture remains; where nobody counted the pictures, as many as plain Algorithm 1 leaves where it
+        meets `redundant`.
         """
         if len(frames) == 0:
             return PruningResult([], "kept", redundant)
+        if keep is None and frames.pictures is not None:
+            return _one_of_each(frames, frames.pictures, redundant)
         plain = _to_the_last(frames)
         left = min(keep, len(frames)) if keep else _left_at(plain, redundant)
         stand_for = representatives(frames, left) if self.name != f"algorithm1:{PLAIN}" else {}
@@ -65,6 +68,18 @@ class Algorithm1:
             bound=redundant,
             curve=[(len(frames) - removal.step + 1, removal.score) for removal in reversed(plain)],
         )
+
+
+def _one_of_each(frames: Prunable, pictures: DistinctPictures, redundant: float) -> PruningResult:
+    """Algorithm 1 down to one frame of each picture, the one that stands for it."""
+    held = [row in set(pictures.stand_for) for row in range(len(frames))]
+    done = prune(frames.embeddings, frames.has_people, keep=len(pictures), held=held, text_weight=frames.text_weight)
+    clocks = [timecode(time_s) for time_s in frames.times_s]
+    drops = []
+    for removal in done:
+        drop, shown = _drop(removal, clocks), clocks[pictures.stand_for[pictures.number[removal.index]]]
+        drops.append(replace(drop, reason=f"{drop.reason}; {shown} shows this picture"))
+    return PruningResult(drops, "kept: a picture of its own", redundant, curve=pictures.curve)
 
 
 def plainly_left(frames: Prunable, redundant: float) -> int:

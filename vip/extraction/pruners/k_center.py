@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.errors import BackendError
-from vip.protocols import Prunable, PrunedFrame, PrunerCapabilities, PruningResult
+from vip.protocols import DistinctPictures, Prunable, PrunedFrame, PrunerCapabilities, PruningResult
 from vip.records import Embeddings, Vectors
 from vip.timecode import timecode
 from vip.wording import option
@@ -30,13 +30,15 @@ class KCenter:
             raise BackendError(f'The pruner "k-center" takes no detail, but got "{detail}". Write {option("pruner", "k-center")}.')
 
     def prune(self, frames: Prunable, *, keep: int | None, redundant: float) -> PruningResult:
-        """Add frames until there are `keep`; without it, until every other is at least as like a chosen one as `redundant`."""
+        """Add frames until there are `keep`; without it, until each picture is shown and every other is as like one as `redundant`."""
         if len(frames) == 0:
             return PruningResult([], "kept", redundant)
         centers = _Centers(frames.embeddings, frames.text_weight)
         most = len(frames) if keep is None else min(keep, len(frames))
         while len(centers) < most and not (keep is None and centers.least_likeness >= redundant):
             centers.add()
+        if keep is None and frames.pictures is not None:
+            centers.add_missing(frames.pictures)
         drops, chosen = _drops(centers, frames), len(centers)
         while len(centers) < min(len(frames), CURVE_BEYOND * chosen):
             centers.add()
@@ -80,12 +82,20 @@ class _Centers:
 
     def add(self) -> None:
         """Choose the frame least like all chosen ones; of equal ones the earliest."""
-        farthest = int(self.likeness.argmin())
-        self.scores.append(float(self.likeness[farthest]))
-        likeness = self._likeness_to(farthest)
-        self.nearest[likeness > self.likeness] = farthest
+        self._choose(int(self.likeness.argmin()))
+
+    def _choose(self, row: int) -> None:
+        self.scores.append(float(self.likeness[row]))
+        likeness = self._likeness_to(row)
+        self.nearest[likeness > self.likeness] = row
         self.likeness = np.maximum(self.likeness, likeness)
-        self.likeness[farthest] = np.inf
+        self.likeness[row] = np.inf
+
+    def add_missing(self, pictures: DistinctPictures) -> None:
+        """Choose the frame that stands for each picture that none of the chosen ones shows."""
+        for picture, row in enumerate(pictures.stand_for):
+            if picture not in {pictures.number[center] for center in np.flatnonzero(np.isinf(self.likeness)).tolist()}:
+                self._choose(row)
 
     def _likeness_to(self, row: int) -> npt.NDArray[np.float64]:
         return _likeness(self.embeddings, self.embeddings.image[row], self.embeddings.text[row], self.text_weight)

@@ -1,0 +1,97 @@
+"""How many pictures frames show: slides, people and inserts counted as a person does, and nothing that sways or passes by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+
+from tests.extraction.analyses import TIME_BASE, picture
+from tests.extraction.test_local_change import LINES, OTHERS, moved, noisy, slide, with_insert, with_person
+from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
+from vip.extraction.distinct import Picture, distinct_pictures, passing
+from vip.models.classic import ClassicEmbedder
+from vip.models.opencv import OpenCVDetector
+from vip.records import Frame, Image
+
+BOUND = 0.88
+EMBEDDER = ClassicEmbedder(None)
+ANALYZER = FrameAnalyzer(EMBEDDER, EMBEDDER, OpenCVDetector(None))
+
+
+def analyses(images: Sequence[Image], *, step_s: float = 2.0) -> list[FrameAnalysis]:
+    """One every so many seconds; the packets say nothing."""
+    return [ANALYZER(Frame(round(1000 * step_s * number), TIME_BASE, image)) for number, image in enumerate(images)]
+
+
+def count(images: Sequence[Image], *, step_s: float = 2.0) -> tuple[Picture, ...]:
+    frames = analyses(images, step_s=step_s)
+    return distinct_pictures(frames, lambda a, b: float(frames[a].view @ frames[b].view), BOUND)[0]
+
+
+def rows(images: Sequence[Image], *, step_s: float = 2.0) -> list[tuple[int, ...]]:
+    return [found.rows for found in count(images, step_s=step_s)]
+
+
+def test_slides_that_the_embedder_calls_alike_are_counted() -> None:
+    one, other = slide(*LINES), slide(*OTHERS)
+    frames = analyses([one, other])
+    assert float(frames[0].view @ frames[1].view) > BOUND
+    assert rows([one, one, other, other, noisy(other, 1)]) == [(0, 1), (2, 3, 4)]
+
+
+def test_a_slide_that_is_built_up_is_one_and_its_last_state_the_fullest() -> None:
+    found = count([slide(LINES[0]), slide(*LINES[:2]), slide(*LINES), slide(*LINES), slide(*OTHERS), slide(*OTHERS)])
+    assert [(one.rows, one.fullest) for one in found] == [((0, 1, 2, 3), 3), ((4, 5), None)]
+
+
+def test_a_still_picture_that_comes_back_is_the_same_again() -> None:
+    empty = picture(3)
+    person = with_person(empty)
+    assert rows([empty, noisy(empty, 1), person, person, empty, noisy(empty, 2)]) == [(0, 1, 4, 5), (2, 3)]
+
+
+def test_an_insert_counts_and_the_view_behind_it_once() -> None:
+    view = picture(5)
+    laid = with_insert(view)
+    assert rows([view, view, laid, laid, view, view]) == [(0, 1, 4, 5), (2, 3)]
+
+
+def test_cuts_count_by_the_cosine() -> None:
+    assert rows([picture(1), picture(1), picture(2), picture(2), picture(7), picture(7)]) == [(0, 1), (2, 3), (4, 5)]
+
+
+def test_one_who_passes_by_is_no_picture_but_one_who_stays_is() -> None:
+    empty = picture(3)
+    person = with_person(empty)
+    assert len(rows([empty, empty, person, empty, empty])) == 1
+    assert len(rows([empty, empty, person, person, empty, empty])) == 2
+    assert len(rows([empty] * 5 + [person, person] + [empty] * 5, step_s=0.5)) == 1  # for half a second
+
+
+def test_what_moves_all_the_time_is_one_picture() -> None:
+    view = picture(5)
+    sways = [with_person(moved(view, 0, 0)) if number % 2 else moved(with_person(view), 40, 0) for number in range(12)]
+    assert len(rows(sways)) == 1
+
+
+def test_passing_frames_are_those_to_look_at_more_closely() -> None:
+    empty = picture(3)
+    assert passing(analyses([empty, empty, with_person(empty), empty, empty])) == [2]
+    assert passing(analyses([empty, empty, with_person(empty), with_person(empty), empty, empty])) == []
+    assert passing(analyses([empty])) == [0]  # nobody knows yet whether it stays
+
+
+def test_the_curve_says_how_alike_the_next_two_are_and_crosses_the_bound_at_the_count() -> None:
+    frames = analyses([slide(*LINES), slide(*LINES), slide(*OTHERS), slide(*OTHERS), picture(1), picture(1), slide(*LINES)])
+    found, curve = distinct_pictures(frames, lambda a, b: float(frames[a].view @ frames[b].view), BOUND)
+    assert len(found) == 3
+    assert [number for number, _ in curve] == [2, 3, 4, 5, 6, 7]
+    assert {number for number, likeness in curve if likeness >= BOUND} == {4, 5, 6, 7}
+
+
+def test_one_frame_and_frames_without_thumbnails_are_counted() -> None:
+    assert rows([picture(1)]) == [(0,)]
+    blank = [ANALYZER(Frame(0, TIME_BASE, np.asarray(cv2.resize(picture(1), (64, 1)), np.uint8)))]
+    assert [found.rows for found in distinct_pictures(blank, lambda a, b: 1.0, BOUND)[0]] == [(0,)]

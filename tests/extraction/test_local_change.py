@@ -1,0 +1,131 @@
+"""What counts as another picture, on drawn pictures: text, inserts and people do; noise, blur of coding, flicker and sway do not."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+
+from tests.extraction.analyses import picture
+from vip.extraction.local_change import (
+    ALL_CHANGED,
+    STANDS_STILL,
+    UNCHANGED,
+    LocalChange,
+    Restlessness,
+    SmallPicture,
+    change_of_jpegs,
+    local_change,
+)
+from vip.records import Image
+
+LINES = ("the first of the lines", "a second that says more", "and then a third")
+OTHERS = ("nothing like it was before", "whatever else there may be", "who would have thought")
+
+
+def slide(*lines: str, size: tuple[int, int] = (640, 360)) -> Image:
+    """Dark letters on white, a line of text each."""
+    page = np.full((size[1], size[0], 3), 255, np.uint8)
+    for row, line in enumerate(lines):
+        cv2.putText(page, line, (40, 70 + 55 * row), cv2.FONT_HERSHEY_SIMPLEX, 1.1, (20, 20, 20), 2, cv2.LINE_AA)
+    return page
+
+
+def change(before: Image, now: Image) -> LocalChange:
+    one, other = (SmallPicture(np.asarray(cv2.resize(image, (160, 90), interpolation=cv2.INTER_AREA), np.uint8)) for image in (before, now))
+    return local_change(one, other)
+
+
+def is_another(before: Image, now: Image) -> bool:
+    found = change(before, now)
+    return found.strength(STANDS_STILL) >= 1 and not found.is_progress
+
+
+def noisy(image: Image, seed: int) -> Image:
+    return np.asarray(np.clip(image + np.random.default_rng(seed).normal(0, 8, image.shape), 0, 255), np.uint8)
+
+
+def moved(image: Image, right: int, down: int) -> Image:
+    matrix = np.array([[1, 0, right], [0, 1, down]], np.float64)
+    return np.asarray(cv2.warpAffine(image, matrix, image.shape[1::-1], borderMode=cv2.BORDER_REPLICATE), np.uint8)
+
+
+def with_insert(image: Image) -> Image:
+    laid = image.copy()
+    laid[200:330, 30:250] = cv2.resize(picture(9), (220, 130), interpolation=cv2.INTER_AREA)
+    return laid
+
+
+def with_person(image: Image) -> Image:
+    shown = image.copy()
+    cv2.ellipse(shown, (400, 250), (55, 110), 0, 0, 360, (30, 60, 160), -1)
+    cv2.circle(shown, (400, 110), 35, (220, 180, 150), -1)
+    return shown
+
+
+def test_other_words_on_the_same_page_are_another_picture() -> None:
+    assert is_another(slide(*LINES), slide(*OTHERS))
+    assert is_another(slide(*LINES), slide(LINES[0], OTHERS[1], OTHERS[2]))
+
+
+@pytest.mark.parametrize("add", [with_insert, with_person])
+def test_what_covers_a_view_is_another_picture_and_so_is_the_view_without_it(add: type) -> None:
+    view = picture(3)
+    assert is_another(view, add(view))
+    assert is_another(add(view), view)
+
+
+def test_a_line_that_joins_is_progress_and_one_that_goes_is_not() -> None:
+    assert change(slide(*LINES[:2]), slide(*LINES)).is_progress
+    assert not change(slide(*LINES), slide(*LINES[:2])).is_progress
+    assert not change(slide(*LINES[:2]), slide(*OTHERS)).is_progress
+    assert not change(picture(3), with_insert(picture(3))).is_progress
+
+
+def test_an_insert_on_an_empty_page_is_not_progress() -> None:
+    assert is_another(slide(LINES[0]), with_insert(slide(LINES[0])))
+
+
+@pytest.mark.parametrize("page", [slide(*LINES), picture(3), picture(4)])
+def test_noise_flicker_and_coding_are_the_same_picture(page: Image) -> None:
+    brighter = np.asarray(cv2.convertScaleAbs(page, alpha=0.93), np.uint8)
+    _, coded = cv2.imencode(".jpg", page, [cv2.IMWRITE_JPEG_QUALITY, 25])
+    for other in (noisy(page, 1), brighter, np.asarray(cv2.imdecode(coded, cv2.IMREAD_COLOR), np.uint8)):
+        assert not is_another(noisy(page, 2), other)
+
+
+def test_a_cursor_is_the_same_picture() -> None:
+    pointed = slide(*LINES)
+    cv2.circle(pointed, (500, 300), 9, (0, 0, 0), -1)
+    assert not is_another(slide(*LINES), pointed)
+
+
+def test_what_moves_a_little_is_the_same_picture() -> None:
+    view = picture(5)
+    assert not is_another(view, moved(view, 10, 4))
+    assert not is_another(with_person(view), np.where(with_person(view) != view, moved(with_person(view), 12, 0), view).astype(np.uint8))
+
+
+def test_a_change_has_to_be_twice_what_changes_anyway() -> None:
+    found = change(picture(3), with_insert(picture(3)))
+    assert found.strength(Restlessness(found.solid / 2, 0.5)) == pytest.approx(1)
+    assert found.strength(Restlessness(found.solid, 0.5)) == pytest.approx(0.5)
+
+
+def test_equal_pictures_did_not_change_and_other_shapes_changed_all() -> None:
+    assert change(picture(1), picture(1)) == UNCHANGED
+    one, other = SmallPicture(np.zeros((90, 160, 3), np.uint8)), SmallPicture(np.zeros((160, 90, 3), np.uint8))
+    assert local_change(one, other) == ALL_CHANGED
+
+
+@pytest.mark.parametrize("shape", [(1, 160, 3), (9, 16, 3), (31, 31, 3), (90, 160, 3)])
+def test_pictures_of_any_size_are_compared(shape: tuple[int, int, int]) -> None:
+    one, other = (SmallPicture(np.random.default_rng(seed).integers(0, 256, shape, np.uint8)) for seed in (1, 2))
+    found = local_change(one, other)
+    assert 0.5 < found.share <= 1
+
+
+def test_a_thumbnail_that_cannot_be_decoded_is_all_changed() -> None:
+    _, jpeg = cv2.imencode(".jpg", picture(1))
+    assert change_of_jpegs(jpeg.tobytes(), b"no picture") == change_of_jpegs(b"", jpeg.tobytes()) == ALL_CHANGED
+    assert change_of_jpegs(jpeg.tobytes(), jpeg.tobytes()) == UNCHANGED

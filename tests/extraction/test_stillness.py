@@ -1,0 +1,48 @@
+"""Which frames stand still, by packets made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tests.extraction.indices import LARGE, SYNC, at, index_of, steady
+from vip.extraction.stillness import still_frames
+
+STILL, SECONDS = 50, 8
+
+
+def slides(*changes_s: float) -> np.ndarray:
+    """Sizes of packets, 25 a second: tiny ones, and three large ones at each change."""
+    sizes = np.full(SECONDS * 25, STILL)
+    sizes[0] = SYNC
+    for change_s in changes_s:
+        sizes[round(change_s * 25) : round(change_s * 25) + 3] = LARGE
+    return sizes
+
+
+def test_slides_stand_still_and_moving_pictures_do_not() -> None:
+    assert still_frames(index_of(slides(4.0)), at(1.0, 3.0, 5.0, 7.0)).all()
+    assert not still_frames(steady(SECONDS), at(1.0, 4.0, 7.0)).any()
+
+
+def test_the_last_frame_before_a_change_and_the_first_behind_it_are_still() -> None:
+    assert still_frames(index_of(slides(4.0)), at(3.96, 4.3)).all()
+
+
+def test_amid_movement_nothing_is_still_though_it_has_just_begun() -> None:
+    sizes = slides()
+    sizes[100:130] = LARGE  # from 4.0 s on for 1.2 s
+    assert still_frames(index_of(sizes), at(3.5, 4.2, 4.6, 5.0, 5.6)).tolist() == [True, False, False, False, True]
+
+
+def test_a_frame_that_nothing_follows_for_seconds_is_still() -> None:
+    index = index_of([SYNC, SYNC, SYNC], sync=(0, 1, 2))
+    far = replace(index, pts=np.array([0, 5000, 5040], np.int64))
+    assert still_frames(far, [0, 5000, 5040]).tolist() == [True, False, False]
+
+
+def test_packets_that_tell_nothing_say_no() -> None:
+    index = index_of(slides())
+    for silent in (replace(index, is_sparse=True), replace(index, by_decoding=True), index_of([])):
+        assert not still_frames(silent, at(1.0, 2.0)).any()

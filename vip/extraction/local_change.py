@@ -1,0 +1,184 @@
+"""What of a picture changed: whether two frames of one view show another picture though their vectors say that they are alike.
+
+The cosine of two slides of one template is 0.95 to 0.99, that of a room with and without a person in it hardly less. So the two
+pictures are compared place by place, at 160 px (the thumbnails, which a run keeps): a place is unchanged where the structure around it
+(the second factor of SSIM; Wang et al., 2004) and its mean colour are the same, where it was or where optical flow says that it went
+(DIS; Kroeger et al., 2016). Noise, coding at a low rate, flicker, a swaying head and a slow camera leave structure as it is; flow cannot
+make other letters, an insert or a person out of what was there.
+
+In: two analyses of frames. Out: `LocalChange`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+WINDOW_PX = 5
+STRUCTURE_NOISE = 60.0  # added to the variances, so that noise on a flat wall is no structure
+SAME_STRUCTURE = 0.7
+SAME_LIGHTNESS, SAME_CHROMA = 14.0, 10.0  # of 255, in the mean of a window
+MOST_FLICKER = 25.0  # of 255: lightness by which a whole picture may differ
+CONTENT_VARIANCE = 100.0  # of a window that is no flat background
+ANOTHER_SOLID = 0.04  # share of the picture that changed in one piece: an insert, a person
+SOLID_PX = 11  # of 160: a piece is at least so wide everywhere; what a moving head uncovers is a thin seam
+ANOTHER_CONTENT = 0.3  # share of the content that changed: a few words are much of a page with a few words
+LEAST_BACKGROUND = 0.25  # share of the picture that is flat where content counts: seams of motion are much of a picture full of detail
+LEAST_SHARE = 0.02  # of the picture; below it is a cursor, a clock or a page number
+TIMES_RESTLESS = 2.0  # a change counts from so many times what changes from frame to frame anyway
+KEPT_CONTENT = 0.12  # share of the content that may go while lines join
+MOSTLY_JOINED = 0.6  # share of what changed that has to be new on an empty background, where lines join
+INK_LEAVES = 0.35  # share of the background that letters leave as it was; inserts and people cover it
+FINEST_SCALE = 1  # of the flow: at half of the 160 px, so that letters do not become other letters
+LEAST_SIDE_PX = 32  # a smaller picture has no flow
+PREPARED = 64  # pictures kept ready for being compared: 280 KB each
+COMPARED = 4096  # pairs remembered, since frames are compared when candidates are sought and again when keyframes are selected
+NOTHING_LEFT = 0.95  # share of the picture that changed, from which on nothing is sought elsewhere
+SOLID = np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (SOLID_PX, SOLID_PX)), np.uint8)
+
+Plane = npt.NDArray[np.float32]  # (H, W)
+Mask = npt.NDArray[np.bool_]  # (H, W)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalChange:
+    """How a picture differs from one before it; shares from 0 to 1."""
+
+    share: float
+    """Of the picture that changed."""
+    solid: float
+    """Of the picture that changed in pieces that are nowhere thin."""
+    content: float
+    """Of what is no flat background in either picture, the part that changed; 0 in pictures full of detail."""
+    gone: float
+    """Of the content of the earlier picture, the part that the later one does not show."""
+    joined: float
+    """Of what changed, the part that is content where there was background."""
+    background_left: float
+    """Of the background where content joined, the part that is as it was; 1 where none did."""
+
+    @property
+    def is_progress(self) -> bool:
+        """Whether lines joined what was there and stays: a bullet on a slide, output in a terminal."""
+        return self.gone < KEPT_CONTENT and self.joined > MOSTLY_JOINED and self.background_left > INK_LEAVES
+
+    def strength(self, restless: Restlessness) -> float:
+        """How much it is of what makes another picture where so much changes all the time: from 1 on it is one."""
+        solid = self.solid / max(ANOTHER_SOLID, TIMES_RESTLESS * restless.solid)
+        content = self.content / max(ANOTHER_CONTENT, TIMES_RESTLESS * restless.content)
+        return max(solid, content) if self.share >= LEAST_SHARE else min(solid, content)
+
+
+@dataclass(frozen=True, slots=True)
+class Restlessness:
+    """How much changes from frame to frame while nothing happens: a speaker sways, a camera moves."""
+
+    solid: float
+    content: float
+
+    @property
+    def is_still(self) -> bool:
+        """Whether so little changes that what does decides alone."""
+        return self.solid < ANOTHER_SOLID / TIMES_RESTLESS and self.content < ANOTHER_CONTENT / TIMES_RESTLESS
+
+
+STANDS_STILL = Restlessness(0.0, 0.0)
+UNCHANGED = LocalChange(share=0.0, solid=0.0, content=0.0, gone=0.0, joined=0.0, background_left=1.0)
+ALL_CHANGED = LocalChange(share=1.0, solid=1.0, content=1.0, gone=1.0, joined=0.0, background_left=0.0)
+
+
+class SmallPicture:
+    """A thumbnail, prepared for being compared."""
+
+    def __init__(self, rgb: npt.NDArray[np.uint8]) -> None:
+        self.rgb = rgb
+        lab = cv2.cvtColor(rgb, cv2.COLOR_RGB2LAB).astype(np.float32)
+        self.lightness: Plane = np.ascontiguousarray(lab[..., 0])
+        self.mean = _window_mean(self.lightness)
+        self.variance: Plane = np.maximum(_window_mean(self.lightness * self.lightness) - self.mean * self.mean, 0)
+        self.chroma: Plane = _window_mean(np.ascontiguousarray(lab[..., 1:]))
+
+    @cached_property
+    def has_content(self) -> Mask:
+        return self.variance > CONTENT_VARIANCE
+
+
+@lru_cache(maxsize=COMPARED)
+def change_of_jpegs(before: bytes, now: bytes) -> LocalChange:
+    """Return what changed from one thumbnail to a later one; everything where one cannot be decoded."""
+    one, other = prepared(before), prepared(now)
+    return ALL_CHANGED if one is None or other is None else local_change(one, other)
+
+
+@lru_cache(maxsize=PREPARED)
+def prepared(jpeg: bytes) -> SmallPicture | None:
+    """Return the picture of a thumbnail; None where it cannot be decoded."""
+    bgr = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR) if jpeg else None
+    return None if bgr is None else SmallPicture(np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB), np.uint8))
+
+
+def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
+    """Return what changed from one picture to a later one of the same video."""
+    if before.lightness.shape != now.lightness.shape:
+        return ALL_CHANGED
+    flicker = float(np.median(now.mean - before.mean))
+    flicker = flicker if abs(flicker) < MOST_FLICKER else 0.0
+    unchanged = _unchanged(before, now, flicker)
+    if unchanged.all():
+        return UNCHANGED
+    lost, new = ~unchanged, ~unchanged  # where each of the two shows what the other does not
+    if LEAST_SHARE < 1 - unchanged.mean() < NOTHING_LEFT and min(unchanged.shape) >= LEAST_SIDE_PX:
+        lost &= ~_unchanged(before, _moved_to(before, now), flicker)
+        new &= ~_unchanged(_moved_to(now, before), now, flicker)
+    had, has = before.has_content, now.has_content
+    joined = new & has & ~had
+    as_it_was = np.abs(now.lightness - before.mean - flicker) < SAME_LIGHTNESS
+    has_background = (had | has).mean() <= 1 - LEAST_BACKGROUND
+    return LocalChange(
+        share=max(float(lost.mean()), float(new.mean())),
+        solid=max(_solid(lost), _solid(new)),
+        content=max(_share(lost, had | has), _share(new, had | has)) if has_background else 0.0,
+        gone=_share(lost, had),
+        joined=_share(joined, new),
+        background_left=_share(as_it_was, joined, empty=1.0),
+    )
+
+
+def _unchanged(before: SmallPicture, now: SmallPicture, flicker: float) -> Mask:
+    """Return where two pictures show the same."""
+    covariance = _window_mean(before.lightness * now.lightness) - before.mean * now.mean
+    structure = (2 * covariance + STRUCTURE_NOISE) / (before.variance + now.variance + STRUCTURE_NOISE)
+    same = structure > SAME_STRUCTURE
+    same &= np.abs(now.mean - before.mean - flicker) < SAME_LIGHTNESS
+    same &= (np.abs(now.chroma - before.chroma) < SAME_CHROMA).all(axis=2)
+    return np.asarray(same, bool)
+
+
+def _moved_to(place: SmallPicture, picture: SmallPicture) -> SmallPicture:
+    """Return a picture with everything where it is in the other one, as far as it can be found there."""
+    flow = cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_ULTRAFAST)
+    flow.setFinestScale(FINEST_SCALE)
+    grey, its_grey = (cv2.cvtColor(one.rgb, cv2.COLOR_RGB2GRAY) for one in (place, picture))
+    across, down = cv2.split(flow.calc(grey, its_grey, np.zeros((*grey.shape, 2), np.float32)))
+    height, width = grey.shape
+    x, y = np.arange(width, dtype=np.float32)[None, :] + across, np.arange(height, dtype=np.float32)[:, None] + down
+    return SmallPicture(np.asarray(cv2.remap(picture.rgb, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE), np.uint8))
+
+
+def _solid(mask: Mask) -> float:
+    """Share of the picture in pieces of the mask that are nowhere thin."""
+    return float(cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, SOLID).mean())
+
+
+def _window_mean(plane: Plane) -> Plane:
+    return np.asarray(cv2.boxFilter(plane, -1, (WINDOW_PX, WINDOW_PX), borderType=cv2.BORDER_REFLECT_101), np.float32)
+
+
+def _share(of: Mask, where: Mask, *, empty: float = 0.0) -> float:
+    """Share of the places in `where` that are in `of`."""
+    count = int(where.sum())
+    return float((of & where).sum()) / count if count else empty

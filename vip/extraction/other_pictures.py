@@ -1,0 +1,40 @@
+"""Frames that seem to be blurred copies of a neighbour but stand still on screen and show another picture.
+
+A slide with few words is a third as sharp as the next one with many, and their vectors are alike: by these two numbers it is a blurred
+copy. An insert makes the view before it look blurred in the same way. Such frames are taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from vip.extraction.analyze import FrameAnalysis
+from vip.extraction.local_change import LEAST_SHARE, STANDS_STILL, change_of_jpegs
+from vip.records import Decision
+
+CELL_LEVELS = 12  # of 255: blur leaves the mean of a cell of the signature as it is
+OTHER_CELLS = 0.02  # share of the cells
+
+
+def other_pictures(frames: Sequence[FrameAnalysis], dropped: Mapping[int, Decision]) -> list[int]:
+    """Return the indices of frames that were dropped as blurred copies of a neighbour and are still pictures of their own."""
+    blurred = [index for index, decision in dropped.items() if decision.rule == "blurred" and decision.neighbours]
+    return [index for index in blurred if _differ(frames, index, dropped[index].neighbours[0]) and _stays(frames, index)]
+
+
+def _differ(frames: Sequence[FrameAnalysis], index: int, other: int) -> bool:
+    """Return whether two frames differ in more than their sharpness."""
+    levels = np.abs(frames[index].signature.astype(np.int16) - frames[other].signature).max(axis=2)
+    if float((levels > CELL_LEVELS).mean()) < OTHER_CELLS:
+        return False
+    return change_of_jpegs(frames[index].thumbnail, frames[other].thumbnail).strength(STANDS_STILL) >= 1
+
+
+def _stays(frames: Sequence[FrameAnalysis], index: int) -> bool:
+    """Return whether nothing moves at a frame: its packets say so, or the frame before or behind it is the same."""
+    if frames[index].is_still:
+        return True
+    pairs = [(place, place + 1) for place in (index - 1, index) if 0 <= place < len(frames) - 1]
+    return any(change_of_jpegs(frames[a].thumbnail, frames[b].thumbnail).share < LEAST_SHARE for a, b in pairs)

@@ -1,0 +1,48 @@
+"""The pictures among the candidates as pruners get them with `-n auto`: whose picture each frame shows, and which frame stands for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from vip.extraction.analyze import FrameAnalysis
+from vip.extraction.distinct import distinct_pictures
+from vip.extraction.good_frames import prunable
+from vip.extraction.pruners.algorithm1 import cosine
+from vip.extraction.scenes import representatives
+from vip.protocols import DistinctPictures
+from vip.records import Decision, Embeddings
+
+
+def count_pictures(
+    frames: Sequence[FrameAnalysis],
+    embeddings: Embeddings,
+    left: Sequence[int],
+    dropped: Mapping[int, Decision],
+    *,
+    text_weight: float,
+    redundant: float,
+) -> DistinctPictures:
+    """Return the pictures that the remaining frames show.
+
+    Args:
+        left: indices of the frames that are neither bad nor copies; at least one.
+        dropped: of the others; the copies among them say that a picture stays on screen.
+        text_weight: share of the text cosine in the likeness.
+        redundant: the cosine from which on two frames of this embedder show the same.
+    """
+    copy_of = {index: decision.neighbours[0] for index, decision in dropped.items() if decision.rule == "duplicate"}
+    good = sorted({*left, *(index for index, best in copy_of.items() if best in set(left))})
+    found, curve = distinct_pictures(
+        [frames[index] for index in good], lambda a, b: cosine(embeddings, good[a], good[b], text_weight), redundant
+    )
+    place = {index: row for row, index in enumerate(left)}
+    rows = [sorted({place[copy_of.get(good[row], good[row])] for row in picture.rows}) for picture in found]
+    number = {row: picture for picture, members in enumerate(rows) for row in members}
+    stand_for = []
+    for picture in found:
+        fullest = None if picture.fullest is None else copy_of.get(good[picture.fullest], good[picture.fullest])
+        whole = sorted({copy_of.get(good[row], good[row]) for row in picture.whole})
+        whole = [index for index in whole if frames[index].is_still] or whole
+        shown = fullest if fullest is not None else whole[next(iter(representatives(prunable(frames, embeddings, whole), 1)))]
+        stand_for.append(place[shown])
+    return DistinctPictures([number[row] for row in range(len(left))], stand_for, [point for point in curve if point[0] <= len(left)])
