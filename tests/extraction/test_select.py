@@ -318,11 +318,11 @@ def test_whether_two_frames_show_the_same_view_does_not_depend_on_the_embedder()
 
 
 def view_of(*, time_s: float, sharpness: float, cosine: float = 1.0, correlation: float = 1.0) -> FrameAnalysis:
-    """A frame at this time that is so much like the one at 0 s with the cosine 1 and the correlation 1."""
+    """A frame so long behind 0:10 that is so much like any with the cosine 1 and the correlation 1."""
     checks = (np.indices((18, 32)) % 2 - 0.5) * 80  # two patterns of which neither says anything about the other
     light = 128 + correlation * checks[0] + (1 - correlation**2) ** 0.5 * checks[1]
     return analysis(
-        round(1000 * time_s),
+        10_000 + round(1000 * time_s),
         measured=measured(sharpness),
         view=np.array([cosine, (1 - cosine**2) ** 0.5], np.float32),
         signature=np.repeat(np.rint(light)[..., None], 3, axis=2).astype(np.uint8),
@@ -342,7 +342,7 @@ def test_a_frame_is_blurred_where_the_same_view_is_seen_twice_as_sharp_within_tw
     assert {index: decision.rule for index, decision in found.items()} == ({} if rule is None else {soft: rule})
     if rule:
         assert found[soft].neighbours == (1 - soft,)
-        assert found[soft].reason == f"dropped: blurred (sharpness {sharpness:.1f}; the same view at 0:00.00 has 100)"
+        assert found[soft].reason == f"dropped: blurred (sharpness {sharpness:.1f}; the same view at 0:10.00 has 100)"
 
 
 @pytest.mark.parametrize(
@@ -386,9 +386,6 @@ def test_what_a_frame_is_dropped_for_is_not_dropped_for_being_blurred_itself(row
     assert len(found) < len(frames), "the sharpest is never blurred, the fullest never pale"
     for decision in found.values():
         assert all(found[other].rule == "faded" for other in decision.neighbours if other in found)
-        assert decision.rule != "faded" or not set(decision.neighbours) & {*found} or all(
-            frames[other].measured.quality.contrast > 0.1 for other in decision.neighbours
-        )
 
 
 @pytest.mark.parametrize(("mine", "its", "rule"), [(40, 100, "blurred"), (50, 100, None), (100, 40, None)])
