@@ -66,7 +66,9 @@ def _settled(before: FrameAnalysis, frames: Sequence[Frame], analyzer: FrameAnal
     if not frames:
         return None
     dissolves, cuts = _changes(np.stack([before.signature, *(signature_of(frame.image) for frame in frames)]))
-    if not dissolves[0] and cuts.any():
+    if dissolves[0]:
+        cuts = cuts & ~(dissolves | np.append(False, dissolves[:-1]))  # its own steps may be as large; the last is parallel to none behind it
+    if cuts.any():
         frames = frames[: int(cuts.argmax())]
     good: list[tuple[float, Frame]] = []
     for place, frame in enumerate(frames):
@@ -88,4 +90,5 @@ def _changes(signatures: npt.NDArray[np.uint8]) -> tuple[Flags, Flags]:
     usual = median(size)
     lengths = np.maximum(np.linalg.norm(steps, axis=1), 1e-6)
     parallel = (steps[:-1] * steps[1:]).sum(axis=1) / (lengths[:-1] * lengths[1:]) > PARALLEL
-    return np.append(parallel, False) & (size > max(MOVING_LEVELS, usual)), size > max(CUT_LEVELS, CUT * usual)
+    goes_on = np.append(parallel, parallel[-1:] if len(parallel) else False)  # the last as the one before it: there is none behind to tell
+    return goes_on & (size > max(MOVING_LEVELS, usual)), size > max(CUT_LEVELS, CUT * usual)
