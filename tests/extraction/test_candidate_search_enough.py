@@ -18,12 +18,15 @@ from vip.extraction.candidate_search import CandidateSearch, analyze_candidates
 from vip.protocols import SilentObserver
 
 GOOD = measured(100.0)
-DARK = {"measured": measured(0.0, contrast=0.0, not_dark=0.0, bright=0.0, bright_in_middle=0.0), "signature": np.zeros((18, 32, 3), np.uint8)}
+DARK = {
+    "measured": measured(0.0, contrast=0.0, not_dark=0.0, bright=0.0, bright_in_middle=0.0),
+    "signature": np.zeros((18, 32, 3), np.uint8),
+}
 SAME = np.full((18, 32, 3), 100, np.uint8)
 
 
 class Film:
-    """A video whose frames look as told; remembers what was scanned, behind which frames a settled one was sought, and where objects were."""
+    """A video whose frames look as told; remembers what was scanned, and beside what a settled frame and objects were sought."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, frames: int, show: Callable[[int], dict[str, Any]], size: int = 1000) -> None:
         self.show, self.scanned, self.sought, self.doubtful = show, [], [], []  # type: ignore[var-annotated]

@@ -265,7 +265,9 @@ def test_shots_of_the_same_colours_are_told_apart_by_their_sharpness() -> None:
     sharpness = [900.0, 900.0, 900.0, 900.0, 40.0, 40.0]
     found = representatives(prunable(embedded(vectors), times_s=times_s, sharpness=sharpness), 2)
     assert list(found.values()) == [range(4), range(4, 6)]
-    evenly = representatives(prunable(embedded(at_angles([0, 0, 0, 40, 40, 40]).embeddings.image), sharpness=[900, 40, 900, 40, 900, 40]), 2)
+    evenly = representatives(
+        prunable(embedded(at_angles([0, 0, 0, 40, 40, 40]).embeddings.image), sharpness=[900, 40, 900, 40, 900, 40]), 2
+    )
     assert list(evenly.values()) == [range(3), range(3, 6)], "pictures that differ go before sharpness"
 
 

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 import pytest
 
-from tests.extraction.analyses import TIME_BASE, analysis, picture
+from tests.extraction.analyses import TIME_BASE, analysis
 from tests.extraction.indices import at, steady
 from tests.extraction.test_substitutes import BLACK, LOOKER, SCENES, blurred
 from tests.media import Clip, write

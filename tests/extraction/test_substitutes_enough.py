@@ -98,5 +98,3 @@ def test_nothing_is_sought_where_the_next_candidate_shows_the_same_shot_and_is_g
     assert stand_ins(film, analyses, 0) == []
     assert [each.stands_in_for for each in stand_ins(film, analyses, 0, 1)] == at(0, 4), "the next is bad itself"
     assert [each.stands_in_for for each in stand_ins(film, analyses, 1)] == at(4), "behind it begins another shot"
-
-

@@ -67,7 +67,9 @@ def _settled(before: FrameAnalysis, frames: Sequence[Frame], analyzer: FrameAnal
         return None
     dissolves, cuts = _changes(np.stack([before.signature, *(signature_of(frame.image) for frame in frames)]))
     if dissolves[0]:
-        cuts = cuts & ~(dissolves | np.append(False, dissolves[:-1]))  # its own steps may be as large; the last is parallel to none behind it
+        cuts = cuts & ~(
+            dissolves | np.append(False, dissolves[:-1])
+        )  # its own steps may be as large, and the last is marked by the one before
     if cuts.any():
         frames = frames[: int(cuts.argmax())]
     good: list[tuple[float, Frame]] = []

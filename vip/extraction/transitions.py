@@ -88,7 +88,9 @@ class PacketActivity:
         ahead = np.concatenate([sync, [np.inf]])[following] - shown
         depth = np.arange(len(shown)) - np.searchsorted(shown, np.concatenate([[-np.inf], sync]))[following]
         is_deep = depth > (len(shown) if deepest is None else deepest)
-        strength = np.where(is_deep | (ahead < SHOWN_BY_SYNC_S) | (burst < NEW_PICTURE), 0.0, alone * np.sqrt(ahead.clip(max=LONG_UNSEEN_S)))
+        strength = np.where(
+            is_deep | (ahead < SHOWN_BY_SYNC_S) | (burst < NEW_PICTURE), 0.0, alone * np.sqrt(ahead.clip(max=LONG_UNSEEN_S))
+        )
         found: list[int] = []
         for place in np.argsort(-strength, kind="stable")[: 100 * most].tolist():
             if strength[place] <= 0 or len(found) == most:
