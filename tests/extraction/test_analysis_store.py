@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +104,19 @@ def test_a_run_of_an_older_vip_says_what_to_do(tmp_path: Path, name: str) -> Non
     run = written(tmp_path)
     (tmp_path / name).unlink()
     with pytest.raises(InputError, match=r"an older vip made it\. Run `vip extract VIDEO --overwrite` to make the run again\."):
+        analyses_of(run)
+
+
+def test_a_run_of_a_vip_that_did_not_measure_the_middle_is_read_as_if_nothing_was_there(tmp_path: Path) -> None:
+    run = written(tmp_path)
+    columns = dict(store.read_arrays(tmp_path / store.ANALYSIS))
+    for name in ("bright_in_middle", "dim_in_middle"):
+        assert columns.pop(name).any()
+    np.savez(tmp_path / store.ANALYSIS, **columns)  # type: ignore[arg-type]
+    back = [one.measured for one in analyses_of(run)]
+    assert back == [replace(one.measured, bright_in_middle=0.0, dim_in_middle=0.0) for one in LOOKS]
+    np.savez(tmp_path / store.ANALYSIS, **columns, bright_in_middle=np.zeros(2))  # type: ignore[arg-type]
+    with pytest.raises(StoreError, match="does not fit"):
         analyses_of(run)
 
 

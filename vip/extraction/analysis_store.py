@@ -26,6 +26,7 @@ from vip.wording import call
 
 Columns = dict[str, npt.NDArray[Any]]  # name -> (N, …)
 SHARES = tuple(field.name for field in fields(FrameMeasures) if field.name != "quality")
+LATER_SHARES = ("bright_in_middle", "dim_in_middle")  # an older vip did not measure them; with 0 the verdict is as it was then
 
 
 def write_analyses(folder: Path, analyses: Sequence[FrameAnalysis]) -> None:
@@ -58,6 +59,7 @@ def analyses_of(run: Run) -> list[FrameAnalysis]:
     if embeddings is None or not (run.folder / store.ANALYSIS).exists():
         raise InputError(f"{run.folder} has no {store.ANALYSIS}, which choosing from it needs: an older vip made it. {again}")
     columns, thumbnails = store.read_arrays(run.folder / store.ANALYSIS), _thumbnails(run.folder / store.THUMBNAILS)
+    columns = {**dict.fromkeys(LATER_SHARES, np.zeros(len(rows))), **columns}
     if not _fit(columns, len(rows)) or [row.pts for row in rows] != columns["pts"].tolist():
         raise StoreError(f"{run.folder / store.ANALYSIS} does not fit {store.CANDIDATES}. {again}")
     if len(embeddings) != len(rows) or not {row.index for row in rows} <= set(thumbnails):
