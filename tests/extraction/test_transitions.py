@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.extraction.indices import LARGE, RATE, SYNC, TICKS, USUAL, at, index_of, steady
-from vip.extraction.transitions import SETTLED_S, PacketActivity
+from vip.extraction.transitions import MANY_SYNC, SETTLED_S, USUAL_SHARE, PacketActivity, _bursts
 from vip.records import PacketIndex
 
 CROSS_FADE = {5.0: 0.6}  # from 5.0 to 5.6 s
@@ -182,6 +182,29 @@ def test_the_strongest_changes_are_found_in_time_order_and_never_too_many(places
 
 def test_a_change_at_the_very_end_has_no_settled_frame_behind_it() -> None:
     assert PacketActivity(steady(12, bursts={11.7: 0.3})).unseen(10) == []
+
+
+@pytest.mark.slow
+@given(
+    st.lists(st.one_of(st.sampled_from([0, USUAL, LARGE, SYNC]), st.integers(1, 50_000)), min_size=1, max_size=110),
+    st.lists(st.integers(0, 109), max_size=12),
+)
+def test_bursts_are_what_the_next_half_second_holds_above_the_usual(sizes: list[int], sync: list[int]) -> None:
+    """The definition, packet by packet, where one window holds all."""
+    index = index_of(sizes, sync)
+    others = sorted(size for size, is_sync in zip(sizes, index.is_sync, strict=True) if not is_sync)
+    usual = others[int(USUAL_SHARE * (len(others) - 1))] if others else 0
+    syncs = [size for size, is_sync in zip(sizes, index.is_sync, strict=True) if is_sync]
+    expected = []
+    for first in range(len(sizes)):
+        behind = range(first, min(len(sizes), first + -(-RATE // 2)))
+        above = sum(max(0, sizes[place] - usual) for place in behind if not index.is_sync[place])
+        seen = sum(bool(is_sync) for is_sync in index.is_sync[: first + 1])
+        start = min(max(seen - 3, 0), max(0, len(syncs) - 6))
+        whole = np.median(syncs[start : start + 6]) if len(syncs) >= MANY_SYNC else np.quantile(sizes, 0.995, method="inverted_cdf")
+        expected.append(above / max(1.0, float(whole)))
+    times_s = index.pts * float(index.time_base)
+    assert _bursts(times_s, index.size_bytes, index.is_sync) == pytest.approx(expected)
 
 
 # ---------------------------------------------------------------- odd files
