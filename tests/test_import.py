@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import vip
+from tests.clips import clip
 
 PACKAGE = Path(vip.__file__).parent
 HEAVY = ("cv2", "av", "numpy", "openai", "pydantic", "httpx", "torch", "transformers", "open_clip")
@@ -45,6 +46,17 @@ def test_nothing_heavy_is_loaded_to_help(arguments: list[str]) -> None:
     )  # it checks with pydantic if that is there
     assert "typer" in modules
     assert not {name for name in heavy(modules) if name.partition(".")[0] not in of_typer}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [[], ["--keyframes", "auto"], ["--min-sharpness", "1"]], ids=["plain", "auto", "sharp"])
+def test_extracting_does_not_load_masked_arrays(tmp_path: Path, options: list[str]) -> None:
+    """They come with numpy's own median, quantile and unique, and would be a tenth of the start."""
+    command = ["extract", str(clip(tmp_path / "a.mp4")), "--out", str(tmp_path / "run"), *options]
+    modules = loaded(f"import vip.cli.app as app; app.run({command!r})")
+    assert (tmp_path / "run" / "keyframes.jsonl").read_text().count("\n") >= 1
+    assert "numpy" in modules
+    assert "numpy.ma" not in modules
 
 
 def test_loading_the_pipeline_asks_for_no_adapter() -> None:

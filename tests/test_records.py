@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
@@ -255,6 +256,24 @@ def test_a_packet_index_gives_shown_frames_in_time_order() -> None:
     assert packets.shown_pts.tolist() == [0, 2, 4, 8]
     assert packets.sync_pts.tolist() == [0, 4]
     assert repr(packets) == "PacketIndex(packets=5, sync=3)"
+
+
+@given(st.lists(st.tuples(st.integers(-(2**40), 2**40) | st.integers(0, 9), st.booleans(), st.booleans()), max_size=60))
+def test_the_frames_that_are_shown_are_in_time_order_and_each_there_once(rows: list[tuple[int, bool, bool]]) -> None:
+    pts, sync, shown = ([row[column] for row in rows] for column in range(3))
+    packets = index(pts, sync, shown)
+    assert packets.shown_pts.tolist() == sorted({stamp for stamp, _, is_shown in rows if is_shown})
+    assert packets.sync_pts.tolist() == sorted({stamp for stamp, is_sync, is_shown in rows if is_sync and is_shown})
+    assert packets.shown_pts.dtype == packets.sync_pts.dtype == np.int64
+
+
+def test_the_frames_that_are_shown_are_sorted_once_and_a_changed_index_sorts_its_own() -> None:
+    packets = index([4, 0, 8], [True, False, True], [True, True, True])
+    assert packets.shown_pts is packets.shown_pts
+    assert packets.sync_pts is packets.sync_pts
+    hidden = replace(packets, is_shown=np.array([False, True, True]))
+    assert (hidden.shown_pts.tolist(), hidden.sync_pts.tolist()) == ([0, 8], [8])
+    assert packets.shown_pts.tolist() == [0, 4, 8]
 
 
 def test_columns_of_different_lengths_are_refused() -> None:

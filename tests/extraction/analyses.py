@@ -66,4 +66,5 @@ def analysis(pts: int, **changed: Any) -> FrameAnalysis:
 def measured(sharpness: float, *, contrast: float = 0.2, brightness: float = 0.5, **shares: float) -> FrameMeasures:
     """As of a picture that shows something."""
     quality = Quality(sharpness=sharpness, brightness=brightness, contrast=contrast)
-    return FrameMeasures(quality, **{"not_dark": 0.75, "not_light": 0.5, "bright": 0.25, "dim": 0.125, **shares})
+    usual = {"not_dark": 0.75, "not_light": 0.5, "bright": 0.25, "dim": 0.125, "bright_in_middle": 0.25, "dim_in_middle": 0.125}
+    return FrameMeasures(quality, **{**usual, **shares})

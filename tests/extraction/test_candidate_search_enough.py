@@ -18,25 +18,32 @@ from vip.extraction.candidate_search import CandidateSearch, analyze_candidates
 from vip.protocols import SilentObserver
 
 GOOD = measured(100.0)
-DARK = {"measured": measured(0.0, contrast=0.0, not_dark=0.0, bright=0.0), "signature": np.zeros((18, 32, 3), np.uint8)}
+DARK = {
+    "measured": measured(0.0, contrast=0.0, not_dark=0.0, bright=0.0, bright_in_middle=0.0),
+    "signature": np.zeros((18, 32, 3), np.uint8),
+}
 SAME = np.full((18, 32, 3), 100, np.uint8)
 
 
 class Film:
-    """A video whose frames look as told; remembers what was scanned, and where objects were sought."""
+    """A video whose frames look as told; remembers what was scanned, and beside what a settled frame and objects were sought."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, frames: int, show: Callable[[int], dict[str, Any]], size: int = 1000) -> None:
-        self.show, self.scanned, self.sought = show, [], []  # type: ignore[var-annotated]
+        self.show, self.scanned, self.sought, self.doubtful = show, [], [], []  # type: ignore[var-annotated]
         index = index_of([30_000, *[size] * (frames - 1)])
         self.video: Any = SimpleNamespace(index=index, time_base=index.time_base, effort=lambda pts: 0)
         monkeypatch.setattr(candidate_search.analyze, "analyze", self.scan)
         monkeypatch.setattr(candidate_search.objects, "seek", self.seek)
-        for name in ("find_substitutes", "find_outside_transitions"):
-            monkeypatch.setattr(candidate_search.substitutes, name, lambda *_, **__: [])
+        monkeypatch.setattr(candidate_search.substitutes, "find_substitutes", lambda *_, **__: [])
+        monkeypatch.setattr(candidate_search, "find_settled", self.find_settled)
 
     def scan(self, video: Any, pts: Sequence[int], *_: Any, **__: Any) -> list[FrameAnalysis]:
         self.scanned.append(len(pts))
         return [analysis(stamp, **{"measured": GOOD, **self.show(stamp // 40)}) for stamp in pts]
+
+    def find_settled(self, video: Any, doubtful: Sequence[FrameAnalysis], *_: Any, **__: Any) -> list[FrameAnalysis]:
+        self.doubtful.append([found.pts // 40 for found in doubtful])
+        return []
 
     def seek(self, analyses: list[FrameAnalysis], places: Sequence[int], *_: Any, **__: Any) -> list[FrameAnalysis]:
         self.sought = list(places)
@@ -106,25 +113,25 @@ def test_between_frames_where_nothing_changes_no_others_are_looked_at(monkeypatc
 
 def test_a_frame_seen_again_is_taken_once_as_it_was_seen_first(monkeypatch: pytest.MonkeyPatch) -> None:
     film = Film(monkeypatch, 100, lambda number: {})
-    monkeypatch.setattr(
-        candidate_search.substitutes,
-        "find_outside_transitions",
-        lambda *_, **__: [analysis(40, stands_in_for=0), analysis(80, stands_in_for=0)],
-    )
+    settled = [analysis(40, stands_in_for=0), analysis(80, stands_in_for=0)]
+    monkeypatch.setattr(candidate_search, "find_settled", lambda *_, **__: settled)
     assert film.look_at(0, 1) == [0, 1, 2]
 
 
-def test_calm_frames_are_sought_only_beside_restless_ones_that_would_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settled_frames_are_sought_only_behind_restless_ones_that_would_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     film = Film(monkeypatch, 100, lambda number: {"in_transition": number > 20})
-    sought: list[list[int]] = []
-    monkeypatch.setattr(
-        candidate_search.substitutes,
-        "find_outside_transitions",
-        lambda video, in_transition, *_, **__: sought.append([found.pts for found in in_transition]) or [],
-    )
     film.look_at(0, 30, 60)
     film.look_at(0, 30, 60, min_sharpness=1000.0)
-    assert sought == [[1200, 2400], []]
+    assert film.doubtful == [[30, 60], []]
+
+
+@pytest.mark.parametrize(("sharpness", "sought"), [(9.9, [[50]]), (10.0, [[]])])
+def test_settled_frames_are_sought_behind_those_softer_than_a_tenth_of_what_is_around_them(
+    monkeypatch: pytest.MonkeyPatch, sharpness: float, sought: list[list[int]]
+) -> None:
+    film = Film(monkeypatch, 300, lambda number: {"measured": measured(sharpness, contrast=0.05)} if number == 50 else {})
+    film.look_at(0, 50, 100, 150)
+    assert film.doubtful == sought
 
 
 def test_a_planned_frame_is_lost_where_none_was_seen_half_a_second_later(monkeypatch: pytest.MonkeyPatch) -> None:

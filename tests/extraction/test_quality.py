@@ -11,8 +11,10 @@ import pytest
 from tests.extraction.analyses import large_picture, measured, picture, scaled
 from tests.media import write
 from vip.extraction.quality import (
+    LETTERS,
     WORKING_SIDE_PX,
     correlation,
+    is_soft,
     measure,
     much_blurrier,
     much_paler,
@@ -128,6 +130,37 @@ def test_a_title_card_is_a_picture_and_a_watermark_on_black_is_none() -> None:
     assert shows_nothing(measure(written(0, 110, scale=0.7))) == "black"
 
 
+def marked(background: int, letters: int, left: int, top: int) -> Image:
+    """Letters of one size, so that the share of their pixels is the same wherever they stand."""
+    return np.asarray(cv2.putText(grey(background), "TV", (left, top), 0, 0.75, (letters,) * 3, 2), np.uint8)
+
+
+@pytest.mark.parametrize(("background", "letters", "rule"), [(0, 255, "black"), (12, 230, "black"), (255, 0, "white"), (240, 20, "white")])
+def test_small_letters_in_the_middle_are_a_title_and_in_a_corner_the_mark_of_a_channel(background: int, letters: int, rule: str) -> None:
+    corners = [marked(background, letters, left, top) for left in (10, 590) for top in (30, 340)]
+    assert [shows_nothing(measure(image)) for image in corners] == [rule] * 4
+    title = measure(marked(background, letters, 300, 185))
+    assert shows_nothing(title) in {None, "flat"}
+    assert max(title.bright if rule == "black" else title.dim, 0.0) < LETTERS, "too few for the whole picture"
+
+
+@pytest.mark.parametrize(
+    ("column", "row", "inside"),
+    [(127, 180, 0), (128, 180, 1), (511, 180, 1), (512, 180, 0), (320, 71, 0), (320, 72, 1), (320, 287, 1), (320, 288, 0)],
+)
+def test_the_middle_is_three_fifths_of_width_and_height(column: int, row: int, inside: int) -> None:
+    image = grey(100)
+    image[row, column] = 255
+    assert measure(image).bright_in_middle * 384 * 216 == pytest.approx(inside)
+    assert measure(255 - image).dim_in_middle * 384 * 216 == pytest.approx(inside)
+
+
+@pytest.mark.parametrize("shape", [(1, 640), (640, 1), (1, 1)])
+def test_the_middle_of_the_thinnest_picture_is_a_pixel(shape: tuple[int, int]) -> None:
+    measured = measure(np.full((*shape, 3), 200, np.uint8))
+    assert (measured.bright_in_middle, measured.dim_in_middle) == (1.0, 0.0)
+
+
 @pytest.mark.parametrize(("background", "letters"), [(0, 255), (16, 200), (255, 0), (235, 30)])
 @pytest.mark.parametrize("scale", [1.5, 3])
 def test_titles_large_and_small_bright_and_dark_are_kept(background: int, letters: int, scale: float) -> None:
@@ -154,15 +187,33 @@ def test_there_is_no_reference_without_neighbours() -> None:
     assert references([measure(picture(1))]) == [0.0]
 
 
-@pytest.mark.parametrize(("mine", "its", "expected"), [(30, 100, True), (40, 100, False), (100, 30, False)])
-def test_much_blurrier_means_less_than_a_third_of_the_sharpness(mine: float, its: float, expected: bool) -> None:
+@pytest.mark.parametrize(("mine", "its", "expected"), [(49, 100, True), (50, 100, False), (100, 30, False)])
+def test_much_blurrier_means_less_than_half_of_the_sharpness(mine: float, its: float, expected: bool) -> None:
     a, b = (Quality(sharpness=sharpness, brightness=0.5, contrast=0.2) for sharpness in (mine, its))
     assert much_blurrier(a, b) is expected
 
 
-def test_the_same_view_and_the_same_shape_are_told_by_their_cosines() -> None:
-    assert same_view(0.9)
-    assert not same_view(0.8)
+@pytest.mark.parametrize(("sharpness", "soft"), [(9.9, True), (10.0, False)])
+def test_soft_means_less_than_a_tenth_of_the_surroundings(sharpness: float, soft: bool) -> None:
+    assert is_soft(Quality(sharpness=sharpness, brightness=0.5, contrast=0.2), 100.0) is soft
+
+
+@pytest.mark.parametrize(
+    ("cosine", "correlation", "same"),
+    [
+        (0.9, 0.6, True),
+        (0.9, 0.4, False),  # the same dark colours, in other places
+        (0.84, 1.0, False),  # the same light, on something else
+        (0.86, 0.75, True),
+        (0.99, 0.0, False),
+        (1.0, -1.0, False),
+    ],
+)
+def test_the_same_view_takes_both_a_high_cosine_and_a_correlation(cosine: float, correlation: float, same: bool) -> None:
+    assert same_view(cosine, correlation) is same
+
+
+def test_the_same_shape_is_told_by_the_correlation() -> None:
     assert same_shape(0.95)
     assert not same_shape(0.9)
 
@@ -244,6 +295,38 @@ def test_blurred_is_without_detail_and_far_below_its_surroundings(
 @pytest.mark.parametrize(("contrast", "paler"), [(0.11, True), (0.13, False)])
 def test_much_paler_is_less_than_three_fifths_of_the_contrast(contrast: float, paler: bool) -> None:
     assert much_paler(measured(1.0, contrast=contrast).quality, measured(1.0, contrast=0.2).quality) is paler
+
+
+@pytest.mark.parametrize(
+    ("contrast", "brightness", "paler"),
+    [
+        (0.15, 0.375, True),  # three quarters of both: on its way to black
+        (0.15, 0.625, True),  # and to white
+        (0.15, 0.5, False),  # less contrast at the same brightness: mist, or another light
+        (0.15, 0.44, True),  # 0.88 of the brightness for 0.75 of the contrast
+        (0.15, 0.455, False),
+        (0.15, 0.29, False),  # darker, yet with more contrast than a fade would leave
+        (0.17, 0.425, False),  # too little to tell
+        (0.11, 0.5, True),
+    ],
+)
+def test_a_fade_takes_as_much_of_the_brightness_as_of_the_contrast(contrast: float, brightness: float, paler: bool) -> None:
+    mine, full = (measured(1.0, contrast=c, brightness=b).quality for c, b in ((contrast, brightness), (0.2, 0.5)))
+    assert much_paler(mine, full) is paler
+
+
+@pytest.mark.parametrize("brightness", [0.0, 1.0])
+def test_a_neighbour_that_is_all_black_or_white_makes_nothing_pale(brightness: float) -> None:
+    plain = measured(1.0, contrast=0.0, brightness=brightness).quality
+    assert not much_paler(measured(1.0, contrast=0.2).quality, plain)
+
+
+def test_a_picture_dimmed_by_a_quarter_is_a_pale_copy_and_one_of_less_contrast_alone_is_not(photograph: Image) -> None:
+    full = measure(photograph).quality
+    assert much_paler(measure((photograph * 0.72).astype(np.uint8)).quality, full)
+    assert much_paler(measure((255 - (255 - photograph.astype(np.float32)) * 0.72).astype(np.uint8)).quality, full)
+    middle = 255 * full.brightness
+    assert not much_paler(measure((middle + 0.72 * (photograph.astype(np.float32) - middle)).astype(np.uint8)).quality, full)
 
 
 def test_a_picture_without_contrast_has_no_more_detail_than_sharpness() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.extraction.pruning import at_angles, prunable
 from vip.extraction import scenes as module
-from vip.extraction.scenes import NEARLY_AS_TYPICAL, representatives, scenes
+from vip.extraction.scenes import NEARLY_AS_TYPICAL, SHARPNESS_SHARE, representatives, scenes, with_sharpness
 from vip.records import Embeddings, Vectors
 
 NO_TEXT = 1
@@ -183,7 +183,7 @@ def test_one_row_stands_for_each_scene(film: tuple[Vectors, list[float]], count:
     people, in_transition = data.draw(flags), data.draw(flags)
     frames = prunable(embedded(vectors), times_s=times_s, people=people, in_transition=in_transition)
     found = representatives(frames, count)
-    assert list(found.values()) == scenes(vectors, times_s, count)
+    assert list(found.values()) == scenes(with_sharpness(vectors, frames.sharpness), times_s, count)
     for row, scene in found.items():
         assert row in scene
         assert people[row] == any(people[other] for other in scene), "a frame with people wherever there is one"
@@ -211,7 +211,64 @@ def test_a_frame_with_people_goes_before_a_typical_and_before_a_calm_one() -> No
 def test_of_nearly_equal_ones_the_sharpest_stands_for_the_scene() -> None:
     assert standing(TIGHT, sharpness=[100, 100, 100, 101, 100]) == 3
     assert standing(TIGHT, sharpness=[300, 100, 100, 200, 100], in_transition=[True, False, False, False, False]) == 3
-    assert standing(WIDE, sharpness=[100, 101, 100, 900, 900]) == 2, "sharpness decides nothing between frames that differ"
+    assert standing(WIDE, sharpness=[100, 101, 100, 399, 399]) == 2, "sharpness decides nothing between frames that differ"
+
+
+@pytest.mark.parametrize(("sharpest", "row"), [(399, 2), (401, 4)])
+def test_a_frame_with_less_than_a_quarter_of_the_best_sharpness_does_not_stand_for_the_scene(sharpest: float, row: int) -> None:
+    assert standing(WIDE, sharpness=[100, 100, 100, 100, sharpest]) == row
+
+
+def test_a_soft_frame_does_not_stand_for_the_scene_though_it_alone_has_people_or_is_calm() -> None:
+    soft = [20.0, 100.0, 100.0, 100.0, 100.0]
+    assert standing(WIDE, sharpness=soft, people=[True, False, False, False, False]) == 2
+    assert standing(WIDE, sharpness=soft, in_transition=[False, True, True, True, True]) == 2
+    assert standing(WIDE, sharpness=soft, people=[True, True, False, False, False], in_transition=[False, True, False, False, False]) == 1
+
+
+def test_a_scene_without_any_sharpness_is_shown_all_the_same() -> None:
+    assert standing(WIDE, sharpness=[0.0] * 5) == 2
+
+
+# ---------------------------------------------------------------- sharpness in the division
+
+sharpness_values = st.one_of(st.floats(0, 20_000), st.sampled_from([0.0, 1.0, float(np.e) - 1, 1e6]))
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 1.0]), sharpness_values), min_size=1, max_size=12))
+def test_vectors_with_sharpness_have_length_one_and_a_tenth_of_their_cosine_is_that_of_sharpness(rows: list[tuple[float, ...]]) -> None:
+    vectors, sharpness = unit([(*row[:2], 0.5) for row in rows]), [row[2] for row in rows]
+    both = with_sharpness(vectors, sharpness)
+    assert both.dtype == np.float32
+    assert np.linalg.norm(both, axis=1) == pytest.approx(np.ones(len(rows)), abs=1e-5)
+    of_sharpness = (both @ both.T - (1 - SHARPNESS_SHARE) * (vectors @ vectors.T)) / SHARPNESS_SHARE
+    levels = np.log1p(sharpness)
+    apart = np.abs(levels[:, None] - levels[None, :])
+    assert (of_sharpness >= -1e-4).all()
+    assert (of_sharpness <= 1 + 1e-4).all()
+    assert of_sharpness[apart > 2] == pytest.approx(0, abs=1e-4), "a factor of e squared and more is not alike at all"
+    assert (of_sharpness[apart < 0.01] > 0.98).all()
+
+
+@pytest.mark.parametrize("level", range(9))
+def test_the_next_bin_of_sharpness_begins_a_factor_e_higher(level: int) -> None:
+    """At the edge of a bin all of the weight lies in one, in the middle half of it in either."""
+    same = np.ones((4, 1), np.float32)
+    both = with_sharpness(same, np.expm1([level + 1e-9, level + 0.5, level + 1 + 1e-9, level + 2 + 1e-9]).tolist())
+    found = (both @ both.T - (1 - SHARPNESS_SHARE)) / SHARPNESS_SHARE
+    assert found[0] == pytest.approx([1, 0.5**0.5, 0, 0], abs=1e-3)
+    assert found[1] == pytest.approx([0.5**0.5, 1, 0.5**0.5, 0], abs=1e-3)
+
+
+def test_shots_of_the_same_colours_are_told_apart_by_their_sharpness() -> None:
+    vectors, times_s = at_angles([0, 5, 0, 5, 0, 5]).embeddings.image, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    sharpness = [900.0, 900.0, 900.0, 900.0, 40.0, 40.0]
+    found = representatives(prunable(embedded(vectors), times_s=times_s, sharpness=sharpness), 2)
+    assert list(found.values()) == [range(4), range(4, 6)]
+    evenly = representatives(
+        prunable(embedded(at_angles([0, 0, 0, 40, 40, 40]).embeddings.image), sharpness=[900, 40, 900, 40, 900, 40]), 2
+    )
+    assert list(evenly.values()) == [range(3), range(3, 6)], "pictures that differ go before sharpness"
 
 
 def test_of_equal_ones_the_first_stands_for_the_scene() -> None:
@@ -222,4 +279,4 @@ def test_of_equal_ones_the_first_stands_for_the_scene() -> None:
 def test_nearly_equal_is_within_the_share_of_the_mean_cosine() -> None:
     vectors = at_angles([0] * 50 + [np.degrees(np.arccos(1 - angle)) for angle in (0.5 * NEARLY_AS_TYPICAL, 2 * NEARLY_AS_TYPICAL)])
     sharpness = [100.0] * 50
-    assert list(representatives(prunable(vectors.embeddings, sharpness=[*sharpness, 200.0, 900.0]), 1)) == [50]
+    assert list(representatives(prunable(vectors.embeddings, sharpness=[*sharpness, 200.0, 399.0]), 1)) == [50]

@@ -297,8 +297,8 @@ def test_a_frame_just_as_sharp_as_asked_is_sharp_enough() -> None:
 
 @pytest.mark.parametrize(("place", "dropped"), [(0, False), (1, True), (7, True), (8, False)])
 def test_a_pale_copy_is_held_against_three_frames_on_either_side(place: int, dropped: bool) -> None:
-    analyses = [analysis(90 * number) for number in range(9)]
-    analyses[4] = analysis(360, signature=analyses[place].signature, measured=measured(400.0, contrast=0.1))
+    analyses = [analysis(2250 * number) for number in range(9)]
+    analyses[4] = analysis(9000, signature=analyses[place].signature, measured=measured(400.0, contrast=0.1))
     assert (4 in bad_frames(analyses, None)) == dropped
 
 
@@ -310,11 +310,92 @@ def test_the_first_frame_of_all_is_one_of_the_three_before_it() -> None:
 
 def test_whether_two_frames_show_the_same_view_does_not_depend_on_the_embedder() -> None:
     view, other = analysis(0).view, analysis(90).view
-    soft = measured(50.0)  # a third of what is around it, but no less than a quarter
-    analyses = [analysis(0, measured=measured(160.0)), analysis(90, measured=soft, view=view)]
+    soft = measured(50.0)  # less than half of what is around it, but no less than a quarter
+    analyses = [analysis(0, measured=measured(160.0)), replace(analysis(0, measured=soft), pts=90, vector=other)]
     assert bad_frames(analyses, None)[1].rule == "blurred"
-    analyses[1] = replace(analysis(0, measured=soft), pts=90, view=other)
+    analyses[1] = replace(analysis(0, measured=soft), pts=90, view=other, vector=view)
     assert bad_frames(analyses, None) == {}
+
+
+def view_of(*, time_s: float, sharpness: float, cosine: float = 1.0, correlation: float = 1.0) -> FrameAnalysis:
+    """A frame so long behind 0:10 that is so much like any with the cosine 1 and the correlation 1."""
+    checks = (np.indices((18, 32)) % 2 - 0.5) * 80  # two patterns of which neither says anything about the other
+    light = 128 + correlation * checks[0] + (1 - correlation**2) ** 0.5 * checks[1]
+    return analysis(
+        10_000 + round(1000 * time_s),
+        measured=measured(sharpness),
+        view=np.array([cosine, (1 - cosine**2) ** 0.5], np.float32),
+        signature=np.repeat(np.rint(light)[..., None], 3, axis=2).astype(np.uint8),
+    )
+
+
+@pytest.mark.parametrize(
+    ("time_s", "sharpness", "rule"),
+    [(0.04, 49, "blurred"), (2.0, 49, "blurred"), (2.04, 49, None), (-2.0, 49, "blurred"), (-2.04, 49, None), (1.0, 50, None)],
+)
+def test_a_frame_is_blurred_where_the_same_view_is_seen_twice_as_sharp_within_two_seconds(
+    time_s: float, sharpness: float, rule: str | None
+) -> None:
+    frames = sorted([view_of(time_s=0, sharpness=100), view_of(time_s=time_s, sharpness=sharpness)], key=lambda frame: frame.pts)
+    soft = 0 if time_s < 0 else 1
+    found = bad_frames(frames, None)
+    assert {index: decision.rule for index, decision in found.items()} == ({} if rule is None else {soft: rule})
+    if rule:
+        assert found[soft].neighbours == (1 - soft,)
+        assert found[soft].reason == f"dropped: blurred (sharpness {sharpness:.1f}; the same view at 0:10.00 has 100)"
+
+
+@pytest.mark.parametrize(
+    ("cosine", "correlation", "blurred"), [(0.95, 0.9, True), (0.95, 0.1, False), (0.8, 1.0, False), (0.86, 0.9, True), (0.86, 0.6, False)]
+)
+def test_the_same_view_is_one_of_the_same_colours_and_of_the_same_light_in_the_same_places(
+    cosine: float, correlation: float, blurred: bool
+) -> None:
+    frames = [view_of(time_s=0, sharpness=100), view_of(time_s=1, sharpness=30, cosine=cosine, correlation=correlation)]
+    assert set(bad_frames(frames, None)) == ({1} if blurred else set())
+
+
+def test_any_frame_within_two_seconds_counts_however_many_lie_between() -> None:
+    others = [view_of(time_s=0.1 * place, sharpness=60, cosine=0.0) for place in range(1, 12)]
+    frames = [view_of(time_s=0, sharpness=100), *others, view_of(time_s=1.5, sharpness=40)]
+    assert set(bad_frames(frames, None)) == {12}
+
+
+def test_a_frame_that_is_dropped_drops_no_other() -> None:
+    """Each is less than half as sharp as the one before, and only neighbours lie within two seconds."""
+    frames = [view_of(time_s=1.5 * place, sharpness=sharpness) for place, sharpness in enumerate((160, 70, 30, 13))]
+    found = bad_frames(frames, None)
+    assert {index: decision.neighbours for index, decision in found.items()} == {1: (0,), 3: (2,)}
+
+
+@pytest.mark.slow
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0.04, 0.5, 1.0, 2.5]), st.integers(1, 400), st.booleans(), st.sampled_from([0.1, 0.15, 0.2])),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_what_a_frame_is_dropped_for_is_not_dropped_for_being_blurred_itself(rows: list[tuple[float, int, bool, float]]) -> None:
+    times_s = np.cumsum([gap for gap, *_ in rows]).tolist()
+    frames = [
+        replace(view_of(time_s=time_s, sharpness=sharpness, cosine=float(same)), measured=measured(sharpness, contrast=contrast))
+        for time_s, (_, sharpness, same, contrast) in zip(times_s, rows, strict=True)
+    ]
+    found = bad_frames(frames, None)
+    assert len(found) < len(frames), "the sharpest is never blurred, the fullest never pale"
+    for decision in found.values():
+        assert all(found[other].rule == "faded" for other in decision.neighbours if other in found)
+
+
+@pytest.mark.parametrize(("mine", "its", "rule"), [(40, 100, "blurred"), (50, 100, None), (100, 40, None)])
+def test_a_soft_frame_goes_for_the_settled_one_that_was_found_for_it_wherever_that_lies(mine: float, its: float, rule: str | None) -> None:
+    """The settled frame shows the same shot, not the same view."""
+    soft, settled = analysis(0, measured=measured(mine)), analysis(3090, measured=measured(its), stands_in_for=0)
+    found = bad_frames([soft, settled], None)
+    assert {index: decision.rule for index, decision in found.items()} == ({} if rule is None else {0: rule})
+    if rule:
+        assert found[0].reason == "dropped: blurred (sharpness 40.0; the same shot at 0:03.09 has 100)"
 
 
 @pytest.mark.parametrize(("level", "nothing"), [(4, True), (5, False)])

@@ -11,13 +11,12 @@ import pytest
 
 from tests.extraction.analyses import TIME_BASE, analysis, measured
 from tests.extraction.indices import at, index_of, steady
-from tests.extraction.test_candidate_search import KeepNone
 from vip.extraction import substitutes
 from vip.extraction.analyze import FrameAnalysis
-from vip.extraction.substitutes import find_outside_transitions, find_substitutes
+from vip.extraction.substitutes import find_substitutes
 from vip.records import Frame, Image, PacketIndex
 
-SAME_VIEW, OTHER_VIEW = np.array([1, 0], np.float32), np.array([0.4, 0.9165], np.float32)
+SAME_VIEW = np.array([1, 0], np.float32)
 UNSEEN = np.array([0, 1], np.float32)
 
 
@@ -99,37 +98,3 @@ def test_nothing_is_sought_where_the_next_candidate_shows_the_same_shot_and_is_g
     assert stand_ins(film, analyses, 0) == []
     assert [each.stands_in_for for each in stand_ins(film, analyses, 0, 1)] == at(0, 4), "the next is bad itself"
     assert [each.stands_in_for for each in stand_ins(film, analyses, 1)] == at(4), "behind it begins another shot"
-
-
-# ---------------------------------------------------------------- calm frames
-
-BURST = {5.0: 0.3}
-
-
-def calm_ones(film: Any, *, view: np.ndarray = SAME_VIEW) -> list[float]:
-    in_transition = analysis(5000, view=SAME_VIEW, vector=np.array([0.4, 0.9165], np.float32))
-    analyzer: Any = Looker(view)
-    found = find_outside_transitions(film, [in_transition], analyzer, keeper=KeepNone(), advance=lambda: None)
-    assert all(each.stands_in_for == 5000 and np.array_equal(each.vector, UNSEEN) for each in found)
-    return [each.time_s for each in found]
-
-
-def test_a_calm_frame_of_the_same_view_is_taken_unless_it_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert calm_ones(Film(monkeypatch, {5.92: 60}, steady(12, bursts=BURST))) == [5.92]
-    assert calm_ones(Film(monkeypatch, {5.92: 60}, steady(12, bursts=BURST)), view=OTHER_VIEW) == []
-    monkeypatch.setattr(substitutes, "verdict", lambda measured, reference: "black" if measured.quality.sharpness < 2 else None)
-    assert calm_ones(Film(monkeypatch, {}, steady(12, bursts=BURST))) == []
-
-
-def test_progress_counts_each_frame_also_where_no_other_is_near(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps: list[None] = []
-    film: Any = Film(monkeypatch, {5.92: 60}, steady(12, bursts=BURST))
-    analyzer: Any = Looker(SAME_VIEW)
-    frames = [analysis(5000, view=SAME_VIEW), analysis(11999, view=SAME_VIEW)]
-    find_outside_transitions(film, frames, analyzer, keeper=KeepNone(), advance=lambda: steps.append(None))
-    assert len(steps) == 2
-
-
-def test_a_frame_that_is_restless_itself_gives_way_to_the_nearer_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    index = steady(12, bursts={4.9: 0.1, 6.1: 0.4})
-    assert calm_ones(Film(monkeypatch, {5.6: 60, 5.92: 60}, index)) == [5.6]

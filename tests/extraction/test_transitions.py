@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.extraction.indices import LARGE, RATE, SYNC, TICKS, USUAL, at, index_of, steady
-from vip.extraction.transitions import SETTLED_S, PacketActivity
+from vip.extraction.transitions import MANY_SYNC, SETTLED_S, USUAL_SHARE, PacketActivity, _bursts
 from vip.records import PacketIndex
 
 CROSS_FADE = {5.0: 0.6}  # from 5.0 to 5.6 s
@@ -31,7 +31,7 @@ def test_a_steady_stream_is_restless_nowhere(sync_every_s: float | None) -> None
 def test_just_before_a_burst_in_it_and_just_behind_it_is_restless() -> None:
     index = steady(12, bursts=CROSS_FADE)
     assert in_transition(index, 4.8, 4.96, 5.1, 5.3, 5.56, 5.7) == [True] * 6
-    assert in_transition(index, 2.0, 4.0, 4.5, 6.4, 8.0, 11.0) == [False] * 6
+    assert in_transition(index, 2.0, 4.0, 4.3, 6.4, 8.0, 11.0) == [False] * 6
 
 
 def test_a_sync_packet_is_no_burst_however_large() -> None:
@@ -44,11 +44,34 @@ def test_a_burst_behind_a_sync_frame_makes_that_frame_restless() -> None:
     assert in_transition(steady(12, sync_every_s=5, bursts={5.04: 0.5}), 5.0) == [True]
 
 
-def test_a_single_large_packet_is_no_row_of_them() -> None:
-    """A hard cut without a sync frame: the frame that it shows is whole."""
+@pytest.mark.parametrize(("share", "restless"), [(0.1, False), (0.4, False), (0.6, True), (1.0, True)])
+def test_a_single_large_packet_is_a_burst_from_half_a_whole_new_picture_on(share: float, restless: bool) -> None:
+    """Where there are five sync packets or more, these say what a whole new picture costs."""
     sizes = np.full(12 * RATE, USUAL)
-    sizes[6 * RATE] = LARGE // 2
-    assert in_transition(index_of(sizes), 6.0, 6.5) == [False, False]
+    sizes[:: 2 * RATE] = SYNC
+    sizes[7 * RATE] = USUAL + round(share * SYNC)
+    assert in_transition(index_of(sizes, range(0, 12 * RATE, 2 * RATE)), 6.6, 7.0, 7.6) == [restless] * 3
+
+
+def test_what_a_whole_new_picture_costs_is_told_by_the_sync_packets_nearby() -> None:
+    """The first minute is coded with a tenth of the bytes of the second: what is a new shot there is a movement here."""
+    sizes = np.full(120 * RATE, USUAL)
+    sync = range(0, 120 * RATE, 4 * RATE)
+    sizes[list(sync)] = np.where(np.array(sync) < 60 * RATE, SYNC // 10, SYNC)
+    for second in (31, 91):
+        sizes[second * RATE] = USUAL + SYNC // 10
+    assert in_transition(index_of(sizes, sync), 31.0, 91.0) == [True, False]
+
+
+def test_packets_as_uneven_as_those_of_vp9_make_only_the_largest_bursts_restless() -> None:
+    """Every eighth packet holds several frames ahead, whatever they show."""
+    sizes = np.full(60 * RATE, USUAL // 4)
+    sizes[::8] = 6 * USUAL
+    sizes[:: 4 * RATE] = SYNC // 2
+    uneven = index_of(sizes, range(0, 60 * RATE, 4 * RATE))
+    assert PacketActivity(uneven).in_transition(uneven.shown_pts.tolist()).mean() < 0.1
+    sizes[30 * RATE + 25 : 30 * RATE + 35] = LARGE
+    assert in_transition(index_of(sizes, range(0, 60 * RATE, 4 * RATE)), 31.0, 31.3) == [True, True]
 
 
 def test_a_video_that_becomes_busy_and_stays_so_is_calm_again_behind_the_change() -> None:
@@ -80,8 +103,7 @@ def test_only_the_time_of_a_packet_counts_not_its_place_in_the_file() -> None:
 
 def test_a_burst_inside_a_gop_is_a_shot_that_no_sync_frame_shows() -> None:
     (found,) = PacketActivity(steady(12, bursts=CROSS_FADE)).unseen(4)
-    assert at(5.0 + SETTLED_S - 0.2) <= [found] <= at(5.6 + SETTLED_S)
-    assert in_transition(steady(12, bursts=CROSS_FADE), found * 0.001) == [False], "the frame to look at is a calm one"
+    assert at(5.6) <= [found] <= at(5.6 + SETTLED_S), "the frame to look at lies behind the burst"
 
 
 @pytest.mark.parametrize("sync_every_s", [None, 2.0])
@@ -89,20 +111,70 @@ def test_in_a_steady_stream_nothing_is_unseen(sync_every_s: float | None) -> Non
     assert PacketActivity(steady(12, sync_every_s=sync_every_s)).unseen(10) == []
 
 
-@pytest.mark.parametrize("start_s", [4.3, 4.6, 5.04, 5.2])
-def test_what_the_sync_frame_beside_it_shows_is_not_unseen(start_s: float) -> None:
+@pytest.mark.parametrize("start_s", [4.3, 4.6, 4.8])
+def test_what_the_sync_frame_behind_it_shows_is_not_unseen(start_s: float) -> None:
     assert PacketActivity(steady(12, sync_every_s=5, bursts={start_s: 0.2})).unseen(10) == []
     assert PacketActivity(steady(12, bursts={start_s: 0.2})).unseen(10) != [], "without that sync frame it is"
+
+
+@pytest.mark.parametrize("start_s", [5.04, 5.3, 7.0, 8.0])
+def test_what_begins_behind_a_sync_frame_is_not_shown_by_that(start_s: float) -> None:
+    (found,) = PacketActivity(steady(12, sync_every_s=5, bursts={start_s: 0.2})).unseen(10)
+    assert at(start_s + 0.2) <= [found] <= at(start_s + 0.04 + SETTLED_S)
+
+
+def with_packets(share: float, *frames: int, frames_in_all: int = 20 * RATE) -> PacketIndex:
+    """A sync frame every 4 s; the packets of these frames hold so large a share of a whole new picture above the usual."""
+    sizes = np.full(frames_in_all, USUAL)
+    sizes[:: 4 * RATE] = SYNC
+    sizes[list(frames)] = USUAL + round(share * SYNC)
+    return index_of(sizes, range(0, frames_in_all, 4 * RATE))
+
+
+@pytest.mark.parametrize(("share", "found"), [(0.48, 0), (0.52, 1), (1.0, 1)])
+def test_half_of_a_whole_new_picture_is_a_new_shot(share: float, found: int) -> None:
+    assert len(PacketActivity(with_packets(share, 217)).unseen(10)) == found
+
+
+def test_a_new_shot_is_one_burst_alone_and_movement_is_a_row_of_them() -> None:
+    """From 4 to 8 s a burst every 0.8 s, each larger than the one at 13 s."""
+    moving = [100 + place for place in range(5, 90, 20)]
+    activity = PacketActivity(with_packets(0.9, *moving, 13 * RATE))
+    (first,) = activity.unseen(1)
+    assert at(13) < [first] <= at(13.04 + SETTLED_S)
+    assert {first} < set(activity.unseen(10)), "the others are fewer and come behind it"
+
+
+def test_of_two_new_shots_the_one_that_no_sync_frame_shows_for_longer_goes_first() -> None:
+    sizes = np.full(20 * RATE, USUAL)
+    sync = [0, 3 * RATE, 6 * RATE, 9 * RATE, 12 * RATE, 18 * RATE]
+    sizes[sync] = SYNC
+    sizes[[7 * RATE, 13 * RATE]] = SYNC
+    activity = PacketActivity(index_of(sizes, sync))
+    (first,) = activity.unseen(1)
+    assert at(13) < [first] <= at(13.04 + SETTLED_S)
+    assert len(activity.unseen(2)) == 2
+
+
+@pytest.mark.parametrize(("deepest", "found"), [(None, 2), (60, 1), (5, 0), (74, 1), (75, 2)])
+def test_changes_too_deep_behind_a_sync_frame_are_left_out(deepest: int | None, found: int) -> None:
+    """One begins 25 frames behind a sync frame, the other 87: it is found up to half a second before it begins."""
+    sizes = np.full(20 * RATE, USUAL)
+    sync = [0, 150, 300, 450, 475]
+    sizes[sync] = SYNC
+    sizes[[175, 300 + 87]] = 2 * SYNC
+    assert len(PacketActivity(index_of(sizes, sync)).unseen(10, deepest=deepest)) == found
 
 
 @pytest.mark.slow
 @given(st.lists(st.integers(2, 30), min_size=1, max_size=6, unique=True), st.integers(0, 8))
 def test_the_strongest_changes_are_found_in_time_order_and_never_too_many(places: list[int], most: int) -> None:
     starts_s = [3.0 * place for place in sorted(places)]
-    sizes = np.full(100 * RATE, USUAL)
+    sizes, sync = np.full(100 * RATE, USUAL), range(3 * RATE - 10, 100 * RATE, 3 * RATE)
+    sizes[list(sync)] = SYNC
     for rank, start_s in enumerate(starts_s):
-        sizes[round(start_s * RATE) : round(start_s * RATE) + 8] = LARGE * (1 + rank)
-    found = PacketActivity(index_of(sizes)).unseen(most)
+        sizes[round(start_s * RATE)] = USUAL + round((0.6 + 0.15 * rank) * SYNC)
+    found = PacketActivity(index_of(sizes, sync)).unseen(most)
     strongest = starts_s[-most:] if most else []
     assert [round(pts / TICKS / RATE - SETTLED_S) for pts in found] == [round(start_s) for start_s in strongest]
     assert found == sorted(set(found))
@@ -110,6 +182,29 @@ def test_the_strongest_changes_are_found_in_time_order_and_never_too_many(places
 
 def test_a_change_at_the_very_end_has_no_settled_frame_behind_it() -> None:
     assert PacketActivity(steady(12, bursts={11.7: 0.3})).unseen(10) == []
+
+
+@pytest.mark.slow
+@given(
+    st.lists(st.one_of(st.sampled_from([0, USUAL, LARGE, SYNC]), st.integers(1, 50_000)), min_size=1, max_size=110),
+    st.lists(st.integers(0, 109), max_size=12),
+)
+def test_bursts_are_what_the_next_half_second_holds_above_the_usual(sizes: list[int], sync: list[int]) -> None:
+    """The definition, packet by packet, where one window holds all."""
+    index = index_of(sizes, sync)
+    others = sorted(size for size, is_sync in zip(sizes, index.is_sync, strict=True) if not is_sync)
+    usual = others[int(USUAL_SHARE * (len(others) - 1))] if others else 0
+    syncs = [size for size, is_sync in zip(sizes, index.is_sync, strict=True) if is_sync]
+    expected = []
+    for first in range(len(sizes)):
+        behind = range(first, min(len(sizes), first + -(-RATE // 2)))
+        above = sum(max(0, sizes[place] - usual) for place in behind if not index.is_sync[place])
+        seen = sum(bool(is_sync) for is_sync in index.is_sync[: first + 1])
+        start = min(max(seen - 3, 0), max(0, len(syncs) - 6))
+        whole = np.median(syncs[start : start + 6]) if len(syncs) >= MANY_SYNC else np.quantile(sizes, 0.995, method="inverted_cdf")
+        expected.append(above / max(1.0, float(whole)))
+    times_s = index.pts * float(index.time_base)
+    assert _bursts(times_s, index.size_bytes, index.is_sync) == pytest.approx(expected)
 
 
 # ---------------------------------------------------------------- odd files

@@ -157,7 +157,7 @@ def with_frames(frames: int | None) -> VideoInfo:
     return VIDEO.model_copy(update={"frames": frames})
 
 
-BLACK = {"measured": measured(0.0, contrast=0.0, not_dark=0.0, bright=0.0)}
+BLACK = {"measured": measured(0.0, contrast=0.0, not_dark=0.0, bright=0.0, bright_in_middle=0.0)}
 
 
 def test_the_counts_tell_bad_ones_copies_and_pruned_ones_apart(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_losses_come_first_and_every_note_is_told(tmp_path: Path) -> None:
 
 
 def test_a_video_of_bad_frames_alone_says_so_in_its_run(tmp_path: Path) -> None:
-    analyses = [analysis(pts, measured=measured(50.0, not_dark=0.0, bright=0.0)) for pts in (0, 40)]
+    analyses = [analysis(pts, measured=measured(50.0, not_dark=0.0, bright=0.0, bright_in_middle=0.0)) for pts in (0, 40)]
     assert last_note(tmp_path, seen(analyses), keyframes=2) == "Every frame that was looked at is nearly black; the best of them are kept."
 
 

@@ -72,7 +72,7 @@ def _settled(before: FrameAnalysis, frames: Iterable[Frame], analyzer: FrameAnal
         if frame.time_s - before.time_s > SETTLED_AFTER_S and verdict(measured := measure(frame.image), 0.0) is None:
             clear = [*clear[-PICTURES_HELD:], (place, measured.quality.sharpness, frame)]
             dissolves, cuts = _changes(np.stack(signatures))
-            end = int(cuts.argmax()) if cuts.any() and not dissolves[0] else len(cuts)
+            end = int(cuts.argmax()) if cuts.any() else len(cuts)
             good = [one for one in clear if one[0] < end and not dissolves[one[0] : one[0] + 2].any()]
             if len(good) > ENOUGH_SETTLED:
                 break
@@ -90,4 +90,9 @@ def _changes(signatures: npt.NDArray[np.uint8]) -> tuple[Flags, Flags]:
     usual = median(size)
     lengths = np.maximum(np.linalg.norm(steps, axis=1), 1e-6)
     parallel = (steps[:-1] * steps[1:]).sum(axis=1) / (lengths[:-1] * lengths[1:]) > PARALLEL
-    return np.append(parallel, False) & (size > MOVING_LEVELS), size > max(CUT_LEVELS, CUT * usual)
+    goes_on = np.append(parallel, parallel[-1:] if len(parallel) else False)  # the last as the one before it: there is none behind to tell
+    dissolves = goes_on & (size > MOVING_LEVELS)
+    cuts = size > max(CUT_LEVELS, CUT * usual)
+    if dissolves[0]:  # its own steps may be as large, and the last is marked by the one before
+        cuts &= ~(dissolves | np.append(False, dissolves[:-1]))
+    return dissolves, cuts

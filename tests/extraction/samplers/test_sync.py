@@ -177,8 +177,8 @@ def test_sync_does_not_choose_what_an_edit_list_hides(clips: Clips, tmp_path: Pa
 def test_a_restless_pick_gives_way_to_the_nearest_calm_frame() -> None:
     index = steady(12, bursts={5.0: 0.6})
     assert outside_transitions(at(2.0, 8.0), index) == at(2.0, 8.0)
-    assert outside_transitions(at(2.0, 4.8, 8.0), index) == at(2.0, 4.4, 8.0), "behind it lies the burst"
-    assert outside_transitions(at(2.0, 5.64, 8.0), index) == at(2.0, 6.04, 8.0)
+    assert outside_transitions(at(2.0, 4.8, 8.0), index) == at(2.0, 4.0, 8.0), "behind it lies the burst"
+    assert outside_transitions(at(2.0, 5.64, 8.0), index) == at(2.0, 6.44, 8.0)
 
 
 def test_a_restless_sync_frame_stays() -> None:
@@ -229,14 +229,33 @@ def test_sync_looks_at_a_shot_that_no_sync_frame_shows_and_avoids_its_cross_fade
     chosen = SyncSampler(None).sample(video, keyframes=12)
     assert len(chosen) == 12 * FEWEST_PER_KEYFRAME_IN_LONG_GOPS
     assert not PacketActivity(index).in_transition(chosen).any()
-    assert set(PacketActivity(index).unseen(6)) <= set(chosen)
+    (unseen,) = PacketActivity(index).unseen(6)
+    assert any(unseen <= pts <= unseen + 1000 for pts in chosen)
     assert any(31.6 <= pts / 1000 <= 33 for pts in SyncSampler(None).sample(video, keyframes=2))
 
 
 def test_sync_frames_that_are_enough_are_taken_as_they_are() -> None:
-    video = Source(steady(120, sync_every_s=2, bursts={second + 0.04: 0.3 for second in range(2, 120, 2)}))
+    video = Source(steady(120, sync_every_s=2, bursts={second + 1.5: 0.2 for second in range(2, 120, 6)}))
+    assert PacketActivity(video.index).in_transition(at(4.0, 10.0)).all()
     assert SyncSampler(None).sample(video, keyframes=12) == at(*range(0, 120, 2))
     assert len(video.index) == 120 * RATE
+
+
+@pytest.mark.parametrize(("sync_every_s", "keyframes", "found"), [(5, 4, True), (5, 20, True), (2, 1, False)])
+def test_a_shot_that_no_sync_frame_shows_joins_sync_frames_that_are_enough(sync_every_s: int, keyframes: int, found: bool) -> None:
+    """Half as many as keyframes may join."""
+    index = steady(200, sync_every_s=sync_every_s, bursts={101.0: 0.2})
+    chosen = SyncSampler(None).sample(Source(index), keyframes=keyframes)
+    assert set(index.sync_pts.tolist()) <= set(chosen)
+    assert any(101.2 <= pts / 1000 <= 102 and pts % (1000 * sync_every_s) for pts in chosen) == found
+
+
+@pytest.mark.parametrize(("start_s", "keyframes", "found"), [(98.0, 4, True), (100.5, 4, False), (100.5, 11, True)])
+def test_a_shot_deep_behind_a_sync_frame_joins_only_where_others_as_deep_do(start_s: float, keyframes: int, found: bool) -> None:
+    """25 sync frames are enough for 4 keyframes; for 11, the gaps between them are filled."""
+    index = steady(200, sync_every_s=8, bursts={start_s: 0.2})
+    chosen = SyncSampler(None).sample(Source(index), keyframes=keyframes)
+    assert any(start_s < pts / 1000 <= start_s + 1.2 for pts in set(chosen) - set(index.sync_pts.tolist())) == found
 
 
 def test_sync_refuses_a_detail() -> None:
