@@ -221,7 +221,7 @@ def test_a_look_holds_what_later_stages_need() -> None:
     assert "2.500" in repr(analysis)
     assert len(repr(analysis)) < 100
     assert (detector.seen, analysis.detections) == (0, None), "objects are sought later, in few"
-    for_detector = cv2.imdecode(np.frombuffer(analysis.picture, np.uint8), cv2.IMREAD_COLOR_RGB)
+    for_detector = cv2.imdecode(np.frombuffer(analysis.picture.read(), np.uint8), cv2.IMREAD_COLOR_RGB)
     assert for_detector is not None
     assert for_detector.shape == (360, 640, 3)
     assert np.abs(for_detector.astype(int) - picture(1)).mean() < 6
@@ -323,7 +323,7 @@ def test_a_detector_says_how_large_its_pictures_have_to_be(asked: int, given: in
     detector = CountingDetector()
     detector.capabilities = DetectorCapabilities(side_px=asked)
     analysis = FrameAnalyzer(CLASSIC, CLASSIC, detector)(Frame(0, TIME_BASE, picture(1)))
-    small = cv2.imdecode(np.frombuffer(analysis.picture, np.uint8), cv2.IMREAD_COLOR)
+    small = cv2.imdecode(np.frombuffer(analysis.picture.read(), np.uint8), cv2.IMREAD_COLOR)
     assert small is not None
     assert max(small.shape) == given
 
@@ -332,7 +332,7 @@ def test_a_detector_says_how_large_its_pictures_have_to_be(asked: int, given: in
 def test_nothing_is_sought_where_nothing_shows(level: int) -> None:
     detector = CountingDetector()
     analysis = FrameAnalyzer(CLASSIC, CLASSIC, detector)(Frame(0, TIME_BASE, np.full((360, 640, 3), level, np.uint8)))
-    assert (detector.seen, analysis.detections, analysis.picture) == (0, (), b"")
+    assert (detector.seen, analysis.detections, analysis.picture) == (0, (), None)
 
 
 def test_frames_are_looked_at_at_the_working_size(clips: Clips) -> None:

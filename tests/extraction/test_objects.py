@@ -76,7 +76,7 @@ def test_seeking_fills_in_what_was_found_and_lets_go_of_the_pictures(analyses: l
     found = seek([*analyses[:3], replace(analyses[3], detections=())], {1, 3}, detector, advance=lambda: told.append(None))
     assert [analysis.detections for analysis in found] == [None, (FOUND,), None, ()], "what was searched is not searched again"
     assert detector.shapes == [(180, 320, 3)]
-    assert all(analysis.picture == b"" for analysis in found)
+    assert all(analysis.picture is None for analysis in found)
     assert len(told) == 2
 
 

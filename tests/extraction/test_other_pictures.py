@@ -15,7 +15,7 @@ from vip.extraction.embeddings import embeddings_of
 from vip.extraction.other_pictures import other_pictures
 from vip.extraction.pruners.algorithm1 import Algorithm1
 from vip.extraction.select import select_from
-from vip.records import Image
+from vip.records import Decision, Image
 
 
 def softened(image: Image) -> Image:
@@ -33,30 +33,32 @@ SPARSE = picture(3)
 FULL = with_detail(SPARSE)
 
 
+def blurred_beside(other: int) -> Decision:
+    return Decision(kept=False, rule="blurred", reason="dropped: blurred", neighbours=(other,))
+
+
 def test_a_view_beside_the_same_with_a_detailed_insert_is_taken_back() -> None:
     frames = analyses([SPARSE, SPARSE, FULL, FULL])
-    dropped = bad_frames(frames, None)
-    assert [dropped[index].rule for index in (0, 1)] == ["blurred", "blurred"]
-    assert other_pictures(frames, dropped) == [0, 1]
+    assert other_pictures(frames, {0: blurred_beside(2), 1: blurred_beside(2)}) == [0, 1]
 
 
 def test_where_nothing_else_says_so_packets_do() -> None:
     frames = analyses([SPARSE, FULL, FULL])
-    assert other_pictures(frames, bad_frames(frames, None)) == []
+    assert other_pictures(frames, {0: blurred_beside(1)}) == []
     frames[0] = replace(frames[0], is_still=True)
-    assert other_pictures(frames, bad_frames(frames, None)) == [0]
+    assert other_pictures(frames, {0: blurred_beside(1)}) == [0]
 
 
 def test_a_blurred_copy_stays_dropped() -> None:
-    frames = analyses([softened(FULL), softened(FULL), FULL, FULL])
+    frames = analyses([softened(FULL), softened(FULL), FULL, FULL], step_s=1.0)
     dropped = bad_frames(frames, None)
     assert dropped[0].rule == dropped[1].rule == "blurred"
     assert other_pictures(frames, dropped) == []
 
 
-def test_only_auto_takes_frames_back() -> None:
+def test_such_frames_are_kept_whatever_is_asked_for() -> None:
     frames = analyses([SPARSE, SPARSE, FULL, FULL])
-    for keyframes, kept in ((None, 2), (2, 1)):
+    for keyframes, kept in ((None, 2), (2, 2)):
         decisions = select_from(
             frames,
             embeddings_of(frames, EMBEDDER),

@@ -7,9 +7,8 @@ pictures are parallel. Where things move, they are not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,6 @@ from vip.video import Reader
 STEP_S, SETTLED_AFTER_S, SETTLED_WITHIN_S = 0.1, 0.35, 1.3  # a cross-fade rarely takes longer
 CUT_LEVELS, CUT = 12.0, 4.0  # mean difference of two signatures, of 255, and times the usual one: a cut lies between
 MOVING_LEVELS = 1.5  # so little changes by coding alone
-PICTURES_HELD, ENOUGH_SETTLED = 4, 3  # at once; and of so many settled frames the sharpest is taken
 PARALLEL = 0.7  # cosine of two differences
 MOST_PACKETS, MOST_PACKETS_WHERE_EXPENSIVE = 110, 45  # to decode for a settled frame
 
@@ -43,7 +41,7 @@ def find_settled(
     def work(reader: Reader, batch: Sequence[int]) -> Iterator[FrameAnalysis]:
         for first in batch:
             before = doubts[first]
-            if found := _settled(before, reader.frames_near(behind[before.pts], longest_side_px=WORKING_SIDE_PX), analyzer):
+            if found := _settled(before, list(reader.frames(behind[before.pts], longest_side_px=WORKING_SIDE_PX)), analyzer):
                 yield replace(found, stands_in_for=before.pts)
             advance()
 
@@ -63,22 +61,26 @@ def _pts_behind(video: Reader, analysis: FrameAnalysis) -> list[int]:
     return [pts for pts in found if video.effort(pts) <= most]
 
 
-def _settled(before: FrameAnalysis, frames: Iterable[Frame], analyzer: FrameAnalyzer) -> FrameAnalysis | None:
+def _settled(before: FrameAnalysis, frames: Sequence[Frame], analyzer: FrameAnalyzer) -> FrameAnalysis | None:
     """Return the sharpest of these frames that shows the shot that the one before them begins with, or dissolves into."""
-    signatures, clear = [before.signature], list[tuple[int, float, Frame]]()
-    good: list[tuple[int, float, Frame]] = []
+    if not frames:
+        return None
+    dissolves, cuts = _changes(np.stack([before.signature, *(signature_of(frame.image) for frame in frames)]))
+    if dissolves[0]:
+        cuts = cuts & ~(
+            dissolves | np.append(False, dissolves[:-1])
+        )  # its own steps may be as large, and the last is marked by the one before
+    if cuts.any():
+        frames = frames[: int(cuts.argmax())]
+    good: list[tuple[float, Frame]] = []
     for place, frame in enumerate(frames):
-        signatures.append(signature_of(frame.image))
-        if frame.time_s - before.time_s > SETTLED_AFTER_S and verdict(measured := measure(frame.image), 0.0) is None:
-            clear = [*clear[-PICTURES_HELD:], (place, measured.quality.sharpness, frame)]
-            dissolves, cuts = _changes(np.stack(signatures))
-            end = int(cuts.argmax()) if cuts.any() else len(cuts)
-            good = [one for one in clear if one[0] < end and not dissolves[one[0] : one[0] + 2].any()]
-            if len(good) > ENOUGH_SETTLED:
-                break
+        if frame.time_s - before.time_s > SETTLED_AFTER_S and not dissolves[place : place + 2].any():
+            measured = measure(frame.image)
+            if verdict(measured, 0.0) is None:
+                good.append((measured.quality.sharpness, frame))
     if not good:
         return None
-    found = analyzer(max(good, key=itemgetter(1))[2])
+    found = analyzer(max(good, key=lambda pair: pair[0])[1])
     is_sharper = is_soft(before.measured.quality, found.measured.quality.sharpness)
     return found if dissolves[0] or is_sharper or shows_same_view(found, before) else None
 
@@ -91,8 +93,4 @@ def _changes(signatures: npt.NDArray[np.uint8]) -> tuple[Flags, Flags]:
     lengths = np.maximum(np.linalg.norm(steps, axis=1), 1e-6)
     parallel = (steps[:-1] * steps[1:]).sum(axis=1) / (lengths[:-1] * lengths[1:]) > PARALLEL
     goes_on = np.append(parallel, parallel[-1:] if len(parallel) else False)  # the last as the one before it: there is none behind to tell
-    dissolves = goes_on & (size > MOVING_LEVELS)
-    cuts = size > max(CUT_LEVELS, CUT * usual)
-    if dissolves[0]:  # its own steps may be as large, and the last is marked by the one before
-        cuts &= ~(dissolves | np.append(False, dissolves[:-1]))
-    return dissolves, cuts
+    return goes_on & (size > max(MOVING_LEVELS, usual)), size > max(CUT_LEVELS, CUT * usual)

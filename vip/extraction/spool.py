@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+import weakref
 from dataclasses import dataclass
 
 from vip.errors import StoreError
@@ -16,7 +17,8 @@ class Spool:
     """A file without a name, which goes with the process. For several threads at once."""
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - it is closed with its last user
+        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - it is closed when nobody has the spool any more
+        weakref.finalize(self, self._file.close)
         self._lock = threading.Lock()
 
     def put(self, data: bytes) -> Spooled:
