@@ -10,7 +10,7 @@ import numpy as np
 from tests.extraction.analyses import TIME_BASE, picture
 from tests.extraction.test_local_change import LINES, OTHERS, moved, noisy, slide, with_insert, with_person
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
-from vip.extraction.distinct import Picture, distinct_pictures, passing
+from vip.extraction.distinct import DistinctPicture, distinct_pictures, passing
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
 from vip.records import Frame, Image
@@ -25,7 +25,7 @@ def analyses(images: Sequence[Image], *, step_s: float = 2.0) -> list[FrameAnaly
     return [ANALYZER(Frame(round(1000 * step_s * number), TIME_BASE, image)) for number, image in enumerate(images)]
 
 
-def count(images: Sequence[Image], *, step_s: float = 2.0) -> tuple[Picture, ...]:
+def count(images: Sequence[Image], *, step_s: float = 2.0) -> tuple[DistinctPicture, ...]:
     frames = analyses(images, step_s=step_s)
     return distinct_pictures(frames, lambda a, b: float(frames[a].view @ frames[b].view), BOUND)[0]
 

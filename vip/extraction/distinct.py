@@ -36,7 +36,7 @@ Cosine = Callable[[int, int], float]
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Run:
+class FrameRun:
     """Frames in a row that show one picture."""
 
     first: int
@@ -52,7 +52,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class DistinctPicture:
     """One of the pictures that a person would count."""
 
     rows: tuple[int, ...]
@@ -65,7 +65,7 @@ class Picture:
 
 def distinct_pictures(
     frames: Sequence[FrameAnalysis], cosine: Cosine, redundant: float
-) -> tuple[tuple[Picture, ...], tuple[tuple[int, float], ...]]:
+) -> tuple[tuple[DistinctPicture, ...], tuple[tuple[int, float], ...]]:
     """Return the pictures that the frames show, in the order in which they are first seen, and the curve.
 
     The curve is, for each number of pictures, the likeness of the next two to be taken for one.
@@ -103,7 +103,7 @@ class _Comparison:
         self.restless = [self._restless(row) for row in range(len(frames))]
         self.is_settled = [not self._passes(row) for row in range(len(frames))]
 
-    def likeness(self, before: Run, now: Run) -> tuple[float, bool]:
+    def likeness(self, before: FrameRun, now: FrameRun) -> tuple[float, bool]:
         """Return how alike two neighbouring runs are, and whether the later one only adds lines to the earlier."""
         if not (before.is_settled and now.is_settled):
             return self.cosine(before.typical, now.typical), False
@@ -114,7 +114,7 @@ class _Comparison:
         local = self._as_likeness(change, restless)
         return (local if restless.is_still else min(local, self.cosine(before.typical, now.typical))), False
 
-    def return_likeness(self, before: Run, now: Run) -> float | None:
+    def return_likeness(self, before: FrameRun, now: FrameRun) -> float | None:
         """Return how alike the later of two runs of a still view is to the earlier if it shows nothing else; None if it does."""
         restless = _larger(self.restless[before.last], self.restless[now.last])
         if not (before.is_settled and restless.is_still):
@@ -185,11 +185,11 @@ class _Joining:
     def __init__(self, comparison: _Comparison) -> None:
         self.comparison = comparison
         count = len(comparison.frames)
-        self.runs = {row: Run(row, row, row, comparison.is_settled[row]) for row in range(count)}
+        self.runs = {row: FrameRun(row, row, row, comparison.is_settled[row]) for row in range(count)}
         self.rows = {row: [row] for row in range(count)}
         self.before, self.after = {row: row - 1 for row in range(count)}, {row: row + 1 for row in range(count)}
         self.curve: list[tuple[int, float]] = []
-        self.heap: list[tuple[float, int, int, Run, Run, bool]] = []
+        self.heap: list[tuple[float, int, int, FrameRun, FrameRun, bool]] = []
         for row in range(count):
             self._compare_with_next(row)
 
@@ -216,7 +216,7 @@ class _Joining:
         """Return the keys of settled runs that move and are over in less than a second."""
         frames = self.comparison.frames
 
-        def is_short(key: int, run: Run) -> bool:
+        def is_short(key: int, run: FrameRun) -> bool:
             is_still = any(frames[row].is_still for row in self.rows[key])
             return run.is_settled and not is_still and frames[run.last].time_s - frames[run.first].time_s < PICTURE_S
 
@@ -233,13 +233,13 @@ class _Joining:
                     self._take(b, into=a, likeness=likeness)
                     break
 
-    def pictures(self) -> tuple[Picture, ...]:
+    def pictures(self) -> tuple[DistinctPicture, ...]:
         return tuple(self._picture(key) for key in sorted(self.runs))
 
-    def _picture(self, key: int) -> Picture:
+    def _picture(self, key: int) -> DistinctPicture:
         rows, run = tuple(sorted(self.rows[key])), self.runs[key]
         whole = tuple(row for row in rows if self.comparison.is_settled[row])
-        return Picture(rows, whole or rows, run.last if run.is_built else None)
+        return DistinctPicture(rows, whole or rows, run.last if run.is_built else None)
 
     def _take(self, key: int, *, into: int, likeness: float) -> None:
         """Take a run out; its rows join another one's."""
@@ -260,8 +260,8 @@ class _Joining:
             heapq.heappush(self.heap, (-likeness, key, following, run, other, is_built))
 
 
-def _joined(before: Run, now: Run, later_is_longer: bool, *, is_built: bool) -> Run:
+def _joined(before: FrameRun, now: FrameRun, later_is_longer: bool, *, is_built: bool) -> FrameRun:
     """Return two neighbouring runs as one."""
     if before.is_settled != now.is_settled:
         return before if before.is_settled else now
-    return Run(before.first, now.last, (now if later_is_longer else before).typical, before.is_settled, is_built or now.is_built)
+    return FrameRun(before.first, now.last, (now if later_is_longer else before).typical, before.is_settled, is_built or now.is_built)
