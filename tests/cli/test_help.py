@@ -106,7 +106,7 @@ def test_every_example_is_a_command_that_exists(line: str) -> None:
         ("vip run --eng", {"--engine"}),
         ("vip run --engine o", {"offline", "openai", "openai:"}),
         ("vip run --sampler s", {"sync", "shots", "shots:adaptive", "shots:hash", "shots:histogram"}),
-        ("vip extract --pruner a", {"algorithm1", "aks"}),
+        ("vip extract --pruner a", {"algorithm1", "algorithm1:plain", "aks"}),
         ("vip extract --sampler e", {"every:2s"}),
         ("vip extract --format ", {"jpg", "png", "webp"}),
         ("vip caption --recipe p", {"paper"}),

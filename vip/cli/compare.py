@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """[bold]Examples[/bold]
 vip compare video.mp4                   every sampler and pruner
-vip compare video.mp4 --with katna      only katna, with what vip extract does and evenly spaced frames
+vip compare video.mp4 --with katna      katna beside vip's own choice
 vip compare video.mp4 --with shots+k-center --with uniform -n 24
 vip compare video.mp4 --json | jq '{combination, seconds, coverage}'
 """

@@ -149,7 +149,8 @@ def _add_settled_frames(search: CandidateSearch, analyses: list[FrameAnalysis]) 
         if analysis.pts in likely and (analysis.in_transition or quality.is_soft(analysis.measured.quality, around))
     ]
     with search.observer.track("Looking for settled frames", len(doubtful)) as advance:
-        found = find_settled(search.video, doubtful, search.analyzer, advance=advance)
+        known = {analysis.pts for analysis in analyses}
+        found = find_settled(search.video, doubtful, search.analyzer, known=known, advance=advance)
     return _merge(analyses, found)
 
 

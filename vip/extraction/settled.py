@@ -7,7 +7,7 @@ pictures are parallel. Where things move, they are not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -30,9 +30,18 @@ Flags = npt.NDArray[np.bool_]
 
 
 def find_settled(
-    video: Reader, doubtful: Sequence[FrameAnalysis], analyzer: FrameAnalyzer, *, advance: Callable[[], None]
+    video: Reader,
+    doubtful: Sequence[FrameAnalysis],
+    analyzer: FrameAnalyzer,
+    *,
+    known: Collection[int] = (),
+    advance: Callable[[], None],
 ) -> list[FrameAnalysis]:
-    """Return a settled frame of the same shot behind each doubtful one, where there is one before the next sync frame."""
+    """Return a settled frame of the same shot behind each doubtful one, where there is one before the next sync frame.
+
+    Args:
+        known: PTS of the frames that are analyzed already.
+    """
     behind = {analysis.pts: _pts_behind(video, analysis) for analysis in doubtful}
     doubts = {pts[0]: analysis for analysis in doubtful if (pts := behind[analysis.pts])}
     for _ in range(len(doubtful) - len(doubts)):
@@ -41,7 +50,8 @@ def find_settled(
     def work(reader: Reader, batch: Sequence[int]) -> Iterator[FrameAnalysis]:
         for first in batch:
             before = doubts[first]
-            if found := _settled(before, list(reader.frames(behind[before.pts], longest_side_px=WORKING_SIDE_PX)), analyzer):
+            found = _settled(before, list(reader.frames(behind[before.pts], longest_side_px=WORKING_SIDE_PX)), analyzer)
+            if found and found.pts not in known:
                 yield replace(found, stands_in_for=before.pts)
             advance()
 

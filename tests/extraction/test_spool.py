@@ -1,0 +1,23 @@
+"""What waits on disk comes back; where there is no room it waits in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vip.extraction.spool import Spool
+
+
+@given(st.lists(st.binary(max_size=2_000), max_size=20))
+def test_everything_comes_back_in_any_order(parts: list[bytes]) -> None:
+    spool = Spool()
+    put = [spool.put(part) for part in parts]
+    assert [one.read() for one in reversed(put)] == parts[::-1]
+
+
+def test_without_a_folder_for_temporary_files_it_waits_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    assert Spool().put(b"a picture").read() == b"a picture"
