@@ -21,6 +21,7 @@ from vip.processes.supervisor import MOST_DEATHS, ChildDiedError, Requests, Supe
 OFFLINE = CaptionSettings(engine="offline")
 
 
+@pytest.mark.extra("pyarrow")
 @pytest.mark.parametrize(
     ("module", "does"),
     [("worker", "extracts keyframes"), ("shard_writer", "writes shards"), ("caption_server", "asks for captions")],
