@@ -35,6 +35,7 @@ os.environ["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
 
 EXTRAS = frozenset(
     {
+        "bert_score",
         "datasets",
         "fsspec",
         "google_crc32c",
@@ -45,7 +46,9 @@ EXTRAS = frozenset(
         "pyarrow",
         "pycocotools",
         "ray",
+        "rouge_score",
         "scenedetect",
+        "sentence_transformers",
         "skimage",
     }
     | {"torch", "transformers", "webdataset", "werkzeug", "yaml", "yt_dlp"}
