@@ -57,6 +57,9 @@ EXTRAS = frozenset(
 
 SLOW = ("benchmarks", "cli", "corpus/card/test_write", "corpus/test_batch", "corpus/test_state_dir", "corpus/workers", "examples")
 SLOW += (
+    "metrics/test_bert_score",
+    "metrics/test_encoder",
+    "metrics/test_sentence_bert",
     "models/clip/test_embedder",
     "models/embedding_server",
     "models/test_engine_conformance",

@@ -20,6 +20,7 @@ def test_a_prediction_without_an_answer_counts_as_wrong_in_one_value_and_not_at_
     result = score_mean(pairs, lambda answered: [float(mine == right) for mine, right in answered], "accuracy|v:1")
     assert (result.value, result.value_answered) == (0.2, 0.5)
     assert result.per_sample == (1.0, None, 0.0, None, None)
+    assert result.per_sample_or_zero == (1.0, 0.0, 0.0, 0.0, 0.0)
     assert (result.n, result.unscored) == (2, {"unparsed": 2, "refused": 1})
     assert result.signature == "accuracy|v:1"
 
@@ -111,3 +112,5 @@ def test_answers_in_sets_and_rankings_fit_the_protocol() -> None:
     of_rankings: Metric[Sequence[int], int] = Recall()
     result = of_rankings.score([Pair([4, 7], 7), Pair([7, 4], 7)])
     assert (result.value, result.parts["R@1"].value, result.parts["R@2"].value, result.per_sample) == (0.75, 0.5, 1.0, None)
+    with pytest.raises(ValueError, match="average-recall has no values of samples"):
+        _ = result.per_sample_or_zero

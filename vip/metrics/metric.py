@@ -52,6 +52,17 @@ class Result:
     parts: Mapping[str, Result] = field(default_factory=dict, repr=False)
     """What the value is made of, where it is made of parts: the components of FAMOuS, recall at 1, 5 and 10."""
 
+    @property
+    def per_sample_or_zero(self) -> tuple[float, ...]:
+        """One value a pair, 0 for those without an answer: what error bars of `value` are made from.
+
+        Raises:
+            ValueError: the metric has no values of samples; `vip.metrics.statistics.bootstrap` does without.
+        """
+        if self.per_sample is None:
+            raise ValueError(f"{self.signature.partition('|')[0]} has no values of samples")
+        return tuple(0.0 if value is None else value for value in self.per_sample)
+
 
 class Metric(Protocol[PredictionT, ReferenceT]):
     """A measure of how well predictions fit their references."""
