@@ -64,6 +64,7 @@ def test_the_python_page_shows_how_vip_is_used_in_python(
     assert "keyframes=6" in lines[6]
 
 
+@pytest.mark.extra("rouge_score")
 def test_the_metrics_page_shows_how_predictions_are_scored(capsys: pytest.CaptureFixture[str]) -> None:
     code = re.search(r"<!-- test: metrics -->\n```python\n(.*?)```", (DOCS / "metrics.md").read_text(encoding="utf-8"), re.DOTALL)
     assert code

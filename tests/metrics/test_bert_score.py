@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 import bert_score
 import pytest
 
-from tests.metrics.tiny_encoders import POSITIONS, save_bert, texts
+from tests.metrics.tiny_encoders import POSITIONS, save_bert, save_roberta, texts
 from vip.errors import BackendError
 from vip.metrics import Pair
 from vip.metrics.bert_score import BertScore
@@ -37,6 +39,16 @@ def test_values_are_those_of_the_library(encoder: Path) -> None:
     assert len({round(value, 4) for value in expected.tolist()}) > 100, "the texts have different values"
 
 
+def test_values_of_roberta_are_those_of_the_library_where_a_text_begins_with_a_space(tmp_path: Path) -> None:
+    """The library asks for the space, as its baselines have it; transformers 5 ignores that unless the tokenizer itself has it."""
+    published, spaced = save_roberta(tmp_path / "tiny-roberta"), save_roberta(tmp_path / "spaced", begins_with_space=True)
+    pairs = list(map(Pair, PREDICTIONS[:40], REFERENCES[:40]))
+    _, _, expected = bert_score.score(PREDICTIONS[:40], REFERENCES[:40], model_type=str(spaced), num_layers=2, device="cpu")
+    for encoder in (published, spaced):
+        metric = BertScore(str(encoder), layers=2, rescale=False, device="cpu")
+        assert metric.score(pairs).per_sample == pytest.approx(expected.tolist(), abs=1e-6)
+
+
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # of the library itself
 def test_rescaled_values_are_those_of_the_library(encoder: Path, baseline: Path) -> None:
     metric = BertScore(str(encoder), layers=2, baseline=baseline, device="cpu")
@@ -62,13 +74,14 @@ def test_an_empty_text_scores_0_and_a_missing_answer_counts_as_0(encoder: Path, 
     assert "Warning" not in "".join(capfd.readouterr())
 
 
-def test_a_text_longer_than_the_encoder_is_cut(tmp_path: Path) -> None:
+@pytest.mark.parametrize("save", [save_bert, partial(save_roberta, begins_with_space=True)], ids=["bert", "roberta"])
+def test_a_text_longer_than_the_encoder_is_cut(save: Callable[..., Path], tmp_path: Path) -> None:
     """Some tokenizers do not know the limit, and the library then fails."""
-    encoder = save_bert(tmp_path / "tiny-bert", knows_limit=False)
-    metric = BertScore(str(encoder), layers=2, rescale=False, device="cpu")
-    whole = ["dog", "runs", "park"] * POSITIONS
-    first, all_of_it = " ".join(whole[: POSITIONS - 2]), " ".join(whole)
-    assert metric.score([Pair(all_of_it, "a cat sits")]).value == pytest.approx(metric.score([Pair(first, "a cat sits")]).value)
+    text, reference = " ".join(["dog", "runs", "park"] * POSITIONS), "a cat sits"
+    knowing, other = (str(save(tmp_path / f"tiny-{knows}", knows_limit=knows)) for knows in (True, False))
+    _, _, expected = bert_score.score([text], [reference], model_type=knowing, num_layers=2, device="cpu")
+    result = BertScore(other, layers=2, rescale=False, device="cpu").score([Pair(text, reference)])
+    assert result.value == pytest.approx(float(expected[0]), abs=1e-6)
 
 
 def test_the_signature_says_what_a_value_depends_on(encoder: Path, baseline: Path, tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ def test_a_download_is_tried_only_where_the_hub_answers(cache: Path, monkeypatch
         assert asked == ["HEAD /"]
 
 
+@pytest.mark.extra("bert_score", "sentence_transformers")
 def test_a_missing_encoder_is_said_before_torch_is_loaded() -> None:
     code = (
         "import sys\n"
@@ -104,6 +105,7 @@ def test_a_missing_encoder_is_said_before_torch_is_loaded() -> None:
     assert loaded == "False False"
 
 
+@pytest.mark.extra("bert_score")
 def test_an_encoder_that_is_not_in_the_cache_is_downloaded_once(tmp_path: Path, files: dict[str, bytes]) -> None:
     code = (
         "from vip.metrics import Pair\n"

@@ -91,6 +91,7 @@ class BertScore:
         scorer.use_custom_baseline = self.baseline is not None
         if self.rescale:
             _ = scorer.baseline_vals  # reads the file
+        _begin_with_space(scorer)
         _limit_tokens(scorer)
         return scorer
 
@@ -114,6 +115,17 @@ class BertScore:
             raise BackendError(f'bert-score takes each folder with "t5" in its path for a T5 model: {folder}. Use another folder.')
         if folder is not None and self.layers is None:
             raise BackendError(f"bert-score knows no best layer of the encoder in {folder}. Say how many to use (layers=).")
+
+
+def _begin_with_space(scorer: Any) -> None:
+    """Let the first word be one like the others for RoBERTa and GPT-2, as bert-score means it and as its baselines were computed.
+
+    It asks for that with each text, which transformers 5 ignores: values would depend on the version.
+    """
+    from transformers import AutoTokenizer, GPT2Tokenizer, RobertaTokenizer
+
+    if isinstance(scorer._tokenizer, (GPT2Tokenizer, RobertaTokenizer)):
+        scorer._tokenizer = AutoTokenizer.from_pretrained(scorer.model_type, add_prefix_space=True)
 
 
 def _limit_tokens(scorer: Any) -> None:
