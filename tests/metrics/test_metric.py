@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vip.errors import BackendError
@@ -38,6 +38,7 @@ def test_a_status_that_contradicts_its_prediction_is_a_bug(pair: Pair[str, str])
         score_mean([Pair("a", "b"), pair], lambda answered: [0.0] * len(answered), "")
 
 
+@settings(max_examples=40)
 @given(st.lists(st.one_of(st.none(), st.floats(-1, 1)), min_size=1), st.randoms())
 def test_the_order_of_the_pairs_changes_no_value(values: list[float | None], random: object) -> None:
     pairs = [Pair(value, "", "failed" if value is None else "ok") for value in values]
