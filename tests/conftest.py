@@ -35,6 +35,7 @@ os.environ["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
 
 EXTRAS = frozenset(
     {
+        "bert_score",
         "datasets",
         "fsspec",
         "google_crc32c",
@@ -45,7 +46,9 @@ EXTRAS = frozenset(
         "pyarrow",
         "pycocotools",
         "ray",
+        "rouge_score",
         "scenedetect",
+        "sentence_transformers",
         "skimage",
     }
     | {"torch", "transformers", "webdataset", "werkzeug", "yaml", "yt_dlp"}
@@ -54,6 +57,9 @@ EXTRAS = frozenset(
 
 SLOW = ("benchmarks", "cli", "corpus/card/test_write", "corpus/test_batch", "corpus/test_state_dir", "corpus/workers", "examples")
 SLOW += (
+    "metrics/test_bert_score",
+    "metrics/test_encoder",
+    "metrics/test_sentence_bert",
     "models/clip/test_embedder",
     "models/embedding_server",
     "models/test_engine_conformance",

@@ -64,6 +64,19 @@ def test_the_python_page_shows_how_vip_is_used_in_python(
     assert "keyframes=6" in lines[6]
 
 
+@pytest.mark.extra("rouge_score")
+def test_the_metrics_page_shows_how_predictions_are_scored(capsys: pytest.CaptureFixture[str]) -> None:
+    code = re.search(r"<!-- test: metrics -->\n```python\n(.*?)```", (DOCS / "metrics.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert code
+    exec(code[1], {})
+    value, signature, estimate, difference = capsys.readouterr().out.splitlines()
+    # 6 of 6 and 7 words: 12/13; a, dog: 2 of 3 and 6, in order "dog" or "a": 2/9
+    assert value == f"{(12 / 13 + 2 / 9) / 3:.4f} {(12 / 13 + 2 / 9) / 2:.4f} 2 {{'refused': 1}}"
+    assert signature.startswith("rouge-l|v:1|")
+    assert re.fullmatch(r"0\.\d\d, -?\d+\.\d\d to \d+\.\d\d", estimate)
+    assert re.fullmatch(r"0\.\d\d, p = 0\.\d\d, smallest detectable: \d+\.\d\d", difference)
+
+
 def test_a_keyword_of_run_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r'There is no setting "keyframe"\. Did you mean "keyframes"\?'):
         vip.run(SAMPLE, out=tmp_path / "run", keyframe=3)

@@ -1,0 +1,66 @@
+"""SentenceBERT: the cosine of the sentence embeddings of two texts (Reimers and Gurevych 2019), by the library sentence-transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from vip.metrics.encoder import Encoder, choose_device, score_in_batches
+from vip.metrics.metric import Pair, Result, check_installed, library_version, score_mean
+
+DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
+"""The paper does not name its encoder."""
+
+
+class SentenceBert:
+    """The mean cosine of the embeddings of predicted texts and their references. A pair with an empty text scores 0.
+
+    Args:
+        encoder: a folder or a model of the hub as owner/name, for sentence-transformers.
+        device: `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
+    """
+
+    name = "sentence-bert"
+
+    def __init__(self, encoder: str = DEFAULT_ENCODER, *, device: str = "auto") -> None:
+        self.encoder = Encoder(encoder, self.name)
+        self.device = device
+        self.needs = ("the library sentence-transformers", f"the encoder {encoder}")
+
+    @property
+    def signature(self) -> str:
+        """The name and what a value depends on; loads the encoder."""
+        tokens = self._model.max_seq_length
+        return (
+            f"{self.name}|v:1|cosine|encoder:{self.encoder.identity}|tokens:{tokens}|empty:0"
+            f"|device:{choose_device(self.device).partition(':')[0]}"
+            f"|lib:{library_version('sentence-transformers', 'transformers', 'torch')}"
+        )
+
+    def check(self) -> None:
+        check_installed(self.name, "sentence_transformers", "sentence-transformers")
+        self.encoder.check()
+
+    def score(self, pairs: Sequence[Pair[str, str]]) -> Result:
+        return score_mean(pairs, lambda texts: score_in_batches(texts, self._score_batch), self.signature)
+
+    def _score_batch(self, predictions: list[str], references: list[str]) -> Sequence[float]:
+        vectors = self._model.encode(predictions + references, normalize_embeddings=True, show_progress_bar=False)
+        mine, theirs = np.split(np.asarray(vectors, dtype=np.float64), 2)
+        return [float(cosine) for cosine in (mine * theirs).sum(axis=1)]
+
+    @cached_property
+    def _model(self) -> Any:
+        """The encoder, loaded."""
+        self.check()
+        device = choose_device(self.device)
+        return self.encoder.load(lambda: _load_model(self.encoder, device))
+
+
+def _load_model(encoder: Encoder, device: str) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(encoder.folder or encoder.name), device=device, trust_remote_code=False)
