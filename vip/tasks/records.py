@@ -1,0 +1,243 @@
+"""What evaluations write to disk: samples, predictions and results, each a line or a file that can be read without vip.
+
+A sample holds what a model may see and, apart from it, the reference that it may not. A prediction is joined to its sample by the id.
+A result names everything that must be equal for two figures to be comparable.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from vip.records import Call, Famous, Record, RecordPart
+
+Status = Literal["ok", "unparsed", "refused", "failed"]
+"""Whether there is an answer; else whether it could not be parsed, the model refused, or it could not be asked."""
+
+Representation = Literal["famous", "dense"]
+"""What describes a keyframe: FAMOuS (s in the paper) or the dense caption (u)."""
+
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+# ---------------------------------------------------------------- what a model may see
+
+
+class Text(RecordPart):
+    """A piece of text: a title, a plot, a masked caption."""
+
+    kind: Literal["text"] = "text"
+    text: str
+
+
+class Subtitle(RecordPart):
+    """What is said between two moments of the video."""
+
+    kind: Literal["subtitle"] = "subtitle"
+    start_s: float
+    end_s: float
+    text: str
+
+
+class KeyframeDescription(RecordPart):
+    """What stands for one keyframe: its description, its picture, or both (the pairs (k, u) and (k, s) of the paper)."""
+
+    kind: Literal["keyframe"] = "keyframe"
+    keyframe_id: str
+    time_s: float | None
+    famous: Famous | None = None
+    dense_caption: str | None = None
+    picture: SamplePicture | None = None
+
+
+class SamplePicture(RecordPart):
+    """A picture that is sent: a keyframe of a run folder, or a frame of a video by its PTS."""
+
+    kind: Literal["picture"] = "picture"
+    source: str
+    """The run folder or the video, as it was given."""
+    keyframe_id: str | None = None
+    pts: int | None = None
+    time_base: Fraction | None = None
+    time_s: float | None = None
+    sha256: Sha256 | None = None
+    """Of the picture file of a run folder, or of the pixels of a decoded frame; None before it was decoded."""
+
+    @model_validator(mode="after")
+    def _check_place(self) -> SamplePicture:
+        if self.keyframe_id is None and (self.pts is None or self.time_base is None):
+            raise ValueError("a picture needs a keyframe_id, or a pts and its time_base")
+        return self
+
+
+Piece = Annotated[Text | Subtitle | KeyframeDescription | SamplePicture, Field(discriminator="kind")]
+
+
+# ---------------------------------------------------------------- what is asked
+
+
+class FreeText(RecordPart):
+    """A question that is answered in words."""
+
+    kind: Literal["free_text"] = "free_text"
+    question: str
+
+
+class Choice(RecordPart):
+    """A question with options, in the order of the file; the answer is an index into them."""
+
+    kind: Literal["choice"] = "choice"
+    question: str
+    options: tuple[str, ...] = Field(min_length=2)
+
+
+class Blank(RecordPart):
+    """A text with one blank, written `_____`; the answer is what fills it."""
+
+    kind: Literal["blank"] = "blank"
+    text: str
+
+
+class DescribeKeyframes(RecordPart):
+    """Descriptions of keyframes that are not shown: the missing middle, or what follows."""
+
+    kind: Literal["describe_keyframes"] = "describe_keyframes"
+    count: int = Field(ge=1)
+    representation: Representation
+
+
+class Rank(RecordPart):
+    """Videos of a corpus, or moments in them, best first, for a query."""
+
+    kind: Literal["rank"] = "rank"
+    query: str
+    moments: bool = False
+    """Whether start and end are asked for too."""
+
+
+Ask = Annotated[FreeText | Choice | Blank | DescribeKeyframes | Rank, Field(discriminator="kind")]
+
+
+# ---------------------------------------------------------------- what is right
+
+
+class Moment(RecordPart):
+    """A stretch of a video."""
+
+    video: str
+    start_s: float
+    end_s: float
+    score: float | None = None
+
+
+class DescriptionText(RecordPart):
+    """The description of one keyframe: FAMOuS or a dense caption."""
+
+    famous: Famous | None = None
+    dense_caption: str | None = None
+
+
+Value = int | str | tuple[DescriptionText, ...] | tuple[Moment, ...] | tuple[str, ...]
+"""An index into the options, a text, one description a keyframe, moments or the ids of videos, best first."""
+
+
+class Reference(RecordPart):
+    """The right answer. Several values are all right."""
+
+    values: tuple[Value, ...] = Field(min_length=1)
+    label: str | None = None
+    """Of several texts the one that the data set was made from."""
+
+
+# ---------------------------------------------------------------- rows
+
+
+class Sample(Record):
+    """One row of samples.jsonl."""
+
+    id: str
+    """Joins predictions to samples: `infilling-2/park.mp4/14`, or the id of the published file."""
+    task: str
+    """The name with its setting: `infilling-2`."""
+    task_version: int
+    video: str
+    """What statistics are clustered by; samples never cross videos."""
+    groups: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """What tables are split by; a sample may be in several: `{"domain": ("Games", "Sports"), "type": ("CW",)}`."""
+    context: tuple[Piece, ...] = ()
+    """What the model sees, in order."""
+    ask: Ask
+    reference: Reference | None = None
+    """None where the answers of a split are hidden."""
+
+
+class Prediction(Record):
+    """One row of predictions.jsonl: the answer of one model to one sample."""
+
+    sample_id: str
+    value: Value | None
+    """The parsed answer; None unless the status is `ok`, and never guessed."""
+    status: Status = "ok"
+    raw: str | None = None
+    """The answer as it came; None where a baseline or a published file has none."""
+    reason: str | None = None
+    """Why there is no value."""
+    scores: tuple[float, ...] | None = None
+    """One score an option, where the model gives them."""
+    calls: tuple[Call, ...] = ()
+
+    @model_validator(mode="after")
+    def _check_status(self) -> Prediction:
+        if (self.value is None) == (self.status == "ok"):
+            raise ValueError(f'the status is "{self.status}" and the value {self.value!r:.50}')
+        return self
+
+
+class FrameBudget(RecordPart):
+    """The frames a model saw of each sample; stands in the name of every printed score."""
+
+    frames: int | None
+    """The number a sample; None where text alone was shown, or where a published file does not say."""
+    chosen: str | None = None
+    """By what: `vip algorithm1`, `evenly spaced`."""
+    longest_side_px: int | None = None
+
+
+class Score(RecordPart):
+    """The value of one metric over a list of samples. Values are × 100."""
+
+    value: float | None
+    """A prediction without an answer counts as a wrong one, as in the papers."""
+    value_answered: float | None
+    """Over the samples with an answer alone."""
+    n: int
+    standard_error: float | None = None
+    """Clustered by video."""
+    low: float | None = None
+    high: float | None = None
+    """Ends of the 95 % interval; None where `no_interval` says why."""
+    no_interval: str | None = None
+    signature: str
+    groups: dict[str, dict[str, Score]] = Field(default_factory=dict)
+    """Name of a grouping -> group -> its score."""
+    parts: dict[str, Score] = Field(default_factory=dict)
+    """What the value is made of: the components of FAMOuS, recall at 1, 5, 10."""
+
+
+class TaskResult(Record):
+    """result.json: the scores of one file of predictions, and what must be equal to compare them."""
+
+    task: str
+    task_version: int
+    engine: str | None
+    """Engine, baseline or the name of the published file."""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    budget: FrameBudget | None = None
+    n: int
+    unscored: dict[Status, int]
+    metrics: dict[str, Score]
+    samples_sha256: Sha256 | None
+    predictions_sha256: Sha256
+    versions: dict[str, str]
