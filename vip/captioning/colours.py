@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from vip.cielab import cielab_of_colours
 from vip.records import Image
 
 Colours = npt.NDArray[np.float32]  # (..., 3) RGB in [0, 1], or CIELAB
@@ -54,7 +55,7 @@ TABLE: dict[str, tuple[str, ...]] = {
 
 def _weighted_lab(rgb: Colours) -> Colours:
     """Convert (N, 3) RGB in [0, 1] to (N, 3) CIELAB, lightness scaled by its weight."""
-    lab = cv2.cvtColor(rgb.reshape(1, -1, 3), cv2.COLOR_RGB2LAB).reshape(-1, 3).astype(np.float32)
+    lab = cielab_of_colours(rgb.reshape(1, -1, 3)).reshape(-1, 3)
     lab[:, 0] *= LIGHTNESS_WEIGHT
     return lab
 

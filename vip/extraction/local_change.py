@@ -18,6 +18,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from vip.cielab import cielab_of_picture
+
 WINDOW_PX = 5
 STRUCTURE_NOISE = 60.0  # added to the variances, so that noise on a flat wall is no structure
 SAME_STRUCTURE = 0.7
@@ -96,7 +98,7 @@ class SmallPicture:
 
     def __init__(self, rgb: npt.NDArray[np.uint8]) -> None:
         self.rgb = rgb
-        lab = cv2.cvtColor(rgb, cv2.COLOR_RGB2LAB).astype(np.float32)
+        lab = cielab_of_picture(rgb).astype(np.float32)
         self.lightness: Plane = np.ascontiguousarray(lab[..., 0])
         self.mean = _window_mean(self.lightness)
         self.variance: Plane = np.maximum(_window_mean(self.lightness * self.lightness) - self.mean * self.mean, 0)

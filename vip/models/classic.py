@@ -28,6 +28,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from vip.cielab import cielab_of_picture
 from vip.errors import BackendError
 from vip.protocols import EmbedderCapabilities
 from vip.records import Image, Vectors
@@ -81,7 +82,7 @@ class ClassicEmbedder:
 def _image_vector(image: Image) -> Block:
     small = np.asarray(cv2.resize(image, SIZE, interpolation=cv2.INTER_AREA), np.uint8)
     grey = np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), np.uint8)
-    lab = np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2LAB), np.uint8)
+    lab = cielab_of_picture(small)
     blocks = {
         "palette": _palette(small),
         "gradients": _gradients(grey),
