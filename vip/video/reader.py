@@ -377,13 +377,17 @@ class Video(OpenFile):
         try:
             for packet in self._read(first, last):
                 if wanted is not None:
-                    self._decoder.skip_frame = "NONREF" if packet.pts is not None and packet.pts not in wanted else "DEFAULT"
+                    self._decoder.skip_frame = "NONREF" if self._is_spared(packet, wanted) else "DEFAULT"
                 yield from self._decode(packet)
             yield from self._decode(None)
         finally:
             if wanted is not None:
                 self._decoder.skip_frame = "DEFAULT"
             self._decoder.flush_buffers()
+
+    def _is_spared(self, packet: Packet[VideoStream], wanted: frozenset[int]) -> bool:
+        """Return whether the decoder may leave this frame out if no other needs it. Once there was damage, any may be needed to hide it."""
+        return packet.pts is not None and packet.pts not in wanted and not packet.is_corrupt and not self._hurt and not self._damaged
 
     def _prime(self) -> None:
         """Show the decoder the first packet: some streams say only there how the rest is to be read (x264's version for 4:4:4)."""
