@@ -38,8 +38,8 @@ class TaskInfo:
 class SampleSource:
     """What samples are made from."""
 
-    paths: tuple[Path, ...]
-    """Run folders, folders of runs, data sets; or published annotation files."""
+    paths: tuple[str, ...]
+    """Run folders, folders of runs, data sets under any address; or published annotation files."""
     settings: SampleSettings = field(default_factory=SampleSettings)
 
 
