@@ -304,8 +304,13 @@ def _question(
     example = _demonstration(file, sample, settings) if settings.shots and file.task.demonstrates else None
     asked = file.task.request(sample, example, variant=settings.variant)
     pictures = load_pictures(sample, asking.picture_side) if file.has_pictures else ()
-    request = Request("describe", asked.text, None, pictures, asked.schema, asked.max_tokens)
-    parameters: dict[str, object] = {"variant": settings.variant, "seed": settings.seed, "demonstration": asked.demonstration}
+    request = Request("describe", asked.text, None, pictures, asked.schema, asked.max_tokens, is_greedy=True)
+    parameters: dict[str, object] = {
+        "variant": settings.variant,
+        "seed": settings.seed,
+        "demonstration": asked.demonstration,
+        "greedy": True,
+    }
     return request, asked.prompt, parameters
 
 
