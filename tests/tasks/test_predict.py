@@ -12,7 +12,7 @@ import pytest
 from tests.tasks.described import described_folder
 from tests.tasks.test_keyframe_task import samples
 from vip.config import CaptionSettings, PredictSettings
-from vip.errors import BackendError, EngineError, InputError, ReplyError, UsageError
+from vip.errors import BackendError, BudgetError, InputError, ReplyError, UsageError
 from vip.models.fake import FakeEngine
 from vip.protocols import Reply, Request, SilentObserver
 from vip.tasks import predict as module
@@ -92,7 +92,7 @@ def test_a_run_that_is_stopped_again_and_again_asks_nothing_twice(
 
     async def dying(self: FakeEngine, request: Request) -> Reply:
         if len(self.requests) >= 2:
-            raise EngineError("The power is out.")
+            raise BudgetError("The money is spent.")
         reply = await generate(self, request)
         answered.append(request.prompt)
         return reply
@@ -102,7 +102,7 @@ def test_a_run_that_is_stopped_again_and_again_asks_nothing_twice(
     for _ in range(20):
         try:
             predict(file, tmp_path / "p.jsonl", asking=one_at_a_time, observer=QUIET)
-        except EngineError:
+        except BudgetError:
             continue
         break
     assert [row.sample_id for row in read_predictions(tmp_path / "p.jsonl")] == [sample.id for sample in made]
