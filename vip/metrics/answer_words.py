@@ -12,18 +12,17 @@ from typing import Any
 from vip.metrics.perceptron_tagger import PerceptronTagger
 from vip.metrics.wordnet import PartOfSpeech, WordNet
 
-STOP_WORDS = frozenset(
-    """
-    a about again ain all am an and any are aren aren't as at be because been being but can couldn couldn't d did didn didn't do does
-    doesn doesn't doing don don't during each for from further had hadn hadn't has hasn hasn't have haven haven't having he her here
-    hers herself him himself his how i if into is isn isn't it it's its itself just ll m ma me mightn mightn't most mustn mustn't my
-    myself needn needn't now o of only or other our ours ourselves own re s shan shan't she she's should should've shouldn shouldn't
-    so some such t than that that'll the their theirs them themselves then there these they this those through to too until ve very
-    was wasn wasn't we were weren weren't what when where which while who whom why will with won won't wouldn wouldn't y you you'd
-    you'll you're you've your yours yourself yourselves
-    """.split()
-)
-"""English stop words of NLTK but for 23 that answers are made of, such as yes and no, up and down, before and after: the authors' own list."""
+_STOP_WORDS = """
+a about again ain all am an and any are aren aren't as at be because been being but can couldn couldn't d did didn didn't do does doesn
+doesn't doing don don't during each for from further had hadn hadn't has hasn hasn't have haven haven't having he her here hers herself
+him himself his how i if into is isn isn't it it's its itself just ll m ma me mightn mightn't most mustn mustn't my myself needn needn't
+now o of only or other our ours ourselves own re s shan shan't she she's should should've shouldn shouldn't so some such t than that
+that'll the their theirs them themselves then there these they this those through to too until ve very was wasn wasn't we were weren
+weren't what when where which while who whom why will with won won't wouldn wouldn't y you you'd you'll you're you've your yours yourself
+yourselves
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+"""The authors' list: NLTK's English stop words but for 23 that answers are made of, such as no, not, up, down, before and after."""
 
 _PARTS: dict[str, PartOfSpeech] = {"NN": "n", "JJ": "a", "VB": "v", "RB": "r"}
 """Part of speech by the first two letters of a tag of the Penn Treebank."""
