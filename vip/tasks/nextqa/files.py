@@ -12,7 +12,7 @@ import gzip
 import io
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Literal, NoReturn, cast, get_args
 
@@ -47,10 +47,18 @@ class Question:
     """Five; none for open-ended questions."""
     frame_count: int | None
     line: int
+    number: int = 1
+    """2 for the second question of its file with the same video and qid: train.csv has three such pairs."""
+
+    @property
+    def published_id(self) -> str:
+        """The id in results, `<video>_<qid>`."""
+        return f"{self.video}_{self.qid}"
 
     @property
     def id(self) -> str:
-        return f"{self.video}_{self.qid}"
+        """The same, and for the second question that has it, `<video>_<qid>/2`."""
+        return self.published_id if self.number == 1 else f"{self.published_id}/{self.number}"
 
 
 def group_of(kind: QuestionType) -> str:
@@ -65,15 +73,19 @@ def read_questions(path: Path, task: Kind) -> Iterator[Question]:
     """Yield the questions of a csv file, or of one that gzip packed, in file order.
 
     Raises:
-        InputError: it is damaged, of the other task, or has a question twice.
+        InputError: it is damaged, of the other task, or has a row twice.
     """
-    lines: dict[str, int] = {}
+    seen: dict[str, list[tuple[int, int]]] = {}  # id -> line and hash of each question that has it
     for line, row in _read_rows(path, _required(task)):
         question = _parse_question(row, path, line, task)
-        if (before := lines.setdefault(question.id, line)) != line:
-            _refuse(path, line, f"the question {question.id} is in line {before} already")
-        yield question
-    if not lines:
+        others = seen.setdefault(question.published_id, [])
+        content = hash((question.type, question.text, question.answer, question.options))
+        for before, same in others:
+            if content == same:
+                _refuse(path, line, f"it repeats the question {question.published_id} of line {before}")
+        others.append((line, content))
+        yield replace(question, number=len(others)) if len(others) > 1 else question
+    if not seen:
         raise InputError(f"{path} holds no question. Give the val.csv or test.csv of NExT-QA.")
 
 
