@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -115,9 +115,21 @@ class Wups:
         return self._similarities[first, second]
 
     @cached_property
-    def _wordnet(self) -> WordNet:
-        return WordNet(find_wordnet(self._wordnet_folder))
+    def _normalize(self) -> AnswerNormalizer:
+        return _open_normalizer(find_wordnet(self._wordnet_folder), self._tagger_folder)
 
     @cached_property
-    def _normalize(self) -> AnswerNormalizer:
-        return AnswerNormalizer(self._wordnet, load_tagger(self._tagger_folder))
+    def _wordnet(self) -> WordNet:
+        return _open_wordnet(find_wordnet(self._wordnet_folder))
+
+
+@lru_cache(maxsize=2)
+def _open_wordnet(folder: Path) -> WordNet:
+    """Return the WordNet of a folder, one for all variants: it takes 60 MB."""
+    return WordNet(folder)
+
+
+@lru_cache(maxsize=1)
+def _open_normalizer(wordnet: Path, tagger: Path | None) -> AnswerNormalizer:
+    """Return the normalizer, one for all variants: the tagger takes 150 MB."""
+    return AnswerNormalizer(_open_wordnet(wordnet), load_tagger(tagger))

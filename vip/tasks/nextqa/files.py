@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -140,18 +141,18 @@ def _read_rows(path: Path, required: tuple[str, ...]) -> Iterator[tuple[int, dic
                     f"{path} has no column {missing[0]}; it has {one_line(', '.join(header))[:200] or 'none'}. Give the csv of NExT-QA."
                 )
             for number, row in enumerate(rows):
+                if number >= MOST_QUESTIONS:
+                    _refuse(path, rows.line_num, f"it holds more than {MOST_QUESTIONS:,} rows")
                 if not row:
                     continue
                 if len(row) != len(header):
                     _refuse(path, rows.line_num, f"it has {len(row)} columns, and the first line has {len(header)}")
-                if number >= MOST_QUESTIONS:
-                    _refuse(path, rows.line_num, f"it holds more than {MOST_QUESTIONS:,} questions")
                 yield rows.line_num, dict(zip(header, row, strict=True))
         except csv.Error as exc:
             _refuse(path, rows.line_num, str(exc))
         except UnicodeDecodeError as exc:
             raise InputError(f"{path} is no UTF-8 text after line {rows.line_num}. Give the file as it was published.") from exc
-        except (OSError, EOFError) as exc:  # gzip
+        except (OSError, EOFError, zlib.error) as exc:  # gzip
             raise InputError(f"{path} cannot be read after line {rows.line_num} ({exc}). Download it again.") from exc
 
 
@@ -292,7 +293,7 @@ def _read_object(path: Path) -> tuple[dict[str, Any], int]:
 def _read_all(file: IO[bytes], path: Path) -> bytes:
     try:
         data = file.read(MOST_JSON_BYTES + 1)
-    except (OSError, EOFError) as exc:
+    except (OSError, EOFError, zlib.error) as exc:
         raise InputError(f"{path} cannot be read ({exc}). Download it again.") from exc
     if len(data) > MOST_JSON_BYTES:
         raise InputError(f"{path} has more than {MOST_JSON_BYTES // 2**20} MB, and no result of NExT-QA has.")
