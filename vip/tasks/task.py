@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from vip.config import SampleSettings
 from vip.metrics import Result
@@ -144,3 +144,11 @@ class Task(Protocol):
     @property
     def metrics(self) -> Sequence[TaskMetric]:
         """The first is the paper's own."""
+
+
+@runtime_checkable
+class TrainableTask(Protocol):
+    """A task some of whose baselines count answers of a training set."""
+
+    def with_training(self, train: Path) -> Task:
+        """Return the task with the file of the training set, in its published form."""

@@ -39,4 +39,4 @@ def write_json(path: Path, value: Mapping[str, Any]) -> Path:
 
 
 def read(task: Task, *paths: Path, **settings: Any) -> list[Sample]:
-    return list(task.samples(SampleSource(paths=paths, settings=SampleSettings(**settings))))
+    return list(task.samples(SampleSource(paths=tuple(map(str, paths)), settings=SampleSettings(**settings))))

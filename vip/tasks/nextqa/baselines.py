@@ -34,7 +34,7 @@ def multi_choice(train: Path | None, encoder: str = DEFAULT_ENCODER) -> Mapping[
         encoder: of sim-aa and sim-qa, for sentence-transformers.
     """
     always = {f"always:{place}": _choosing(partial(_always, place)) for place in range(OPTIONS)}
-    return {
+    found: dict[str, Baseline] = {
         "random": _choosing(_random),
         **always,
         "longest": _choosing(lambda options, _: longest(options)),
@@ -43,6 +43,7 @@ def multi_choice(train: Path | None, encoder: str = DEFAULT_ENCODER) -> Mapping[
         "sim-aa": _by_similarity(farthest_option, encoder),
         "sim-qa": _by_similarity(nearest_option, encoder),
     }
+    return {name: _named(name, baseline) for name, baseline in found.items()}
 
 
 def open_ended(train: Path | None) -> Mapping[str, Baseline]:
@@ -51,7 +52,17 @@ def open_ended(train: Path | None) -> Mapping[str, Baseline]:
     Args:
         train: questions of the training set; popular refuses to work without.
     """
-    return {"popular": lambda read, seed: _popular(read, train)}
+    return {"popular": _named("popular", lambda read, seed: _popular(read, train))}
+
+
+def _named(name: str, baseline: Baseline) -> Baseline:
+    """Return the baseline whose predictions say who made them."""
+
+    def predict(read: ReadSamples, seed: int) -> Iterator[Prediction]:
+        for prediction in baseline(read, seed):
+            yield prediction.model_copy(update={"engine": f"baseline:{name}"})
+
+    return predict
 
 
 # ---------------------------------------------------------------- by the options

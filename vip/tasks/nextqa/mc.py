@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vip.errors import InputError
@@ -62,6 +62,9 @@ class NextqaMultiChoice:
     @property
     def baselines(self) -> Mapping[str, Baseline]:
         return baselines.multi_choice(self.train)
+
+    def with_training(self, train: Path) -> NextqaMultiChoice:
+        return replace(self, train=train)
 
     def samples(self, source: SampleSource) -> Iterator[Sample]:
         return read_samples(source.paths, source.settings, "nextqa-mc")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import cast
@@ -82,6 +82,9 @@ class NextqaOpenEnded:
     @property
     def baselines(self) -> Mapping[str, Baseline]:
         return baselines.open_ended(self.train)
+
+    def with_training(self, train: Path) -> NextqaOpenEnded:
+        return replace(self, train=train)
 
     def samples(self, source: SampleSource) -> Iterator[Sample]:
         return read_samples(source.paths, source.settings, "nextqa-oe")

@@ -29,12 +29,13 @@ class NextqaSource:
     """None where no videos are given."""
 
 
-def open_source(paths: Sequence[Path], settings: SampleSettings) -> NextqaSource:
+def open_source(given: Sequence[str], settings: SampleSettings) -> NextqaSource:
     """Return what is behind the paths: csv of questions, JSON of second references or of VidOR's paths, folders of videos or runs.
 
     Raises:
         InputError: a file is damaged, or there is no file of questions.
     """
+    paths = [Path(name) for name in given]
     annotations = tuple(path for path in paths if not path.is_dir() and path.suffix != ".json")
     if not annotations:
         raise InputError("There is no file of questions. Give the val.csv or test.csv of NExT-QA.")
@@ -52,7 +53,7 @@ def open_source(paths: Sequence[Path], settings: SampleSettings) -> NextqaSource
     return NextqaSource(annotations, references, VideoPictures(folders, places, settings.frames) if folders else None)
 
 
-def read_samples(paths: Sequence[Path], settings: SampleSettings, task: Kind) -> Iterator[Sample]:
+def read_samples(paths: Sequence[str], settings: SampleSettings, task: Kind) -> Iterator[Sample]:
     """Yield a sample a question, in file order.
 
     Raises:
