@@ -193,6 +193,8 @@ class _SampleFacts:
     """Task and version -> the first sample of it."""
     pictures: list[int] = field(default_factory=list)
     described: list[int] = field(default_factory=list)
+    asked: set[tuple[str, int]] = field(default_factory=set)
+    """Representations and numbers of the descriptions that are asked for."""
     without_reference: list[str] = field(default_factory=list)
 
     def add(self, sample: Sample) -> None:
@@ -201,6 +203,8 @@ class _SampleFacts:
         self.tasks.setdefault((sample.task, sample.task_version), sample.id)
         self.pictures.append(sum(p.kind == "picture" or (p.kind == "keyframe" and p.picture is not None) for p in sample.context))
         self.described.append(sum(p.kind == "keyframe" and (p.famous or p.dense_caption) is not None for p in sample.context))
+        if sample.ask.kind == "describe_keyframes":
+            self.asked.add((sample.ask.representation, sample.ask.count))
         if sample.reference is None:
             self.without_reference.append(sample.id)
 
@@ -260,8 +264,9 @@ def _join(
     for number, prediction in enumerate(scanned):
         (unknown if prediction.sample_id not in known else double if prediction.sample_id in places else []).append(prediction.sample_id)
         places.setdefault(prediction.sample_id, number)
+        if prediction.engine is not None:
+            engines.setdefault(prediction.engine)
         for one in prediction.calls:
-            engines.setdefault(f"{one.engine}" if one.engine.endswith(one.model) else f"{one.engine} ({one.model})")
             for key, value in {"prompt": f"{one.prompt}@{one.prompt_sha256[:12]}", **one.parameters}.items():
                 parameters.setdefault(key, set()).add(str(value))
     absent = [key.id for key in facts.keys if key.id not in places]
@@ -276,6 +281,9 @@ def _join(
         (key, index, places.get(key.id)) for index, key in enumerate(facts.keys) if missing != "leave-out" or key.id in places
     ]
     samples_sha256, predictions_sha256 = digests()
+    for representation, count in facts.asked:
+        parameters.setdefault("representation", set()).add(representation)
+        parameters.setdefault("targets", set()).add(str(count))
     return JoinedFile(
         name=name,
         task=task,

@@ -11,11 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from vip.config import Representation
 from vip.metrics.metric import Status
 from vip.records import Call, Famous, Record, RecordPart
 
-Representation = Literal["famous", "dense"]
-"""What describes a keyframe: FAMOuS (s in the paper) or the dense caption (u)."""
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
@@ -178,6 +177,8 @@ class Prediction(Record):
     value: Value | None
     """The parsed answer; None unless the status is `ok`, and never guessed."""
     status: Status = "ok"
+    engine: str | None = None
+    """Who answered: an engine, `baseline:copy-nearest`; None where a published file does not say."""
     raw: str | None = None
     """The answer as it came; None where a baseline or a published file has none."""
     reason: str | None = None
