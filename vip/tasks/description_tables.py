@@ -18,7 +18,7 @@ from vip.html.layout import resource
 from vip.metrics.famous import COMPONENTS
 from vip.metrics.statistics import correct_holm
 from vip.tasks.records import TaskResult
-from vip.tasks.score_tables import METRIC_NAMES, metric_name
+from vip.tasks.score_tables import METRIC_NAMES, metric_name, p_cell
 from vip.tasks.table import Cell, Table, mark_best, number_cell
 
 TASKS_OF_TABLE_3 = ("infilling-1", "infilling-2", "prediction-1", "prediction-2")
@@ -249,5 +249,5 @@ def _causal_rows(result: TaskResult) -> list[list[Cell]]:
         is_marked = p is not None and p < SIGNIFICANCE
         cells = [number_cell(groups[part].value) for part in ("social", "physical")]
         cells = [Cell(cell.text, cell.number, is_best=is_marked) for cell in cells]
-        rows.append([Cell(metric_name(name)), Cell(_row_name(result)), *cells, number_cell(p, digits=4)])
+        rows.append([Cell(metric_name(name)), Cell(_row_name(result)), *cells, p_cell(p)])
     return rows

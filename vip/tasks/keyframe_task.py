@@ -94,9 +94,7 @@ class KeyframeTask:
         example = ""
         if demonstration is not None and demonstration.reference is not None:
             answer = json.dumps(_as_json(demonstration.reference.values[0]), ensure_ascii=False)
-            example = (
-                f"An example of another video:\n\n{self._given(demonstration)}\n\nAnswer: {answer}\n\nNow the one to answer:\n\n"
-            )
+            example = f"An example of another video:\n\n{self._given(demonstration)}\n\nAnswer: {answer}\n\nNow the one to answer:\n\n"
         values = {"example": example, "given": self._given(sample), "count": str(ask.count), "form": _form(ask)}
         text = prompt.render({name: values[name] for name in prompt.inputs})
         most = TOKENS_A_KEYFRAME * ask.count
