@@ -153,6 +153,7 @@ class Task(Protocol):
     def tables(self, results: Sequence[TaskResult]) -> Sequence[Table]:
         """Return the tables of the paper, with the published rows and those of these results; results of other tasks are left out."""
 
+
 @runtime_checkable
 class TrainableTask(Protocol):
     """A task some of whose baselines count answers of a training set."""

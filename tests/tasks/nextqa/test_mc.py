@@ -141,13 +141,12 @@ GOOD = {
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"v1_0": None}, r"1 of 4 questions have no prediction, such as v1_0\. Give one prediction for each"),
         ({"v9_0": {"prediction": 1}}, "1 predictions are of unknown questions, such as v9_0"),
         ({"v1_0": {"prediction": 5}, "v2_0": {"prediction": -1}}, "2 predictions are no index of an option, such as that of v1_0"),
         ({"v1_0": {"prediction": 1, "answer": 3}}, "the right answers of 1 questions are others there, such as of v1_0: another split"),
         (
             {"v1_0": None, "v1_1": None, "v9_0": {"prediction": 9}, "v2_0": {"prediction": 9}},
-            r"2 of 4 questions have no prediction, such as v1_0; 1 predictions are of unknown questions, .*; 1 predictions are no",
+            r"1 predictions are of unknown questions, .*; 1 predictions are no index .*; 2 of 4 questions have no prediction, such as v1_0",
         ),
     ],
 )
@@ -157,6 +156,12 @@ def test_predictions_that_do_not_fit_are_refused_with_each_kind_and_its_number(
     rows = {key: row for key, row in (GOOD | change).items() if row is not None}
     with pytest.raises(InputError, match=message):
         list(TASK.read_predictions(write_json(tmp_path / "r.json", rows), samples))
+
+
+def test_questions_without_a_prediction_are_left_to_the_join(tmp_path: Path, samples: list[Sample]) -> None:
+    rows = {key: row for key, row in GOOD.items() if key != "v1_1"}
+    found = TASK.read_predictions(write_json(tmp_path / "r.json", rows), samples)
+    assert [prediction.sample_id for prediction in found] == ["v1_0", "v2_0", "v2_3"]
 
 
 def test_doubled_ids_and_another_split_are_refused(tmp_path: Path, samples: list[Sample]) -> None:

@@ -14,7 +14,9 @@ from vip.prompts import load_prompt, prompts_folder
 from vip.tasks.nextqa import baselines
 from vip.tasks.nextqa.files import LETTERS, read_choices
 from vip.tasks.nextqa.samples import VERSION, check_predictions, first_reference, published_id, read_samples, reject_variant
-from vip.tasks.records import Choice, Prediction, Sample
+from vip.tasks.nextqa.tables import nextqa_tables
+from vip.tasks.records import Choice, Prediction, Sample, TaskResult
+from vip.tasks.table import Table
 from vip.tasks.task import Baseline, SampleSource, TaskInfo, TaskRequest
 
 _ANSWER = re.compile(r"(?:answer|option)?(?: is)?\s*:?\s*[(\[]?([A-Z])(?:[)\].:,]+\s*(?P<text>.*?))?\.?", re.DOTALL | re.IGNORECASE)
@@ -67,7 +69,7 @@ class NextqaMultiChoice:
         return replace(self, train=train)
 
     def samples(self, source: SampleSource) -> Iterator[Sample]:
-        return read_samples(source.paths, source.settings, "nextqa-mc")
+        return read_samples(source, "nextqa-mc")
 
     def request(self, sample: Sample, demonstration: Sample | None, *, variant: int = 1) -> TaskRequest:
         reject_variant(variant)
@@ -97,7 +99,14 @@ class NextqaMultiChoice:
                 f"the right answers of {len(others):,} questions are others there, such as of {others[0]}: another split or version"
             )
         check_predictions(path, choices, samples, doubled=doubled, problems=problems)
-        return (Prediction(sample_id=sample.id, value=choices[published_id(sample)].prediction) for sample in samples)
+        return (
+            Prediction(sample_id=sample.id, value=choices[published_id(sample)].prediction)
+            for sample in samples
+            if published_id(sample) in choices
+        )
+
+    def tables(self, results: Sequence[TaskResult]) -> Sequence[Table]:
+        return nextqa_tables(results, self.name)
 
 
 def introduce(sample: Sample) -> str:

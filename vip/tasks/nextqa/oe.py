@@ -16,7 +16,9 @@ from vip.tasks.nextqa import baselines
 from vip.tasks.nextqa.files import MOST_ANSWER_LETTERS, read_answers, read_token_predictions
 from vip.tasks.nextqa.mc import introduce
 from vip.tasks.nextqa.samples import VERSION, check_predictions, published_id, read_samples, reject_variant
-from vip.tasks.records import FreeText, Prediction, Sample
+from vip.tasks.nextqa.tables import nextqa_tables
+from vip.tasks.records import FreeText, Prediction, Sample, TaskResult
+from vip.tasks.table import Table
 from vip.tasks.task import Baseline, SampleSource, TaskInfo, TaskRequest
 
 EXACT = frozenset({"DB", "DC"})
@@ -87,7 +89,7 @@ class NextqaOpenEnded:
         return replace(self, train=train)
 
     def samples(self, source: SampleSource) -> Iterator[Sample]:
-        return read_samples(source.paths, source.settings, "nextqa-oe")
+        return read_samples(source, "nextqa-oe")
 
     def request(self, sample: Sample, demonstration: Sample | None, *, variant: int = 1) -> TaskRequest:
         reject_variant(variant)
@@ -114,7 +116,12 @@ class NextqaOpenEnded:
         found = read_token_predictions(path) if path.suffix in {".csv", ".gz"} else read_answers(path)
         answers, doubled = cast("tuple[dict[str, Answer], int]", found)
         check_predictions(path, answers, samples, doubled=doubled)
-        return (Prediction(sample_id=sample.id, value=answers[published_id(sample)]) for sample in samples)
+        return (
+            Prediction(sample_id=sample.id, value=answers[published_id(sample)]) for sample in samples if published_id(sample) in answers
+        )
+
+    def tables(self, results: Sequence[TaskResult]) -> Sequence[Table]:
+        return nextqa_tables(results, self.name)
 
 
 def _pair(sample: Sample, prediction: Prediction) -> Pair[Answer, AnswerReference]:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vip.config import SampleSettings
 from vip.errors import InputError, UsageError
 from vip.tasks.nextqa.files import Kind, Question, group_of, is_video_index, read_answers, read_questions, read_video_index
 from vip.tasks.nextqa.pictures import VideoPictures
 from vip.tasks.records import Choice, FreeText, Reference, Sample, SamplePicture, Value
+from vip.tasks.task import SampleSource
 
 VERSION = 1
 GROUPS = {"C": ("CW", "CH"), "T": ("TPN", "TC"), "D": ("DB", "DC", "DL", "DO")}
@@ -29,13 +29,13 @@ class NextqaSource:
     """None where no videos are given."""
 
 
-def open_source(given: Sequence[str], settings: SampleSettings) -> NextqaSource:
+def open_source(source: SampleSource) -> NextqaSource:
     """Return what is behind the paths: csv of questions, JSON of second references or of VidOR's paths, folders of videos or runs.
 
     Raises:
         InputError: a file is damaged, or there is no file of questions.
     """
-    paths = [Path(name) for name in given]
+    paths = [*map(Path, source.paths), *filter(None, (source.references, source.video_index))]
     annotations = tuple(path for path in paths if not path.is_dir() and path.suffix != ".json")
     if not annotations:
         raise InputError("There is no file of questions. Give the val.csv or test.csv of NExT-QA.")
@@ -50,16 +50,16 @@ def open_source(given: Sequence[str], settings: SampleSettings) -> NextqaSource:
                 raise InputError(f"{path} has {doubled} ids more than once. Give the second references as they were published.")
             references |= answers
     folders = tuple(path for path in paths if path.is_dir())
-    return NextqaSource(annotations, references, VideoPictures(folders, places, settings.frames) if folders else None)
+    return NextqaSource(annotations, references, VideoPictures(folders, places, source.settings.frames) if folders else None)
 
 
-def read_samples(paths: Sequence[str], settings: SampleSettings, task: Kind) -> Iterator[Sample]:
+def read_samples(given: SampleSource, task: Kind) -> Iterator[Sample]:
     """Yield a sample a question, in file order.
 
     Raises:
         InputError: a file is damaged, a video is missing, or second references are those of other questions.
     """
-    source = open_source(paths, settings)
+    source = open_source(given)
     unused, origin = set(source.references), dict[str, Path]()
     for path in source.annotations:
         for question in read_questions(path, task):
@@ -67,7 +67,7 @@ def read_samples(paths: Sequence[str], settings: SampleSettings, task: Kind) -> 
                 raise InputError(f"{path}, line {question.line}: the question {question.id} is in {other} too. Give one of these files.")
             unused.discard(question.published_id)
             pictures = source.pictures.of_video(question.video) if source.pictures else ()
-            yield _sample(question, task, settings.shuffle, source.references.get(question.published_id), pictures)
+            yield _sample(question, task, given.settings.shuffle, source.references.get(question.published_id), pictures)
     if unused:
         raise InputError(
             f"{len(unused):,} of {len(source.references):,} second references are of unknown questions, such as {min(unused)[:60]}."
@@ -115,7 +115,9 @@ def shuffled_order(sample_id: str, options: int, seed: int) -> list[int]:
 def check_predictions(
     path: Path, predicted: Mapping[str, object], samples: Sequence[Sample], *, doubled: int, problems: Iterable[str] = ()
 ) -> None:
-    """Refuse predictions that are not one for each sample, and name each kind of problem with its number.
+    """Refuse predictions that do not fit the samples, and name each kind of problem with its number.
+
+    Samples without a prediction alone are no problem here: whoever joins both decides about them.
 
     Args:
         doubled: ids that the file has more than once.
@@ -131,11 +133,11 @@ def check_predictions(
             f"{path} holds {len(predicted):,} predictions, and not one is of these {len(wanted):,} questions: it is of another split."
             " Give the questions of that split."
         )
-    found = [f"{len(missing):,} of {len(wanted):,} questions have no prediction, such as {min(missing)}"] if missing else []
-    found += [f"{len(unknown):,} predictions are of unknown questions, such as {min(unknown)[:60]}"] if unknown else []
+    found = [f"{len(unknown):,} predictions are of unknown questions, such as {min(unknown)[:60]}"] if unknown else []
     found += [f"{doubled:,} ids are there more than once"] if doubled else []
     found += problems
     if found:
+        found += [f"{len(missing):,} of {len(wanted):,} questions have no prediction, such as {min(missing)}"] if missing else []
         raise InputError(f"{path}: {'; '.join(found)}. Give one prediction for each question of one split.")
 
 
