@@ -20,7 +20,10 @@ from vip.prompts import Prompt, load_prompt, prompts_folder
 from vip.records import Famous
 from vip.tasks import keyframe_baselines
 from vip.tasks.described_videos import DescribedKeyframe, DescribedVideo, described_videos
-from vip.tasks.records import DescribeKeyframes, DescriptionText, KeyframeDescription, Prediction, Reference, Sample
+from vip.tasks.description_metrics import description_metrics
+from vip.tasks.description_tables import description_tables
+from vip.tasks.records import DescribeKeyframes, DescriptionText, KeyframeDescription, Prediction, Reference, Sample, TaskResult
+from vip.tasks.table import Table
 from vip.tasks.task import Baseline, SampleSource, TaskMetric, TaskRequest
 from vip.untrusted import parse_json
 from vip.wording import counted, option
@@ -128,7 +131,10 @@ class KeyframeTask:
 
     @property
     def metrics(self) -> Sequence[TaskMetric]:
-        return ()
+        return description_metrics()
+
+    def tables(self, results: Sequence[TaskResult]) -> Sequence[Table]:
+        return description_tables(results)
 
 
 # ---------------------------------------------------------------- pieces

@@ -12,10 +12,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from vip.config import Representation
+from vip.metrics.metric import Status
 from vip.records import Call, Famous, Record, RecordPart
 
-Status = Literal["ok", "unparsed", "refused", "failed"]
-"""Whether there is an answer; else whether it could not be parsed, the model refused, or it could not be asked."""
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
@@ -204,6 +203,26 @@ class FrameBudget(RecordPart):
     """By what: `vip algorithm1`, `evenly spaced`."""
     longest_side_px: int | None = None
 
+    @property
+    def label(self) -> str:
+        """In words: `8 frames, vip algorithm1, 512 px`, `text only`."""
+        what = "text only" if self.frames is None else f"{self.frames} {'frame' if self.frames == 1 else 'frames'}"
+        parts = [what, self.chosen, f"{self.longest_side_px} px" if self.longest_side_px else None]
+        return ", ".join(part for part in parts if part)
+
+
+class Contrast(RecordPart):
+    """The difference of the two groups of a grouping, second less first, × 100: Welch's t test on errors clustered by video."""
+
+    grouping: str
+    first: str
+    second: str
+    difference: float
+    standard_error: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+
 
 class Score(RecordPart):
     """The value of one metric over a list of samples. Values are × 100."""
@@ -222,6 +241,8 @@ class Score(RecordPart):
     signature: str
     groups: dict[str, dict[str, Score]] = Field(default_factory=dict)
     """Name of a grouping -> group -> its score."""
+    contrasts: tuple[Contrast, ...] = ()
+    """Of groupings with two groups."""
     parts: dict[str, Score] = Field(default_factory=dict)
     """What the value is made of: the components of FAMOuS, recall at 1, 5, 10."""
 
@@ -231,12 +252,19 @@ class TaskResult(Record):
 
     task: str
     task_version: int
+    name: str
+    """Of the file of predictions, without its folder."""
     engine: str | None
-    """Engine, baseline or the name of the published file."""
+    """Engines and models as the predictions name them, or the baseline; None where the file does not say."""
     parameters: dict[str, Any] = Field(default_factory=dict)
     budget: FrameBudget | None = None
     n: int
+    """Samples that count."""
+    left_out: int = 0
+    """Samples without a prediction that were left out on demand."""
     unscored: dict[Status, int]
+    unscored_ids: tuple[str, ...] = ()
+    """The first samples without an answer."""
     metrics: dict[str, Score]
     samples_sha256: Sha256 | None
     predictions_sha256: Sha256
