@@ -187,9 +187,7 @@ def _answer(scored: ScoredFile, label: str, index: int, reference: Sequence[str]
     values = [(metric_name(name), f"{100 * column[index]:.2f}") for name, column in scored.values.items()]
     texts = value_texts(sample, prediction)
     several = len(texts) == len(reference)
-    marked = [
-        mark_differences(_cut(text), reference[place] if several else " ".join(reference)) for place, text in enumerate(texts)
-    ]
+    marked = [mark_differences(_cut(text), reference[place] if several else " ".join(reference)) for place, text in enumerate(texts)]
     why = prediction.reason or ""
     if prediction.status != "ok" and prediction.raw:
         why = f"{why}: {prediction.raw}" if why else prediction.raw

@@ -239,9 +239,7 @@ def disputed(files: Sequence[ScoredFile], count: int = CARDS) -> list[int]:
     return [place for place in order[:count] if spreads[place] > 0]
 
 
-def _list(
-    scored: ScoredFile, title: str, anchor: str, members: Sequence[int], cards: dict[tuple[str, str], str]
-) -> SampleList:
+def _list(scored: ScoredFile, title: str, anchor: str, members: Sequence[int], cards: dict[tuple[str, str], str]) -> SampleList:
     first, keys, task = first_values(scored), scored.joined.pairs.keys, scored.result.task
     order = sorted(members, key=lambda place: (first[place] if first else 0.0, place))[:MOST_LISTED]
     rows = [
@@ -267,7 +265,10 @@ def _lane(score: Score, ticks: Sequence[float]) -> tuple[str, Markup]:
     """Return the value in words, and its point with the interval."""
     if score.value is None:
         return "no value", tag("svg", height=LANE_PX, aria_hidden="true")
-    middle, parts = LANE_PX / 2, [tag("line", class_="grid", x1=percent(_place(t, ticks)), x2=percent(_place(t, ticks)), y1=0, y2=LANE_PX) for t in ticks]
+    middle, parts = (
+        LANE_PX / 2,
+        [tag("line", class_="grid", x1=percent(_place(t, ticks)), x2=percent(_place(t, ticks)), y1=0, y2=LANE_PX) for t in ticks],
+    )
     words = f"{score.value:.2f}"
     if score.low is not None and score.high is not None:
         words = f"{score.value:.2f}, 95 % interval {score.low:.2f} to {score.high:.2f}"
