@@ -69,6 +69,11 @@ TableOption = Annotated[
 Paper = Annotated[bool, typer.Option("--paper", metavar=" ", help="Print the tables of the task's paper, published rows beside your own.")]
 Out = Annotated[Path | None, option("--out", "-o", help="Folder for results, tables and the page; or the page: NAME.html.", metavar="PATH")]
 
+Runs = Annotated[
+    list[Path] | None,
+    option("--runs", help="Run folders of the samples, for the pictures on the page; may be given several times.", metavar="DIR"),
+]
+
 
 def score_command(
     files: Files,
@@ -83,6 +88,7 @@ def score_command(
     table: TableOption = "text",
     paper: Paper = False,
     out: Out = None,
+    runs: Runs = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -109,7 +115,7 @@ def score_command(
     else:
         print_tables(all_tables(scores, paper=paper), table, console)
     if out is not None:
-        for path in write_scores(scores, out):
+        for path in write_scores(scores, out, runs=runs or ()):
             console.write_line(f"{'Open' if path.suffix == '.html' else 'Wrote'} {path}")
 
 
