@@ -151,7 +151,9 @@ def domain_table(own: Sequence[ModelRow]) -> Table:
             values = [_domain_value(model, metric, kind, domain) for metric, kind in columns]
             if any(value is not None for value, _ in values):
                 rows.append([Cell(domain), Cell(model.name), *(number_cell(value, digits=4) for value, _ in values)])
-                partial.update((model.name, None) for _, tasks in values if not model.is_published and tasks not in (0, len(TASKS_OF_TABLE_6)))
+                partial.update(
+                    (model.name, None) for _, tasks in values if not model.is_published and tasks not in (0, len(TASKS_OF_TABLE_6))
+                )
     for column in range(2, 2 + len(columns)):
         rows = mark_best(rows, column)
     titles = [f"{metric_name(metric)} {REPRESENTATIONS[kind]}" for metric, kind in columns]
@@ -181,7 +183,11 @@ def _domain_value(model: ModelRow, metric: str, representation: str, domain: str
 def prompt_table(results: Sequence[TaskResult]) -> Table:
     """Return Table 2: mean and sample standard deviation over the prompts, on Infilling-1 with FAMOuS."""
     rows = [
-        [Cell(metric_name(metric)), Cell(f"{model.name}, 3 prompts"), _mean_and_deviation(lambda part: model.values[metric, *_INFILLING_1, part])]  # noqa: B023 - called at once
+        [
+            Cell(metric_name(metric)),
+            Cell(f"{model.name}, 3 prompts"),
+            _mean_and_deviation(lambda part: model.values[metric, *_INFILLING_1, part]),
+        ]
         for metric in METRIC_NAMES
         for model in published(2)
     ]
@@ -194,7 +200,9 @@ def prompt_table(results: Sequence[TaskResult]) -> Table:
             values = [value for one in by_prompt.values() if metric in one.metrics and (value := one.metrics[metric].value) is not None]
             if len(values) > 1:
                 spread = {"mean": math.fsum(values) / len(values), "standard deviation": stdev(values)}
-                rows.append([Cell(metric_name(metric)), Cell(f"{model_name}, {len(values)} prompts"), _mean_and_deviation(spread.__getitem__)])
+                rows.append(
+                    [Cell(metric_name(metric)), Cell(f"{model_name}, {len(values)} prompts"), _mean_and_deviation(spread.__getitem__)]
+                )
     return Table(
         title=f"Stability over prompts on Infilling-1, FAMOuS (Table 2 of {PAPER})",
         columns=("Metric", "Model", "Mean ± standard deviation"),
@@ -219,7 +227,12 @@ def _mean_and_deviation(of: Callable[[str], float]) -> Cell:
 def causal_table(results: Sequence[TaskResult]) -> Table:
     """Return Table 5: samples with a physical and with a social cause, on Infilling-1 with FAMOuS; significant differences are marked."""
     rows = [
-        [Cell(metric_name(metric)), Cell(model.name), *(number_cell(model.values[metric, *_INFILLING_1, part]) for part in ("social", "physical")), Cell("–")]
+        [
+            Cell(metric_name(metric)),
+            Cell(model.name),
+            *(number_cell(model.values[metric, *_INFILLING_1, part]) for part in ("social", "physical")),
+            Cell("–"),
+        ]
         for metric in METRIC_NAMES
         for model in published(5)
     ]
@@ -238,7 +251,11 @@ def causal_table(results: Sequence[TaskResult]) -> Table:
 
 
 def _causal_rows(result: TaskResult) -> list[list[Cell]]:
-    found = [name for name in METRIC_NAMES if name in result.metrics and {"social", "physical"} <= result.metrics[name].groups.get("causal", {}).keys()]
+    found = [
+        name
+        for name in METRIC_NAMES
+        if name in result.metrics and {"social", "physical"} <= result.metrics[name].groups.get("causal", {}).keys()
+    ]
     contrasts: Mapping[str, float | None] = {
         name: next((one.p_value for one in result.metrics[name].contrasts if one.grouping == "causal"), None) for name in found
     }

@@ -277,9 +277,7 @@ def _join(
             f"{samples_name} has no answers for {_some(facts.without_reference, 'sample')}: they are hidden, or were kept apart."
             " Give samples with their references."
         )
-    joined = [
-        (key, index, places.get(key.id)) for index, key in enumerate(facts.keys) if missing != "leave-out" or key.id in places
-    ]
+    joined = [(key, index, places.get(key.id)) for index, key in enumerate(facts.keys) if missing != "leave-out" or key.id in places]
     samples_sha256, predictions_sha256 = digests()
     for representation, count in facts.asked:
         parameters.setdefault("representation", set()).add(representation)

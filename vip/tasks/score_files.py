@@ -155,7 +155,9 @@ def _join(path: Path, options: ScoreOptions) -> tuple[Task, JoinedFile]:
         )
     samples = options.samples or path.parent / SAMPLES
     if not store.exists(samples):
-        raise InputError(f"There is no {samples}, which {path.name} would be scored against. Name the samples with {option('samples', 'FILE')}.")
+        raise InputError(
+            f"There is no {samples}, which {path.name} would be scored against. Name the samples with {option('samples', 'FILE')}."
+        )
     joined = join_files(samples, path, missing=options.missing)
     task = load_task(joined.task)
     if options.task and load_task(options.task).name != task.name:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,14 +68,17 @@ def _score(score: Score) -> dict[str, Any]:
     return {"value": None, **shown, "signature": score.signature, "groups": groups, **({"parts": parts} if parts else {})}
 
 
-def write_scores(scores: Scores, out: Path) -> list[Path]:
+def write_scores(scores: Scores, out: Path, *, runs: Sequence[Path] = ()) -> list[Path]:
     """Write what was scored and return the files: into a folder results, tables and the page; or the page alone.
+
+    Args:
+        runs: run folders that the samples were made from, for the pictures of the page.
 
     Raises:
         StoreError: not writable.
     """
     if out.suffix in {".html", ".htm"}:
-        return [_write_page(scores, out)]
+        return [_write_page(scores, out, runs)]
     store.make_folder(out)
     written = []
     for result, name in zip(scores.results, result_names(scores), strict=True):
@@ -82,13 +86,13 @@ def write_scores(scores: Scores, out: Path) -> list[Path]:
         written.append(out / name)
     with store.replacing(out / TABLES) as file:
         file.write("\n\n".join(render(table, "markdown") for table in all_tables(scores)).encode() + b"\n")
-    return [*written, out / TABLES, _write_page(scores, out / PAGE)]
+    return [*written, out / TABLES, _write_page(scores, out / PAGE, runs)]
 
 
-def _write_page(scores: Scores, path: Path) -> Path:
-    from vip.tasks.score_page import write_page
+def _write_page(scores: Scores, path: Path, runs: Sequence[Path]) -> Path:
+    from vip.tasks.score_page import write_page  # here, since it loads Jinja
 
-    write_page(scores, path)
+    write_page(scores, path, runs=runs)
     return path
 
 

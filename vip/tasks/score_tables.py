@@ -87,13 +87,21 @@ def group_table(result: TaskResult, grouping: str, *, label: str, number: int = 
     rows = []
     for group in groups:
         scores = {name: result.metrics[name].groups[grouping][group] for name in names}
-        count = next(iter(scores.values())).n
-        rows.append([Cell(group), *(score_cell(scores[name], link=f"#r{number}") for name in names), Cell(f"{count:,}", count)])
+        count, link = next(iter(scores.values())).n, f"#{sample_anchor(result, number, grouping, group)}"
+        rows.append([Cell(group), *(score_cell(scores[name], link=link) for name in names), Cell(f"{count:,}", count)])
     return Table(
         title=f"{label}: {result.task} by {grouping} ({budget_label(result)})",
         columns=(grouping.capitalize(), *map(metric_name, names), "Samples"),
         rows=tuple(map(tuple, rows)),
     )
+
+
+def sample_anchor(result: TaskResult, number: int, grouping: str = "", group: str = "") -> str:
+    """Return where the page lists the samples of a result, or of one of its groups; made of numbers, since names are other people's."""
+    if not grouping:
+        return f"r{number}"
+    names = next(score.groups[grouping] for score in result.metrics.values() if grouping in score.groups)
+    return f"r{number}-{groupings(result).index(grouping) + 1}-{list(names).index(group) + 1}"
 
 
 def groupings(result: TaskResult) -> list[str]:
