@@ -12,6 +12,7 @@ GROUP = "vip.tasks"
 BUILT_IN = {
     "infilling": "vip.tasks.infilling:Infilling",
     "prediction": "vip.tasks.prediction:Prediction",
+    "causal-aspect": "vip.tasks.causal_aspect:CausalAspect",
 }
 
 
