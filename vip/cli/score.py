@@ -111,9 +111,9 @@ def score_command(
     )
     scores = score_files(files, options, observer=console)
     if as_json:
-        _print_json(scores)
+        print_results(scores)
     else:
-        _print_tables(all_tables(scores, paper=paper), table, console)
+        print_tables(all_tables(scores, paper=paper), table, console)
     if out is not None:
         for path in write_scores(scores, out, runs=runs or ()):
             console.write_line(f"{'Open' if path.suffix == '.html' else 'Wrote'} {path}")
@@ -126,7 +126,8 @@ def _check_word(name: str, word: str, known: tuple[str, ...]) -> None:
         raise UsageError(f'--{name} knows no "{word}".{did_you_mean(word, known)}')
 
 
-def _print_json(scores: Scores) -> None:
+def print_results(scores: Scores) -> None:
+    """Print each result, and the differences, as JSON."""
     from dataclasses import asdict
 
     from vip.tasks.score_output import as_json_row
@@ -138,7 +139,8 @@ def _print_json(scores: Scores) -> None:
         print_json({"differences": rows})
 
 
-def _print_tables(tables: list[Table], form: str, console: Console) -> None:
+def print_tables(tables: list[Table], form: str, console: Console) -> None:
+    """Print tables in a format of `FORMATS`."""
     from vip.tasks.table import render
 
     for number, one in enumerate(tables):

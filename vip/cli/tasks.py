@@ -46,13 +46,13 @@ def _task_names() -> list[str]:
     return task_names()
 
 
-def _complete_task(start: str) -> list[str]:
+def complete_task(start: str) -> list[str]:
     return [name for name in _task_names() if name.startswith(start)]
 
 
 Suite = Annotated[str | None, options.option("--suite", help="Show the tasks of one benchmark: vip, value, …", metavar="NAME")]
 TaskName = Annotated[
-    str, options.option("--task", "-t", help="Name of the task; `vip tasks` lists them.", metavar="NAME", complete=_complete_task)
+    str, options.option("--task", "-t", help="Name of the task; `vip tasks` lists them.", metavar="NAME", complete=complete_task)
 ]
 Sources = Annotated[
     list[str], typer.Argument(help="Run folders, folders of them, data sets; or published annotation files.", show_default=False)
@@ -110,11 +110,12 @@ def samples_command(
     """Make the samples of a task from runs and data sets, or read them from published files."""
     from vip.config import SampleSettings, resolve
     from vip.tasks.files import check_new, write_samples
-    from vip.tasks.registry import load_task
+    from vip.tasks.registry import context_in, load_task
     from vip.tasks.task import SampleSource
 
     console = Console(quiet=quiet, as_json=as_json)
     settings = resolve(SampleSettings, options.given(context, SampleSettings), note=console.note)
+    settings = settings.model_copy(update={"context": context_in(task) or settings.context})
     check_new(out, overwrite=overwrite)
     loaded = load_task(task)
     rows = loaded.samples(SampleSource(paths=tuple(sources), settings=settings))

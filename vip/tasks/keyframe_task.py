@@ -188,7 +188,8 @@ def _schema(ask: DescribeKeyframes) -> dict[str, Any]:
     text = {"type": "string"}
     fields = {name: {"type": "array", "items": text} if name == "objects" else text for name in FIELDS}
     famous = {"type": "object", "properties": fields, "required": list(FIELDS), "additionalProperties": False}
-    rows = {"type": "array", "items": famous if ask.representation == "famous" else text}
+    one = famous if ask.representation == "famous" else text
+    rows = {"type": "array", "items": one, "minItems": ask.count, "maxItems": ask.count}
     return {"type": "object", "properties": {"descriptions": rows}, "required": ["descriptions"], "additionalProperties": False}
 
 

@@ -26,6 +26,7 @@ from vip.untrusted import DAMAGE, one_line, parse_json
 from vip.wording import call, counted, option
 
 RowT = TypeVar("RowT", bound=Record)
+RowT_co = TypeVar("RowT_co", bound=Record, covariant=True)
 Missing = Literal["refuse", "wrong", "leave-out"]
 """What is done with samples that have no prediction."""
 
@@ -34,12 +35,12 @@ EXAMPLES = 3
 """Ids that a message names."""
 
 
-class Rows(Protocol[RowT]):
+class Rows(Protocol[RowT_co]):
     """Rows by their number."""
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, index: int) -> RowT: ...
+    def __getitem__(self, index: int) -> RowT_co: ...
 
 
 class StoredRows(Rows[RowT]):
@@ -258,7 +259,8 @@ def _join(
         double = [key.id for key in facts.keys if key.id in seen or seen.add(key.id)]  # type: ignore[func-returns-value]
         raise InputError(f"{samples_name} names {_some(double, 'sample')} twice. Make the samples again.")
     places: dict[str, int] = {}
-    unknown, double = [], []
+    unknown: list[str] = []
+    double = []
     engines: dict[str, None] = {}
     parameters: dict[str, set[str]] = {}
     for number, prediction in enumerate(scanned):

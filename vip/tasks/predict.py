@@ -24,10 +24,11 @@ from vip.captioning.session import CaptionSession, check_engine, open_session
 from vip.config import CaptionSettings, PredictSettings
 from vip.errors import BackendError, InputError, ReplyError, UsageError, did_you_mean
 from vip.llm.client import EngineClient
+from vip.metrics import Status
 from vip.prompts import Prompt
 from vip.protocols import Observer, Request
 from vip.tasks.files import check_new, read_predictions, read_samples
-from vip.tasks.records import Prediction, Sample, Status
+from vip.tasks.records import Prediction, Sample
 from vip.tasks.registry import load_task
 from vip.tasks.sample_pictures import load_pictures, pictures_of
 from vip.tasks.task import Task

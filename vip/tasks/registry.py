@@ -28,7 +28,7 @@ def load_task(name: str) -> Task:
         BackendError: the package that adds it is broken.
     """
     names = task_names()
-    base = name if name in names else name.rpartition("-")[0]
+    base = name if name in names or context_in(name) is None else name.rpartition("-")[0]
     if base in BUILT_IN:
         module, _, kind = BUILT_IN[base].partition(":")
         task: Task = getattr(import_module(module), kind)()
@@ -40,3 +40,9 @@ def load_task(name: str) -> Task:
             raise BackendError(f'The task "{base}" of {point.value} cannot be loaded: {exc}. Repair or remove its package.') from exc
         return added
     raise UsageError(f'There is no task "{name}".{did_you_mean(name, names)} `vip tasks` lists them.')
+
+
+def context_in(name: str) -> int | None:
+    """Return the number behind a task's name: 2 of `infilling-2`; None where there is none."""
+    base, _, number = name.rpartition("-")
+    return int(number) if base in BUILT_IN and number.isdecimal() else None
