@@ -170,8 +170,9 @@ def _score_with_groups(result: Result, metric: TaskMetric, pairs: Pairs) -> Scor
             some = pairs.take(indices)
             of_group = _restrict(result, indices) if is_mean(result) else metric.score(list(some))
             groups[grouping][name] = make_score(of_group, some, metric)
-    contrasts = tuple(_contrast(result, grouping, members, pairs) for grouping, members in _members(pairs).items() if len(members) == 2)
-    update = {"groups": groups, "contrasts": contrasts if is_mean(result) else ()}
+    two = {grouping: members for grouping, members in _members(pairs).items() if len(members) == 2 and is_mean(result)}
+    contrasts = tuple(_contrast(result, grouping, members, pairs) for grouping, members in two.items())
+    update = {"groups": groups, "contrasts": contrasts}
     return make_score(result, pairs, metric).model_copy(update=update)
 
 
