@@ -52,6 +52,30 @@ def test_a_still_picture_that_comes_back_is_the_same_again() -> None:
     assert rows([empty, noisy(empty, 1), person, person, empty, noisy(empty, 2)]) == [(0, 1, 4, 5), (2, 3)]
 
 
+def rows_of_alike(images: Sequence[Image], blurred_s: float = 0.0) -> list[tuple[int, ...]]:
+    """Count frames, one every 0.4 s, that an embedder takes for the same; the fifth is seen, blurred, so much earlier and later too."""
+    frames = analyses(images, step_s=0.4)
+    shown_s = [(frame.time_s - (number == 4) * blurred_s, frame.time_s + (number == 4) * blurred_s) for number, frame in enumerate(frames)]
+    return [found.rows for found in distinct_pictures(frames, lambda a, b: 0.95, BOUND, shown_s=shown_s)[0]]
+
+
+def swaying(image: Image) -> list[Image]:
+    return [moved(image, 2 * (number % 2), 0) for number in range(4)]
+
+
+def test_a_shot_of_half_a_second_between_two_cuts_counts() -> None:
+    before, shot, behind = picture(3), picture(5), picture(8)
+    cut = [*swaying(before), *swaying(shot)[:2], *swaying(behind)]
+    assert rows_of_alike(cut) == [(0, 1, 2, 3), (4, 5), (6, 7, 8, 9)]
+    assert rows_of_alike([*cut[:6], *cut[:4]]) == [tuple(range(10))]  # what was before it goes on: somebody walked by
+
+
+def test_a_picture_is_shown_as_long_as_blurred_frames_of_it_are() -> None:
+    frames = [*swaying(picture(3)), *swaying(picture(5))[:2], *swaying(picture(3))]
+    assert rows_of_alike(frames) == [tuple(range(10))]
+    assert rows_of_alike(frames, blurred_s=0.7) == [(0, 1, 2, 3, 6, 7, 8, 9), (4, 5)]
+
+
 def test_an_insert_counts_and_the_view_behind_it_once() -> None:
     view = picture(5)
     laid = with_insert(view)

@@ -27,6 +27,7 @@ CUT_COSINE = 0.5  # of two views, below which nothing needs to be compared place
 RESTLESS_AROUND = 4  # pairs on either side that say how restless a video is at a frame
 RESTLESS_QUANTILE = 0.3  # of their changes: a slide of two or three candidates is still
 PICTURE_S = 1.0  # what moves and is shown for less is on its way
+SHOT_S, SHOT_STRENGTH = 0.3, 3.0  # but not a shot: its frames are alike, and far from those before it and behind it
 OTHER_CELLS = 0.25  # share of the signature's cells that differ, from which on a picture has not come back
 CELL_LEVELS = 24  # of 255: more than flicker and noise change in a cell
 
@@ -64,7 +65,7 @@ class DistinctPicture:
 
 
 def distinct_pictures(
-    frames: Sequence[FrameAnalysis], cosine: Cosine, redundant: float
+    frames: Sequence[FrameAnalysis], cosine: Cosine, redundant: float, *, shown_s: Sequence[tuple[float, float]] | None = None
 ) -> tuple[tuple[DistinctPicture, ...], tuple[tuple[int, float], ...]]:
     """Return the pictures that the frames show, in the order in which they are first seen, and the curve.
 
@@ -74,8 +75,9 @@ def distinct_pictures(
         frames: good frames in time order, copies among them.
         cosine: of two rows, as the pruner sees it: image and text.
         redundant: the cosine from which on two frames of this embedder show the same.
+        shown_s: from when to when what each frame shows was seen; where it is left out, just then.
     """
-    joining = _Joining(_Comparison(frames, cosine, redundant))
+    joining = _Joining(_Comparison(frames, cosine, redundant), shown_s)
     joining.join_neighbours(down_to=redundant)
     joining.unsettle_short()
     joining.join_neighbours(down_to=redundant)
@@ -132,6 +134,10 @@ class _Comparison:
         one, other = self.frames[before], self.frames[now]
         return ALL_CHANGED if float(one.view @ other.view) < CUT_COSINE else change_of_jpegs(one.thumbnail, other.thumbnail)
 
+    def strength(self, before: int, now: int) -> float:
+        """Return how much changed from one row to another; 1 makes another picture."""
+        return self.change(before, now).strength(_larger(self.restless[before], self.restless[now]))
+
     def _moved(self, row: int) -> LocalChange:
         """Return what changes to the next frame; nothing where lines join."""
         change = self.change(row, row + 1)
@@ -182,8 +188,9 @@ def _restlessness(moved: Sequence[LocalChange]) -> list[Restlessness]:
 class _Joining:
     """Runs of frames, linked in time; the two neighbours that are most alike are joined first."""
 
-    def __init__(self, comparison: _Comparison) -> None:
+    def __init__(self, comparison: _Comparison, shown_s: Sequence[tuple[float, float]] | None = None) -> None:
         self.comparison = comparison
+        self.shown_s = shown_s or [(frame.time_s, frame.time_s) for frame in comparison.frames]
         count = len(comparison.frames)
         self.runs = {row: FrameRun(row, row, row, comparison.is_settled[row]) for row in range(count)}
         self.rows = {row: [row] for row in range(count)}
@@ -218,9 +225,20 @@ class _Joining:
 
         def is_short(key: int, run: FrameRun) -> bool:
             is_still = any(frames[row].is_still for row in self.rows[key])
-            return run.is_settled and not is_still and frames[run.last].time_s - frames[run.first].time_s < PICTURE_S
+            is_over = self.shown_s[run.last][1] - self.shown_s[run.first][0] < PICTURE_S
+            return run.is_settled and not is_still and is_over and not self._is_shot(key)
 
         return [key for key, run in sorted(self.runs.items()) if is_short(key, run)]
+
+    def _is_shot(self, key: int) -> bool:
+        """Return whether a run lies between two cuts, and what comes behind it is not what was before it: nobody walks by."""
+        before, after = self.runs.get(self.before[key]), self.runs.get(self.after[key])
+        rows, frames = self.rows[key], self.comparison.frames
+        if before is None or after is None or frames[max(rows)].time_s - frames[min(rows)].time_s < SHOT_S:
+            return False
+        run = self.runs[key]
+        sides = (self.comparison.strength(before.last, run.first), self.comparison.strength(run.last, after.first))
+        return min(sides) >= SHOT_STRENGTH and self.comparison.strength(before.last, after.first) >= 1
 
     def join_returned(self) -> None:
         """Join each still run to the earliest one whose picture it shows again."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 
 import cv2
 import numpy as np
 
-from vip.cores import cores
+from vip.cores import cores, one_opencv_thread
 from vip.errors import InputError
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.object_text import objects_in
@@ -41,7 +42,7 @@ def seek(
 
     batches = [todo[start : start + size] for start in range(0, len(todo), size)]
     threads = 1 if detector.capabilities.device else cores()  # a model has threads of its own
-    with ThreadPoolExecutor(threads) as pool:
+    with one_opencv_thread() if threads > 1 else nullcontext(), ThreadPoolExecutor(threads) as pool:
         found = [rows for batch in pool.map(searched, batches) for rows in batch]
     rows_of = dict(zip(todo, found, strict=True))
     return [replace(analysis, detections=rows_of.get(index, analysis.detections), picture=None) for index, analysis in enumerate(analyses)]

@@ -33,7 +33,10 @@ def count_pictures(
     copy_of = {index: decision.neighbours[0] for index, decision in dropped.items() if decision.rule == "duplicate"}
     good = sorted({*left, *(index for index, best in copy_of.items() if best in set(left))})
     found, curve = distinct_pictures(
-        [frames[index] for index in good], lambda a, b: cosine(embeddings, good[a], good[b], text_weight), redundant
+        [frames[index] for index in good],
+        lambda a, b: cosine(embeddings, good[a], good[b], text_weight),
+        redundant,
+        shown_s=_shown_s(frames, good, dropped),
     )
     place = {index: row for row, index in enumerate(left)}
     rows = [sorted({place[copy_of.get(good[row], good[row])] for row in picture.rows}) for picture in found]
@@ -46,3 +49,17 @@ def count_pictures(
         shown = fullest if fullest is not None else whole[next(iter(representatives(prunable(frames, embeddings, whole), 1)))]
         stand_for.append(place[shown])
     return DistinctPictures([number[row] for row in range(len(left))], stand_for, [point for point in curve if point[0] <= len(left)])
+
+
+def _shown_s(frames: Sequence[FrameAnalysis], good: Sequence[int], dropped: Mapping[int, Decision]) -> list[tuple[float, float]]:
+    """Return for each good frame the time of the first and the last frame that shows the same, blurred and pale ones among them."""
+    shown = {index: (frames[index].time_s, frames[index].time_s) for index in good}
+    for index, decision in dropped.items():
+        same, seen = index, set[int]()
+        while same not in shown and same not in seen and same in dropped and dropped[same].neighbours:
+            seen.add(same)
+            same = dropped[same].neighbours[0]
+        if same in shown and decision.rule in {"blurred", "faded"}:
+            first, last = shown[same]
+            shown[same] = min(first, frames[index].time_s), max(last, frames[index].time_s)
+    return [shown[index] for index in good]

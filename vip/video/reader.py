@@ -305,7 +305,7 @@ class Video(OpenFile):
             positions = self._positions(group)
             first, last = self._start_packet(positions[0]), max(positions)
             done = 0
-            for frame in self._decode_packets(first, last):
+            for frame in self._decode_packets(first, last, wanted=frozenset(group)):
                 place = len(group) if frame.pts is None else bisect_left(group, frame.pts, done)
                 if place < len(group) and group[place] == frame.pts:
                     yield from self._decode_missing(group[done:place], first, last)
@@ -337,9 +337,13 @@ class Video(OpenFile):
             if not wanted:
                 return
 
-    def _decode_packets(self, first: int, last: int) -> Iterator[VideoFrame]:
-        """Yield everything that the decoder gives for the packets first … last of the index; a damaged one is passed over."""
-        return self._decode_reliably(partial(self._decode_stretch, first, last))
+    def _decode_packets(self, first: int, last: int, *, wanted: frozenset[int] | None = None) -> Iterator[VideoFrame]:
+        """Yield everything that the decoder gives for the packets first … last of the index; a damaged one is passed over.
+
+        Args:
+            wanted: PTS; of the others, frames that no other frame needs may be left out, about half of them in H.264.
+        """
+        return self._decode_reliably(partial(self._decode_stretch, first, last, wanted))
 
     def _decode_reliably(self, decode: Callable[[], Iterator[VideoFrame]]) -> Iterator[VideoFrame]:
         """Yield what `decode` gives; from the first damage on what it gives with one thread.
@@ -367,15 +371,23 @@ class Video(OpenFile):
             self._decoder.skip_frame = skipped
         yield from islice(decode(), whole, None)
 
-    def _decode_stretch(self, first: int, last: int) -> Iterator[VideoFrame]:
+    def _decode_stretch(self, first: int, last: int, wanted: frozenset[int] | None) -> Iterator[VideoFrame]:
         if first > 0 and not self._primed:
             self._prime()
         try:
             for packet in self._read(first, last):
+                if wanted is not None:
+                    self._decoder.skip_frame = "NONREF" if self._is_spared(packet, wanted) else "DEFAULT"
                 yield from self._decode(packet)
             yield from self._decode(None)
         finally:
+            if wanted is not None:
+                self._decoder.skip_frame = "DEFAULT"
             self._decoder.flush_buffers()
+
+    def _is_spared(self, packet: Packet[VideoStream], wanted: frozenset[int]) -> bool:
+        """Return whether the decoder may leave this frame out if no other needs it. Once there was damage, any may be needed to hide it."""
+        return packet.pts is not None and packet.pts not in wanted and not packet.is_corrupt and not self._hurt and not self._damaged
 
     def _prime(self) -> None:
         """Show the decoder the first packet: some streams say only there how the rest is to be read (x264's version for 4:4:4)."""

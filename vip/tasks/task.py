@@ -1,0 +1,137 @@
+"""What a task is: how its samples are made or read, what is asked, how an answer is read, what measures it, which tables it fills.
+
+Everything else is shared. A task of another package is found by an entry point of the group `vip.tasks`, a class without arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import BaseModel
+
+from vip.metrics import Result
+from vip.prompts import Prompt
+from vip.tasks.records import Prediction, Sample
+from vip.tasks.settings import SampleSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskInfo:
+    """What `vip tasks` says about a task."""
+
+    summary: str
+    """One line."""
+    data: str
+    """Where its data comes from, with the licence where there is one."""
+    needs: str = ""
+    """What must be installed or at hand; empty where vip alone suffices."""
+    splits: tuple[str, ...] = ()
+    """As published."""
+    groupings: tuple[str, ...] = ()
+    """Keys of `Sample.groups` that results are split by."""
+    suite: str | None = None
+    """The benchmark that it is a part of: `value`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleSource:
+    """What samples are made from."""
+
+    paths: tuple[Path, ...]
+    """Run folders, folders of runs, data sets; or published annotation files."""
+    settings: SampleSettings = field(default_factory=SampleSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRequest:
+    """A question about a sample, before its pictures are loaded."""
+
+    prompt: Prompt
+    text: str
+    """The prompt with the sample filled in; no word of the reference is in it."""
+    schema: dict[str, Any] | None = None
+    """JSON schema of the answer; None for free text."""
+    max_tokens: int = 1024
+    demonstration: str | None = None
+    """Id of the sample that stands in the prompt as an example."""
+
+
+class TaskMetric(Protocol):
+    """A measure over the whole list of samples and predictions; libraries are loaded when it scores."""
+
+    @property
+    def name(self) -> str:
+        """As tables name it: `rouge-l`."""
+
+    @property
+    def signature(self) -> str:
+        """What must be equal for two values to be comparable."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What must be installed or at hand, in words for people."""
+
+    def check(self) -> None:
+        """Refuse the metric where it lacks something.
+
+        Raises:
+            BackendError: a library, weights or data are missing.
+        """
+
+    def score(self, pairs: Sequence[tuple[Sample, Prediction]]) -> Result:
+        """Return the result over the whole list. Predictions without an answer count as wrong ones."""
+
+
+class Task(Protocol):
+    """A benchmark."""
+
+    @property
+    def name(self) -> str:
+        """As users type it: `infilling`."""
+
+    @property
+    def version(self) -> int:
+        """Counts up when a change of the task changes its scores."""
+
+    @property
+    def paper(self) -> str:
+        """As one cites it: "Himakunthala et al. 2023, section 4.1"."""
+
+    @property
+    def info(self) -> TaskInfo: ...
+
+    def samples(self, source: SampleSource) -> Iterator[Sample]:
+        """Make the samples, or read them from published files as they are; a few in memory at a time.
+
+        Raises:
+            InputError: the source has none, or is damaged.
+        """
+
+    def request(self, sample: Sample, demonstration: Sample | None, *, variant: int = 1) -> TaskRequest:
+        """Return the question about a sample.
+
+        Args:
+            demonstration: a sample of another video with its reference; None for tasks that show none.
+            variant: which of the prompts.
+        """
+
+    def parse(self, sample: Sample, answer: BaseModel | str) -> Prediction:
+        """Read an answer strictly: what does not fit is `unparsed`, and nothing is guessed."""
+
+    def read_predictions(self, path: Path, samples: Sequence[Sample]) -> Iterator[Prediction]:
+        """Read a published form of predictions; ours is read by `vip.tasks.files`.
+
+        Raises:
+            InputError: it is damaged; the message names the row.
+        """
+
+    @property
+    def demonstrates(self) -> bool:
+        """Whether its prompts show an example."""
+
+    @property
+    def metrics(self) -> Sequence[TaskMetric]:
+        """The first is the paper's own."""
