@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from itertools import chain
 
 VERSION = "ptb corenlp-3.4.1"
 BRACKETS = {"(": "-lrb-", ")": "-rrb-", "[": "-lsb-", "]": "-rsb-", "{": "-lcb-", "}": "-rcb-"}
@@ -25,22 +25,22 @@ _ABBREVIATIONS = """
     adj adm adv al ala alex apr assn aug ave bhd blvd brig bros calif capt cf cie co col conn corp cos cpl ct dak dec dept det dr drs ens
     esq est etc ext feb fla fri ft ga gen gov hon inc ind jan jos jr jul jun kan ky lt ltd maj mar md messrs mme mo mon mont mr mrs ms mt
     neb nev nov oct penn pfc ph plc pres prof pvt rd rep reps rev rt sen sens sep sept seq sfc sgt spc sq sr st ste sys tel thu tue tues
-    univ va vs vt wed wis wm wyo""".split()
-_WORDS_IN_LOWER_CASE = "ark az del ill la mass miss ore pa tex wash".split()
-_WORDS_IN_CAPITALS = "mfg mtg pte pty".split()
-_BEFORE_NUMBERS = "art ca fig no nos op pp prop".split()
+    univ va vs vt wed wis wm wyo"""
+_WORDS_IN_LOWER_CASE = "ark az del ill la mass miss ore pa tex wash"
+_WORDS_IN_CAPITALS = "mfg mtg pte pty"
+_BEFORE_NUMBERS = "art ca fig no nos op pp prop"
 _SENTENCE_BEGINS = """
     A About According Additionally After An As At But Earlier He Her Here However If In It Last Many More Mr. Now Once One Other Our She
-    Since So Some Such That The Their Then There These They This We What When While Yet You""".split()
+    Since So Some Such That The Their Then There These They This We What When While Yet You"""
 
 
-def _forms(words: Iterable[str], *, lower: bool = True, upper: bool = True) -> str:
+def _forms(words: str, *, lower: bool = True, upper: bool = True) -> str:
     """Return the alternatives of words with a capital, in lower case and in capitals."""
-    return "|".join(form for word in words for form in (word.title(), word if lower else "", word.upper() if upper else "") if form)
+    return "|".join(form for word in words.split() for form in (word.title(), word if lower else "", word.upper() if upper else "") if form)
 
 
 _SHORT = f"{_forms(_ABBREVIATIONS)}|{_forms(_WORDS_IN_LOWER_CASE, lower=False)}|{_forms(_WORDS_IN_CAPITALS, upper=False)}"
-_SENTENCE = "|".join(re.escape(form) for word in _SENTENCE_BEGINS for form in (word, word.upper()))
+_SENTENCE = "|".join(re.escape(form) for word in _SENTENCE_BEGINS.split() for form in (word, word.upper()))
 _ACRONYM = r"[A-Za-z](?:\.[A-Za-z])+\."
 _RED = r"'(?:[sSdDmM]|[lL][lL]|[rR][eE]|[vV][eE])"  # reduced is, had, am, will, are, have; and the genitive
 _WORD = r"[A-Za-z0-9]+"
@@ -64,7 +64,7 @@ _RULES = tuple(
         r"([nN]'[tT])",
         rf"({_RED})(?![A-Za-z])",
         r"([dDlLoOnN]'[A-Za-z]+|[A-HJ-XZ]'[A-Za-z]{2,})",  # o'clock, d'oh
-        rf"({_WORD}(?:-{_WORD})*\.)([,;:])",
+        rf"({_WORD}(?:[-.!?]{_WORD})*\.)([,;:])",
         r"([A-Za-z]+[aeiouyAEIOUY]'[aeiouA-Z][A-Za-z]*)",  # ma'am, Hawai'i
         r"((?i:c'mon|s'mores?|cap'n|dunkin'|somethin'|ol')|[dDjJlL]')",
         r"('(?i:n'|n(?![A-Za-z])|em|till?|cause)|'[0-9][0-9](?=\s)|'[2-9]0s)",
@@ -93,6 +93,10 @@ _NOT_ASCII = re.compile(r"[^\x21-\x7e]+")
 _STANDS_ALONE = re.compile(rf"(?!(?:.*[^A-Za-z0-9])?(?:[A-Za-z]|{_forms(_BEFORE_NUMBERS)})\.)[A-Za-z'\",!?;:./-]{{1,40}}")
 """Words whose tokens do not depend on what stands around them: no digits, no brackets, no letter or `no.` at the end."""
 
+MOST_CHUNKS = 200_000
+_CHUNKS: dict[str, tuple[str, ...]] = {"": ()}
+"""The tokens of such words, kept."""
+
 
 def tokenize_captions(captions: Iterable[str]) -> Iterator[tuple[str, ...]]:
     """Yield the tokens of each caption in lower case, without punctuation.
@@ -115,13 +119,18 @@ def _clean(caption: str) -> str:
 
 
 def _tokenize(text: str, following: str) -> tuple[str, ...]:
+    chunks = list(map(_CHUNKS.get, text.split(" ")))
+    if None not in chunks:
+        return tuple(chain.from_iterable(chunks))  # type: ignore[arg-type]  # there is no None
     tokens: list[str] = []
     whole, start = f"{text}\n{following} ", 0
     while start < len(text):
         space = text.find(" ", start)
         chunk = text[start : space if space >= 0 else len(text)]
         if _STANDS_ALONE.fullmatch(chunk):
-            tokens += _tokenize_chunk(chunk)
+            if chunk not in _CHUNKS and len(_CHUNKS) < MOST_CHUNKS:
+                _CHUNKS[chunk] = _tokenize_chunk(chunk)
+            tokens += _CHUNKS.get(chunk) or _tokenize_chunk(chunk)
             start += len(chunk) + 1
             continue
         end = _next_end(whole, start)
@@ -130,7 +139,6 @@ def _tokenize(text: str, following: str) -> tuple[str, ...]:
     return tuple(tokens)
 
 
-@lru_cache(maxsize=100_000)
 def _tokenize_chunk(chunk: str) -> tuple[str, ...]:
     """Return the tokens of a text without a space, around which nothing matters."""
     tokens: list[str] = []
