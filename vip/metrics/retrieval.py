@@ -117,7 +117,9 @@ class AverageRecall:
         return Result(
             value=average_recall([part.value for part in parts.values()]),
             value_answered=average_recall([part.value_answered for part in parts.values()]),
-            per_sample=tuple(None if row[0] is None else sum(float(one or 0) for one in row) / len(row) for row in zip(*columns, strict=True)),
+            per_sample=tuple(
+                None if row[0] is None else sum(float(one or 0) for one in row) / len(row) for row in zip(*columns, strict=True)
+            ),
             n=first.n,
             unscored=first.unscored,
             signature=self.signature,
@@ -143,7 +145,9 @@ def is_correct(moments: RankedMoments, target: Target, tiou: float, most: int = 
     return np.asarray(right & (met.sum(axis=0) >= needed), bool)
 
 
-def compute_tiou(starts_s: npt.NDArray[np.float32], ends_s: npt.NDArray[np.float32], span_s: tuple[float, float]) -> npt.NDArray[np.float32]:
+def compute_tiou(
+    starts_s: npt.NDArray[np.float32], ends_s: npt.NDArray[np.float32], span_s: tuple[float, float]
+) -> npt.NDArray[np.float32]:
     """Return the share that each moment and a span have in common of all that they cover, in float32; 0 where they do not meet. (K,)"""
     first, last = np.float32(span_s[0]), np.float32(span_s[1])
     shared = np.maximum(np.float32(0), np.minimum(ends_s, last) - np.maximum(starts_s, first))
