@@ -340,12 +340,40 @@ class BatchSettings(Settings):
         return self
 
 
+Representation = Literal["famous", "dense"]
+"""What describes a keyframe: FAMOuS (s in the paper) or the dense caption (u)."""
+
+
+class SampleSettings(Settings):
+    """Settings of the samples of a task."""
+
+    context: Annotated[int, Field(ge=1, le=64)] = setting(1, "Keyframes given: on either side (infilling), or before (prediction).")
+    targets: Annotated[int, Field(ge=1, le=64)] = setting(3, "Keyframes asked for.")
+    representation: Representation = setting("famous", "What stands for a keyframe: famous (FAMOuS), dense (the dense caption).")
+    pictures: bool = setting(False, "Show the pictures of the context too: the pairs (k, s) and (k, u) of the paper.")
+    split: str | None = setting(None, "Split of a published benchmark, by its published name.")
+    labels: Path | None = setting(None, "CSV file with a column video, and one for each grouping: domain, causal, …")
+    most: Positive | None = setting(None, "Make at most N samples, chosen by the seed.", shown="all")
+    seed: int = setting(0, "Seed of this choice.")
+
+
+class PredictSettings(Settings):
+    """Settings of the questions to an engine about samples."""
+
+    variant: Annotated[int, Field(ge=1, le=3)] = setting(1, "Prompt 1, 2 or 3; 1 is the paper's: Let's think frame by frame.")
+    shots: Annotated[int, Field(ge=0, le=1)] = setting(1, "Examples in the prompt, each of another video: 0 or 1.")
+    seed: int = setting(0, "Seed that chooses the example of each sample, and what random baselines answer.")
+
+
 # ---------------------------------------------------------------- where values come from
 
 ENGINES = ("engine", "describe_engine", "structure_engine")
 MOST_TOML_BYTES = 2**20
 Tables = dict[str, dict[str, Any]]
-COMMANDS: dict[str, type[Settings]] = {"extract": ExtractSettings, "caption": CaptionSettings, "batch": BatchSettings}
+COMMANDS: dict[str, type[Settings]] = {
+    **{"extract": ExtractSettings, "caption": CaptionSettings, "batch": BatchSettings},
+    **{"samples": SampleSettings, "predict": PredictSettings},
+}
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
 

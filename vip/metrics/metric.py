@@ -16,8 +16,8 @@ from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from vip.errors import BackendError
 
-Status = Literal["ok", "unparsed", "refused", "failed"]
-"""Whether there is an answer; else whether it could not be parsed, the model refused, or it could not be asked."""
+Status = Literal["ok", "unparsed", "refused", "failed", "missing"]
+"""Whether there is an answer; else whether it could not be parsed, the model refused, it could not be asked, or the file has none."""
 
 PredictionT = TypeVar("PredictionT")
 ReferenceT = TypeVar("ReferenceT")

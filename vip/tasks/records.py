@@ -11,13 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from vip.config import Representation
+from vip.metrics.metric import Status
 from vip.records import Call, Famous, Record, RecordPart
 
-Status = Literal["ok", "unparsed", "refused", "failed"]
-"""Whether there is an answer; else whether it could not be parsed, the model refused, or it could not be asked."""
-
-Representation = Literal["famous", "dense"]
-"""What describes a keyframe: FAMOuS (s in the paper) or the dense caption (u)."""
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
@@ -180,6 +177,8 @@ class Prediction(Record):
     value: Value | None
     """The parsed answer; None unless the status is `ok`, and never guessed."""
     status: Status = "ok"
+    engine: str | None = None
+    """Who answered: an engine, `baseline:copy-nearest`; None where a published file does not say."""
     raw: str | None = None
     """The answer as it came; None where a baseline or a published file has none."""
     reason: str | None = None
@@ -203,6 +202,13 @@ class FrameBudget(RecordPart):
     chosen: str | None = None
     """By what: `vip algorithm1`, `evenly spaced`."""
     longest_side_px: int | None = None
+
+    @property
+    def label(self) -> str:
+        """In words: `8 frames, vip algorithm1, 512 px`, `text only`."""
+        what = "text only" if self.frames is None else f"{self.frames} {'frame' if self.frames == 1 else 'frames'}"
+        parts = [what, self.chosen, f"{self.longest_side_px} px" if self.longest_side_px else None]
+        return ", ".join(part for part in parts if part)
 
 
 class Score(RecordPart):
@@ -231,12 +237,19 @@ class TaskResult(Record):
 
     task: str
     task_version: int
+    name: str
+    """Of the file of predictions, without its folder."""
     engine: str | None
-    """Engine, baseline or the name of the published file."""
+    """Engines and models as the predictions name them, or the baseline; None where the file does not say."""
     parameters: dict[str, Any] = Field(default_factory=dict)
     budget: FrameBudget | None = None
     n: int
+    """Samples that count."""
+    left_out: int = 0
+    """Samples without a prediction that were left out on demand."""
     unscored: dict[Status, int]
+    unscored_ids: tuple[str, ...] = ()
+    """The first samples without an answer."""
     metrics: dict[str, Score]
     samples_sha256: Sha256 | None
     predictions_sha256: Sha256

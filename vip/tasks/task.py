@@ -5,17 +5,15 @@ Everything else is shared. A task of another package is found by an entry point 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import BaseModel
-
+from vip.config import SampleSettings
 from vip.metrics import Result
 from vip.prompts import Prompt
 from vip.tasks.records import Prediction, Sample
-from vip.tasks.settings import SampleSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +38,8 @@ class TaskInfo:
 class SampleSource:
     """What samples are made from."""
 
-    paths: tuple[Path, ...]
-    """Run folders, folders of runs, data sets; or published annotation files."""
+    paths: tuple[str, ...]
+    """Run folders, folders of runs, data sets under any address; or published annotation files."""
     settings: SampleSettings = field(default_factory=SampleSettings)
 
 
@@ -85,6 +83,13 @@ class TaskMetric(Protocol):
         """Return the result over the whole list. Predictions without an answer count as wrong ones."""
 
 
+ReadSamples = Callable[[], Iterator[Sample]]
+"""Reads the samples from the beginning, as often as it is called."""
+
+Baseline = Callable[[ReadSamples, int], Iterator[Prediction]]
+"""Answers every sample, in order; takes the seed."""
+
+
 class Task(Protocol):
     """A benchmark."""
 
@@ -118,7 +123,7 @@ class Task(Protocol):
             variant: which of the prompts.
         """
 
-    def parse(self, sample: Sample, answer: BaseModel | str) -> Prediction:
+    def parse(self, sample: Sample, answer: str) -> Prediction:
         """Read an answer strictly: what does not fit is `unparsed`, and nothing is guessed."""
 
     def read_predictions(self, path: Path, samples: Sequence[Sample]) -> Iterator[Prediction]:
@@ -131,6 +136,10 @@ class Task(Protocol):
     @property
     def demonstrates(self) -> bool:
         """Whether its prompts show an example."""
+
+    @property
+    def baselines(self) -> Mapping[str, Baseline]:
+        """What answers without a model, by name."""
 
     @property
     def metrics(self) -> Sequence[TaskMetric]:

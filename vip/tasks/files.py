@@ -1,0 +1,83 @@
+"""samples.jsonl and predictions.jsonl: written whole, read row by row, checked by their ids."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from hashlib import blake2b, sha256
+from pathlib import Path
+
+from vip import store
+from vip.errors import InputError, StoreError, UsageError
+from vip.tasks.records import Prediction, Sample
+from vip.wording import option
+
+
+def check_new(path: Path, *, overwrite: bool) -> None:
+    """Refuse to replace a file unasked.
+
+    Raises:
+        UsageError: there is one.
+    """
+    if not overwrite and store.exists(path):
+        raise UsageError(f"{path} exists already. Add {option('overwrite')} to replace it, or name another file with {option('out')}.")
+
+
+def write_samples(path: Path, samples: Iterable[Sample], *, most: int | None = None, seed: int = 0) -> int:
+    """Write the samples and return their number.
+
+    Args:
+        most: at most so many, those with the smallest hash of seed and id; in their own order.
+    """
+    count = 0
+
+    def counted(rows: Iterable[Sample]) -> Iterator[Sample]:
+        nonlocal count
+        for row in rows:
+            count += 1
+            yield row
+
+    if most is not None:
+        numbered = enumerate(samples)
+        chosen = heapq.nsmallest(most, numbered, key=lambda one: blake2b(f"{seed} {one[1].id}".encode(), digest_size=16).digest())
+        samples = [sample for _, sample in sorted(chosen, key=lambda one: one[0])]
+    store.write_rows(path, counted(samples))
+    return count
+
+
+def read_samples(path: Path) -> Iterator[Sample]:
+    """Yield the samples of a file in order.
+
+    Raises:
+        InputError: the file is missing or damaged; the message names the line.
+    """
+    yield from _rows(path, Sample)
+
+
+def read_predictions(path: Path) -> Iterator[Prediction]:
+    """Yield the predictions of a file that vip wrote.
+
+    Raises:
+        InputError: the file is missing or damaged; the message names the line.
+    """
+    yield from _rows(path, Prediction)
+
+
+def _rows(path: Path, kind: type[store.RecordT]) -> Iterator[store.RecordT]:
+    if not store.exists(path):
+        raise InputError(f"{path} does not exist. Check the path.")
+    try:
+        with closing(store.read_rows(path, kind)) as rows:  # type: ignore[type-var]
+            yield from rows
+    except StoreError as exc:
+        raise InputError(str(exc)) from exc
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, read in pieces."""
+    digest = sha256()
+    with path.open("rb") as file:
+        while block := file.read(2**20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,259 @@
+"""Score saved predictions: metrics over whole lists, error bars clustered by video, groups, and one result a file.
+
+In: samples and predictions, joined on the id. Out: `ScoredFile`, whose `result` is written as result.json. No model and no network is
+needed. The same files give the same bytes on any machine: sums are exact, values are rounded to six digits, and nothing names a path or
+a time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from vip import __version__
+from vip.errors import BackendError, InputError, UsageError, did_you_mean
+from vip.metrics import Result, Status
+from vip.metrics.statistics import Estimate, Indices, bootstrap, estimate_mean
+from vip.protocols import Observer, SilentObserver
+from vip.tasks.pairs import JoinedFile, Pairs
+from vip.tasks.records import FrameBudget, Score, TaskResult
+from vip.tasks.task import Task, TaskMetric
+from vip.wording import counted
+
+BOOTSTRAP_SEED = 0
+BOOTSTRAP_DRAWS = 1000
+MOST_RESCORED = 2_000_000
+"""Pairs that are scored again, all draws together, for the interval of a metric that is no mean and cannot draw by itself."""
+ROUNDED_BY = 1e-4
+"""A value that is further from the mean of its samples is no mean; published recalls are rounded to two digits."""
+MOST_IDS = 20
+
+
+@runtime_checkable
+class ResamplingMetric(Protocol):
+    """A metric that is no mean over samples, and computes its value over a draw of them fast."""
+
+    def resampler(self, pairs: Pairs) -> Callable[[Indices], float]:
+        """Return a function from indices, which may repeat, to the value as a fraction."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredFile:
+    """One file of predictions with its result and the values of its samples."""
+
+    joined: JoinedFile
+    result: TaskResult
+    values: dict[str, tuple[float, ...]] = field(repr=False)
+    """Metric -> one value a sample as a fraction, 0 where there is no answer; metrics without such values are not in it."""
+    statuses: tuple[Status, ...] = field(repr=False)
+    """One a sample."""
+
+
+def score(joined: JoinedFile, task: Task, metrics: Sequence[TaskMetric], *, observer: Observer | None = None) -> ScoredFile:
+    """Score one file of predictions.
+
+    Args:
+        metrics: those of the task that are wanted, in this order.
+
+    Raises:
+        InputError: the samples are of another version of the task, or none is left.
+        BackendError: a metric lacks a library, weights or data.
+    """
+    check_version(joined, task)
+    if not len(joined.pairs):
+        raise InputError(f"{joined.name} answers none of the samples, so there is no score.")
+    observer, pairs = observer or SilentObserver(), joined.pairs
+    keys, statuses = pairs.keys, tuple(prediction.status for _, prediction in pairs)
+    scores: dict[str, Score] = {}
+    values: dict[str, tuple[float, ...]] = {}
+    with observer.track("Scoring", len(metrics)) as advance:
+        for metric in metrics:
+            scored = metric.score(pairs)
+            scores[metric.name] = _score_with_groups(scored, metric, pairs)
+            if scored.per_sample is not None:
+                values[metric.name] = scored.per_sample_or_zero
+            advance()
+    unscored = Counter(status for status in statuses if status != "ok")
+    result = TaskResult(
+        task=joined.task,
+        task_version=joined.task_version,
+        name=joined.name,
+        engine=", ".join(joined.engines) or None,
+        parameters=joined.parameters,
+        budget=frame_budget(joined),
+        n=len(pairs),
+        left_out=joined.left_out,
+        unscored=dict(sorted(unscored.items())),
+        unscored_ids=tuple(key.id for key, status in zip(keys, statuses, strict=True) if status != "ok")[:MOST_IDS],
+        metrics=scores,
+        samples_sha256=joined.samples_sha256,
+        predictions_sha256=joined.predictions_sha256,
+        versions={"vip-keyframes": __version__},
+    )
+    return ScoredFile(joined, result, values, statuses)
+
+
+def check_version(joined: JoinedFile, task: Task) -> None:
+    """Refuse samples of another version of their task.
+
+    Raises:
+        InputError: the versions differ.
+    """
+    if joined.task_version != task.version:
+        raise InputError(
+            f"The samples of {joined.name} were made for version {joined.task_version} of {joined.task}, and this vip has version"
+            f" {task.version}: scores of the two cannot be compared. Make samples and predictions again, or use the vip that made them."
+        )
+
+
+def choose_metrics(task: Task, wanted: Sequence[str], note: Callable[[str], None]) -> list[TaskMetric]:
+    """Return the metrics to score by: those that are asked for, else all of the task that work here.
+
+    Args:
+        wanted: names of metrics, or `all`; empty: those that lack nothing, and a note on the others.
+
+    Raises:
+        UsageError: the task has no such metric.
+        BackendError: one that is asked for, or all of them, lacks something.
+    """
+    known = {metric.name: metric for metric in task.metrics}
+    if wanted:
+        names = [name for word in wanted for name in (known if word == "all" else [word])]
+        for name in names:
+            if name not in known:
+                raise UsageError(f'The task {task.name} has no metric "{name}".{did_you_mean(name, known)}')
+        chosen = [known[name] for name in dict.fromkeys(names)]
+        for metric in chosen:
+            metric.check()
+        return chosen
+    usable, lacking = [], {}
+    for metric in known.values():
+        try:
+            metric.check()
+        except BackendError as exc:
+            lacking[metric.name] = exc
+        else:
+            usable.append(metric)
+    if not usable:
+        raise next(iter(lacking.values()))
+    for name, exc in lacking.items():
+        note(f"Left out {name}: {exc}")
+    return usable
+
+
+def frame_budget(joined: JoinedFile) -> FrameBudget | None:
+    """Return what a model saw of each sample, as far as the samples say; None where they show nothing, as published files do."""
+    (fewest, most), (least, largest) = joined.pictures, joined.described
+    described = _range(least, largest, "described keyframe") if largest else None
+    if most:
+        return FrameBudget(frames=most, chosen=described if fewest == most else f"{fewest} at least")
+    return FrameBudget(frames=None, chosen=described) if described else None
+
+
+def _range(least: int, most: int, noun: str) -> str:
+    return counted(most, noun) if least == most else f"{least} to {counted(most, noun)}"
+
+
+# ---------------------------------------------------------------- values with error bars and groups
+
+
+def _score_with_groups(result: Result, metric: TaskMetric, pairs: Pairs) -> Score:
+    """Return the score of a metric over all pairs, and over each group of them."""
+    groups: dict[str, dict[str, Score]] = {}
+    for grouping, members in _members(pairs).items():
+        groups[grouping] = {}
+        for name, indices in sorted(members.items()):
+            some = pairs.take(indices)
+            of_group = _restrict(result, indices) if is_mean(result) else metric.score(some)
+            groups[grouping][name] = make_score(of_group, some, metric)
+    return make_score(result, pairs, metric).model_copy(update={"groups": groups})
+
+
+def _members(pairs: Pairs) -> dict[str, dict[str, list[int]]]:
+    """Return the numbers of the pairs in each group of each grouping; a pair may be in several."""
+    members: dict[str, dict[str, list[int]]] = {}
+    for index, key in enumerate(pairs.keys):
+        for grouping, names in key.groups:
+            for name in dict.fromkeys(names):
+                members.setdefault(grouping, {}).setdefault(name, []).append(index)
+    return dict(sorted(members.items()))
+
+
+def is_mean(result: Result) -> bool:
+    """Return whether the value is the mean of the values of its samples, up to the rounding of published figures."""
+    if result.value is None or result.per_sample is None:
+        return result.per_sample is not None
+    values = result.per_sample_or_zero
+    return bool(values) and abs(math.fsum(values) / len(values) - result.value) <= ROUNDED_BY
+
+
+def _restrict(result: Result, indices: Sequence[int]) -> Result:
+    """Return a result that is a mean, over some of its samples; parts without values of samples are left out."""
+    assert result.per_sample is not None
+    values = [result.per_sample[index] for index in indices]
+    known = [value for value in values if value is not None]
+    return Result(
+        value=math.fsum(known) / len(values) if values else None,
+        value_answered=math.fsum(known) / len(known) if known else None,
+        per_sample=tuple(values),
+        n=len(known),
+        unscored={},
+        signature=result.signature,
+        parts={name: _restrict(part, indices) for name, part in result.parts.items() if part.per_sample is not None},
+    )
+
+
+def make_score(result: Result, pairs: Pairs, metric: TaskMetric | None = None) -> Score:
+    """Return a result × 100 with its clustered standard error and its 95 % interval.
+
+    Args:
+        pairs: what was scored; the videos are the clusters.
+        metric: scores draws of pairs where the value is no mean; None for parts, which then have no interval.
+    """
+    clusters = [key.video for key in pairs.keys]
+    estimate = _estimate(result, pairs, clusters, metric)
+    answered = result.value_answered
+    return Score(
+        value=_times_100(result.value),
+        value_answered=_times_100(answered),
+        n=len(pairs),
+        standard_error=_times_100(estimate.standard_error) if estimate else None,
+        low=_times_100(estimate.low) if estimate else None,
+        high=_times_100(estimate.high) if estimate else None,
+        no_interval=_no_interval(result, estimate),
+        signature=result.signature,
+        parts={name: make_score(part, pairs) for name, part in result.parts.items()},
+    )
+
+
+def _estimate(result: Result, pairs: Pairs, clusters: Sequence[str], metric: TaskMetric | None) -> Estimate | None:
+    if result.value is None:
+        return None
+    if is_mean(result):
+        return estimate_mean(result.per_sample_or_zero, clusters)
+    if isinstance(metric, ResamplingMetric):
+        return bootstrap(metric.resampler(pairs), clusters, seed=BOOTSTRAP_SEED, draws=BOOTSTRAP_DRAWS)
+    if metric is None or len(pairs) * BOOTSTRAP_DRAWS > MOST_RESCORED:
+        return None
+    of, loaded = metric, list(pairs)
+
+    def value_of(indices: Indices) -> float:
+        return of.score([loaded[index] for index in indices.tolist()]).value or 0.0
+
+    return bootstrap(value_of, clusters, seed=BOOTSTRAP_SEED, draws=BOOTSTRAP_DRAWS)
+
+
+def _no_interval(result: Result, estimate: Estimate | None) -> str | None:
+    if estimate is not None:
+        return estimate.no_interval
+    if result.value is None:
+        return "There is no value."
+    return "The value is no mean over samples, and drawing so many again would take too long."
+
+
+def _times_100(value: float | None) -> float | None:
+    """Return percent, rounded so that every machine writes the same digits; without a negative zero."""
+    return None if value is None else round(100 * value, 6) + 0.0

@@ -1,0 +1,125 @@
+"""The tables of `vip score`: one row a file, one a group, one a comparison. The frame budget stands in the name of every score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vip.tasks.comparison import Difference
+from vip.tasks.records import Score, TaskResult
+from vip.tasks.table import Cell, Table, mark_best, number_cell
+from vip.wording import counted
+
+METRIC_NAMES = {"rouge-l": "ROUGE-L", "bert-score": "BERTScore", "sentence-bert": "SentenceBERT"}
+
+
+def metric_name(name: str) -> str:
+    """Return the name of a metric as papers write it."""
+    return METRIC_NAMES.get(name, name)
+
+
+def budget_label(result: TaskResult) -> str:
+    """Return what stands in the name of a score: `8 frames, vip algorithm1`."""
+    return result.budget.label if result.budget else "frames not stated"
+
+
+def result_labels(results: Sequence[TaskResult]) -> list[str]:
+    """Return a name for each result: the engine where that tells them apart, else the file, else both numbered."""
+    for names in ([result.engine or result.name for result in results], [result.name for result in results]):
+        if len(set(names)) == len(names):
+            return names
+    return [f"{result.name} ({number})" for number, result in enumerate(results, 1)]
+
+
+def score_cell(score: Score, *, link: str = "") -> Cell:
+    """Return a value with half the width of its 95 % interval."""
+    if score.value is None:
+        return number_cell(None, link=link)
+    if score.low is None or score.high is None:
+        return Cell(f"{score.value:.2f}", score.value, link=link)
+    half = (score.high - score.low) / 2
+    return Cell(f"{score.value:.2f} ± {half:.2f}", score.value, link=link)
+
+
+def score_table(results: Sequence[TaskResult]) -> Table:
+    """Return one row a file and metric, with its parts below it."""
+    labels, rows = result_labels(results), list[list[Cell]]()
+    places: dict[str, list[int]] = {}
+    has_apart = any(score.value_answered != score.value for result in results for score in result.metrics.values())
+    for index, (result, label) in enumerate(zip(results, labels, strict=True), 1):
+        for name, score in result.metrics.items():
+            for part, of_part in {"": score, **score.parts}.items():
+                shown = metric_name(name) + (f", {part}" if part else "")
+                places.setdefault(f"{name}/{part}", []).append(len(rows))
+                row = [Cell(label), Cell(f"{shown} ({result.task}; {budget_label(result)})"), score_cell(of_part, link=f"#r{index}")]
+                row += [number_cell(of_part.value_answered)] if has_apart else []
+                rows.append([*row, Cell(f"{of_part.n:,}", of_part.n)])
+    for members in places.values():
+        rows = mark_best(rows, 2, members)
+    columns = ("Predictions", "Score", "Value × 100", *(("Answered alone",) if has_apart else ()), "Samples")
+    return Table(title="Scores", columns=columns, rows=tuple(map(tuple, rows)), notes=tuple(_notes(results, labels)), labels=2)
+
+
+def _notes(results: Sequence[TaskResult], labels: Sequence[str]) -> list[str]:
+    notes = ["± is half the 95 % interval, clustered by video."]
+    for result, label in zip(results, labels, strict=True):
+        whys = dict.fromkeys(score.no_interval for score in result.metrics.values() if score.no_interval)
+        notes += [f"{label}: {why}" for why in whys]
+        if result.unscored:
+            kinds = ", ".join(f"{number:,} {status}" for status, number in result.unscored.items())
+            notes.append(
+                f"{label}: {counted(sum(result.unscored.values()), 'sample')} without an answer ({kinds}) "
+                f"counted as wrong, such as {', '.join(result.unscored_ids[:3])}."
+            )
+        if result.left_out:
+            notes.append(f"{label}: {counted(result.left_out, 'sample')} without a prediction left out; compare with no other score.")
+    return notes
+
+
+def group_table(result: TaskResult, grouping: str, *, label: str, number: int = 1) -> Table:
+    """Return one row a group of a grouping, one column a metric."""
+    names = [name for name, score in result.metrics.items() if grouping in score.groups]
+    groups = dict.fromkeys(group for name in names for group in result.metrics[name].groups[grouping])
+    rows = []
+    for group in groups:
+        scores = {name: result.metrics[name].groups[grouping][group] for name in names}
+        count = next(iter(scores.values())).n
+        rows.append([Cell(group), *(score_cell(scores[name], link=f"#r{number}") for name in names), Cell(f"{count:,}", count)])
+    for column in range(1, len(names) + 1):
+        rows = mark_best(rows, column)
+    return Table(
+        title=f"{label}: {result.task} by {grouping} ({budget_label(result)})",
+        columns=(grouping.capitalize(), *map(metric_name, names), "Samples"),
+        rows=tuple(map(tuple, rows)),
+    )
+
+
+def groupings(result: TaskResult) -> list[str]:
+    """Return the groupings that a result was split by."""
+    return list(dict.fromkeys(grouping for score in result.metrics.values() for grouping in score.groups))
+
+
+def comparison_table(differences: Sequence[Difference]) -> Table:
+    """Return one row a comparison."""
+    rows = []
+    for one in differences:
+        interval = f"{one.low:+.2f} to {one.high:+.2f}" if one.low is not None and one.high is not None else "–"
+        rows.append(
+            (
+                Cell(f"{one.second} against {one.first}"),
+                Cell(metric_name(one.metric)),
+                Cell(f"{one.value:+.2f}", one.value, is_best=one.is_significant),
+                Cell(interval),
+                number_cell(one.p_value, digits=4),
+                number_cell(one.p_corrected, digits=4),
+                number_cell(one.smallest_detectable),
+            )
+        )
+    notes = ["Paired by sample and clustered by video; p after Holm over this table. Marked: p after Holm below 0.05."]
+    notes += list(dict.fromkeys(one.no_interval for one in differences if one.no_interval))
+    return Table(
+        title="Differences in points",
+        columns=("Predictions", "Metric", "Difference", "95 % interval", "p", "p, Holm", "Smallest detectable"),
+        rows=tuple(rows),
+        notes=tuple(notes),
+        labels=2,
+    )

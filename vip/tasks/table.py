@@ -1,0 +1,171 @@
+"""Tables for people and programs: one record, written as text, Markdown, LaTeX, CSV or JSON.
+
+A cell is a text with what is to be marked: the best value of a column is bold on a terminal and on pages, underlined in LaTeX (as the
+papers do) and bold in Markdown. Numbers of cells are kept unrounded for CSV and JSON.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from vip.untrusted import one_line, printable_json
+
+TableFormat = Literal["text", "markdown", "latex", "csv", "json"]
+FORMATS: tuple[TableFormat, ...] = ("text", "markdown", "latex", "csv", "json")
+
+_LATEX = {
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+    "\\": "\\textbackslash{}",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+    "±": "$\\pm$",
+    "−": "$-$",
+    "≤": "$\\le$",
+    "×": "$\\times$",
+    "<": "\\textless{}",
+    ">": "\\textgreater{}",
+    "|": "\\textbar{}",
+}
+_MARKDOWN = {**{letter: f"\\{letter}" for letter in "\\`*_[]<>|#"}, "&": "&amp;"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell: a text, the number that it shows, and whether it is the best of its kind."""
+
+    text: str = ""
+    number: float | None = None
+    is_best: bool = False
+    link: str = ""
+    """An anchor on the page with the samples that the figure is made of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table with a title and notes."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+    labels: int = field(default=1)
+    """So many columns at the left are names; the others are numbers and stand at the right."""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"expected {len(self.columns)} cells, got {len(row)}")
+
+
+def number_cell(value: float | None, *, digits: int = 2, link: str = "") -> Cell:
+    """Return the cell of a number; `–` where there is none."""
+    return Cell("–", None, link=link) if value is None else Cell(f"{value:.{digits}f}", value, link=link)
+
+
+def mark_best(rows: Sequence[Sequence[Cell]], column: int, members: Sequence[int] | None = None) -> list[list[Cell]]:
+    """Return the rows with the largest number of a column marked, as it is shown: equal ones are all best. One row alone is not marked.
+
+    Args:
+        members: the rows that are held against each other; None: all.
+    """
+    chosen = range(len(rows)) if members is None else members
+    shown = {row: _shown(rows[row][column]) for row in chosen if rows[row][column].number is not None}
+    done = [list(row) for row in rows]
+    if len(shown) > 1:
+        top = max(shown.values())
+        for row, value in shown.items():
+            if value == top:
+                cell = rows[row][column]
+                done[row][column] = Cell(cell.text, cell.number, is_best=True, link=cell.link)
+    return done
+
+
+def _shown(cell: Cell) -> float:
+    try:
+        return float(cell.text.split()[0])
+    except (ValueError, IndexError):
+        return cell.number or 0.0
+
+
+def render(table: Table, form: TableFormat) -> str:
+    """Return a table as text that ends without a line break."""
+    writers: dict[TableFormat, Callable[[Table], str]] = {
+        "text": _text,
+        "markdown": _markdown,
+        "latex": _latex,
+        "csv": _csv,
+        "json": _json,
+    }
+    return writers[form](table)
+
+
+def _text(table: Table) -> str:
+    """Return columns of one width; the best values have an asterisk."""
+    body = [list(table.columns)]
+    body += [[one_line(cell.text) + ("*" if cell.is_best else "") for cell in row] for row in table.rows]
+    widths = [max(len(row[column]) for row in body) for column in range(len(table.columns))]
+    lines = [table.title]
+    for row in body:
+        cells = [
+            text.ljust(width) if column < table.labels else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join([*lines, *table.notes])
+
+
+def _markdown(table: Table) -> str:
+    def row(cells: Sequence[str]) -> str:
+        return f"| {' | '.join(cells)} |"
+
+    lines = [f"**{_escaped(table.title, _MARKDOWN)}**", "", row([_escaped(name, _MARKDOWN) for name in table.columns])]
+    lines.append(row(["---" if column < table.labels else "--:" for column in range(len(table.columns))]))
+    for cells in table.rows:
+        texts = [_escaped(cell.text, _MARKDOWN) for cell in cells]
+        lines.append(row([f"**{text}**" if cell.is_best else text for cell, text in zip(cells, texts, strict=True)]))
+    notes = [line for note in table.notes for line in ("", _escaped(note, _MARKDOWN))]
+    return "\n".join([*lines, *notes])
+
+
+def _latex(table: Table) -> str:
+    """Return a table for the package booktabs."""
+    columns = "l" * table.labels + "r" * (len(table.columns) - table.labels)
+    lines = ["\\begin{table}", "\\centering", f"\\begin{{tabular}}{{{columns}}}", "\\toprule"]
+    lines += [" & ".join(_escaped(name, _LATEX) for name in table.columns) + " \\\\", "\\midrule"]
+    for cells in table.rows:
+        texts = [_escaped(cell.text, _LATEX) for cell in cells]
+        texts = [f"\\underline{{{text}}}" if cell.is_best else text for cell, text in zip(cells, texts, strict=True)]
+        lines.append(" & ".join(texts) + " \\\\")
+    caption = " ".join([table.title if table.title.endswith(".") else f"{table.title}.", *table.notes])
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", f"\\caption{{{_escaped(caption, _LATEX)}}}", "\\end{table}"])
+
+
+def _csv(table: Table) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(table.columns)
+    for row in table.rows:
+        writer.writerow([_of_spreadsheet(cell) for cell in row])
+    return file.getvalue().removesuffix("\n")
+
+
+def _of_spreadsheet(cell: Cell) -> str | float:
+    """Return the number of a cell, or its text so that no spreadsheet takes it for a formula."""
+    if cell.number is not None:
+        return cell.number
+    text = one_line(cell.text)
+    return "" if text == "–" else f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
+
+
+def _json(table: Table) -> str:
+    rows = [[cell.number if cell.number is not None else cell.text for cell in row] for row in table.rows]
+    best = [[column for column, cell in enumerate(row) if cell.is_best] for row in table.rows]
+    return printable_json({"title": table.title, "columns": table.columns, "rows": rows, "best": best, "notes": table.notes})
+
+
+def _escaped(text: str, letters: dict[str, str]) -> str:
+    return "".join(letters.get(letter, letter) for letter in one_line(text))
