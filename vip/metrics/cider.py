@@ -79,7 +79,7 @@ def _similarity(corpus: CaptionCorpus, ngrams: Ngrams) -> Floats:
         products[first:last] = np.bincount(part.caption - first, shared, last - first)
     norms = np.sqrt(squares)
     scale = norms * norms[corpus.prediction_at][corpus.sample_of]
-    return np.divide(products, scale, out=np.zeros(len(scale)), where=scale != 0)
+    return np.asarray(np.divide(products, scale, out=np.zeros(len(scale)), where=scale != 0), np.float64)
 
 
 def _count_samples(corpus: CaptionCorpus, kinds: int, parts: Sequence[NgramCounts]) -> Integers:

@@ -139,7 +139,7 @@ def is_correct(moments: RankedMoments, target: Target, tiou: float, most: int = 
     right = np.fromiter((video == target.video for video in moments.videos[:most]), bool)
     if not right.any():
         return right
-    starts, ends = np.float32(moments.starts_s[:most]), np.float32(moments.ends_s[:most])
+    starts, ends = np.array(moments.starts_s[:most], np.float32), np.array(moments.ends_s[:most], np.float32)
     met = np.array([compute_tiou(starts, ends, span) >= np.float32(tiou) for span in target.spans_s])  # (S, K)
     needed = SPANS_TO_MEET if len(target.spans_s) >= MANY_SPANS else 1
     return np.asarray(right & (met.sum(axis=0) >= needed), bool)
@@ -152,4 +152,4 @@ def compute_tiou(
     first, last = np.float32(span_s[0]), np.float32(span_s[1])
     shared = np.maximum(np.float32(0), np.minimum(ends_s, last) - np.maximum(starts_s, first))
     covered = np.maximum(ends_s, last) - np.minimum(starts_s, first)  # of two that meet; else the share is 0 anyway
-    return np.divide(shared, covered, out=np.zeros_like(shared), where=covered != 0)
+    return np.asarray(np.divide(shared, covered, out=np.zeros_like(shared), where=covered != 0), np.float32)
