@@ -327,6 +327,8 @@ class Request:
     schema: dict[str, Any] | None = None
     """JSON schema that the reply's text must fit; None for free text."""
     max_tokens: int = 1024
+    is_greedy: bool = False
+    """The most likely word each time (temperature 0), from servers that allow it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,6 +179,7 @@ class EngineClient:
         digest = hashlib.sha256()
         can = self.engine.capabilities
         words = [self.engine.name, can.address, can.parameters, request.prompt, request.schema, request.max_tokens]
+        words += ["greedy"] if request.is_greedy else []
         digest.update(json.dumps(words, sort_keys=True).encode())
         for picture in request.pictures:
             digest.update(hashlib.sha256(picture.data).digest())

@@ -161,6 +161,59 @@ def compare(
     return Comparison(difference=difference, p_value=p_value, smallest_detectable=smallest_detectable_difference(error, degrees))
 
 
+def compare_groups(
+    values: Sequence[float] | Floats, clusters: Sequence[str], in_first: Sequence[bool], in_second: Sequence[bool], *, level: float = 0.95
+) -> Comparison:
+    """Return the difference of the means of two groups of samples, second less first, with Welch's t test on clustered errors.
+
+    The standard error is that of the jackknife over clusters, which both means leave out together, as a video may have samples in both
+    groups. The degrees of freedom are Welch's, from those of the two means (Welch 1947; see `estimate_mean`).
+
+    Args:
+        in_first: whether each sample is in the first group; one that is in both or in neither counts in both or in neither.
+
+    Raises:
+        InputError: a group has no sample.
+    """
+    sample, codes, names = _check_sample(values, clusters)
+    masks = [np.asarray(group, dtype=np.bool_) for group in (in_first, in_second)]
+    of_groups = [estimate_mean(sample[mask], [clusters[index] for index in np.flatnonzero(mask)], level=level) for mask in masks]
+    first, second = of_groups
+    value, total = second.value - first.value, len(sample)
+    errors = [one.standard_error for one in of_groups]
+    degrees = [one.degrees_of_freedom for one in of_groups]
+    if errors[0] is None or errors[1] is None or degrees[0] is None or degrees[1] is None:
+        why = next(one.no_interval for one in of_groups if one.no_interval) or ""
+        return Comparison(difference=_without_interval(value, total, len(names), level, why), p_value=None, smallest_detectable=None)
+    error = _jackknife_difference(sample, codes, len(names), masks)
+    squares = errors[0] ** 2, errors[1] ** 2
+    freedom = sum(squares) ** 2 / (squares[0] ** 2 / degrees[0] + squares[1] ** 2 / degrees[1])
+    margin = quantile((1 + level) / 2, freedom) * error
+    difference = Estimate(
+        value=value,
+        standard_error=error,
+        low=value - margin,
+        high=value + margin,
+        n=total,
+        clusters=len(names),
+        degrees_of_freedom=freedom,
+        level=level,
+    )
+    p_value = two_sided_p(value / error, freedom) if error > 0 else None
+    return Comparison(difference=difference, p_value=p_value, smallest_detectable=smallest_detectable_difference(error, freedom))
+
+
+def _jackknife_difference(sample: Floats, codes: Indices, clusters: int, masks: Sequence[npt.NDArray[np.bool_]]) -> float:
+    """Return the standard error of the difference of two means; where no cluster is in both, the squares of theirs add up."""
+    shifts = np.zeros((2, clusters))
+    for row, mask in enumerate(masks):
+        residuals = np.bincount(codes[mask], weights=sample[mask] - math.fsum(sample[mask]) / mask.sum(), minlength=clusters)
+        sizes = np.bincount(codes[mask], minlength=clusters)
+        number = int(np.count_nonzero(sizes))
+        shifts[row] = residuals / (mask.sum() - sizes) * math.sqrt((number - 1) / number)
+    return math.sqrt(math.fsum((shifts[1] - shifts[0]) ** 2))
+
+
 def smallest_detectable_difference(
     standard_error: float, degrees_of_freedom: float, *, significance: float = 0.05, power: float = 0.8
 ) -> float:

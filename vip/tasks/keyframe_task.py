@@ -21,7 +21,9 @@ from vip.records import Famous
 from vip.tasks import keyframe_baselines
 from vip.tasks.described_videos import DescribedKeyframe, DescribedVideo, described_videos
 from vip.tasks.description_metrics import description_metrics
-from vip.tasks.records import DescribeKeyframes, DescriptionText, KeyframeDescription, Prediction, Reference, Sample
+from vip.tasks.description_tables import description_tables
+from vip.tasks.records import DescribeKeyframes, DescriptionText, KeyframeDescription, Prediction, Reference, Sample, TaskResult
+from vip.tasks.table import Table
 from vip.tasks.task import Baseline, SampleSource, TaskMetric, TaskRequest
 from vip.untrusted import parse_json
 from vip.wording import counted, option
@@ -92,9 +94,7 @@ class KeyframeTask:
         example = ""
         if demonstration is not None and demonstration.reference is not None:
             answer = json.dumps(_as_json(demonstration.reference.values[0]), ensure_ascii=False)
-            example = (
-                f"An example of another video:\n\n{self._given(demonstration)}\n\nAnswer: {answer}\n\nNow the one to answer:\n\n"
-            )
+            example = f"An example of another video:\n\n{self._given(demonstration)}\n\nAnswer: {answer}\n\nNow the one to answer:\n\n"
         values = {"example": example, "given": self._given(sample), "count": str(ask.count), "form": _form(ask)}
         text = prompt.render({name: values[name] for name in prompt.inputs})
         most = TOKENS_A_KEYFRAME * ask.count
@@ -132,6 +132,9 @@ class KeyframeTask:
     @property
     def metrics(self) -> Sequence[TaskMetric]:
         return description_metrics()
+
+    def tables(self, results: Sequence[TaskResult]) -> Sequence[Table]:
+        return description_tables(results)
 
 
 # ---------------------------------------------------------------- pieces

@@ -211,6 +211,19 @@ class FrameBudget(RecordPart):
         return ", ".join(part for part in parts if part)
 
 
+class Contrast(RecordPart):
+    """The difference of the two groups of a grouping, second less first, × 100: Welch's t test on errors clustered by video."""
+
+    grouping: str
+    first: str
+    second: str
+    difference: float
+    standard_error: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+
+
 class Score(RecordPart):
     """The value of one metric over a list of samples. Values are × 100."""
 
@@ -228,6 +241,8 @@ class Score(RecordPart):
     signature: str
     groups: dict[str, dict[str, Score]] = Field(default_factory=dict)
     """Name of a grouping -> group -> its score."""
+    contrasts: tuple[Contrast, ...] = ()
+    """Of groupings with two groups."""
     parts: dict[str, Score] = Field(default_factory=dict)
     """What the value is made of: the components of FAMOuS, recall at 1, 5, 10."""
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from vip import __version__
 from vip.errors import BackendError, InputError, UsageError, did_you_mean
 from vip.metrics import Result, Status
-from vip.metrics.statistics import Estimate, Indices, bootstrap, estimate_mean
+from vip.metrics.statistics import Estimate, Indices, bootstrap, compare_groups, estimate_mean
 from vip.protocols import Observer, SilentObserver
 from vip.tasks.pairs import JoinedFile, Pairs
-from vip.tasks.records import FrameBudget, Score, TaskResult
+from vip.tasks.records import Contrast, FrameBudget, Score, TaskResult
 from vip.tasks.task import Task, TaskMetric
 from vip.wording import counted
 
@@ -167,9 +167,29 @@ def _score_with_groups(result: Result, metric: TaskMetric, pairs: Pairs) -> Scor
         groups[grouping] = {}
         for name, indices in sorted(members.items()):
             some = pairs.take(indices)
-            of_group = _restrict(result, indices) if is_mean(result) else metric.score(some)
+            of_group = _restrict(result, indices) if is_mean(result) else metric.score(list(some))
             groups[grouping][name] = make_score(of_group, some, metric)
-    return make_score(result, pairs, metric).model_copy(update={"groups": groups})
+    contrasts = tuple(_contrast(result, grouping, members, pairs) for grouping, members in _members(pairs).items() if len(members) == 2)
+    update = {"groups": groups, "contrasts": contrasts if is_mean(result) else ()}
+    return make_score(result, pairs, metric).model_copy(update=update)
+
+
+def _contrast(result: Result, grouping: str, members: Mapping[str, Sequence[int]], pairs: Pairs) -> Contrast:
+    """Return the difference of the two groups of a grouping."""
+    first, second = sorted(members)
+    inside = [set(members[name]) for name in (first, second)]
+    masks = [[index in group for index in range(len(pairs))] for group in inside]
+    test = compare_groups(result.per_sample_or_zero, [key.video for key in pairs.keys], *masks)
+    return Contrast(
+        grouping=grouping,
+        first=first,
+        second=second,
+        difference=_times_100(test.difference.value) or 0.0,
+        standard_error=_times_100(test.difference.standard_error),
+        low=_times_100(test.difference.low),
+        high=_times_100(test.difference.high),
+        p_value=None if test.p_value is None else round(test.p_value, 6),
+    )
 
 
 def _members(pairs: Pairs) -> dict[str, dict[str, list[int]]]:

@@ -40,6 +40,11 @@ def score_cell(score: Score, *, link: str = "") -> Cell:
     return Cell(f"{score.value:.2f} ± {half:.2f}", score.value, link=link)
 
 
+def p_cell(value: float | None) -> Cell:
+    """Return a p value as it is printed."""
+    return Cell("< 0.0001", value) if value is not None and value < 0.0001 else number_cell(value, digits=4)
+
+
 def score_table(results: Sequence[TaskResult]) -> Table:
     """Return one row a file and metric, with its parts below it."""
     labels, rows = result_labels(results), list[list[Cell]]()
@@ -84,8 +89,6 @@ def group_table(result: TaskResult, grouping: str, *, label: str, number: int = 
         scores = {name: result.metrics[name].groups[grouping][group] for name in names}
         count = next(iter(scores.values())).n
         rows.append([Cell(group), *(score_cell(scores[name], link=f"#r{number}") for name in names), Cell(f"{count:,}", count)])
-    for column in range(1, len(names) + 1):
-        rows = mark_best(rows, column)
     return Table(
         title=f"{label}: {result.task} by {grouping} ({budget_label(result)})",
         columns=(grouping.capitalize(), *map(metric_name, names), "Samples"),
@@ -109,8 +112,8 @@ def comparison_table(differences: Sequence[Difference]) -> Table:
                 Cell(metric_name(one.metric)),
                 Cell(f"{one.value:+.2f}", one.value, is_best=one.is_significant),
                 Cell(interval),
-                number_cell(one.p_value, digits=4),
-                number_cell(one.p_corrected, digits=4),
+                p_cell(one.p_value),
+                p_cell(one.p_corrected),
                 number_cell(one.smallest_detectable),
             )
         )

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 from vip.config import SampleSettings
 from vip.metrics import Result
 from vip.prompts import Prompt
-from vip.tasks.records import Prediction, Sample
+from vip.tasks.records import Prediction, Sample, TaskResult
+from vip.tasks.table import Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,10 @@ class SampleSource:
     paths: tuple[str, ...]
     """Run folders, folders of runs, data sets under any address; or published annotation files."""
     settings: SampleSettings = field(default_factory=SampleSettings)
+    references: Path | None = None
+    """Second references of a published benchmark, as they are."""
+    video_index: Path | None = None
+    """Numbers and lengths of the videos of a published benchmark, as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,3 +149,6 @@ class Task(Protocol):
     @property
     def metrics(self) -> Sequence[TaskMetric]:
         """The first is the paper's own."""
+
+    def tables(self, results: Sequence[TaskResult]) -> Sequence[Table]:
+        """Return the tables of the paper, with the published rows and those of these results; results of other tasks are left out."""

@@ -93,7 +93,7 @@ class OpenAIEngine:
         self._client_calls = 0
         if not model:
             self._server = replace(self._server, model=DEFAULT_MODEL if self._server.official else self._first_model())
-        self.traits = {"form": FORMS[0], "length": LENGTHS[self._server.official]}
+        self.traits = {"form": FORMS[0], "length": LENGTHS[self._server.official], "temperature": "any"}
         self.capabilities = EngineCapabilities(
             thinking_tokens=REASONING_TOKENS if self._server.official else 0,
             picture_detail=picture_detail,
@@ -114,6 +114,10 @@ class OpenAIEngine:
     @property
     def _length(self) -> str:
         return self.traits["length"] if self.traits["length"] in LENGTHS else LENGTHS[self._server.official]
+
+    @property
+    def _may_be_greedy(self) -> bool:
+        return self.traits["temperature"] == "any"
 
     @property
     def model(self) -> str:
@@ -173,6 +177,8 @@ class OpenAIEngine:
             except openai.OpenAIError as exc:
                 if length == first and length != (other := _alternative_length(exc, length)):  # once: it may dislike both
                     length = other
+                elif request.is_greedy and self._may_be_greedy and _rejects_temperature(exc):
+                    self.traits["temperature"] = "its own"
                 elif is_rejection(exc) and form != FORMS[-1]:
                     form = FORMS[FORMS.index(form) + 1]
                 else:
@@ -213,6 +219,8 @@ class OpenAIEngine:
         form, length = form or self._form, length or self._length
         prompt = request.prompt
         question: dict[str, Any] = {"model": self.model, length: request.max_tokens + self.capabilities.thinking_tokens}
+        if request.is_greedy and self._may_be_greedy:
+            question["temperature"] = 0
         if request.schema is not None and form == "json_schema":
             name = re.sub(r"\W", "_", request.schema.get("title", "reply"))
             question["response_format"] = {"type": form, "json_schema": {"name": name, "schema": request.schema, "strict": True}}
@@ -326,6 +334,11 @@ def _alternative_length(exc: openai.OpenAIError, length: str) -> str:
     other = LENGTHS[1 - LENGTHS.index(length)]
     about = getattr(exc, "param", None) == length or f"'{length}'" in str(exc)
     return other if is_rejection(exc) and about else length
+
+
+def _rejects_temperature(exc: openai.OpenAIError) -> bool:
+    """Return whether the server refuses to be told a temperature, as for models that reason."""
+    return is_rejection(exc) and (getattr(exc, "param", None) == "temperature" or "temperature" in str(exc))
 
 
 def _has_keys(text: str, schema: dict[str, Any]) -> bool:

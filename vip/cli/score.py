@@ -1,0 +1,142 @@
+"""`vip score`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vip.cli.completion import choices
+from vip.cli.console import AsJson, Console, Quiet, print_json
+from vip.cli.options import option
+
+if TYPE_CHECKING:
+    from vip.tasks.score_files import Scores
+    from vip.tasks.table import Table
+
+EXAMPLES = """[bold]Examples[/bold]
+vip score predictions.jsonl                   against samples.jsonl beside it
+vip score gpt.jsonl copy-nearest.jsonl        each, and how they differ
+vip score evaluation/ -o evaluation/          all of a folder, with a page
+vip score p.jsonl --metric rouge-l --json
+vip score p.jsonl --missing wrong             no answer is a wrong one
+vip score results.json --task nextqa-mc --annotations val.csv
+vip score evaluation/ --paper --table latex   the tables of the paper
+"""
+
+FORMATS = ("text", "markdown", "latex", "csv", "json")
+MISSING = ("refuse", "wrong", "leave-out")
+
+Files = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Files of predictions, of which those behind the first are compared with it; result.json files; or folders of both.",
+        show_default=False,
+    ),
+]
+Samples = Annotated[
+    Path | None,
+    option("--samples", help="The samples that were predicted.", metavar="FILE", default="samples.jsonl beside the predictions"),
+]
+TaskName = Annotated[str | None, option("--task", help="The task of published files; `vip tasks` lists them.", metavar="NAME")]
+Annotations = Annotated[
+    list[Path] | None,
+    option("--annotations", help="Published annotations, as they are; may be given several times.", metavar="FILE"),
+]
+References = Annotated[Path | None, option("--references", help="Second references, as published.", metavar="FILE")]
+VideoIndex = Annotated[Path | None, option("--video-index", help="Numbers and lengths of videos, as published.", metavar="FILE")]
+Split = Annotated[str | None, option("--split", help="Split of the annotations, by its published name.", metavar="NAME")]
+Metrics = Annotated[
+    list[str] | None,
+    option(
+        "--metric", help="Score by this one; may be given several times. all: every one.", metavar="NAME", default="those that work here"
+    ),
+]
+MissingOption = Annotated[
+    str,
+    option(
+        "--missing",
+        help="Samples without a prediction: refuse the file, count them as wrong, or leave them out.",
+        metavar="HOW",
+        default="refuse",
+        complete=choices(*MISSING),
+    ),
+]
+TableOption = Annotated[
+    str, option("--table", help=f"Print tables as {', '.join(FORMATS)}.", metavar="FORMAT", default="text", complete=choices(*FORMATS))
+]
+Paper = Annotated[bool, typer.Option("--paper", metavar=" ", help="Print the tables of the task's paper, published rows beside your own.")]
+Out = Annotated[Path | None, option("--out", "-o", help="Folder for results, tables and the page; or the page: NAME.html.", metavar="PATH")]
+
+
+def score_command(
+    files: Files,
+    samples: Samples = None,
+    task: TaskName = None,
+    annotations: Annotations = None,
+    references: References = None,
+    video_index: VideoIndex = None,
+    split: Split = None,
+    metric: Metrics = None,
+    missing: MissingOption = "refuse",
+    table: TableOption = "text",
+    paper: Paper = False,
+    out: Out = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Score saved predictions, with error bars; compare files of the same samples. Needs no model and no network."""
+    from vip.tasks.score_files import ScoreOptions, score_files
+    from vip.tasks.score_output import all_tables, write_scores
+
+    _check_word("missing", missing, MISSING)
+    _check_word("table", table, FORMATS)
+    console = Console(quiet=quiet, as_json=as_json)
+    options = ScoreOptions(
+        samples=samples,
+        task=task,
+        annotations=tuple(annotations or ()),
+        references=references,
+        video_index=video_index,
+        split=split,
+        metrics=tuple(metric or ()),
+        missing=missing,  # type: ignore[arg-type]  # checked above
+    )
+    scores = score_files(files, options, observer=console)
+    if as_json:
+        _print_json(scores)
+    else:
+        _print_tables(all_tables(scores, paper=paper), table, console)
+    if out is not None:
+        for path in write_scores(scores, out):
+            console.write_line(f"{'Open' if path.suffix == '.html' else 'Wrote'} {path}")
+
+
+def _check_word(name: str, word: str, known: tuple[str, ...]) -> None:
+    from vip.errors import UsageError, did_you_mean
+
+    if word not in known:
+        raise UsageError(f'--{name} knows no "{word}".{did_you_mean(word, known)}')
+
+
+def _print_json(scores: Scores) -> None:
+    from dataclasses import asdict
+
+    from vip.tasks.score_output import as_json_row
+
+    for result in scores.results:
+        print_json(as_json_row(result))
+    if scores.differences:
+        rows: list[dict[str, Any]] = [asdict(one) for one in scores.differences]
+        print_json({"differences": rows})
+
+
+def _print_tables(tables: list[Table], form: str, console: Console) -> None:
+    from vip.tasks.table import render
+
+    for number, one in enumerate(tables):
+        if number and form != "json":
+            console.write_line()
+        for line in render(one, form).split("\n"):  # type: ignore[arg-type]  # checked above
+            console.write_line(line)

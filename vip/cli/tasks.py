@@ -1,0 +1,173 @@
+"""`vip tasks`, `vip samples` and `vip predict`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vip.cli import options
+from vip.cli.console import AsJson, Console, Quiet, print_json
+from vip.wording import counted
+
+if TYPE_CHECKING:
+    from vip.tasks.predict import PredictionSummary
+
+TASKS_EXAMPLES = """[bold]Examples[/bold]
+vip tasks                                  what there is, and where its data comes from
+vip tasks --suite value                    the tasks of one benchmark
+vip tasks --json
+"""
+SAMPLES_EXAMPLES = """[bold]Examples[/bold]
+vip samples video.vip/ --task infilling -o samples.jsonl
+vip samples corpus/ --task prediction --context 3 --representation dense -o samples.jsonl
+vip samples runs/ --task infilling --pictures --labels labels.csv -o samples.jsonl
+vip samples corpus/ --task infilling --most 1500 --seed 7 -o samples.jsonl
+"""
+PREDICT_EXAMPLES = """[bold]Examples[/bold]
+vip predict samples.jsonl --engine openai:gpt-5.4-mini -o predictions.jsonl
+vip predict samples.jsonl --engine openai:gpt-5.4-mini --variant 2 --dry-run
+vip predict samples.jsonl --base-url http://localhost:8000/v1 -o predictions.jsonl
+vip predict samples.jsonl --baseline copy-nearest -o nearest.jsonl      without a model
+"""
+
+WITHOUT = (
+    *("describe_engine", "structure_engine", "recipe", "topic", "language", "context", "verify", "prompts"),
+    *("embedder", "detector", "labels"),
+)
+"""Settings of captions that say nothing about answers."""
+
+
+def _task_names() -> list[str]:
+    from vip.tasks.registry import task_names
+
+    return task_names()
+
+
+def _complete_task(start: str) -> list[str]:
+    return [name for name in _task_names() if name.startswith(start)]
+
+
+Suite = Annotated[str | None, options.option("--suite", help="Show the tasks of one benchmark: vip, value, …", metavar="NAME")]
+TaskName = Annotated[
+    str, options.option("--task", "-t", help="Name of the task; `vip tasks` lists them.", metavar="NAME", complete=_complete_task)
+]
+Sources = Annotated[
+    list[str], typer.Argument(help="Run folders, folders of them, data sets; or published annotation files.", show_default=False)
+]
+SamplesFile = Annotated[Path, typer.Argument(help="What vip samples wrote.", show_default=False)]
+SamplesOut = Annotated[Path, options.option("--out", "-o", help="File to write.", metavar="FILE", default="samples.jsonl")]
+PredictionsOut = Annotated[Path, options.option("--out", "-o", help="File to write.", metavar="FILE", default="predictions.jsonl")]
+Overwrite = Annotated[bool, options.switch("--overwrite", help="Replace the file that is there.")]
+BaselineName = Annotated[
+    str | None, options.option("--baseline", help="Answer without a model: copy-nearest, frequent-words, …", metavar="NAME")
+]
+
+
+def tasks_command(suite: Suite = None, as_json: AsJson = False, quiet: Quiet = False) -> None:
+    """List the tasks: what is asked, what each needs, where its data comes from."""
+    from vip.errors import UsageError, did_you_mean
+    from vip.tasks.registry import load_task, task_names
+
+    console = Console(quiet=quiet, as_json=as_json)
+    tasks = [load_task(name) for name in task_names()]
+    suites = {task.info.suite for task in tasks if task.info.suite}
+    if suite is not None and suite not in suites:
+        raise UsageError(f'There is no suite "{suite}".{did_you_mean(suite, suites)}')
+    for task in tasks:
+        if suite is not None and task.info.suite != suite:
+            continue
+        if as_json:
+            info = task.info
+            print_json(
+                {
+                    **{"task": task.name, "version": task.version, "paper": task.paper, "summary": info.summary, "data": info.data},
+                    **{"needs": info.needs, "splits": list(info.splits), "groupings": list(info.groupings), "suite": info.suite},
+                    **{"metrics": [metric.name for metric in task.metrics], "baselines": sorted(task.baselines)},
+                }
+            )
+            continue
+        console.write_line(f"{task.name}  {task.info.summary}")
+        console.write_line(f"    {task.paper}. Data: {task.info.data}")
+        about = [f"metrics: {', '.join(metric.name for metric in task.metrics)}" if task.metrics else ""]
+        about += [f"splits: {', '.join(task.info.splits)}" if task.info.splits else ""]
+        about += [f"baselines: {', '.join(task.baselines)}" if task.baselines else "", task.info.needs]
+        for line in filter(None, about):
+            console.write_line(f"    {line}")
+
+
+def samples_command(
+    context: typer.Context,
+    sources: Sources,
+    task: TaskName,
+    out: SamplesOut = Path("samples.jsonl"),
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make the samples of a task from runs and data sets, or read them from published files."""
+    from vip.config import SampleSettings, resolve
+    from vip.tasks.files import check_new, write_samples
+    from vip.tasks.registry import load_task
+    from vip.tasks.task import SampleSource
+
+    console = Console(quiet=quiet, as_json=as_json)
+    settings = resolve(SampleSettings, options.given(context, SampleSettings), note=console.note)
+    check_new(out, overwrite=overwrite)
+    loaded = load_task(task)
+    rows = loaded.samples(SampleSource(paths=tuple(sources), settings=settings))
+    with console.track("Making samples", 0):
+        count = write_samples(out, rows, most=settings.most, seed=settings.seed)
+    if as_json:
+        print_json({"task": loaded.name, "version": loaded.version, "samples": count, "path": str(out)})
+        return
+    console.write_line(f"{counted(count, 'sample')} of {loaded.name} in {out}")
+
+
+def predict_command(
+    context: typer.Context,
+    samples: SamplesFile,
+    out: PredictionsOut = Path("predictions.jsonl"),
+    baseline: BaselineName = None,
+    overwrite: Overwrite = False,
+    dry_run: options.DryRun = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Answer the samples of a task by an engine, or by a baseline without a model."""
+    from vip.config import CaptionSettings, PredictSettings, resolve
+    from vip.tasks.predict import expected_cost, predict, predict_with_baseline
+
+    console = Console(quiet=quiet, as_json=as_json)
+    settings = resolve(PredictSettings, options.given(context, PredictSettings), note=console.note)
+    if baseline is not None:
+        show_predictions(predict_with_baseline(samples, out, baseline, seed=settings.seed, overwrite=overwrite, observer=console), console)
+        return
+    asking = resolve(CaptionSettings, options.given(context, CaptionSettings), note=console.note)
+    if dry_run:
+        expected = expected_cost(samples, settings=settings, asking=asking)
+        if as_json:
+            print_json({name: value for name, value in asdict(expected).items() if name != "keyframes"})
+        console.write_line(f"{counted(expected.requests, 'sample')}: {expected}.")
+        return
+    show_predictions(predict(samples, out, settings=settings, asking=asking, overwrite=overwrite, observer=console), console)
+
+
+def show_predictions(done: PredictionSummary, console: Console) -> None:
+    """Print what was written, and fail where an engine failed for single samples.
+
+    Raises:
+        SomeFailedError: some samples could not be asked about.
+    """
+    from vip.errors import SomeFailedError
+
+    count, statuses = sum(done.statuses.values()), done.statuses
+    if console.as_json:
+        print_json({"task": done.task, "engine": done.engine, "predictions": count, "statuses": statuses, "path": str(done.path)})
+    else:
+        without = ", ".join(f"{number:,} {status}" for status, number in sorted(statuses.items()) if status != "ok")
+        console.write_line(f"{counted(count, 'prediction')} by {done.engine} in {done.path}{f' ({without})' if without else ''}")
+    if failed := statuses.get("failed", 0):
+        raise SomeFailedError(f"{counted(failed, 'sample')} could not be asked about; the same command asks again. The rows say why.")

@@ -1,0 +1,323 @@
+"""Predictions: every sample of a file is answered by an engine or a baseline.
+
+In: samples.jsonl. Out: predictions.jsonl, a row a sample in the order of the samples. Answers lie in a journal beside the file until all
+are there, so the same command goes on where it was stopped. An answer that cannot be read is `unparsed`; it is never guessed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+
+from vip import store
+from vip.captioning.estimate import Estimate
+from vip.captioning.run_async import run_async, task_group
+from vip.captioning.session import CaptionSession, check_engine, open_session
+from vip.config import CaptionSettings, PredictSettings
+from vip.errors import BackendError, InputError, ReplyError, UsageError, did_you_mean
+from vip.llm.client import EngineClient
+from vip.prompts import Prompt
+from vip.protocols import Observer, Request
+from vip.tasks.files import check_new, read_predictions, read_samples
+from vip.tasks.records import Prediction, Sample, Status
+from vip.tasks.registry import load_task
+from vip.tasks.sample_pictures import load_pictures, pictures_of
+from vip.tasks.task import Task
+from vip.wording import option
+
+EXAMPLES_KEPT = 200  # samples of different videos, from which demonstrations are taken
+WAITING = 256  # questions prepared at once; the limiter says how many are in flight
+SAMPLE_OF_COST = 20
+UNPARSED = frozenset({"schema", "empty", "broken", "length"})
+REFUSED = frozenset({"refusal", "filtered"})
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionSummary:
+    """What `vip predict` wrote."""
+
+    path: Path
+    task: str
+    engine: str
+    statuses: dict[Status, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleFile:
+    """Facts about a file of samples, from one pass over it."""
+
+    path: Path
+    task: Task
+    count: int
+    has_pictures: bool
+    examples: tuple[Sample, ...]
+    """For demonstrations: samples with references, each of another video."""
+
+    def read(self) -> Iterator[Sample]:
+        return read_samples(self.path)
+
+
+def open_samples(path: Path, *, seed: int = 0) -> SampleFile:
+    """Read a file of samples once and check it.
+
+    Raises:
+        InputError: it is empty or damaged, has an id twice, or samples of several tasks.
+    """
+    task, ids, names = None, set[bytes](), Counter[str]()
+    examples: dict[str, tuple[bytes, Sample]] = {}
+    has_pictures = False
+    for sample in read_samples(path):
+        task = task or load_task(sample.task)
+        names[sample.task] += 1
+        digest = blake2b(sample.id.encode(), digest_size=16).digest()
+        if digest in ids:
+            raise InputError(f"{path}: the id {sample.id} is there twice. Make the samples again.")
+        ids.add(digest)
+        has_pictures = has_pictures or any(True for _ in pictures_of(sample))
+        if sample.reference is not None and task.demonstrates:
+            rank = blake2b(f"{seed} {sample.id}".encode(), digest_size=8).digest()
+            if sample.video not in examples or rank < examples[sample.video][0]:
+                examples[sample.video] = rank, sample
+                if len(examples) > EXAMPLES_KEPT:
+                    del examples[max(examples, key=lambda video: examples[video][0])]
+    if task is None:
+        raise InputError(f"{path} has no samples. Make some with `vip samples`.")
+    if len(names) > 1:
+        raise InputError(f"{path} has samples of several tasks ({', '.join(sorted(names))}). Make a file for each.")
+    ordered = tuple(sample for _, sample in heapq.nsmallest(EXAMPLES_KEPT, examples.values(), key=lambda one: one[0]))
+    return SampleFile(path, task, len(ids), has_pictures, ordered)
+
+
+# ---------------------------------------------------------------- without a model
+
+
+def predict_with_baseline(
+    samples: Path, out: Path, baseline: str, *, seed: int = 0, overwrite: bool = False, observer: Observer
+) -> PredictionSummary:
+    """Answer all samples by a baseline of their task.
+
+    Raises:
+        UsageError: the task has no such baseline, or the file is there already.
+        InputError: the samples cannot be used.
+    """
+    check_new(out, overwrite=overwrite)
+    file = open_samples(samples, seed=seed)
+    if baseline not in file.task.baselines:
+        raise UsageError(f'{file.task.name} has no baseline "{baseline}".{did_you_mean(baseline, file.task.baselines)}')
+    statuses = Counter[Status]()
+
+    def rows() -> Iterator[Prediction]:
+        with observer.track("Answering", file.count) as advance:
+            for row in file.task.baselines[baseline](file.read, seed):
+                statuses[row.status] += 1
+                advance()
+                yield row
+
+    store.write_rows(out, rows())
+    return PredictionSummary(out, file.task.name, f"baseline:{baseline}", dict(statuses))
+
+
+# ---------------------------------------------------------------- with an engine
+
+
+def predict(
+    samples: Path,
+    out: Path,
+    *,
+    settings: PredictSettings | None = None,
+    asking: CaptionSettings | None = None,
+    overwrite: bool = False,
+    observer: Observer,
+) -> PredictionSummary:
+    """Ask an engine about all samples.
+
+    Args:
+        asking: the engine, its server, the money, the cache.
+        overwrite: forget what is there, also of an unfinished run.
+
+    Raises:
+        UsageError: the file holds answers of another engine or prompt.
+        InputError: the samples cannot be used.
+        BackendError: the engine cannot answer questions, or sees no pictures.
+        EngineError: the engine cannot be asked, or the money is spent; the same command goes on.
+    """
+    run = _open_run(samples, out, settings or PredictSettings(), asking or CaptionSettings(), overwrite=overwrite, observer=observer)
+    try:
+        check_engine(run.client.engine)
+        run_async(run.answer_all())
+        return run.finish()
+    finally:
+        run.session.close()
+
+
+def expected_cost(samples: Path, *, settings: PredictSettings | None = None, asking: CaptionSettings | None = None) -> Estimate:
+    """Return what asking about all samples would cost; nothing is sent. Errors as of `predict`."""
+    settings, asking = settings or PredictSettings(), asking or CaptionSettings()
+    file = open_samples(samples, seed=settings.seed)
+    session = open_session(asking, os.environ)
+    try:
+        client = _client_for(file, session)
+        some = [_question(file, sample, settings, asking)[0] for sample in islice(file.read(), SAMPLE_OF_COST)]
+        tokens_in = round(file.count * sum(client.most_tokens(request)[0] for request in some) / len(some))
+        tokens_out = round(file.count * sum(request.max_tokens for request in some) / len(some) / 3)
+        usd = client.price.usd(tokens_in, tokens_out) if client.price else None
+        priced = (f"{client.price.model}, price of {client.price.as_of or 'no date'}",) if client.price else ()
+        return Estimate(0, file.count, tokens_in, tokens_out, usd, priced)
+    finally:
+        session.close()
+
+
+@dataclass(slots=True)
+class _PredictionRun:
+    """One call of `predict`."""
+
+    file: SampleFile
+    out: Path
+    settings: PredictSettings
+    asking: CaptionSettings
+    session: CaptionSession
+    client: EngineClient
+    observer: Observer
+
+    @property
+    def journal(self) -> Path:
+        return self.out.with_name(f"{self.out.name}.journal")
+
+    async def answer_all(self) -> None:
+        """Ask about each sample that has no answer yet; each answer is on the disk before the next is asked for."""
+        done = {row.sample_id for path in (self.out, self.journal) if store.exists(path) for row in self._kept(path)}
+        for note in self.session.notes:
+            self.observer.note(note)
+        gate = asyncio.Semaphore(WAITING)
+        try:
+            with (
+                self.observer.track("Asking", self.file.count - len(done)) as advance,
+                store.appending(self.journal, durable=False) as append,
+            ):
+                async with task_group() as group:
+                    for sample in self.file.read():
+                        if sample.id not in done:
+                            await gate.acquire()
+                            group.create_task(self._answer_one(sample, gate, append, advance))
+        finally:
+            await self.client.close()
+
+    def _kept(self, path: Path) -> Iterator[Prediction]:
+        """Yield answers of an earlier call that hold; a sample that failed is asked about again."""
+        for row in store.read_rows(path, Prediction, torn_end=path == self.journal):
+            if row.engine != self.client.engine.name or not self._is_same_prompt(row):
+                raise UsageError(
+                    f"{path} holds answers of {row.engine or 'another engine'} to other prompts or from another engine than asked for now."
+                    f" Add {option('overwrite')}, or name another file with {option('out')}."
+                )
+            if row.status != "failed":
+                yield row
+
+    def _is_same_prompt(self, row: Prediction) -> bool:
+        return all(
+            call.parameters.get("variant") == self.settings.variant and call.parameters.get("seed") == self.settings.seed
+            for call in row.calls
+        )
+
+    async def _answer_one(
+        self, sample: Sample, gate: asyncio.Semaphore, append: Callable[[Prediction], None], advance: Callable[[], None]
+    ) -> None:
+        try:
+            append(await self._prediction(sample))
+            advance()
+        finally:
+            gate.release()
+
+    async def _prediction(self, sample: Sample) -> Prediction:
+        engine = self.client.engine.name
+        request, asked, parameters = _question(self.file, sample, self.settings, self.asking)
+        try:
+            answer = await self.client.ask(request, asked, parameters)
+        except ReplyError as exc:
+            kind = str(exc.kind)
+            status: Status = "unparsed" if kind in UNPARSED else "refused" if kind in REFUSED else "failed"
+            return Prediction(sample_id=sample.id, value=None, status=status, engine=engine, reason=str(exc))
+        parsed = self.file.task.parse(sample, str(answer.value))
+        return parsed.model_copy(update={"engine": engine, "calls": answer.calls})
+
+    def finish(self) -> PredictionSummary:
+        """Put the answers in the order of the samples into one file."""
+        order = (sample.id for sample in self.file.read())
+        store.merge_rows(self.out, [self.out, self.journal], Prediction, key=lambda row: row.sample_id, order=order)
+        with suppress(OSError):
+            self.journal.unlink()
+        statuses = Counter(row.status for row in read_predictions(self.out))
+        return PredictionSummary(self.out, self.file.task.name, self.client.engine.name, dict(statuses))
+
+
+def _open_run(
+    samples: Path, out: Path, settings: PredictSettings, asking: CaptionSettings, *, overwrite: bool, observer: Observer
+) -> _PredictionRun:
+    file = open_samples(samples, seed=settings.seed)
+    session = open_session(asking, os.environ)
+    try:
+        client = _client_for(file, session)
+    except BaseException:
+        session.close()
+        raise
+    run = _PredictionRun(file, out, settings, asking, session, client, observer)
+    if overwrite:
+        for path in (out, run.journal):
+            with suppress(FileNotFoundError):
+                path.unlink()
+    if file.task.demonstrates and settings.shots and len({sample.video for sample in file.examples}) < 2:
+        raise UsageError(
+            f"{samples} has samples of one video only, and the prompt shows an example of another. Add runs, or {option('shots', 0)}."
+        )
+    return run
+
+
+def _client_for(file: SampleFile, session: CaptionSession) -> EngineClient:
+    """Return the client of the engine, if it can answer these samples.
+
+    Raises:
+        BackendError: it cannot.
+    """
+    client = session.describer.describing_client
+    can, name = client.engine.capabilities, client.engine.name
+    if can.measures or can.captions_only:
+        raise BackendError(
+            f"{name} only describes pictures and answers no questions. Name another {option('engine')}, or {option('baseline', 'NAME')}."
+        )
+    if file.has_pictures and not can.sees:
+        raise BackendError(f"{name} takes no pictures, and these samples show some. Name another {option('engine')}.")
+    return client
+
+
+def _question(
+    file: SampleFile, sample: Sample, settings: PredictSettings, asking: CaptionSettings
+) -> tuple[Request, Prompt, dict[str, object]]:
+    """Return the request, its prompt, and its parameters for the record."""
+    example = _demonstration(file, sample, settings) if settings.shots and file.task.demonstrates else None
+    asked = file.task.request(sample, example, variant=settings.variant)
+    pictures = load_pictures(sample, asking.picture_side) if file.has_pictures else ()
+    request = Request("describe", asked.text, None, pictures, asked.schema, asked.max_tokens, is_greedy=True)
+    parameters: dict[str, object] = {
+        "variant": settings.variant,
+        "seed": settings.seed,
+        "demonstration": asked.demonstration,
+        "greedy": True,
+    }
+    return request, asked.prompt, parameters
+
+
+def _demonstration(file: SampleFile, sample: Sample, settings: PredictSettings) -> Sample:
+    """Return the example for a sample: of another video, chosen by the seed and the sample's id."""
+    others = [one for one in file.examples if one.video != sample.video]
+    if not others:
+        raise InputError(f"{sample.id} has no example of another video. Add runs, or {option('shots', 0)}.")
+    number = int.from_bytes(blake2b(f"{settings.seed} {sample.id}".encode(), digest_size=8).digest(), "big")
+    return others[number % len(others)]

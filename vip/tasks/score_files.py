@@ -1,0 +1,195 @@
+"""What `vip score` does: find the files, join each with its samples, score, compare, and write what was asked for.
+
+In: files of predictions, result.json files, or folders with them. Out: `Scores`; result.json, tables and a page in a folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vip import files, store
+from vip.config import SampleSettings
+from vip.errors import InputError, UsageError
+from vip.protocols import Observer, SilentObserver
+from vip.tasks.comparison import Difference, compare_files
+from vip.tasks.files import file_sha256, read_predictions
+from vip.tasks.pairs import JoinedFile, Missing, is_ours, join_files, join_lists
+from vip.tasks.records import TaskResult
+from vip.tasks.registry import load_task
+from vip.tasks.score import ScoredFile, choose_metrics, score
+from vip.tasks.score_tables import result_labels
+from vip.tasks.task import SampleSource, Task
+from vip.untrusted import parse_json
+from vip.wording import counted, option
+
+SAMPLES = "samples.jsonl"
+RESULT = "result.json"
+MOST_RESULT_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreOptions:
+    """How files are scored."""
+
+    samples: Path | None = None
+    """None: samples.jsonl beside each file of predictions."""
+    task: str | None = None
+    """None: as the samples say."""
+    annotations: tuple[Path, ...] = ()
+    """Published files that the samples are read from."""
+    references: Path | None = None
+    """Second references, as published."""
+    video_index: Path | None = None
+    """Numbers and lengths of videos, as published."""
+    split: str | None = None
+    metrics: tuple[str, ...] = ()
+    """Names; empty: all that work here."""
+    missing: Missing = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Scored files, results that were scored before, and how the files differ."""
+
+    scored: tuple[ScoredFile, ...]
+    results: tuple[TaskResult, ...]
+    """Of all files, in the order in which they were given."""
+    differences: tuple[Difference, ...] = ()
+    tasks: dict[str, Task] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> list[str]:
+        return result_labels(self.results)
+
+
+def score_files(paths: Sequence[Path], options: ScoreOptions, *, observer: Observer | None = None) -> Scores:
+    """Score files of predictions, and compare those of the same samples.
+
+    Raises:
+        UsageError: options contradict each other, or the task has no such metric.
+        InputError: a file is damaged, or predictions do not fit their samples.
+        BackendError: a metric lacks a library, weights or data.
+    """
+    observer = observer or SilentObserver()
+    scored: list[ScoredFile] = []
+    results: list[TaskResult] = []
+    tasks: dict[str, Task] = {}
+    for path in [found for given in paths for found in find_files(given)]:
+        if before := read_result(path):
+            _check_result(before, path)
+            results.append(before)
+            continue
+        task, joined = _join(path, options)
+        done = score(joined, task, choose_metrics(task, options.metrics, observer.note), observer=observer)
+        tasks[done.result.task] = task
+        scored.append(done)
+        results.append(done.result)
+    return Scores(tuple(scored), tuple(results), _compare(scored, results), tasks)
+
+
+def _compare(scored: Sequence[ScoredFile], results: Sequence[TaskResult]) -> tuple[Difference, ...]:
+    """Return the differences within each task; files with other samples of one task are an error only where nothing else is compared."""
+    labels = dict(zip(map(id, results), result_labels(results), strict=True))
+    by_samples: dict[tuple[object, ...], list[ScoredFile]] = {}
+    for one in scored:
+        by_samples.setdefault((one.result.task, str(one.result.parameters.get("representation"))), []).append(one)
+    groups = [some for some in by_samples.values() if len(some) > 1]
+    return tuple(row for some in groups for row in compare_files(some, [labels[id(one.result)] for one in some]))
+
+
+def find_files(path: Path) -> list[Path]:
+    """Return a file as it is; of a folder its files of predictions, else its results.
+
+    Raises:
+        InputError: there is none.
+    """
+    if not store.is_folder(path):
+        if not store.exists(path):
+            raise InputError(f"{path} does not exist. Give a file of predictions, a result.json, or a folder with them.")
+        return [path]
+    folders = [path, *sorted(one for one in path.iterdir() if one.is_dir() and not one.is_symlink())]
+    for pattern in ("predictions*.jsonl", "*result.json"):
+        if found := [one for folder in folders for one in sorted(folder.glob(pattern))]:
+            return found
+    raise InputError(f"{path} holds no predictions*.jsonl and no {RESULT}. Run `vip predict` first, or give the file itself.")
+
+
+def read_result(path: Path) -> TaskResult | None:
+    """Return a result.json of vip; None for a file of another kind.
+
+    Raises:
+        InputError: it is a damaged result.
+    """
+    if not path.name.endswith(RESULT):
+        return None
+    try:
+        data = files.read_named(path, most_bytes=MOST_RESULT_BYTES)
+        if not isinstance(value := parse_json(data), dict) or "metrics" not in value:
+            return None
+        return TaskResult.model_validate_json(data)
+    except OSError as exc:
+        raise InputError(f"{path} cannot be read: {exc.strerror}.") from exc
+    except ValueError as exc:
+        raise InputError(f"{path} is no result of vip ({str(exc).splitlines()[0]}). Score its predictions again.") from exc
+
+
+def _check_result(result: TaskResult, path: Path) -> None:
+    version = load_task(result.task).version
+    if result.task_version != version:
+        raise InputError(
+            f"{path} was scored for version {result.task_version} of {result.task}, and this vip has version {version}: the scores"
+            " cannot be compared. Score its predictions again."
+        )
+
+
+def _join(path: Path, options: ScoreOptions) -> tuple[Task, JoinedFile]:
+    """Return the task of a file of predictions, and the file with its samples."""
+    if options.annotations:
+        return _join_published(path, options)
+    if not is_ours(path):
+        raise UsageError(
+            f"{path} is no JSONL file of `vip predict`. For a published file name its task and its annotations:"
+            f" {option('task', 'NAME')} {option('annotations', 'FILE')}."
+        )
+    samples = options.samples or path.parent / SAMPLES
+    if not store.exists(samples):
+        raise InputError(f"There is no {samples}, which {path.name} would be scored against. Name the samples with {option('samples', 'FILE')}.")
+    joined = join_files(samples, path, missing=options.missing)
+    task = load_task(joined.task)
+    if options.task and load_task(options.task).name != task.name:
+        raise InputError(f"{path} answers samples of {joined.task}, not of {options.task}. Leave {option('task')} out.")
+    return task, joined
+
+
+def _join_published(path: Path, options: ScoreOptions) -> tuple[Task, JoinedFile]:
+    """Read samples and predictions of published files as they are."""
+    if options.task is None:
+        raise UsageError(f"{option('annotations')} needs the name of the task: {option('task', 'NAME')}. `vip tasks` lists them.")
+    task = load_task(options.task)
+    for one in options.annotations:
+        if not store.exists(one):
+            raise InputError(f"{one} does not exist. Give the annotations of {task.name} as they were published.")
+    settings = SampleSettings(split=options.split)
+    source = SampleSource(
+        paths=tuple(map(str, options.annotations)),
+        settings=settings,
+        references=options.references,
+        video_index=options.video_index,
+    )
+    samples = list(task.samples(source))
+    if is_ours(path):
+        predictions = list(read_predictions(path))
+    else:
+        predictions = list(task.read_predictions(path, samples))
+    digests = [file_sha256(one) for one in options.annotations]
+    return task, join_lists(
+        samples,
+        predictions,
+        name=path.name,
+        samples_name=" and ".join(one.name for one in options.annotations) if len(digests) < 4 else counted(len(digests), "file"),
+        samples_sha256=digests[0] if len(digests) == 1 else None,
+        predictions_sha256=file_sha256(path),
+        missing=options.missing,
+    )

@@ -1,0 +1,100 @@
+"""Scores as files and as JSON: result.json, the tables in Markdown, the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from vip import store
+from vip.tasks.records import Score, TaskResult
+from vip.tasks.score_files import RESULT, Scores
+from vip.tasks.score_tables import budget_label, comparison_table, group_table, groupings, metric_name, score_table
+from vip.tasks.table import Table, render
+
+PAGE = "scores.html"
+TABLES = "scores.md"
+
+
+def all_tables(scores: Scores, *, paper: bool = False) -> list[Table]:
+    """Return the scores, the groups and the differences as tables.
+
+    Args:
+        paper: the tables of the paper too, with published rows beside one's own.
+    """
+    tables = [score_table(scores.results)]
+    for number, (result, label) in enumerate(zip(scores.results, scores.labels, strict=True), 1):
+        tables += [group_table(result, grouping, label=label, number=number) for grouping in groupings(result)]
+    if scores.differences:
+        tables.append(comparison_table(scores.differences))
+    return tables + (paper_tables(scores) if paper else [])
+
+
+def paper_tables(scores: Scores) -> list[Table]:
+    """Return the tables of the papers of the tasks that were scored."""
+    from vip.tasks.registry import load_task
+
+    tasks = {load_task(result.task).name: load_task(result.task) for result in scores.results}
+    by_paper: dict[str, Table] = {}
+    for task in tasks.values():
+        by_paper.update((table.title, table) for table in task.tables(scores.results))
+    return list(by_paper.values())
+
+
+def as_json_row(result: TaskResult) -> dict[str, Any]:
+    """Return a result as `--json` prints it."""
+    return {
+        "task": result.task,
+        "version": result.task_version,
+        "predictions": result.name,
+        "engine": result.engine,
+        "frames": budget_label(result),
+        "n": result.n,
+        "left_out": result.left_out,
+        "unscored": dict(result.unscored),
+        "metrics": {
+            name: {"name": f"{metric_name(name)} ({result.task}; {budget_label(result)})", **_score(score)}
+            for name, score in result.metrics.items()
+        },
+        "samples_sha256": result.samples_sha256,
+        "predictions_sha256": result.predictions_sha256,
+    }
+
+
+def _score(score: Score) -> dict[str, Any]:
+    groups = {grouping: {name: _score(one) for name, one in members.items()} for grouping, members in score.groups.items()}
+    parts = {name: _score(one) for name, one in score.parts.items()}
+    shown = score.model_dump(mode="json", exclude={"groups", "parts", "signature", "contrasts"}, exclude_none=True)
+    return {"value": None, **shown, "signature": score.signature, "groups": groups, **({"parts": parts} if parts else {})}
+
+
+def write_scores(scores: Scores, out: Path) -> list[Path]:
+    """Write what was scored and return the files: into a folder results, tables and the page; or the page alone.
+
+    Raises:
+        StoreError: not writable.
+    """
+    if out.suffix in {".html", ".htm"}:
+        return [_write_page(scores, out)]
+    store.make_folder(out)
+    written = []
+    for result, name in zip(scores.results, result_names(scores), strict=True):
+        store.write_json(out / name, result)
+        written.append(out / name)
+    with store.replacing(out / TABLES) as file:
+        file.write("\n\n".join(render(table, "markdown") for table in all_tables(scores)).encode() + b"\n")
+    return [*written, out / TABLES, _write_page(scores, out / PAGE)]
+
+
+def _write_page(scores: Scores, path: Path) -> Path:
+    from vip.tasks.score_page import write_page
+
+    write_page(scores, path)
+    return path
+
+
+def result_names(scores: Scores) -> list[str]:
+    """Return the file name of each result: result.json where there is one, else NAME.result.json."""
+    if len(scores.results) == 1:
+        return [RESULT]
+    stems = [Path(result.name).stem for result in scores.results]
+    return [f"{stem}.{RESULT}" if stems.count(stem) == 1 else f"{stem}-{number}.{RESULT}" for number, stem in enumerate(stems, 1)]
