@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from vip.metrics.caption_corpus import TOKENS, CaptionCorpus, CaptionPair, CaptionTokenizer, score_corpus
+from vip.metrics.caption_corpus import TOKENS, CaptionCorpus, CaptionPair, CaptionTokenizer, Floats, score_corpus
 from vip.metrics.metric import Result
 
 SMALL, TINY = 1e-9, 1e-15  # as in COCO's code: no prediction with n words gives 0
@@ -38,18 +38,21 @@ class Bleu:
         """Nothing is needed."""
 
     def score(self, pairs: Sequence[CaptionPair]) -> Result:
-        return score_corpus(pairs, lambda part: (bleu(self.tokenizer.tokenize(part), self.n), None), self.signature)
+        return score_corpus(pairs, lambda part: (self.weighted(part)(np.ones(len(part))), None), self.signature)
 
+    def weighted(self, pairs: Sequence[CaptionPair]) -> Callable[[Floats], float]:
+        """Return a function from the weights of the pairs to BLEU, for draws of pairs."""
+        corpus = self.tokenizer.tokenize(pairs)
+        lengths = corpus.lengths[corpus.prediction_at]
+        guesses = np.array([np.maximum(0, lengths - n + 1) for n in range(1, self.n + 1)])
+        closest, matches = np.array(closest_lengths(corpus)), corpus.matches[: self.n]
 
-def bleu(corpus: CaptionCorpus, most: int) -> float:
-    """Return BLEU-`most` of a corpus."""
-    lengths = corpus.lengths[corpus.is_prediction]
-    product = 1.0
-    for n, matches in enumerate(corpus.matches[:most], 1):
-        guessed = int(np.maximum(0, lengths - n + 1).sum())
-        product *= (matches + TINY) / (guessed + SMALL)
-    ratio = (int(lengths.sum()) + TINY) / (sum(closest_lengths(corpus)) + SMALL)
-    return float(product ** (1 / most) * (math.exp(1 - 1 / ratio) if ratio < 1 else 1.0))
+        def value(weights: Floats) -> float:
+            precisions = (matches @ weights + TINY) / (guesses @ weights + SMALL)
+            ratio = (lengths @ weights + TINY) / (closest @ weights + SMALL)
+            return float(np.prod(precisions) ** (1 / self.n) * (math.exp(1 - 1 / ratio) if ratio < 1 else 1.0))
+
+        return value
 
 
 def closest_lengths(corpus: CaptionCorpus) -> list[int]:

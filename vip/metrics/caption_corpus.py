@@ -103,11 +103,11 @@ class CaptionCorpus:
         return int(self.prediction_at[first]), int(self.prediction_at[behind]) if behind < self.samples else len(self.lengths)
 
     @cached_property
-    def matches(self) -> list[int]:
-        """How many predicted 1-grams to 4-grams a reference has, none counted more often than in one reference."""
-        return [sum(self._count_matches(counts, ngrams.kinds) for counts in self.count(ngrams)) for ngrams in self.ngrams(4)]
+    def matches(self) -> Integers:
+        """How many 1-grams to 4-grams of each prediction a reference has, none counted more often than in one reference. (4, N)"""
+        return np.array([sum(self._count_matches(part, ngrams.kinds) for part in self.count(ngrams)) for ngrams in self.ngrams(4)])
 
-    def _count_matches(self, counts: NgramCounts, kinds: int) -> int:
+    def _count_matches(self, counts: NgramCounts, kinds: int) -> Integers:
         keys = self.sample_of[counts.caption] * kinds + counts.ngram
         is_prediction = self.is_prediction[counts.caption]
         wanted, place = np.unique(keys[~is_prediction], return_inverse=True)
@@ -116,7 +116,8 @@ class CaptionCorpus:
         predicted = keys[is_prediction]
         found = np.searchsorted(wanted, predicted)
         is_known = np.append(wanted, -1)[found] == predicted
-        return int(np.minimum(counts.count[is_prediction], limits[found])[is_known].sum())
+        matches = np.minimum(counts.count[is_prediction], limits[found]) * is_known
+        return np.bincount(self.sample_of[counts.caption[is_prediction]], matches, self.samples).astype(np.int64)
 
 
 class CaptionTokenizer:

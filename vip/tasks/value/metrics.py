@@ -6,15 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from vip.errors import InputError
 from vip.metrics import Metric, Pair, Result
 from vip.metrics.accuracy import Accuracy
 from vip.metrics.bleu import Bleu
-from vip.metrics.caption_corpus import CaptionTokenizer
+from vip.metrics.caption_corpus import CaptionTokenizer, Floats
 from vip.metrics.caption_rouge_l import CaptionRougeL
 from vip.metrics.cider import CiderD
 from vip.metrics.meteor import Meteor
 from vip.metrics.retrieval import KS, TIOUS, AverageRecall, RankedMoments, Ranking, Recall, RetrievalKind, Target
+from vip.metrics.statistics import Indices
 from vip.tasks.records import Found, FoundMoments, Moment, Prediction, Sample
 from vip.tasks.value.datasets import Dataset
 from vip.untrusted import one_line
@@ -53,8 +56,23 @@ class ValueMetric:
             result = replace(result, per_sample=None)
         return replace(result, signature=self._name(result.signature))
 
+    def resampler(self, pairs: Scored) -> Callable[[Indices], float]:
+        """Return a function from numbers of pairs, which may repeat, to the value. A paragraph counts by the share of its clips."""
+        units = self.pair(pairs)
+        numbers: dict[str, int] = {}
+        paragraph_of = np.array([numbers.setdefault(sample.video, len(numbers)) for sample, _ in pairs])
+        unit_of = paragraph_of if self.suffix == PARAGRAPH else np.arange(len(units))
+        sizes = np.bincount(unit_of, minlength=len(units))
+        value = self.metric.weighted(units) if isinstance(self.metric, Bleu | Meteor) else _weighted_mean(self.metric.score(units))
+        return lambda indices: value(np.bincount(unit_of[indices], minlength=len(units)) / sizes)
+
     def _name(self, signature: str) -> str:
         return f"{self.name}|{signature.partition('|')[2]}"
+
+
+def _weighted_mean(result: Result) -> Callable[[Floats], float]:
+    values = np.array(result.per_sample_or_zero)
+    return lambda weights: float(values @ weights / weights.sum())
 
 
 PARAGRAPH, VIDEO_MEAN = "-paragraph", "-video-mean"
@@ -88,6 +106,14 @@ class VideoMean:
             per_sample=None,
             signature=self.signature,
         )
+
+    def resampler(self, pairs: Scored) -> Callable[[Indices], float]:
+        """Return a function from numbers of pairs, which may repeat, to the value."""
+        values = np.array(self.metric.score(pairs).per_sample_or_zero)
+        numbers: dict[str, int] = {}
+        videos = np.array([numbers.setdefault(sample.video, len(numbers)) for sample, _ in pairs])
+        weights = 1 / np.bincount(videos)[videos]
+        return lambda indices: float(values[indices] @ weights[indices] / weights[indices].sum())
 
 
 def _video_mean(videos: Sequence[str], values: Sequence[float | None]) -> float | None:
