@@ -14,7 +14,7 @@ from typing import IO
 import numpy as np
 
 from vip.errors import BackendError
-from vip.metrics.caption_corpus import TOKENS, CaptionPair, CaptionTokenizer, Floats, score_corpus
+from vip.metrics.caption_corpus import TOKENS, CaptionCorpus, CaptionPair, CaptionTokenizer, Floats, score_corpus
 from vip.metrics.metric import Result
 
 VARIABLE = "VIP_METEOR_JAR"
@@ -40,6 +40,7 @@ class Meteor:
     def __init__(self, jar: Path | None = None, *, tokenizer: CaptionTokenizer | None = None) -> None:
         self.jar = jar
         self.tokenizer = tokenizer or CaptionTokenizer()
+        self._asked: tuple[CaptionCorpus, Floats] | None = None
 
     @property
     def signature(self) -> str:
@@ -75,6 +76,8 @@ class Meteor:
     def _ask(self, pairs: Sequence[CaptionPair]) -> Floats:
         """Return the program's counts of each pair. (N, 23)"""
         corpus = self.tokenizer.tokenize(pairs)
+        if self._asked is not None and self._asked[0] is corpus:
+            return self._asked[1]
         rows = []
         with _running(self._jar_path()) as (questions, answers):
             for prediction, references in zip(corpus.predictions, corpus.references, strict=True):
@@ -87,6 +90,7 @@ class Meteor:
         counts = np.array(rows)
         is_perfect = (counts[:, CHUNKS] == 1) & (counts[:, [0, 1]] == counts[:, [TEST_MATCHES, REFERENCE_MATCHES]]).all(axis=1)
         counts[is_perfect, CHUNKS] = 0
+        self._asked = corpus, counts
         return counts
 
 

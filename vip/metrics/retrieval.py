@@ -8,7 +8,7 @@ in the published scores: with float64, the last figures differ.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -35,20 +35,41 @@ class RankedMoments:
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """The video that a query describes, and the spans of the moment in it; none where only the video is asked."""
+
+    video: str
+    spans_s: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Ranking:
     """What was found for a query, best first; None for tasks that were not done."""
 
     vcmr: RankedMoments | None = None
     svmr: RankedMoments | None = None
     vr: tuple[str, ...] | None = None
+    _known: dict[tuple[RetrievalKind, float | None, Target], int] = field(default_factory=dict, compare=False, repr=False)
 
+    def place_of_first(self, kind: RetrievalKind, tiou: float | None, target: Target) -> int:
+        """Return the place of the first correct prediction, from 0 on; MOST_PREDICTIONS where there is none.
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The video that a query describes, and the spans of the moment in it; none where only the video is asked."""
+        Recalls at all k ask for it, so it is kept.
+        """
+        key = kind, tiou, target
+        if key not in self._known:
+            self._known[key] = self._find_first(kind, tiou, target)
+        return self._known[key]
 
-    video: str
-    spans_s: tuple[tuple[float, float], ...] = ()
+    def _find_first(self, kind: RetrievalKind, tiou: float | None, target: Target) -> int:
+        if kind == "vr":
+            videos = (self.vr or ())[:MOST_PREDICTIONS]
+            return videos.index(target.video) if target.video in videos else MOST_PREDICTIONS
+        moments = self.vcmr if kind == "vcmr" else self.svmr
+        if moments is None or target.video not in moments.videos:
+            return MOST_PREDICTIONS
+        correct = is_correct(moments, target, tiou or 0.0)
+        return int(correct.argmax()) if correct.any() else MOST_PREDICTIONS
 
 
 class Recall:
@@ -83,10 +104,7 @@ class Recall:
         return score_mean(pairs, lambda both: [float(self._is_met(*one)) for one in both], self.signature)
 
     def _is_met(self, ranking: Ranking, target: Target) -> bool:
-        if self.kind == "vr":
-            return target.video in (ranking.vr or ())[: self.k]
-        moments = ranking.vcmr if self.kind == "vcmr" else ranking.svmr
-        return moments is not None and bool(is_correct(moments, target, self.tiou or 0.0, self.k).any())
+        return ranking.place_of_first(self.kind, self.tiou, target) < min(self.k, MOST_PREDICTIONS)
 
 
 class AverageRecall:
@@ -133,12 +151,10 @@ def average_recall(recalls: Sequence[float | None]) -> float | None:
     return round(sum(known) / len(known), 2) / 100 if known and len(known) == len(recalls) else None
 
 
-def is_correct(moments: RankedMoments, target: Target, tiou: float, most: int = MOST_PREDICTIONS) -> npt.NDArray[np.bool_]:
-    """Return which of the first `most` moments are correct."""
-    most = min(most, MOST_PREDICTIONS)
-    right = np.fromiter((video == target.video for video in moments.videos[:most]), bool)
-    if not right.any():
-        return right
+def is_correct(moments: RankedMoments, target: Target, tiou: float) -> npt.NDArray[np.bool_]:
+    """Return which moments that count are correct. (K,)"""
+    most = MOST_PREDICTIONS
+    right = np.array([video == target.video for video in moments.videos[:most]])
     starts, ends = np.array(moments.starts_s[:most], np.float32), np.array(moments.ends_s[:most], np.float32)
     met = np.array([compute_tiou(starts, ends, span) >= np.float32(tiou) for span in target.spans_s])  # (S, K)
     needed = SPANS_TO_MEET if len(target.spans_s) >= MANY_SPANS else 1

@@ -134,6 +134,7 @@ def value_metrics(dataset: Dataset) -> tuple[ValueMetric | VideoMean, ...]:
         recalls = [Recall(kind, k, tiou) for kind in kinds for tiou in TIOUS for k in KS]
         target: RetrievalKind = "vcmr" if kinds else "vr"
         every: tuple[Metric[Any, Any], ...] = (AverageRecall(target), *recalls, *(Recall("vr", k) for k in KS))
+        retrieval_pairs = RetrievalPairs()
         return tuple(ValueMetric(metric, retrieval_pairs) for metric in every)
     return _caption_metrics()
 
@@ -162,9 +163,17 @@ def choice_pairs(pairs: Scored) -> list[Pair[int, int]]:
     return [Pair(_value(prediction, int), _reference(sample, int), prediction.status) for sample, prediction in pairs]
 
 
-def retrieval_pairs(pairs: Scored) -> list[Pair[Ranking, Target]]:
-    """Return what was found, and what should have been."""
-    return [Pair(_ranking(_value(prediction, Found)), _target(sample), prediction.status) for sample, prediction in pairs]
+class RetrievalPairs:
+    """What was found, and what should have been; the last list is kept, as many metrics score it."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Scored, list[Pair[Ranking, Target]]] | None = None
+
+    def __call__(self, pairs: Scored) -> list[Pair[Ranking, Target]]:
+        if self._last is None or self._last[0] is not pairs:
+            found = ((_ranking(_value(prediction, Found)), _target(sample), prediction.status) for sample, prediction in pairs)
+            self._last = pairs, [Pair(*one) for one in found]
+        return self._last[1]
 
 
 def _ranking(found: Found | None) -> Ranking | None:

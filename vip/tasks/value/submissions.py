@@ -10,7 +10,6 @@ Retrieval of TVR has millions of numbers, so one query after the other is read. 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -26,6 +25,7 @@ from vip.untrusted import one_line, parse_json
 MOST_JSON_BYTES = 32 * 2**20  # of answers to questions; those of TVQA have 0.3 MB
 MOST_OF_QUERY = 1000
 """Predictions of a query that are read; the first 100 of them count."""
+MOST_SECONDS = 1e9
 SECTIONS = {"VCMR": "vcmr", "SVMR": "svmr", "VR": "vr"}
 
 
@@ -163,16 +163,23 @@ def _read_query(row: Any, section: str, names: Mapping[int, str], path: Path) ->
     if section == "VR":
         numbers = [one[0] if isinstance(one, list) and one else one for one in rows]
         _check_numbers(numbers, where)
-        return str(key), numbers, tuple(names.get(number, f"#{number}") for number in numbers)
+        return str(key), numbers, _named(numbers, names)
     if not all(isinstance(one, list) and 3 <= len(one) <= 4 for one in rows):
         raise InputError(f"{where} has a prediction that is not [video number, start, end, score].")
     numbers, starts, ends = [one[0] for one in rows], [one[1] for one in rows], [one[2] for one in rows]
     _check_numbers(numbers, where)
     for start, end in zip(starts, ends, strict=True):
-        if type(start) not in (int, float) or type(end) not in (int, float) or not -math.inf < start <= end < math.inf:
+        if type(start) not in (int, float) or type(end) not in (int, float) or not -MOST_SECONDS < start <= end < MOST_SECONDS:
             raise InputError(f"{where} has a moment from {one_line(str(start))[:20]} to {one_line(str(end))[:20]}: these are no times.")
-    videos = tuple(names.get(number, f"#{number}") for number in numbers)
-    return str(key), numbers, FoundMoments(videos=videos, starts_s=tuple(map(float, starts)), ends_s=tuple(map(float, ends)))
+    return (
+        str(key),
+        numbers,
+        FoundMoments(videos=_named(numbers, names), starts_s=tuple(map(float, starts)), ends_s=tuple(map(float, ends))),
+    )
+
+
+def _named(numbers: Sequence[int], names: Mapping[int, str]) -> tuple[str, ...]:
+    return tuple([names.get(number) or f"#{number}" for number in numbers])
 
 
 def _check_numbers(numbers: Sequence[object], where: str) -> None:
