@@ -75,6 +75,8 @@ def test_refusals_are_counted_and_the_command_is_done(runs: Path) -> None:
         (("predict", "none.jsonl", "--baseline", "copy-nearest"), 3, "none.jsonl does not exist. Check the path."),
         (("predict", "s.jsonl", "--baseline", "copy"), 2, 'infilling has no baseline "copy". Did you mean "copy-nearest"?'),
         (("predict", "s.jsonl", "--engine", "offline"), 4, "offline only describes pictures and answers no questions."),
+        (("predict", "s.jsonl", "--engine", "fake", "-o", "runs"), 2, "runs is a folder. Name a file in it with -o."),
+        (("predict", "runs/a/keyframes.jsonl", "--engine", "fake"), 3, "Give the file that `vip samples` wrote."),
         (("evaluate", "runs/a", "--task", "nothing"), 2, 'There is no task "nothing".'),
     ],
 )
@@ -85,6 +87,16 @@ def test_a_mistake_is_one_sentence(arguments: tuple[str, ...], code: int, senten
     assert sentence in done.err
     assert "Traceback" not in done.err
     assert done.out == ""
+
+
+def test_of_one_video_the_baselines_that_need_others_are_left_out(runs: Path) -> None:
+    done = vip(runs, "evaluate", "runs/a", "--task", "infilling", "--metric", "rouge-l", "-o", "deep/er")
+    assert done.code == 0, done.err
+    assert [note for note in done.err.splitlines() if "Left out the baseline" in note] == [
+        f"vip: Left out the baseline {name}: All samples are of one video (a); this baseline needs another. Make samples from several runs."
+        for name in ("random-keyframe", "nearest-text")
+    ]
+    assert {path.stem for path in (runs / "deep/er/infilling-1-famous").iterdir()} == {"samples", "copy-nearest", "frequent-words"}
 
 
 def test_evaluate_is_the_three_in_one_and_the_same_again(runs: Path) -> None:

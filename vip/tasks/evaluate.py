@@ -20,6 +20,7 @@ from vip.config import CaptionSettings, PredictSettings, SampleSettings
 from vip.errors import UsageError
 from vip.protocols import Observer
 from vip.tasks.files import file_sha256, write_samples
+from vip.tasks.keyframe_baselines import NeedsOtherVideosError
 from vip.tasks.predict import predict, predict_with_baseline
 from vip.tasks.registry import context_in, load_task
 from vip.tasks.score_files import SAMPLES, ScoreOptions, Scores, score_files
@@ -63,9 +64,12 @@ def evaluate(
         _make_samples(task, sources, own, folder, overwrite=overwrite)
         for baseline in task.baselines:
             path = folder / f"{baseline}.jsonl"
-            files.append(
-                predict_with_baseline(folder / SAMPLES, path, baseline, seed=predictions.seed, overwrite=True, observer=observer).path
-            )
+            try:
+                predict_with_baseline(folder / SAMPLES, path, baseline, seed=predictions.seed, overwrite=True, observer=observer)
+            except NeedsOtherVideosError as exc:
+                observer.note(f"Left out the baseline {baseline}: {exc}")
+            else:
+                files.append(path)
         if asking is not None:
             path = folder / f"{_file_name(asking.engine)}-{predictions.variant}.jsonl"
             predict(folder / SAMPLES, path, settings=predictions, asking=asking, overwrite=overwrite, observer=observer)

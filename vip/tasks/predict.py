@@ -27,7 +27,7 @@ from vip.llm.client import EngineClient
 from vip.metrics import Status
 from vip.prompts import Prompt
 from vip.protocols import Observer, Request
-from vip.tasks.files import check_new, read_predictions, read_samples
+from vip.tasks.files import check_is_file, check_new, read_predictions, read_samples
 from vip.tasks.records import Prediction, Sample
 from vip.tasks.registry import load_task
 from vip.tasks.sample_pictures import load_pictures, pictures_of
@@ -269,6 +269,8 @@ class _PredictionRun:
 def _open_run(
     samples: Path, out: Path, settings: PredictSettings, asking: CaptionSettings, *, overwrite: bool, observer: Observer
 ) -> _PredictionRun:
+    check_is_file(out)
+    store.make_folder(out.parent)
     file = open_samples(samples, seed=settings.seed)
     session = open_session(asking, os.environ)
     try:
