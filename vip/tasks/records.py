@@ -200,6 +200,8 @@ class Prediction(Record):
     status: Status = "ok"
     engine: str | None = None
     """Who answered: an engine, `baseline:copy-nearest`; None where a published file does not say."""
+    question_sha256: Sha256 | None = None
+    """Of what was asked, so that an answer to another question is noticed; None for baselines and published files."""
     raw: str | None = None
     """The answer as it came; None where a baseline or a published file has none."""
     reason: str | None = None
