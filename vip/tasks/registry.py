@@ -9,9 +9,25 @@ from vip.errors import BackendError, UsageError, did_you_mean
 from vip.tasks.task import Task
 
 GROUP = "vip.tasks"
+SHUFFLED = "-shuffled-"
+"""Stands between the name of a task and the seed by which its options were put into another order."""
 BUILT_IN = {
     "infilling": "vip.tasks.infilling:Infilling",
     "prediction": "vip.tasks.prediction:Prediction",
+    "causal-aspect": "vip.tasks.causal_aspect:CausalAspect",
+    "nextqa-mc": "vip.tasks.nextqa.mc:NextqaMultiChoice",
+    "nextqa-oe": "vip.tasks.nextqa.oe:NextqaOpenEnded",
+    "value-tvr": "vip.tasks.value.task:tvr",
+    "value-how2r": "vip.tasks.value.task:how2r",
+    "value-yc2r": "vip.tasks.value.task:yc2r",
+    "value-vatex-en-r": "vip.tasks.value.task:vatex_en_r",
+    "value-tvqa": "vip.tasks.value.task:tvqa",
+    "value-how2qa": "vip.tasks.value.task:how2qa",
+    "value-violin": "vip.tasks.value.task:violin",
+    "value-vlep": "vip.tasks.value.task:vlep",
+    "value-tvc": "vip.tasks.value.task:tvc",
+    "value-yc2c": "vip.tasks.value.task:yc2c",
+    "value-vatex-en-c": "vip.tasks.value.task:vatex_en_c",
 }
 
 
@@ -21,7 +37,7 @@ def task_names() -> list[str]:
 
 
 def load_task(name: str) -> Task:
-    """Return a task; `infilling-2` names `infilling` too, as its samples do.
+    """Return a task; `infilling-2` and `nextqa-mc-shuffled-7` name `infilling` and `nextqa-mc` too, as their samples do.
 
     Raises:
         UsageError: there is no such task.
@@ -29,6 +45,8 @@ def load_task(name: str) -> Task:
     """
     names = task_names()
     base = name if name in names or context_in(name) is None else name.rpartition("-")[0]
+    shuffled, separator, seed = name.rpartition(SHUFFLED)
+    base = shuffled if separator and seed.lstrip("-").isdecimal() else base
     if base in BUILT_IN:
         module, _, kind = BUILT_IN[base].partition(":")
         task: Task = getattr(import_module(module), kind)()
