@@ -120,7 +120,10 @@ def test_domains_are_means_over_the_tasks_as_fractions_and_say_what_is_missing()
 
 def test_stability_is_the_sample_deviation_over_the_prompts() -> None:
     values = {"1": 10.0, "2": 12.0, "3": 17.0}
-    results = [own("infilling-1", value=value, parameters={"representation": "famous", "prompt": f"infilling-{n}@f"}) for n, value in values.items()]
+    results = [
+        own("infilling-1", value=value, parameters={"representation": "famous", "prompt": f"infilling-{n}@f"})
+        for n, value in values.items()
+    ]
     text, _ = cell(prompt_table(results), ("ROUGE-L", "mine (text only), 3 prompts"), "Mean ± standard deviation")
     assert text == f"13.00 ± {stdev(values.values()):.2f}"
 

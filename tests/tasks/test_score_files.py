@@ -107,7 +107,7 @@ def test_published_files_are_scored_as_they_are(tmp_path: Path) -> None:
     (result,) = score_files([theirs], options).results
     assert (result.task, result.n, result.metrics["word-share"].value) == ("published-1", 2, 75.0)
     theirs.write_text('{"q1": "a b", "q7": "c"}')
-    with pytest.raises(InputError, match=re.escape('theirs.json does not fit the 2 samples of val.csv: 1 prediction of samples that')):
+    with pytest.raises(InputError, match=re.escape("theirs.json does not fit the 2 samples of val.csv: 1 prediction of samples that")):
         score_files([theirs], options)
 
 

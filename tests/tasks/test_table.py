@@ -13,7 +13,11 @@ from vip.tasks.table import Cell, Table, mark_best, number_cell, render
 TABLE = Table(
     title="Scores",
     columns=("Model", "Value"),
-    rows=((Cell("a_b|<x>"), number_cell(1.234)), (Cell("=1+1"), Cell("9.87 ± 0.50", 9.8712, is_best=True)), (Cell("none"), number_cell(None))),
+    rows=(
+        (Cell("a_b|<x>"), number_cell(1.234)),
+        (Cell("=1+1"), Cell("9.87 ± 0.50", 9.8712, is_best=True)),
+        (Cell("none"), number_cell(None)),
+    ),
     notes=("50 % of them.",),
 )
 
