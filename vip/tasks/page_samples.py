@@ -180,7 +180,7 @@ def card_of(files: Sequence[ScoredFile], labels: Sequence[str], index: int, pict
         id=sample.id,
         video=sample.video,
         groups=", ".join(f"{name}: {', '.join(values)}" for name, values in sorted(sample.groups.items())),
-        question=_question(sample),
+        question=question_of(sample),
         context=[shown for piece in sample.context if (shown := _shown(sample, piece, pictures))],
         reference=reference,
         targets=pictures.targets(sample),
@@ -246,7 +246,8 @@ def _row_text(row: object) -> str:
     return str(row)
 
 
-def _question(sample: Sample) -> str:
+def question_of(sample: Sample) -> str:
+    """Return what is asked, in words."""
     ask = sample.ask
     if ask.kind == "choice":
         return f"{ask.question} {' '.join(f'({place}) {option}' for place, option in enumerate(ask.options))}"
