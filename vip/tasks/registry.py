@@ -12,6 +12,7 @@ GROUP = "vip.tasks"
 BUILT_IN = {
     "infilling": "vip.tasks.infilling:Infilling",
     "prediction": "vip.tasks.prediction:Prediction",
+    "fiber": "vip.tasks.fiber.task:Fiber",
     "value-tvr": "vip.tasks.value.task:tvr",
     "value-how2r": "vip.tasks.value.task:how2r",
     "value-yc2r": "vip.tasks.value.task:yc2r",
