@@ -22,6 +22,7 @@ MOST_BYTES = 160 * 2**20
 MOST_ROW_BYTES = 8 * 2**20
 MOST_BRACES = 100
 """Closing braces in one row: inner objects, and those in texts."""
+MOST_NAME_BYTES = 1000  # of a section
 BLOCK_BYTES = 2**20
 _BLANK = b" \t\r\n"
 
@@ -128,7 +129,7 @@ class _Reader:
         if self.skip() != b'"':
             self.refuse("expected the name of a section")
         while (end := self._window.find(b'"', self._place + 1)) < 0:
-            if len(self._window) - self._place > BLOCK_BYTES or not self._read_on():
+            if len(self._window) - self._place > MOST_NAME_BYTES or not self._read_on():
                 self.refuse("the name of a section has no end")
         key = self._window[self._place + 1 : end].decode("utf-8", "replace")
         self._place = end + 1
