@@ -124,6 +124,12 @@ def _check_question(prompt: Prompt, path: Path) -> None:
         raise UsageError(f'{path}: the prompt "{prompt.name}" {wanted}.')
 
 
+def make_prompt(name: str, version: str, body: str) -> Prompt:
+    """Return a prompt for free text from a program: `{input}` marks what is filled in."""
+    inputs = tuple(dict.fromkeys(_PLACEHOLDER.findall(body)))
+    return Prompt(name, version, inputs, None, body, hashlib.sha256(body.encode()).hexdigest())
+
+
 def load_prompt(path: Path) -> Prompt:
     """Read and check one file.
 

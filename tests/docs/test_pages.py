@@ -10,8 +10,11 @@ import pytest
 
 import vip
 from tests.clips import SAMPLE
+from tests.tasks.described import described_folder
 from vip import registry
 from vip.errors import BackendError, UsageError
+from vip.tasks.registry import load_task
+from vip.tasks.task import SampleSource
 from vip.video import Video
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -20,9 +23,14 @@ DOCS = Path(__file__).parents[2] / "docs"
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Install the package that docs/plugins.md shows, and return its code."""
-    text = (DOCS / "plugins.md").read_text(encoding="utf-8")
-    code = re.search(r"<!-- test: sampler -->\n```python\n(.*?)```", text, re.DOTALL)
-    entry = re.search(r'^\[project\.entry-points\."(vip\.samplers)"\]\n(\w+) = "(.*?)"', text, re.MULTILINE)
+    return install_package("plugins.md", "sampler", tmp_path, monkeypatch)
+
+
+def install_package(page: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Install the package that a page shows, and return its code."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    code = re.search(rf"<!-- test: {what} -->\n```python\n(.*?)```", text, re.DOTALL)
+    entry = re.search(rf'^\[project\.entry-points\."(vip\.{what}s)"\]\n([\w-]+) = "(.*?)"', text, re.MULTILINE)
     assert code
     assert entry
     group, name, target = entry.groups()
@@ -47,6 +55,20 @@ def test_the_sampler_of_the_plug_ins_page_can_be_named_and_takes_the_heaviest_sy
         assert registry.sampler("heavy").sample(video, keyframes=12) == index.sync_pts.tolist()
     with pytest.raises(BackendError, match="takes a number"):
         registry.sampler("heavy:many")
+
+
+def test_the_task_of_the_evaluation_page_is_made_answered_and_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = install_package("evaluation.md", "task", tmp_path, monkeypatch)
+    assert len([line for line in code.splitlines() if line.strip()]) <= 40
+    folders = [str(described_folder(tmp_path / name, 5)) for name in "ab"]
+    task = load_task("which-first")
+    made = list(task.samples(SampleSource(paths=tuple(folders))))
+    assert len(made) == 8
+    answers = [task.parse(sample, answer) for sample, answer in zip(made, ["B", "B", "A", " A\n", "A", "C", "B", "B or A"], strict=True)]
+    assert [answer.status for answer in answers] == ["ok"] * 5 + ["unparsed", "ok", "unparsed"]
+    assert "A dog 0 in a." in task.request(made[0], None).text
+    result = task.metrics[0].score(list(zip(made, answers, strict=True)))
+    assert (result.value, result.n, result.unscored) == (3 / 8, 6, {"unparsed": 2})
 
 
 @pytest.mark.slow

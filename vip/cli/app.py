@@ -14,7 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from vip import __version__
-from vip.cli import batch, caption, compare, doctor, export, extract, report, run_all, score, tasks, trust
+from vip.cli import batch, caption, compare, doctor, evaluate, export, extract, report, run_all, score, tasks, trust
 from vip.cli.console import print_error, print_json, silence
 from vip.cli.options import with_settings
 from vip.errors import StoreError, VipError
@@ -40,6 +40,9 @@ app.command("export", epilog=export.EXAMPLES)(export.export_command)
 app.command("tasks", epilog=tasks.TASKS_EXAMPLES)(tasks.tasks_command)
 app.command("samples", cls=with_settings("samples"), epilog=tasks.SAMPLES_EXAMPLES)(tasks.samples_command)
 app.command("predict", cls=with_settings("predict", "caption", without=tasks.WITHOUT), epilog=tasks.PREDICT_EXAMPLES)(tasks.predict_command)
+app.command("evaluate", cls=with_settings("samples", "predict", "caption", without=evaluate.WITHOUT), epilog=evaluate.EXAMPLES)(
+    evaluate.evaluate_command
+)
 app.command("report", epilog=report.EXAMPLES)(report.report_command)
 app.command("score", epilog=score.EXAMPLES)(score.score_command)
 app.command("trust", epilog=trust.EXAMPLES)(trust.trust_command)

@@ -69,6 +69,11 @@ TableOption = Annotated[
 Paper = Annotated[bool, typer.Option("--paper", metavar=" ", help="Print the tables of the task's paper, published rows beside your own.")]
 Out = Annotated[Path | None, option("--out", "-o", help="Folder for results, tables and the page; or the page: NAME.html.", metavar="PATH")]
 
+Runs = Annotated[
+    list[Path] | None,
+    option("--runs", help="Run folders of the samples, for the pictures on the page; may be given several times.", metavar="DIR"),
+]
+
 
 def score_command(
     files: Files,
@@ -83,6 +88,7 @@ def score_command(
     table: TableOption = "text",
     paper: Paper = False,
     out: Out = None,
+    runs: Runs = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -105,11 +111,11 @@ def score_command(
     )
     scores = score_files(files, options, observer=console)
     if as_json:
-        _print_json(scores)
+        print_results(scores)
     else:
-        _print_tables(all_tables(scores, paper=paper), table, console)
+        print_tables(all_tables(scores, paper=paper), table, console)
     if out is not None:
-        for path in write_scores(scores, out):
+        for path in write_scores(scores, out, runs=runs or ()):
             console.write_line(f"{'Open' if path.suffix == '.html' else 'Wrote'} {path}")
 
 
@@ -120,7 +126,8 @@ def _check_word(name: str, word: str, known: tuple[str, ...]) -> None:
         raise UsageError(f'--{name} knows no "{word}".{did_you_mean(word, known)}')
 
 
-def _print_json(scores: Scores) -> None:
+def print_results(scores: Scores) -> None:
+    """Print each result, and the differences, as JSON."""
     from dataclasses import asdict
 
     from vip.tasks.score_output import as_json_row
@@ -132,7 +139,8 @@ def _print_json(scores: Scores) -> None:
         print_json({"differences": rows})
 
 
-def _print_tables(tables: list[Table], form: str, console: Console) -> None:
+def print_tables(tables: list[Table], form: str, console: Console) -> None:
+    """Print tables in a format of `FORMATS`."""
     from vip.tasks.table import render
 
     for number, one in enumerate(tables):

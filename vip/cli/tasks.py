@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vip.cli import options
+from vip.cli.caption import Batch
 from vip.cli.console import AsJson, Console, Quiet, print_json
-from vip.wording import counted
+from vip.wording import counted, option
 
 if TYPE_CHECKING:
     from vip.tasks.predict import PredictionSummary
@@ -24,13 +25,16 @@ SAMPLES_EXAMPLES = """[bold]Examples[/bold]
 vip samples video.vip/ --task infilling -o samples.jsonl
 vip samples corpus/ --task prediction --context 3 --representation dense -o samples.jsonl
 vip samples runs/ --task infilling --pictures --labels labels.csv -o samples.jsonl
+vip samples val.csv videos/ --task nextqa-mc --frames 8 -o samples.jsonl      published questions, and their videos
 vip samples corpus/ --task infilling --most 1500 --seed 7 -o samples.jsonl
 """
 PREDICT_EXAMPLES = """[bold]Examples[/bold]
 vip predict samples.jsonl --engine openai:gpt-5.4-mini -o predictions.jsonl
 vip predict samples.jsonl --engine openai:gpt-5.4-mini --variant 2 --dry-run
+vip predict samples.jsonl --engine openai:gpt-5.4-mini --batch          half the price, within a day
 vip predict samples.jsonl --base-url http://localhost:8000/v1 -o predictions.jsonl
 vip predict samples.jsonl --baseline copy-nearest -o nearest.jsonl      without a model
+vip predict samples.jsonl --baseline popular-shortest --train train.csv -o popular.jsonl
 """
 
 WITHOUT = (
@@ -46,13 +50,13 @@ def _task_names() -> list[str]:
     return task_names()
 
 
-def _complete_task(start: str) -> list[str]:
+def complete_task(start: str) -> list[str]:
     return [name for name in _task_names() if name.startswith(start)]
 
 
 Suite = Annotated[str | None, options.option("--suite", help="Show the tasks of one benchmark: vip, value, …", metavar="NAME")]
 TaskName = Annotated[
-    str, options.option("--task", "-t", help="Name of the task; `vip tasks` lists them.", metavar="NAME", complete=_complete_task)
+    str, options.option("--task", "-t", help="Name of the task; `vip tasks` lists them.", metavar="NAME", complete=complete_task)
 ]
 Sources = Annotated[
     list[str], typer.Argument(help="Run folders, folders of them, data sets; or published annotation files.", show_default=False)
@@ -63,6 +67,9 @@ PredictionsOut = Annotated[Path, options.option("--out", "-o", help="File to wri
 Overwrite = Annotated[bool, options.switch("--overwrite", help="Replace the file that is there.")]
 BaselineName = Annotated[
     str | None, options.option("--baseline", help="Answer without a model: copy-nearest, frequent-words, …", metavar="NAME")
+]
+Train = Annotated[
+    Path | None, options.option("--train", help="Training set as published, for baselines that count its answers.", metavar="FILE")
 ]
 
 
@@ -110,11 +117,12 @@ def samples_command(
     """Make the samples of a task from runs and data sets, or read them from published files."""
     from vip.config import SampleSettings, resolve
     from vip.tasks.files import check_new, write_samples
-    from vip.tasks.registry import load_task
+    from vip.tasks.registry import context_in, load_task
     from vip.tasks.task import SampleSource
 
     console = Console(quiet=quiet, as_json=as_json)
     settings = resolve(SampleSettings, options.given(context, SampleSettings), note=console.note)
+    settings = settings.model_copy(update={"context": context_in(task) or settings.context})
     check_new(out, overwrite=overwrite)
     loaded = load_task(task)
     rows = loaded.samples(SampleSource(paths=tuple(sources), settings=settings))
@@ -131,20 +139,26 @@ def predict_command(
     samples: SamplesFile,
     out: PredictionsOut = Path("predictions.jsonl"),
     baseline: BaselineName = None,
+    train: Train = None,
     overwrite: Overwrite = False,
     dry_run: options.DryRun = False,
+    batch: Batch = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Answer the samples of a task by an engine, or by a baseline without a model."""
     from vip.config import CaptionSettings, PredictSettings, resolve
+    from vip.errors import UsageError
     from vip.tasks.predict import expected_cost, predict, predict_with_baseline
 
     console = Console(quiet=quiet, as_json=as_json)
     settings = resolve(PredictSettings, options.given(context, PredictSettings), note=console.note)
     if baseline is not None:
-        show_predictions(predict_with_baseline(samples, out, baseline, seed=settings.seed, overwrite=overwrite, observer=console), console)
+        done = predict_with_baseline(samples, out, baseline, train=train, seed=settings.seed, overwrite=overwrite, observer=console)
+        show_predictions(done, console)
         return
+    if train is not None:
+        raise UsageError(f"{option('train')} is for baselines. Add {option('baseline', 'NAME')}, or leave it out.")
     asking = resolve(CaptionSettings, options.given(context, CaptionSettings), note=console.note)
     if dry_run:
         expected = expected_cost(samples, settings=settings, asking=asking)
@@ -152,7 +166,8 @@ def predict_command(
             print_json({name: value for name, value in asdict(expected).items() if name != "keyframes"})
         console.write_line(f"{counted(expected.requests, 'sample')}: {expected}.")
         return
-    show_predictions(predict(samples, out, settings=settings, asking=asking, overwrite=overwrite, observer=console), console)
+    done = predict(samples, out, settings=settings, asking=asking, in_batches=batch, overwrite=overwrite, observer=console)
+    show_predictions(done, console)
 
 
 def show_predictions(done: PredictionSummary, console: Console) -> None:

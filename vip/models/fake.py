@@ -47,8 +47,13 @@ class FakeEngine:
         self.closed = True
 
 
-def _fake_value(kind: dict[str, Any], text: str) -> str | list[str]:
-    """Return a value for one key of a schema; lists of anything but words stay empty."""
+def _fake_value(kind: dict[str, Any], text: str) -> Any:
+    """Return a value that fits a schema; a list of objects has as many as it must have."""
+    if kind.get("type") == "object":
+        return {key: _fake_value(inner, text) for key, inner in kind.get("properties", {}).items()}
     if kind.get("type") != "array":
         return text
-    return ["made up"] if kind.get("items", {}).get("type") == "string" else []
+    items, least = kind.get("items", {}), kind.get("minItems", 0)
+    if items.get("type") == "string" and not least:
+        return ["made up"]
+    return [_fake_value(items, text) for _ in range(least)]

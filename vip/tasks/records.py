@@ -15,7 +15,6 @@ from vip.config import Representation
 from vip.metrics.metric import Status
 from vip.records import Call, Famous, Record, RecordPart
 
-
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 

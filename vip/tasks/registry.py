@@ -9,10 +9,15 @@ from vip.errors import BackendError, UsageError, did_you_mean
 from vip.tasks.task import Task
 
 GROUP = "vip.tasks"
+SHUFFLED = "-shuffled-"
+"""Stands between the name of a task and the seed by which its options were put into another order."""
 BUILT_IN = {
     "infilling": "vip.tasks.infilling:Infilling",
     "prediction": "vip.tasks.prediction:Prediction",
     "fiber": "vip.tasks.fiber.task:Fiber",
+    "causal-aspect": "vip.tasks.causal_aspect:CausalAspect",
+    "nextqa-mc": "vip.tasks.nextqa.mc:NextqaMultiChoice",
+    "nextqa-oe": "vip.tasks.nextqa.oe:NextqaOpenEnded",
     "value-tvr": "vip.tasks.value.task:tvr",
     "value-how2r": "vip.tasks.value.task:how2r",
     "value-yc2r": "vip.tasks.value.task:yc2r",
@@ -33,14 +38,16 @@ def task_names() -> list[str]:
 
 
 def load_task(name: str) -> Task:
-    """Return a task; `infilling-2` names `infilling` too, as its samples do.
+    """Return a task; `infilling-2` and `nextqa-mc-shuffled-7` name `infilling` and `nextqa-mc` too, as their samples do.
 
     Raises:
         UsageError: there is no such task.
         BackendError: the package that adds it is broken.
     """
     names = task_names()
-    base = name if name in names else name.rpartition("-")[0]
+    base = name if name in names or context_in(name) is None else name.rpartition("-")[0]
+    shuffled, separator, seed = name.rpartition(SHUFFLED)
+    base = shuffled if separator and seed.lstrip("-").isdecimal() else base
     if base in BUILT_IN:
         module, _, kind = BUILT_IN[base].partition(":")
         task: Task = getattr(import_module(module), kind)()
@@ -52,3 +59,9 @@ def load_task(name: str) -> Task:
             raise BackendError(f'The task "{base}" of {point.value} cannot be loaded: {exc}. Repair or remove its package.') from exc
         return added
     raise UsageError(f'There is no task "{name}".{did_you_mean(name, names)} `vip tasks` lists them.')
+
+
+def context_in(name: str) -> int | None:
+    """Return the number behind a task's name: 2 of `infilling-2`; None where there is none."""
+    base, _, number = name.rpartition("-")
+    return int(number) if base in BUILT_IN and number.isdecimal() else None

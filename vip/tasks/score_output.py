@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from vip import store
 from vip.tasks.records import Score, TaskResult
 from vip.tasks.score_files import RESULT, Scores
-from vip.tasks.score_tables import budget_label, comparison_table, group_table, groupings, metric_name, score_table
+from vip.tasks.score_tables import budget_label, comparison_table, group_table, groupings, metric_name, score_table, task_label
 from vip.tasks.table import Table, render
 
 PAGE = "scores.html"
@@ -52,7 +53,7 @@ def as_json_row(result: TaskResult) -> dict[str, Any]:
         "left_out": result.left_out,
         "unscored": dict(result.unscored),
         "metrics": {
-            name: {"name": f"{metric_name(name)} ({result.task}; {budget_label(result)})", **_score(score)}
+            name: {"name": f"{metric_name(name)} ({task_label(result)}; {budget_label(result)})", **_score(score)}
             for name, score in result.metrics.items()
         },
         "samples_sha256": result.samples_sha256,
@@ -67,14 +68,17 @@ def _score(score: Score) -> dict[str, Any]:
     return {"value": None, **shown, "signature": score.signature, "groups": groups, **({"parts": parts} if parts else {})}
 
 
-def write_scores(scores: Scores, out: Path) -> list[Path]:
+def write_scores(scores: Scores, out: Path, *, runs: Sequence[Path] = ()) -> list[Path]:
     """Write what was scored and return the files: into a folder results, tables and the page; or the page alone.
+
+    Args:
+        runs: run folders that the samples were made from, for the pictures of the page.
 
     Raises:
         StoreError: not writable.
     """
     if out.suffix in {".html", ".htm"}:
-        return [_write_page(scores, out)]
+        return [_write_page(scores, out, runs)]
     store.make_folder(out)
     written = []
     for result, name in zip(scores.results, result_names(scores), strict=True):
@@ -82,13 +86,13 @@ def write_scores(scores: Scores, out: Path) -> list[Path]:
         written.append(out / name)
     with store.replacing(out / TABLES) as file:
         file.write("\n\n".join(render(table, "markdown") for table in all_tables(scores)).encode() + b"\n")
-    return [*written, out / TABLES, _write_page(scores, out / PAGE)]
+    return [*written, out / TABLES, _write_page(scores, out / PAGE, runs)]
 
 
-def _write_page(scores: Scores, path: Path) -> Path:
-    from vip.tasks.score_page import write_page
+def _write_page(scores: Scores, path: Path, runs: Sequence[Path]) -> Path:
+    from vip.tasks.score_page import write_page  # here, since it loads Jinja
 
-    write_page(scores, path)
+    write_page(scores, path, runs=runs)
     return path
 
 

@@ -1,2 +1,300 @@
-def write_page(scores, path):
-    raise NotImplementedError
+"""The page of scores: values with their intervals, tables, the worst and the most disputed samples with pictures, answers and references.
+
+In: `Scores`. Out: one HTML file that needs nothing else. Every figure of a table links to the samples that it is made of. All texts are
+other people's: the template escapes them, and a picture is shown only from the run folders that the user names, or where its digest in the
+samples fits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from vip.html.axes import round_ticks
+from vip.html.charts import Chart
+from vip.html.layout import render_page, resource
+from vip.html.markup import percent, tag
+from vip.html.parts import Fact
+from vip.store import replacing
+from vip.tasks.budget_curve import budget_curves
+from vip.tasks.page_samples import CardView, PagePictures, card_of
+from vip.tasks.records import Score, TaskResult
+from vip.tasks.score import ScoredFile
+from vip.tasks.score_files import Scores
+from vip.tasks.score_tables import (
+    budget_label,
+    comparison_table,
+    group_table,
+    groupings,
+    metric_name,
+    sample_anchor,
+    score_table,
+    task_label,
+)
+from vip.tasks.table import Table
+
+LANE_PX = 26
+CARDS = 8
+"""Worst samples, and as many disputed ones."""
+MOST_LISTED = 50
+"""Samples of one list."""
+
+
+def write_page(scores: Scores, path: Path, *, runs: Sequence[Path] = ()) -> None:
+    """Write the page.
+
+    Args:
+        runs: run folders that the samples were made from, for their pictures.
+
+    Raises:
+        StoreError: not writable.
+    """
+    view = ScoresView(scores, PagePictures(runs))
+    style = resource("compare.css", "vip.report") + resource("score.css", "vip.tasks")
+    text = render_page("vip.tasks", "score.html.jinja", style=style, view=view)
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+class Lane(NamedTuple):
+    """A value with its interval on the axis of its metric."""
+
+    label: str
+    link: str
+    text: str
+    svg: Markup
+
+
+class MetricLanes(NamedTuple):
+    """One metric: the values of all files on one axis."""
+
+    title: str
+    lanes: Sequence[Lane]
+    axis: Markup
+
+
+class ListedSample(NamedTuple):
+    """A sample of a list, with its value × 100 in each metric."""
+
+    id: str
+    link: str
+    """To its card; empty where it has none."""
+    status: str
+    values: Sequence[str]
+
+
+class SampleList(NamedTuple):
+    """The samples that a figure is made of, lowest first."""
+
+    anchor: str
+    title: str
+    total: int
+    metrics: Sequence[str]
+    rows: Sequence[ListedSample]
+
+
+@dataclass(frozen=True)
+class ScoresView:
+    """Scores, and what score.html.jinja shows of them."""
+
+    scores: Scores
+    pictures: PagePictures
+
+    @property
+    def title(self) -> str:
+        tasks = dict.fromkeys(result.task for result in self.scores.results)
+        return f"Scores of {', '.join(tasks)}"
+
+    @property
+    def facts(self) -> list[Fact]:
+        """The figures at the top."""
+        results = self.scores.results
+        budgets = dict.fromkeys(map(budget_label, results))
+        without = sum(sum(result.unscored.values()) for result in results)
+        samples = sorted({result.n for result in results})
+        shown = f"{samples[0]:,}" if len(samples) == 1 else f"{samples[0]:,} to {samples[-1]:,}"
+        facts = [Fact("Files of predictions", str(len(results))), Fact("Samples", shown, hint="in each file" if len(results) > 1 else "")]
+        if clusters := {len({key.video for key in one.joined.pairs.keys}) for one in self.scores.scored}:
+            facts.append(Fact("Videos", f"{max(clusters):,}", hint="clusters of the intervals"))
+        facts.append(Fact("Without an answer", f"{without:,}", hint="counted as wrong"))
+        return [*facts, Fact("Shown to the model", "; ".join(budgets))]
+
+    @cached_property
+    def metrics(self) -> list[MetricLanes]:
+        names = dict.fromkeys((task_label(result), name) for result in self.scores.results for name in result.metrics)
+        return [self._lanes(task, name) for task, name in names]
+
+    def _lanes(self, task: str, metric: str) -> MetricLanes:
+        numbered = list(enumerate(zip(self.scores.results, self.scores.labels, strict=True), 1))
+        rows = [(number, result, label) for number, (result, label) in numbered if task_label(result) == task and metric in result.metrics]
+        found = [result.metrics[metric] for _, result, _ in rows]
+        ends = [end for score in found for end in (score.low, score.value, score.high) if end is not None]
+        ticks = round_ticks(min(ends), max(ends)) if ends else [0.0, 1.0]
+        lanes = [
+            Lane(f"{label} ({budget_label(result)})", f"#{sample_anchor(result, number)}", *_lane(score, ticks))
+            for (number, result, label), score in zip(rows, found, strict=True)
+        ]
+        return MetricLanes(f"{metric_name(metric)}, {task}", lanes, _axis(ticks))
+
+    @cached_property
+    def curves(self) -> list[Chart]:
+        return budget_curves(self.scores.results)
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        numbered = enumerate(zip(self.scores.results, self.scores.labels, strict=True), 1)
+        groups = [group_table(one, name, label=label, number=number) for number, (one, label) in numbered for name in groupings(one)]
+        differences = [comparison_table(self.scores.differences)] if self.scores.differences else []
+        return [score_table(self.scores.results), *differences, *groups]
+
+    # ------------------------------------------------------------ samples
+
+    @cached_property
+    def sets(self) -> list[list[ScoredFile]]:
+        """The files with the same samples, together."""
+        sets: dict[tuple[object, ...], list[ScoredFile]] = {}
+        for one in self.scores.scored:
+            sets.setdefault((one.result.task, tuple(key.id for key in one.joined.pairs.keys)), []).append(one)
+        return list(sets.values())
+
+    @cached_property
+    def worst(self) -> list[CardView]:
+        """The samples with the lowest value in the first metric, over all files."""
+        return [self._card(some, index) for some in self.sets for index in worst(some)]
+
+    @cached_property
+    def disputed(self) -> list[CardView]:
+        """The samples whose values in the first metric differ most between the files."""
+        return [self._card(some, index) for some in self.sets for index in disputed(some)]
+
+    def _card(self, files: Sequence[ScoredFile], index: int) -> CardView:
+        return card_of(files, [self._label(one) for one in files], index, self.pictures)
+
+    def _label(self, scored: ScoredFile) -> str:
+        place = next(place for place, result in enumerate(self.scores.results) if result is scored.result)
+        return self.scores.labels[place]
+
+    @cached_property
+    def lists(self) -> list[SampleList]:
+        """The samples of each figure in the tables."""
+        cards = {(one.task, one.id): one.anchor for one in (*self.worst, *self.disputed)}
+        return [found for scored in self.scores.scored for found in self._lists_of(scored, cards)]
+
+    def _lists_of(self, scored: ScoredFile, cards: dict[tuple[str, str], str]) -> Iterator[SampleList]:
+        number = next(place for place, result in enumerate(self.scores.results, 1) if result is scored.result)
+        result, label, keys = scored.result, self._label(scored), scored.joined.pairs.keys
+        yield _list(scored, f"{label}: all samples of {task_label(result)}", sample_anchor(result, number), range(len(keys)), cards)
+        for grouping in groupings(result):
+            names = next(score.groups[grouping] for score in result.metrics.values() if grouping in score.groups)
+            for group in names:
+                members = [place for place, key in enumerate(keys) if group in dict(key.groups).get(grouping, ())]
+                yield _list(
+                    scored,
+                    f"{label}, {task_label(result)}: {grouping} {group}",
+                    sample_anchor(result, number, grouping, group),
+                    members,
+                    cards,
+                )
+
+    @property
+    def unlisted(self) -> list[str]:
+        """Anchors of results whose samples are not here."""
+        listed = {id(one.result) for one in self.scores.scored}
+        return [sample_anchor(result, number) for number, result in enumerate(self.scores.results, 1) if id(result) not in listed]
+
+    @property
+    def signatures(self) -> list[tuple[str, str]]:
+        """What must be equal for two values to be comparable."""
+        found = {name: score.signature for result in self.scores.results for name, score in result.metrics.items()}
+        rows = [(metric_name(name), signature) for name, signature in found.items()]
+        for result, label in zip(self.scores.results, self.scores.labels, strict=True):
+            rows += [(f"{label}: {name}", str(value)) for name, value in _provenance(result)]
+        return rows
+
+
+def _provenance(result: TaskResult) -> Iterator[tuple[str, object]]:
+    yield "file", result.name
+    yield "task", f"{result.task}, version {result.task_version}"
+    yield from result.parameters.items()
+    yield "SHA-256 of samples", result.samples_sha256 or "several files"
+    yield "SHA-256 of predictions", result.predictions_sha256
+
+
+def first_values(scored: ScoredFile) -> tuple[float, ...] | None:
+    """Return the values of the samples in the first metric that has some."""
+    return next(iter(scored.values.values()), None)
+
+
+def worst(files: Sequence[ScoredFile], count: int = CARDS) -> list[int]:
+    """Return the numbers of the samples with the lowest mean over the files, lowest first; equal ones in their order."""
+    columns = [values for one in files if (values := first_values(one)) is not None]
+    means = [math.fsum(values) / len(values) for values in zip(*columns, strict=True)]
+    return sorted(range(len(means)), key=lambda place: (means[place], place))[:count]
+
+
+def disputed(files: Sequence[ScoredFile], count: int = CARDS) -> list[int]:
+    """Return the numbers of the samples whose values differ most between the files; none where all agree, or there is one file."""
+    columns = [values for one in files if (values := first_values(one)) is not None]
+    spreads = [max(values) - min(values) for values in zip(*columns, strict=True)] if len(columns) > 1 else []
+    order = sorted(range(len(spreads)), key=lambda place: (-spreads[place], place))
+    return [place for place in order[:count] if spreads[place] > 0]
+
+
+def _list(scored: ScoredFile, title: str, anchor: str, members: Sequence[int], cards: dict[tuple[str, str], str]) -> SampleList:
+    first, keys, task = first_values(scored), scored.joined.pairs.keys, scored.result.task
+    order = sorted(members, key=lambda place: (first[place] if first else 0.0, place))[:MOST_LISTED]
+    rows = [
+        ListedSample(
+            keys[place].id,
+            f"#{link}" if (link := cards.get((task, keys[place].id))) else "",
+            "" if scored.statuses[place] == "ok" else scored.statuses[place],
+            [f"{100 * values[place]:.2f}" for values in scored.values.values()],
+        )
+        for place in order
+    ]
+    return SampleList(anchor, title, len(members), [metric_name(name) for name in scored.values], rows)
+
+
+# ---------------------------------------------------------------- values on an axis
+
+
+def _place(value: float, ticks: Sequence[float]) -> float:
+    return 100 * (value - ticks[0]) / (ticks[-1] - ticks[0])
+
+
+def _lane(score: Score, ticks: Sequence[float]) -> tuple[str, Markup]:
+    """Return the value in words, and its point with the interval."""
+    if score.value is None:
+        return "no value", tag("svg", height=LANE_PX, aria_hidden="true")
+    middle, places = LANE_PX / 2, [percent(_place(tick, ticks)) for tick in ticks]
+    parts = [tag("line", class_="grid", x1=place, x2=place, y1=0, y2=LANE_PX) for place in places]
+    words = f"{score.value:.2f}"
+    if score.low is not None and score.high is not None:
+        words = f"{score.value:.2f}, 95 % interval {score.low:.2f} to {score.high:.2f}"
+        ends = percent(_place(score.low, ticks)), percent(_place(score.high, ticks))
+        parts.append(tag("line", class_="interval", x1=ends[0], x2=ends[1], y1=middle, y2=middle))
+        parts += [tag("line", class_="interval", x1=end, x2=end, y1=middle - 5, y2=middle + 5) for end in ends]
+    parts.append(tag("circle", class_="dot kept", cx=percent(_place(score.value, ticks)), cy=middle, r=5))
+    return words, tag("svg", tag("title", words), *parts, height=LANE_PX, role="img", aria_label=words)
+
+
+def _axis(ticks: Sequence[float]) -> Markup:
+    step = ticks[1] - ticks[0]
+    digits = max(0, math.ceil(-math.log10(step) - 1e-9))
+    texts = [
+        tag(
+            "text",
+            f"{tick:.{digits}f}",
+            x=percent(_place(tick, ticks)),
+            y=14,
+            text_anchor="start" if place == 0 else "end" if place == len(ticks) - 1 else "middle",
+        )
+        for place, tick in enumerate(ticks)
+    ]
+    return tag("svg", tag("g", *texts, class_="axis"), height=18, aria_hidden="true")

@@ -128,7 +128,7 @@ def test_the_baseline_is_the_most_frequent_label_of_other_videos_or_of_training_
     samples = read(path)
     answers = [one.value for one in Fiber().baselines["most-frequent"](lambda: iter(samples), 0)]
     assert answers == ["a man", "a man", "a dog", "a dog"]
-    trained = [one.value for one in Fiber(train=train).baselines["most-frequent"](lambda: iter(samples), 0)]
+    trained = [one.value for one in Fiber().with_training(train).baselines["most-frequent"](lambda: iter(samples), 0)]
     assert trained == ["the cat"] * 4
 
 

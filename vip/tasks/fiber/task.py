@@ -97,6 +97,10 @@ class Fiber:
     def __init__(self, chunker: str = DEFAULT_CHUNKER, train: Path | None = None) -> None:
         self.chunker, self.train = chunker, train
 
+    def with_training(self, train: Path) -> Fiber:
+        """Return the task whose baseline counts the labels of a file of records."""
+        return Fiber(self.chunker, train)
+
     @property
     def baselines(self) -> Mapping[str, Baseline]:
         return {"most-frequent": self._most_frequent}
@@ -122,7 +126,7 @@ class Fiber:
             if path.is_file() and is_records(path):
                 yield from read_records(path)
             else:
-                videos = read_captions(path) if path.is_file() else _described(name, source)
+                videos = read_captions(path) if path.is_file() else _described(name)
                 yield from make_blanks(videos, load_chunker(self.chunker), seed=source.settings.seed)
 
     def read_predictions(self, path: Path, samples: Sequence[Sample]) -> Iterator[Prediction]:
@@ -168,9 +172,9 @@ def _label(sample: Sample) -> str:
     return (sample.reference.label or "").lower() if sample.reference else ""
 
 
-def _described(name: str, source: SampleSource) -> Iterator[CaptionedVideo]:
+def _described(name: str) -> Iterator[CaptionedVideo]:
     """Yield the videos of a run or a data set with the dense captions of their keyframes, in order of time."""
-    for video in described_videos((name,), source.settings.labels):
+    for video in described_videos((name,)):
         captions = [frame.description.dense_caption for frame in video.keyframes]
         times = [frame.time_s or 0.0 for frame in video.keyframes]
         yield CaptionedVideo(video.name, int(min(times)), int(max(times)) + 1, tuple(caption for caption in captions if caption))

@@ -1,0 +1,145 @@
+"""`vip tasks`, `vip samples`, `vip predict` and `vip evaluate`, as typed."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.api_server import ApiServer
+from tests.cli.terminal import ROOT, SECRET, vip
+from tests.tasks.described import described_folder
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    for number, name in enumerate("abc"):
+        described_folder(tmp_path / "runs" / name, 8, first_word=5 * number)
+        (tmp_path / "runs" / name / "keyframes.jsonl").read_text()
+    return tmp_path
+
+
+FOLDERS = ("runs/a", "runs/b", "runs/c")
+
+
+def test_tasks_are_listed_with_where_their_data_comes_from(tmp_path: Path) -> None:
+    done = vip(tmp_path, "tasks")
+    assert done.code == 0, done.err
+    assert "infilling  Describe the keyframes between those that are given." in done.out
+    assert "Himakunthala et al. 2023, section 4.1. Data: Any run folder or data set of vip with descriptions." in done.out
+    rows = vip(tmp_path, "tasks", "--json").rows
+    assert {"infilling", "prediction"} <= {row["task"] for row in rows}
+    assert rows[0]["metrics"][0] == "rouge-l"
+    assert "Did you mean" in vip(tmp_path, "tasks", "--suite", "vp").err
+
+
+def test_the_three_steps_by_hand(runs: Path) -> None:
+    made = vip(runs, "samples", *FOLDERS, "--task", "infilling-2", "--representation", "dense")
+    assert (made.code, made.out) == (0, "6 samples of infilling in samples.jsonl\n")
+    assert json.loads((runs / "samples.jsonl").read_text().splitlines()[0])["task"] == "infilling-2"
+    answered = vip(runs, "predict", "samples.jsonl", "--engine", "fake", "-o", "fake.jsonl")
+    assert (answered.code, answered.out) == (0, "6 predictions by fake in fake.jsonl\n"), answered.err
+    nearest = vip(runs, "predict", "samples.jsonl", "--baseline", "copy-nearest", "-o", "nearest.jsonl", "--json")
+    assert nearest.rows == [
+        {"task": "infilling", "engine": "baseline:copy-nearest", "predictions": 6, "statuses": {"ok": 6}, "path": "nearest.jsonl"}
+    ]
+    scored = vip(runs, "score", "fake.jsonl", "nearest.jsonl", "--metric", "rouge-l", "--json")
+    assert scored.code == 0, scored.err
+    fake, copied = (row for row in scored.rows if "task" in row)
+    assert copied["metrics"]["rouge-l"]["value"] > fake["metrics"]["rouge-l"]["value"] > 0
+    assert copied["n"] == 6
+
+
+def test_what_it_would_cost_is_said_and_nothing_is_sent(runs: Path) -> None:
+    vip(runs, "samples", *FOLDERS, "-t", "prediction")
+    done = vip(runs, "predict", "samples.jsonl", "--engine", "openai:gpt-5.4-mini", "--dry-run")
+    assert done.code == 0, done.err
+    assert done.out.startswith("15 samples: about 15 requests, ")
+    assert not (runs / "predictions.jsonl").exists()
+
+
+def test_refusals_are_counted_and_the_command_is_done(runs: Path) -> None:
+    vip(runs, "samples", *FOLDERS, "-t", "prediction")
+    done = vip(runs, "predict", "samples.jsonl", "--engine", "fake:refuse")
+    assert (done.code, done.out) == (0, "15 predictions by fake:refuse in predictions.jsonl (15 refused)\n"), done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (("samples", "runs/a", "--task", "infiling"), 2, 'There is no task "infiling". Did you mean "infilling"?'),
+        (("samples", "nowhere", "--task", "infilling"), 3, "nowhere"),
+        (("samples", "runs/a", "--task", "infilling", "--context", "4"), 3, "infilling needs 11 described keyframes in a row (4 + 3 + 4)"),
+        (("predict", "none.jsonl", "--baseline", "copy-nearest"), 3, "none.jsonl does not exist. Check the path."),
+        (("predict", "s.jsonl", "--baseline", "copy"), 2, 'infilling has no baseline "copy". Did you mean "copy-nearest"?'),
+        (("predict", "s.jsonl", "--engine", "offline"), 4, "offline only describes pictures and answers no questions."),
+        (("predict", "s.jsonl", "--engine", "fake", "-o", "runs"), 2, "runs is a folder. Name a file in it with -o."),
+        (("predict", "runs/a/keyframes.jsonl", "--engine", "fake"), 3, "Give the file that `vip samples` wrote."),
+        (("evaluate", "runs/a", "--task", "nothing"), 2, 'There is no task "nothing".'),
+    ],
+)
+def test_a_mistake_is_one_sentence(arguments: tuple[str, ...], code: int, sentence: str, runs: Path) -> None:
+    vip(runs, "samples", *FOLDERS, "-t", "infilling", "-o", "s.jsonl")
+    done = vip(runs, *arguments)
+    assert done.code == code
+    assert sentence in done.err
+    assert "Traceback" not in done.err
+    assert done.out == ""
+
+
+def test_of_one_video_the_baselines_that_need_others_are_left_out(runs: Path) -> None:
+    done = vip(runs, "evaluate", "runs/a", "--task", "infilling", "--metric", "rouge-l", "-o", "deep/er")
+    assert done.code == 0, done.err
+    assert [note for note in done.err.splitlines() if "Left out the baseline" in note] == [
+        f"vip: Left out the baseline {name}: All samples are of one video (a); this baseline needs another. Make samples from several runs."
+        for name in ("random-keyframe", "nearest-text")
+    ]
+    assert {path.stem for path in (runs / "deep/er/infilling-1-famous").iterdir()} == {"samples", "copy-nearest", "frequent-words"}
+
+
+def test_evaluate_is_the_three_in_one_and_the_same_again(runs: Path) -> None:
+    command = ("evaluate", *FOLDERS, "--task", "infilling,prediction", "--metric", "rouge-l", "--engine", "fake")
+    done = vip(runs, *command)
+    assert done.code == 0, done.err
+    folder = runs / "evaluation"
+    assert {path.name for path in folder.iterdir() if path.is_dir()} >= {"infilling-1-famous", "prediction-1-famous"}
+    names = {path.name for path in (folder / "infilling-1-famous").glob("*.jsonl")}
+    assert names == {
+        "samples.jsonl",
+        "fake-1.jsonl",
+        "copy-nearest.jsonl",
+        "frequent-words.jsonl",
+        "random-keyframe.jsonl",
+        "nearest-text.jsonl",
+    }
+    pages = list(folder.glob("*.html"))
+    assert len(pages) == 1
+    before = {path: path.read_bytes() for path in sorted(folder.rglob("*.jsonl"))}
+    assert vip(runs, *command).code == 0
+    assert {path: path.read_bytes() for path in before} == before
+    other = vip(runs, *command, "--most", "2")
+    assert other.code == 2
+    assert "holds other samples than these settings make" in other.err
+
+
+def test_killed_twenty_times_it_asks_again_at_most_what_was_in_flight(runs: Path) -> None:
+    in_flight, kills = 2, 20
+    vip(runs, "samples", *FOLDERS, "-t", "prediction", "--context", "1", "--targets", "1", "--representation", "dense")
+    count = len((runs / "samples.jsonl").read_text().splitlines())
+    command = ("predict", "samples.jsonl", "--engine", "openai:some-model", "--concurrency", str(in_flight))
+    with ApiServer() as server:
+        variables = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": SECRET, "PYTHONPATH": str(ROOT)}
+        killed = 0
+        while killed < kills:
+            done = vip(runs, "row", "2", *command, module="tests.cli.killer", **variables)
+            if done.code == 0:
+                break
+            assert done.code == -signal.SIGKILL, done.err
+            killed += 1
+        assert vip(runs, *command, **variables).code == 0
+        assert killed >= min(kills, count - 1)
+        assert count <= len(server.chats) <= count + killed * in_flight
+    rows = [json.loads(line)["sample_id"] for line in (runs / "predictions.jsonl").read_text().splitlines()]
+    assert rows == [json.loads(line)["id"] for line in (runs / "samples.jsonl").read_text().splitlines()]

@@ -1,0 +1,252 @@
+"""Predictions: one row a sample in order, resumed after a stop, nothing guessed and nothing of the reference sent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api_server import ApiServer
+from tests.tasks.described import described_folder
+from tests.tasks.test_keyframe_task import samples
+from vip.config import CaptionSettings, PredictSettings
+from vip.errors import BackendError, BudgetError, InputError, ReplyError, UsageError
+from vip.models.fake import FakeEngine
+from vip.protocols import Reply, Request, SilentObserver
+from vip.tasks import predict as module
+from vip.tasks.files import read_predictions, write_samples
+from vip.tasks.infilling import Infilling
+from vip.tasks.predict import expected_cost, open_samples, predict, predict_with_baseline
+from vip.tasks.records import Sample
+
+FAKE = CaptionSettings(engine="fake")
+QUIET = SilentObserver()
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> list[Sample]:
+    folders = [described_folder(tmp_path / "videos" / name, 7, first_word=4 * number) for number, name in enumerate("abcd")]
+    return samples(Infilling(), *folders, representation="dense")
+
+
+@pytest.fixture
+def file(made: list[Sample], tmp_path: Path) -> Path:
+    write_samples(tmp_path / "samples.jsonl", made)
+    return tmp_path / "samples.jsonl"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
+    """The requests that reach the engine, those of killed runs too."""
+    requests: list[Request] = []
+    generate = FakeEngine.generate
+
+    async def noted(self: FakeEngine, request: Request) -> Reply:
+        requests.append(request)
+        return await generate(self, request)
+
+    monkeypatch.setattr(FakeEngine, "generate", noted)
+    return requests
+
+
+def test_every_sample_has_its_row_in_order_and_each_call_is_on_record(file: Path, made: list[Sample], tmp_path: Path) -> None:
+    done = predict(file, tmp_path / "p.jsonl", asking=FAKE, observer=QUIET)
+    rows = list(read_predictions(done.path))
+    assert [row.sample_id for row in rows] == [sample.id for sample in made]
+    assert done.statuses == {"ok": len(made)}
+    assert {row.engine for row in rows} == {"fake"}
+    for row, sample in zip(rows, made, strict=True):
+        (call,) = row.calls
+        assert call.prompt == "infilling-1"
+        assert call.parameters["greedy"] is True
+        shown = call.parameters["demonstration"]
+        assert shown.split("/")[1] != sample.video
+    assert not (tmp_path / "p.jsonl.journal").exists()
+
+
+def test_no_reference_is_sent(file: Path, made: list[Sample], asked: list[Request], tmp_path: Path) -> None:
+    predict(file, tmp_path / "p.jsonl", asking=FAKE, settings=PredictSettings(shots=0), observer=QUIET)
+    assert len(asked) == len(made)
+    for sample in made:
+        assert sample.reference is not None
+        (about,) = [request for request in asked if all(piece.dense_caption in request.prompt for piece in sample.context)]  # type: ignore[union-attr, operator]
+        assert all(str(one.dense_caption) not in about.prompt for one in sample.reference.values[0])  # type: ignore[union-attr]
+        assert about.is_greedy
+
+
+def test_the_same_seed_shows_the_same_example(file: Path, tmp_path: Path) -> None:
+    def shown(seed: int, name: str) -> list[Any]:
+        predict(file, tmp_path / name, asking=FAKE, settings=PredictSettings(seed=seed), observer=QUIET)
+        return [row.calls[0].parameters["demonstration"] for row in read_predictions(tmp_path / name)]
+
+    assert shown(1, "a") == shown(1, "b") != shown(2, "c")
+
+
+def test_a_run_that_is_stopped_again_and_again_asks_nothing_twice(
+    file: Path, made: list[Sample], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    answered: list[str] = []
+    generate = FakeEngine.generate
+
+    async def dying(self: FakeEngine, request: Request) -> Reply:
+        if len(self.requests) >= 2:
+            raise BudgetError("The money is spent.")
+        reply = await generate(self, request)
+        answered.append(request.prompt)
+        return reply
+
+    monkeypatch.setattr(FakeEngine, "generate", dying)
+    one_at_a_time = CaptionSettings(engine="fake", concurrency=1)
+    for _ in range(20):
+        try:
+            predict(file, tmp_path / "p.jsonl", asking=one_at_a_time, observer=QUIET)
+        except BudgetError:
+            continue
+        break
+    assert [row.sample_id for row in read_predictions(tmp_path / "p.jsonl")] == [sample.id for sample in made]
+    assert len(answered) == len(set(answered)) == len(made)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ReplyError("It would not say.", kind="refusal"), "refused"),
+        (ReplyError("It was cut off.", kind="length"), "unparsed"),
+        (ReplyError("The picture is too large.", kind="too_large"), "failed"),
+    ],
+)
+def test_what_has_no_answer_says_why(error: ReplyError, status: str, file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    async def failing(self: FakeEngine, request: Request) -> Reply:
+        raise error
+
+    monkeypatch.setattr(FakeEngine, "generate", failing)
+    monkeypatch.setattr("vip.llm.client.USELESS_FROM_THE_START", 10_000)
+    done = predict(file, tmp_path / "p.jsonl", asking=FAKE, observer=QUIET)
+    assert set(done.statuses) == {status}
+    row = next(read_predictions(done.path))
+    assert (row.value, row.status, row.reason) == (None, status, str(error))
+
+
+def test_an_answer_out_of_form_is_kept_as_it_came(file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    async def chatting(self: FakeEngine, request: Request) -> Reply:
+        return Reply("Sure! Here you go.", model="fake")
+
+    monkeypatch.setattr(FakeEngine, "generate", chatting)
+    row = next(read_predictions(predict(file, tmp_path / "p.jsonl", asking=FAKE, observer=QUIET).path))
+    assert (row.status, row.raw, row.reason) == ("unparsed", "Sure! Here you go.", "it is not JSON")
+
+
+def test_answers_of_another_engine_or_prompt_are_not_mixed(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "p.jsonl"
+    predict(file, out, asking=FAKE, observer=QUIET)
+    before = out.read_bytes()
+    with pytest.raises(UsageError, match="holds answers of fake to other prompts"):
+        predict(file, out, asking=FAKE, settings=PredictSettings(variant=2), observer=QUIET)
+    assert out.read_bytes() == before
+    predict(file, out, asking=FAKE, settings=PredictSettings(variant=2), overwrite=True, observer=QUIET)
+    assert {row.calls[0].prompt for row in read_predictions(out)} == {"infilling-2"}
+
+
+def test_engines_that_cannot_answer_are_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    folders = [described_folder(tmp_path / name, 5) for name in "ab"]
+    write_samples(tmp_path / "s.jsonl", samples(Infilling(), *folders, pictures=True))
+    with pytest.raises(BackendError, match="offline only describes pictures"):
+        predict(tmp_path / "s.jsonl", tmp_path / "p.jsonl", asking=CaptionSettings(engine="offline"), observer=QUIET)
+
+
+def test_pictures_are_sent_in_order_and_a_changed_one_is_noticed(asked: list[Request], tmp_path: Path) -> None:
+    folders = [described_folder(tmp_path / name, 5) for name in "ab"]
+    file = tmp_path / "s.jsonl"
+    write_samples(file, samples(Infilling(), *folders, pictures=True))
+    predict(file, tmp_path / "p.jsonl", asking=FAKE, observer=QUIET)
+    assert [len(request.pictures) for request in asked] == [2, 2]
+    (folders[0] / "keyframes" / "0000.jpg").write_bytes((folders[0] / "keyframes" / "0003.jpg").read_bytes())
+    with pytest.raises(InputError, match="has changed since the samples were made"):
+        predict(file, tmp_path / "q.jsonl", asking=FAKE, observer=QUIET)
+
+
+def test_samples_of_one_video_have_no_example(tmp_path: Path) -> None:
+    write_samples(tmp_path / "s.jsonl", samples(Infilling(), described_folder(tmp_path / "a", 6)))
+    with pytest.raises(UsageError, match="samples of one video only"):
+        predict(tmp_path / "s.jsonl", tmp_path / "p.jsonl", asking=FAKE, observer=QUIET)
+    done = predict(tmp_path / "s.jsonl", tmp_path / "p.jsonl", asking=FAKE, settings=PredictSettings(shots=0), observer=QUIET)
+    assert sum(done.statuses.values()) == 2
+
+
+def test_a_file_with_an_id_twice_or_of_two_tasks_is_refused(made: list[Sample], tmp_path: Path) -> None:
+    file = tmp_path / "s.jsonl"
+    write_samples(file, [made[0], made[0]])
+    with pytest.raises(InputError, match="the id infilling-1/a/0 is there twice"):
+        open_samples(file)
+    write_samples(file, [made[0], made[1].model_copy(update={"task": "prediction-1"})])
+    with pytest.raises(InputError, match="samples of several tasks"):
+        open_samples(file)
+    file.write_text("{}\n")
+    with pytest.raises(InputError, match="line 1"):
+        open_samples(file)
+
+
+def test_the_cost_is_known_before_anything_is_asked(file: Path, made: list[Sample], asked: list[Request]) -> None:
+    expected = expected_cost(file, asking=FAKE)
+    assert expected.requests == len(made)
+    assert not asked
+
+
+def test_a_baseline_that_is_misspelt_is_one_sentence(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match='infilling has no baseline "copy"'):
+        predict_with_baseline(file, tmp_path / "p.jsonl", "copy", observer=QUIET)
+    done = predict_with_baseline(file, tmp_path / "p.jsonl", "copy-nearest", observer=QUIET)
+    assert done.engine == "baseline:copy-nearest"
+    with pytest.raises(UsageError, match="exists already"):
+        predict_with_baseline(file, tmp_path / "p.jsonl", "copy-nearest", observer=QUIET)
+
+
+def test_at_most_so_many_samples_are_chosen_by_the_seed_in_their_order(made: list[Sample], tmp_path: Path) -> None:
+    def chosen(seed: int) -> list[str]:
+        write_samples(tmp_path / "s.jsonl", made, most=5, seed=seed)
+        return [json.loads(line)["id"] for line in (tmp_path / "s.jsonl").read_text().splitlines()]
+
+    order = [sample.id for sample in made]
+    assert len(chosen(1)) == 5
+    assert chosen(1) == chosen(1) == sorted(chosen(1), key=order.index) != chosen(2)
+
+
+def test_waiting_questions_are_bounded(file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    waiting = most = 0
+    ask = module._PredictionRun._prediction
+
+    async def counted(self: Any, sample: Sample) -> Any:
+        nonlocal waiting, most
+        waiting += 1
+        most = max(most, waiting)
+        await asyncio.sleep(0.001)
+        waiting -= 1
+        return await ask(self, sample)
+
+    monkeypatch.setattr(module, "WAITING", 3)
+    monkeypatch.setattr(module._PredictionRun, "_prediction", counted)
+    predict(file, tmp_path / "p.jsonl", asking=FAKE, observer=QUIET)
+    assert most == 3
+
+
+@pytest.mark.slow
+def test_answers_come_in_a_batch_and_nothing_is_asked_by_itself(
+    file: Path, made: list[Sample], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("vip.llm.batch_jobs.FIRST_POLL_S", 0.01)
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    with ApiServer() as server:
+        asking = CaptionSettings(engine="openai:tiny-vlm", base_url=server.base_url, cache=tmp_path / "answers.sqlite")
+        done = predict(file, tmp_path / "p.jsonl", asking=asking, in_batches=True, observer=QUIET)
+        assert server.chats == []
+    assert [row.sample_id for row in read_predictions(done.path)] == [sample.id for sample in made]
+    assert set(done.statuses) <= {"ok", "unparsed"}
+    assert not (tmp_path / "p.jsonl.batches").exists()
+
+
+def test_an_engine_without_batches_is_one_sentence(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(BackendError, match="fake takes no batches"):
+        predict(file, tmp_path / "p.jsonl", asking=FAKE, in_batches=True, observer=QUIET)

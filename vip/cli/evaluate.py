@@ -1,0 +1,68 @@
+"""`vip evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vip.cli import options
+from vip.cli.console import AsJson, Console, Quiet
+from vip.cli.score import Metrics, print_results, print_tables
+from vip.cli.tasks import Overwrite, Sources, complete_task
+
+EXAMPLES = """[bold]Examples[/bold]
+vip evaluate runs/ --task infilling,prediction              the baselines, without a model
+vip evaluate corpus/ --task infilling --engine openai:gpt-5.4-mini --max-usd 5
+vip evaluate corpus/ --task infilling-1,infilling-2 --representation dense --most 500
+vip evaluate corpus/ --task infilling --metric all          BERTScore and SentenceBERT too
+"""
+
+WITHOUT = (
+    *("describe_engine", "structure_engine", "recipe", "topic", "language", "verify", "prompts", "embedder", "detector"),
+    *("picture_detail", "split", "request_timeout", "concurrency", "rpm", "tpm"),
+)
+"""Settings that say nothing about answers, or that few need: vip.toml has them."""
+
+TaskNames = Annotated[
+    str,
+    options.option("--task", "-t", help="Names with commas between them; vip tasks lists them.", metavar="NAMES", complete=complete_task),
+]
+Out = Annotated[Path, options.option("--out", "-o", help="Folder for all of it.", metavar="DIR", default="evaluation")]
+
+
+def evaluate_command(
+    context: typer.Context,
+    sources: Sources,
+    task: TaskNames,
+    out: Out = Path("evaluation"),
+    metric: Metrics = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make samples, answer them by an engine and the baselines, and score the answers: one folder, one page."""
+    from vip.config import CaptionSettings, PredictSettings, SampleSettings, resolve
+    from vip.tasks.evaluate import evaluate
+    from vip.tasks.score_output import all_tables
+
+    console = Console(quiet=quiet, as_json=as_json)
+    scores, written = evaluate(
+        sources,
+        [name.strip() for name in task.split(",") if name.strip()],
+        out,
+        samples=resolve(SampleSettings, options.given(context, SampleSettings), note=console.note),
+        predictions=resolve(PredictSettings, options.given(context, PredictSettings), note=console.note),
+        asking=resolve(CaptionSettings, {**options.given(context, CaptionSettings), "context": None, "labels": None}, note=console.note),
+        metrics=metric or (),
+        overwrite=overwrite,
+        observer=console,
+    )
+    if as_json:
+        print_results(scores)
+        return
+    print_tables(all_tables(scores), "text", console)
+    for path in written:
+        if path.suffix == ".html":
+            console.write_line(f"Open {path}")
