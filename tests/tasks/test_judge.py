@@ -47,6 +47,7 @@ def test_a_verdict_that_cannot_be_read_is_none_and_never_guessed(tmp_path: Path)
     found = result.metrics[name]
     assert found.value == pytest.approx(100 * 4 / 8)
     assert found.value_answered == pytest.approx(100 * 4 / 6, abs=1e-4)
+    assert found.without_value == 1
     assert len(judge.asked) == 7  # not about the answer that was refused
     assert result.unscored == {"refused": 1}
 

@@ -75,6 +75,10 @@ Runs = Annotated[
     option("--runs", help="Run folders of the samples, for the pictures on the page; may be given several times.", metavar="DIR"),
 ]
 
+Data = Annotated[
+    list[str] | None,
+    option("--data", help="Print Table 1 and Figure 2 of this data set or these runs too; may be given several times.", metavar="DIR"),
+]
 Judge = Annotated[
     str | None,
     option("--judge", help="Let this engine judge open answers too; costs requests.", metavar="ENGINE", complete=backends("engine")),
@@ -99,6 +103,7 @@ def score_command(
     paper: Paper = False,
     out: Out = None,
     runs: Runs = None,
+    data: Data = None,
     judge: Judge = None,
     judge_labels: JudgeLabels = None,
     as_json: AsJson = False,

@@ -284,6 +284,8 @@ class Score(RecordPart):
     signature: str
     groups: dict[str, dict[str, Score]] = Field(default_factory=dict)
     """Name of a grouping -> group -> its score."""
+    without_value: int = 0
+    """Answers that the metric has no value for, such as those without a verdict of a judge; they count as wrong."""
     calibration: JudgeCalibration | None = None
     """Of a judge, where people judged some answers too."""
     contrasts: tuple[Contrast, ...] = ()

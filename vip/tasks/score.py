@@ -91,6 +91,8 @@ def score(
         for metric in metrics:
             scored = metric.score(pairs)
             scores[metric.name] = _score_with_groups(scored, metric, pairs)
+            without = sum(scored.unscored.values()) - sum(status != "ok" for status in statuses)
+            scores[metric.name] = scores[metric.name].model_copy(update={"without_value": max(0, without)})
             scores[metric.name] = _calibrated(scores[metric.name], metric, [key.id for key in keys], scored)
             if scored.per_sample is not None:
                 values[metric.name] = scored.per_sample_or_zero

@@ -82,6 +82,8 @@ def _notes(results: Sequence[TaskResult], labels: Sequence[str]) -> list[str]:
                 f"counted as wrong, such as {', '.join(result.unscored_ids[:3])}."
             )
         for name, score in result.metrics.items():
+            if score.without_value:
+                notes.append(f"{label}, {name}: {counted(score.without_value, 'answer')} without a value counted as wrong.")
             if score.calibration:
                 notes.append(f"{label}, {name}: {_calibration_note(score.calibration)}")
         if result.left_out:
