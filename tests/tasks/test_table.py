@@ -76,6 +76,7 @@ def test_the_best_are_those_that_look_best() -> None:
     assert [row[0].is_best for row in mark_best(rows, 0)] == [True, True, False, False]
     assert [row[0].is_best for row in mark_best(rows, 0, [1, 2])] == [False, True, False, False]
     assert not mark_best(rows[:1], 0)[0][0].is_best
+    assert not any(row[0].is_best for row in mark_best(rows[:2], 0))  # both are 1.23
 
 
 def test_a_row_of_another_length_is_a_bug() -> None:

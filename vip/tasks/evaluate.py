@@ -75,7 +75,7 @@ def evaluate(
             predict(folder / SAMPLES, path, settings=predictions, asking=asking, overwrite=overwrite, observer=observer)
             files.append(path)
     scores = score_files(files, ScoreOptions(metrics=tuple(metrics)), observer=observer)
-    return scores, write_scores(scores, out)
+    return scores, write_scores(scores, out, runs=[Path(one) for one in sources])
 
 
 def _make_samples(task: Task, sources: Sequence[str], settings: SampleSettings, folder: Path, *, overwrite: bool) -> None:

@@ -31,7 +31,7 @@ from vip.tasks.records import (
     Text,
 )
 from vip.tasks.score import ScoredFile
-from vip.tasks.score_tables import metric_name, task_label
+from vip.tasks.score_tables import metric_name
 
 SIDE_PX = 320
 PICTURE_BYTES = 24 * 2**10
@@ -166,7 +166,7 @@ def _keyframe(run: Run | None, keyframe_id: str) -> KeyframePicture | None:
 
 def sample_card_anchor(result: TaskResult, sample_id: str) -> str:
     """Return the anchor of a sample's card: a hash, since ids are other people's; samples of two representations have the same ids."""
-    return f"s-{sha256(f'{task_label(result)} {sample_id}'.encode(errors='replace')).hexdigest()[:12]}"
+    return f"s-{sha256(f'{result.label} {sample_id}'.encode(errors='replace')).hexdigest()[:12]}"
 
 
 def card_of(files: Sequence[ScoredFile], labels: Sequence[str], index: int, pictures: PagePictures) -> CardView:

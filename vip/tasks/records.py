@@ -316,3 +316,9 @@ class TaskResult(Record):
     samples_sha256: Sha256 | None
     predictions_sha256: Sha256
     versions: dict[str, str]
+
+    @property
+    def label(self) -> str:
+        """The task with what it asks for: `infilling-2, famous`."""
+        representation = self.parameters.get("representation")
+        return f"{self.task}, {representation}" if isinstance(representation, str) else self.task

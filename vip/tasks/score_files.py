@@ -13,7 +13,7 @@ from vip import files, store
 from vip.config import SampleSettings
 from vip.errors import InputError, UsageError
 from vip.protocols import Observer, SilentObserver
-from vip.tasks.comparison import Difference, compare_files
+from vip.tasks.comparison import Difference, compare_sets
 from vip.tasks.files import file_sha256, read_predictions
 from vip.tasks.judge import JudgeMetric
 from vip.tasks.pairs import JoinedFile, Missing, is_ours, join_files, join_lists
@@ -104,7 +104,7 @@ def _compare(scored: Sequence[ScoredFile], results: Sequence[TaskResult]) -> tup
     for one in scored:
         by_samples.setdefault((one.result.task, str(one.result.parameters.get("representation"))), []).append(one)
     groups = [some for some in by_samples.values() if len(some) > 1]
-    return tuple(row for some in groups for row in compare_files(some, [labels[id(one.result)] for one in some]))
+    return tuple(compare_sets([(some, [labels[id(one.result)] for one in some]) for some in groups]))
 
 
 def find_files(path: Path) -> list[Path]:

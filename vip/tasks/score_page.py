@@ -35,7 +35,6 @@ from vip.tasks.score_tables import (
     metric_name,
     sample_anchor,
     score_table,
-    task_label,
 )
 from vip.tasks.table import Table
 
@@ -127,12 +126,12 @@ class ScoresView:
 
     @cached_property
     def metrics(self) -> list[MetricLanes]:
-        names = dict.fromkeys((task_label(result), name) for result in self.scores.results for name in result.metrics)
+        names = dict.fromkeys((result.label, name) for result in self.scores.results for name in result.metrics)
         return [self._lanes(task, name) for task, name in names]
 
     def _lanes(self, task: str, metric: str) -> MetricLanes:
         numbered = list(enumerate(zip(self.scores.results, self.scores.labels, strict=True), 1))
-        rows = [(number, result, label) for number, (result, label) in numbered if task_label(result) == task and metric in result.metrics]
+        rows = [(number, result, label) for number, (result, label) in numbered if result.label == task and metric in result.metrics]
         found = [result.metrics[metric] for _, result, _ in rows]
         ends = [end for score in found for end in (score.low, score.value, score.high) if end is not None]
         ticks = round_ticks(min(ends), max(ends)) if ends else [0.0, 1.0]
@@ -189,14 +188,14 @@ class ScoresView:
     def _lists_of(self, scored: ScoredFile, cards: set[str]) -> Iterator[SampleList]:
         number = next(place for place, result in enumerate(self.scores.results, 1) if result is scored.result)
         result, label, keys = scored.result, self._label(scored), scored.joined.pairs.keys
-        yield _list(scored, f"{label}: all samples of {task_label(result)}", sample_anchor(result, number), range(len(keys)), cards)
+        yield _list(scored, f"{label}: all samples of {result.label}", sample_anchor(result, number), range(len(keys)), cards)
         for grouping in groupings(result):
             names = next(score.groups[grouping] for score in result.metrics.values() if grouping in score.groups)
             for group in names:
                 members = [place for place, key in enumerate(keys) if group in dict(key.groups).get(grouping, ())]
                 yield _list(
                     scored,
-                    f"{label}, {task_label(result)}: {grouping} {group}",
+                    f"{label}, {result.label}: {grouping} {group}",
                     sample_anchor(result, number, grouping, group),
                     members,
                     cards,
