@@ -63,6 +63,15 @@ class AnswerView(NamedTuple):
     """One for each unit of the reference, with the words that the reference does not have marked."""
 
 
+class UnitRow(NamedTuple):
+    """One unit of the reference, such as a keyframe, beside which the answers to it stand."""
+
+    number: int
+    is_first: bool
+    reference: str
+    target: Jpeg | None
+
+
 class CardView(NamedTuple):
     """A sample."""
 
@@ -77,6 +86,20 @@ class CardView(NamedTuple):
     targets: Sequence[Jpeg | None]
     """The pictures that the reference describes, where they are known."""
     answers: Sequence[AnswerView]
+
+    @property
+    def rows(self) -> list[UnitRow]:
+        """The units of reference and answers, the longest list of them."""
+        count = max(1, len(self.reference), *(len(answer.texts) for answer in self.answers))
+        return [
+            UnitRow(
+                number,
+                number == 0,
+                self.reference[number] if number < len(self.reference) else "",
+                self.targets[number] if number < len(self.targets) else None,
+            )
+            for number in range(count)
+        ]
 
 
 @dataclass

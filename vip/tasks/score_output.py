@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -97,8 +98,12 @@ def _write_page(scores: Scores, path: Path, runs: Sequence[Path]) -> Path:
 
 
 def result_names(scores: Scores) -> list[str]:
-    """Return the file name of each result: result.json where there is one, else NAME.result.json."""
+    """Return the file name of each result: result.json where there is one, else NAME.result.json, with its task where names are equal."""
     if len(scores.results) == 1:
         return [RESULT]
     stems = [Path(result.name).stem for result in scores.results]
-    return [f"{stem}.{RESULT}" if stems.count(stem) == 1 else f"{stem}-{number}.{RESULT}" for number, stem in enumerate(stems, 1)]
+    tasks = [re.sub(r"[^A-Za-z0-9._-]+", "-", result.label) for result in scores.results]
+    for names in (stems, [f"{task}-{stem}" for task, stem in zip(tasks, stems, strict=True)]):
+        if len({name.casefold() for name in names}) == len(names):
+            return [f"{name}.{RESULT}" for name in names]
+    return [f"{stem}-{number}.{RESULT}" for number, stem in enumerate(stems, 1)]

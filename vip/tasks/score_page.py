@@ -39,6 +39,8 @@ from vip.tasks.score_tables import (
 from vip.tasks.table import Table
 
 LANE_PX = 26
+LEAST_SPAN = 1.0
+"""Points that an axis shows at least: equal values look equal."""
 CARDS = 8
 """Worst samples, and as many disputed ones."""
 MOST_LISTED = 50
@@ -134,7 +136,8 @@ class ScoresView:
         rows = [(number, result, label) for number, (result, label) in numbered if result.label == task and metric in result.metrics]
         found = [result.metrics[metric] for _, result, _ in rows]
         ends = [end for score in found for end in (score.low, score.value, score.high) if end is not None]
-        ticks = round_ticks(min(ends), max(ends)) if ends else [0.0, 1.0]
+        spare = max(0.0, LEAST_SPAN - (max(ends) - min(ends))) / 2 if ends else 0.0
+        ticks = round_ticks(min(ends) - spare, max(ends) + spare) if ends else [0.0, 1.0]
         lanes = [
             Lane(f"{label} ({budget_label(result)})", f"#{sample_anchor(result, number)}", *_lane(score, ticks))
             for (number, result, label), score in zip(rows, found, strict=True)
