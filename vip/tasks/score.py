@@ -21,7 +21,7 @@ from vip.protocols import Observer, SilentObserver
 from vip.tasks.pairs import JoinedFile, Pairs
 from vip.tasks.records import Contrast, FrameBudget, JudgeCalibration, Score, TaskResult
 from vip.tasks.task import Task, TaskMetric
-from vip.wording import counted
+from vip.wording import SaidOnce, counted
 
 BOOTSTRAP_SEED = 0
 BOOTSTRAP_DRAWS = 1000
@@ -168,7 +168,7 @@ def choose_metrics(task: Task, wanted: Sequence[str], note: Callable[[str], None
     if not usable and lacking:
         raise lacking[0][1]
     for name, reason in lacking:
-        note(f"Left out {name}: {reason}")
+        note(SaidOnce(f"Left out {name}: {reason}"))
     return usable
 
 
