@@ -42,6 +42,7 @@ EXTRAS = frozenset(
         "huggingface_hub",
         "llguidance",
         "moto",
+        "nltk",
         "open_clip",
         "pyarrow",
         "pycocotools",

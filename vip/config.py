@@ -353,6 +353,8 @@ class SampleSettings(Settings):
     pictures: bool = setting(False, "Show the pictures of the context too: the pairs (k, s) and (k, u) of the paper.")
     split: str | None = setting(None, "Split of a published benchmark, by its published name.")
     labels: Path | None = setting(None, "CSV file with a column video, and one for each grouping: domain, causal, …")
+    frames: Positive | None = setting(None, "Pictures of each video: keyframes of its run, or evenly spaced frames.", shown="all, or 8")
+    shuffle: int | None = setting(None, "Show options in an order drawn by this seed, to find a bias towards a letter.", shown="no")
     most: Positive | None = setting(None, "Make at most N samples, chosen by the seed.", shown="all")
     seed: int = setting(0, "Seed of this choice.")
 

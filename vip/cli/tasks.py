@@ -10,7 +10,7 @@ import typer
 
 from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, print_json
-from vip.wording import counted
+from vip.wording import counted, option
 
 if TYPE_CHECKING:
     from vip.tasks.predict import PredictionSummary
@@ -24,6 +24,7 @@ SAMPLES_EXAMPLES = """[bold]Examples[/bold]
 vip samples video.vip/ --task infilling -o samples.jsonl
 vip samples corpus/ --task prediction --context 3 --representation dense -o samples.jsonl
 vip samples runs/ --task infilling --pictures --labels labels.csv -o samples.jsonl
+vip samples val.csv videos/ --task nextqa-mc --frames 8 -o samples.jsonl      published questions, and their videos
 vip samples corpus/ --task infilling --most 1500 --seed 7 -o samples.jsonl
 """
 PREDICT_EXAMPLES = """[bold]Examples[/bold]
@@ -31,6 +32,7 @@ vip predict samples.jsonl --engine openai:gpt-5.4-mini -o predictions.jsonl
 vip predict samples.jsonl --engine openai:gpt-5.4-mini --variant 2 --dry-run
 vip predict samples.jsonl --base-url http://localhost:8000/v1 -o predictions.jsonl
 vip predict samples.jsonl --baseline copy-nearest -o nearest.jsonl      without a model
+vip predict samples.jsonl --baseline popular-shortest --train train.csv -o popular.jsonl
 """
 
 WITHOUT = (
@@ -63,6 +65,9 @@ PredictionsOut = Annotated[Path, options.option("--out", "-o", help="File to wri
 Overwrite = Annotated[bool, options.switch("--overwrite", help="Replace the file that is there.")]
 BaselineName = Annotated[
     str | None, options.option("--baseline", help="Answer without a model: copy-nearest, frequent-words, …", metavar="NAME")
+]
+Train = Annotated[
+    Path | None, options.option("--train", help="Training set as published, for baselines that count its answers.", metavar="FILE")
 ]
 
 
@@ -132,6 +137,7 @@ def predict_command(
     samples: SamplesFile,
     out: PredictionsOut = Path("predictions.jsonl"),
     baseline: BaselineName = None,
+    train: Train = None,
     overwrite: Overwrite = False,
     dry_run: options.DryRun = False,
     as_json: AsJson = False,
@@ -139,13 +145,17 @@ def predict_command(
 ) -> None:
     """Answer the samples of a task by an engine, or by a baseline without a model."""
     from vip.config import CaptionSettings, PredictSettings, resolve
+    from vip.errors import UsageError
     from vip.tasks.predict import expected_cost, predict, predict_with_baseline
 
     console = Console(quiet=quiet, as_json=as_json)
     settings = resolve(PredictSettings, options.given(context, PredictSettings), note=console.note)
     if baseline is not None:
-        show_predictions(predict_with_baseline(samples, out, baseline, seed=settings.seed, overwrite=overwrite, observer=console), console)
+        done = predict_with_baseline(samples, out, baseline, train=train, seed=settings.seed, overwrite=overwrite, observer=console)
+        show_predictions(done, console)
         return
+    if train is not None:
+        raise UsageError(f"{option('train')} is for baselines. Add {option('baseline', 'NAME')}, or leave it out.")
     asking = resolve(CaptionSettings, options.given(context, CaptionSettings), note=console.note)
     if dry_run:
         expected = expected_cost(samples, settings=settings, asking=asking)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from vip.metrics.encoder import Encoder, choose_device, score_in_batches
 from vip.metrics.metric import Pair, Result, check_installed, library_version, score_mean
@@ -47,9 +48,17 @@ class SentenceBert:
     def score(self, pairs: Sequence[Pair[str, str]]) -> Result:
         return score_mean(pairs, lambda texts: score_in_batches(texts, self._score_batch), self.signature)
 
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
+        """Return the embeddings of texts, float64 (N, D), rows of length 1.
+
+        Raises:
+            BackendError: as `check` does.
+        """
+        vectors = self._model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
+        return np.asarray(vectors, dtype=np.float64)
+
     def _score_batch(self, predictions: list[str], references: list[str]) -> Sequence[float]:
-        vectors = self._model.encode(predictions + references, normalize_embeddings=True, show_progress_bar=False)
-        mine, theirs = np.split(np.asarray(vectors, dtype=np.float64), 2)
+        mine, theirs = np.split(self.embed(predictions + references), 2)
         return [float(cosine) for cosine in (mine * theirs).sum(axis=1)]
 
     @cached_property

@@ -12,7 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -31,7 +31,7 @@ from vip.tasks.files import check_new, read_predictions, read_samples
 from vip.tasks.records import Prediction, Sample
 from vip.tasks.registry import load_task
 from vip.tasks.sample_pictures import load_pictures, pictures_of
-from vip.tasks.task import Task
+from vip.tasks.task import Task, TrainableTask
 from vip.wording import option
 
 EXAMPLES_KEPT = 200  # samples of different videos, from which demonstrations are taken
@@ -101,16 +101,23 @@ def open_samples(path: Path, *, seed: int = 0) -> SampleFile:
 
 
 def predict_with_baseline(
-    samples: Path, out: Path, baseline: str, *, seed: int = 0, overwrite: bool = False, observer: Observer
+    samples: Path, out: Path, baseline: str, *, train: Path | None = None, seed: int = 0, overwrite: bool = False, observer: Observer
 ) -> PredictionSummary:
     """Answer all samples by a baseline of their task.
 
+    Args:
+        train: the training set in its published form, for baselines that count its answers.
+
     Raises:
-        UsageError: the task has no such baseline, or the file is there already.
-        InputError: the samples cannot be used.
+        UsageError: the task has no such baseline, or no use for a training set, or the file is there already.
+        InputError: the samples or the training set cannot be used.
     """
     check_new(out, overwrite=overwrite)
     file = open_samples(samples, seed=seed)
+    if train is not None:
+        if not isinstance(file.task, TrainableTask):
+            raise UsageError(f"No baseline of {file.task.name} counts answers of a training set. Leave {option('train')} out.")
+        file = replace(file, task=file.task.with_training(train))
     if baseline not in file.task.baselines:
         raise UsageError(f'{file.task.name} has no baseline "{baseline}".{did_you_mean(baseline, file.task.baselines)}')
     statuses = Counter[Status]()

@@ -12,6 +12,8 @@ GROUP = "vip.tasks"
 BUILT_IN = {
     "infilling": "vip.tasks.infilling:Infilling",
     "prediction": "vip.tasks.prediction:Prediction",
+    "nextqa-mc": "vip.tasks.nextqa.mc:NextqaMultiChoice",
+    "nextqa-oe": "vip.tasks.nextqa.oe:NextqaOpenEnded",
 }
 
 
@@ -21,14 +23,14 @@ def task_names() -> list[str]:
 
 
 def load_task(name: str) -> Task:
-    """Return a task; `infilling-2` names `infilling` too, as its samples do.
+    """Return a task; `infilling-2` and `nextqa-mc-shuffled-7` name `infilling` and `nextqa-mc` too, as their samples do.
 
     Raises:
         UsageError: there is no such task.
         BackendError: the package that adds it is broken.
     """
     names = task_names()
-    base = name if name in names or context_in(name) is None else name.rpartition("-")[0]
+    base = max((known for known in names if f"{name}-".startswith(f"{known}-")), key=len, default=name)
     if base in BUILT_IN:
         module, _, kind = BUILT_IN[base].partition(":")
         task: Task = getattr(import_module(module), kind)()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from vip.config import SampleSettings
 from vip.metrics import Result
@@ -152,3 +152,11 @@ class Task(Protocol):
 
     def tables(self, results: Sequence[TaskResult]) -> Sequence[Table]:
         """Return the tables of the paper, with the published rows and those of these results; results of other tasks are left out."""
+
+
+@runtime_checkable
+class TrainableTask(Protocol):
+    """A task some of whose baselines count answers of a training set."""
+
+    def with_training(self, train: Path) -> Task:
+        """Return the task with the file of the training set, in its published form."""
