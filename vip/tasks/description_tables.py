@@ -187,7 +187,7 @@ def prompt_table(results: Sequence[TaskResult]) -> Table:
             Cell(metric_name(metric)),
             Cell(f"{model.name}, 3 prompts"),
             _mean_and_deviation(lambda part: model.values[metric, *_INFILLING_1, part]),
-        ]  # noqa: B023 - called at once
+        ]
         for metric in METRIC_NAMES
         for model in published(2)
     ]

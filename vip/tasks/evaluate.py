@@ -44,17 +44,16 @@ def evaluate(
 
     Args:
         tasks: names; `infilling-2` is infilling with two keyframes on either side.
-        asking: the engine; where it is `auto` and no key is set, the baselines alone answer.
+        asking: the engine; None, or `auto` without a key: the baselines alone answer.
         overwrite: replace samples and predictions of other settings.
 
     Raises:
         UsageError: the folder holds samples of other settings, or answers of another engine.
         InputError, BackendError, EngineError: as of the three steps.
     """
-    samples, asking = samples or SampleSettings(), asking or CaptionSettings()
-    predictions = predictions or PredictSettings()
-    has_engine = not is_auto_offline(asking, os.environ)
-    if not has_engine:
+    samples, predictions = samples or SampleSettings(), predictions or PredictSettings()
+    if asking is not None and is_auto_offline(asking, os.environ):
+        asking = None
         observer.note(f"No engine is set, so the baselines alone answer. Name one with {option('engine')}.")
     files: list[Path] = []
     for name in dict.fromkeys(tasks):
@@ -67,7 +66,7 @@ def evaluate(
             files.append(
                 predict_with_baseline(folder / SAMPLES, path, baseline, seed=predictions.seed, overwrite=True, observer=observer).path
             )
-        if has_engine:
+        if asking is not None:
             path = folder / f"{_file_name(asking.engine)}-{predictions.variant}.jsonl"
             predict(folder / SAMPLES, path, settings=predictions, asking=asking, overwrite=overwrite, observer=observer)
             files.append(path)

@@ -19,7 +19,7 @@ class PlainTask:
     name: str
     version = 1
     demonstrates = False
-    baselines: Mapping[str, Baseline] = {}  # noqa: RUF012 - nobody changes it
+    baselines: Mapping[str, Baseline] = {}
     metrics: Sequence[TaskMetric] = ()
 
     def read_predictions(self, path: Path, samples: Sequence[Sample]) -> Iterator[Prediction]:
