@@ -319,6 +319,8 @@ def _question(
         "demonstration": asked.demonstration,
         "greedy": True,
     }
+    if pictures:
+        parameters["longest_side_px"] = asking.picture_side
     return request, asked.prompt, parameters
 
 

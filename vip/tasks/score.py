@@ -149,7 +149,11 @@ def frame_budget(joined: JoinedFile) -> FrameBudget | None:
     (fewest, most), (least, largest) = joined.pictures, joined.described
     described = _range(least, largest, "described keyframe") if largest else None
     if most:
-        return FrameBudget(frames=most, chosen=described if fewest == most else f"{fewest} at least")
+        parts = [" or ".join(joined.frames_chosen) or described, f"{fewest} at least" if fewest < most else None]
+        side = joined.parameters.get("longest_side_px")
+        return FrameBudget(
+            frames=most, chosen=", ".join(filter(None, parts)) or None, longest_side_px=int(side) if isinstance(side, str) else None
+        )
     return FrameBudget(frames=None, chosen=described) if described else None
 
 
