@@ -95,5 +95,7 @@ def test_damaged_data_is_said(tmp_path: Path, weights: str) -> None:
 
 
 def test_missing_data_is_asked_for_with_the_command_that_brings_it(tmp_path: Path) -> None:
-    with pytest.raises(BackendError, match=r"it is not in .*\. Run `python -m nltk\.downloader averaged_perceptron_tagger_eng`\."):
+    with pytest.raises(
+        BackendError, match=r"it is not in .*\. Run `python -m nltk\.downloader averaged_perceptron_tagger_eng`, or set NLTK_DATA"
+    ):
         load_tagger(tmp_path)

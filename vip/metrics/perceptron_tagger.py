@@ -73,7 +73,8 @@ def load_tagger(folder: Path | None = None) -> PerceptronTagger:
             raise BackendError(f"The tagger's data in {place} is damaged ({exc}). Run `python -m nltk.downloader {NAME}` again.") from exc
     where = "here" if folder is None else f"in {folder}"
     raise BackendError(
-        f"WUPS needs the data of NLTK's tagger to score raw answers, and it is not {where}. Run `python -m nltk.downloader {NAME}`."
+        f"WUPS needs the data of NLTK's tagger to score raw answers, and it is not {where}. Run `python -m nltk.downloader {NAME}`,"
+        " or set NLTK_DATA to a folder that has it."
     )
 
 

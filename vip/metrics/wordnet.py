@@ -210,7 +210,9 @@ def find_wordnet(folder: Path | None = None) -> Path:
     for place in data_folders():
         if any((place / name).exists() for name in ("corpora/wordnet/data.noun", "corpora/wordnet.zip", "data.noun")):
             return place
-    raise BackendError("WUPS needs WordNet 3.0, which is not here. Run `python -m nltk.downloader wordnet`, or name its folder.")
+    raise BackendError(
+        "WUPS needs WordNet 3.0, which is not here. Run `python -m nltk.downloader wordnet`, or set NLTK_DATA to its folder."
+    )
 
 
 def data_folders() -> list[Path]:

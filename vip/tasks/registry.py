@@ -9,6 +9,8 @@ from vip.errors import BackendError, UsageError, did_you_mean
 from vip.tasks.task import Task
 
 GROUP = "vip.tasks"
+SHUFFLED = "-shuffled-"
+"""Stands between the name of a task and the seed by which its options were put into another order."""
 BUILT_IN = {
     "infilling": "vip.tasks.infilling:Infilling",
     "prediction": "vip.tasks.prediction:Prediction",
@@ -30,7 +32,9 @@ def load_task(name: str) -> Task:
         BackendError: the package that adds it is broken.
     """
     names = task_names()
-    base = max((known for known in names if f"{name}-".startswith(f"{known}-")), key=len, default=name)
+    base = name if name in names or context_in(name) is None else name.rpartition("-")[0]
+    shuffled, separator, seed = name.rpartition(SHUFFLED)
+    base = shuffled if separator and seed.lstrip("-").isdecimal() else base
     if base in BUILT_IN:
         module, _, kind = BUILT_IN[base].partition(":")
         task: Task = getattr(import_module(module), kind)()

@@ -11,6 +11,7 @@ from vip.errors import InputError, UsageError
 from vip.tasks.frames import ShownFrames, VideoFrames
 from vip.tasks.nextqa.files import Kind, Question, group_of, is_video_index, read_answers, read_questions, read_video_index
 from vip.tasks.records import Choice, FreeText, Reference, Sample, Value
+from vip.tasks.registry import SHUFFLED
 from vip.tasks.task import SampleSource
 
 VERSION = 1
@@ -85,7 +86,7 @@ def _sample(question: Question, task: Kind, shuffle: int | None, second_referenc
     values = [value for value in (answer, second_reference) if value is not None]
     return Sample(
         id=question.id,
-        task=task if shuffle is None or not question.options else f"{task}-shuffled-{shuffle}",
+        task=task if shuffle is None or not question.options else f"{task}{SHUFFLED}{shuffle}",
         task_version=VERSION,
         video=question.video,
         groups={"type": groups_of(question)},
