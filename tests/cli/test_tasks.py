@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
 
-from tests.cli.terminal import vip
+from tests.api_server import ApiServer
+from tests.cli.terminal import ROOT, SECRET, vip
 from tests.tasks.described import described_folder
 
 
@@ -108,3 +110,24 @@ def test_evaluate_is_the_three_in_one_and_the_same_again(runs: Path) -> None:
     other = vip(runs, *command, "--most", "2")
     assert other.code == 2
     assert "holds other samples than these settings make" in other.err
+
+
+def test_killed_twenty_times_it_asks_again_at_most_what_was_in_flight(runs: Path) -> None:
+    in_flight, kills = 2, 20
+    vip(runs, "samples", *FOLDERS, "-t", "prediction", "--context", "1", "--targets", "1", "--representation", "dense")
+    count = len((runs / "samples.jsonl").read_text().splitlines())
+    command = ("predict", "samples.jsonl", "--engine", "openai:some-model", "--concurrency", str(in_flight))
+    with ApiServer() as server:
+        variables = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": SECRET, "PYTHONPATH": str(ROOT)}
+        killed = 0
+        while killed < kills:
+            done = vip(runs, "row", "2", *command, module="tests.cli.killer", **variables)
+            if done.code == 0:
+                break
+            assert done.code == -signal.SIGKILL, done.err
+            killed += 1
+        assert vip(runs, *command, **variables).code == 0
+        assert killed >= min(kills, count - 1)
+        assert count <= len(server.chats) <= count + killed * in_flight
+    rows = [json.loads(line)["sample_id"] for line in (runs / "predictions.jsonl").read_text().splitlines()]
+    assert rows == [json.loads(line)["id"] for line in (runs / "samples.jsonl").read_text().splitlines()]
