@@ -84,7 +84,7 @@ def _check_same(first: ScoredFile, other: ScoredFile, name: str, other_name: str
         shared = len(set(mine) & set(theirs))
         raise InputError(
             f"{one_line(name)} and {one_line(other_name)} are of different samples ({len(mine):,} and {len(theirs):,},"
-            f" {counted(shared, 'is', 'are')} in both), so they cannot be compared. Score them apart, or predict the same samples."
+            f" {shared:,} in both), so they cannot be compared. Score them apart, or predict the same samples."
         )
     for metric, score in first.result.metrics.items():
         theirs_signature = other.result.metrics[metric].signature if metric in other.result.metrics else None

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol, TypeVar, overload
@@ -26,6 +26,7 @@ from vip.untrusted import DAMAGE, one_line, parse_json
 from vip.wording import call, counted, option
 
 RowT = TypeVar("RowT", bound=Record)
+RowT_co = TypeVar("RowT_co", bound=Record, covariant=True)
 Missing = Literal["refuse", "wrong", "leave-out"]
 """What is done with samples that have no prediction."""
 
@@ -34,12 +35,12 @@ EXAMPLES = 3
 """Ids that a message names."""
 
 
-class Rows(Protocol[RowT]):
+class Rows(Protocol[RowT_co]):
     """Rows by their number."""
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, index: int) -> RowT: ...
+    def __getitem__(self, index: int) -> RowT_co: ...
 
 
 class StoredRows(Rows[RowT]):
@@ -48,13 +49,12 @@ class StoredRows(Rows[RowT]):
     Args:
         path: a file that a command names.
         kind: the record of a row.
-        adviced: the end of messages on damage: what to do.
+        advice: the end of messages on damage: what to do.
     """
 
     def __init__(self, path: Path, kind: type[RowT], *, advice: str) -> None:
         self.path, self.kind, self.advice = path, kind, advice
         self._places: list[int] = []
-        self._stack = ExitStack()
         self._file: IO[bytes] | None = None
         self.sha256 = ""
 
@@ -63,13 +63,10 @@ class StoredRows(Rows[RowT]):
 
     def __getitem__(self, index: int) -> RowT:
         if self._file is None:
-            self._file = self._stack.enter_context(self._open())
+            self._file = self._open()
+            weakref.finalize(self, self._file.close)
         self._file.seek(self._places[index])
         return self._parse(self._file.readline(MOST_LINE_BYTES), f"row {index + 1}")
-
-    def close(self) -> None:
-        self._stack.close()
-        self._file = None
 
     def scan(self) -> Iterator[RowT]:
         """Yield every row once, and remember where each begins.
@@ -263,7 +260,8 @@ def _join(
         double = [key.id for key in facts.keys if key.id in seen or seen.add(key.id)]  # type: ignore[func-returns-value]
         raise InputError(f"{samples_name} names {_some(double, 'sample')} twice. Make the samples again.")
     places: dict[str, int] = {}
-    unknown, double = [], []
+    unknown: list[str] = []
+    double = []
     engines: dict[str, None] = {}
     parameters: dict[str, set[str]] = {}
     for number, prediction in enumerate(scanned):

@@ -9,10 +9,14 @@ from vip.errors import BackendError, UsageError, did_you_mean
 from vip.tasks.task import Task
 
 GROUP = "vip.tasks"
+SHUFFLED = "-shuffled-"
+"""Stands between the name of a task and the seed by which its options were put into another order."""
 BUILT_IN = {
     "infilling": "vip.tasks.infilling:Infilling",
     "prediction": "vip.tasks.prediction:Prediction",
     "causal-aspect": "vip.tasks.causal_aspect:CausalAspect",
+    "nextqa-mc": "vip.tasks.nextqa.mc:NextqaMultiChoice",
+    "nextqa-oe": "vip.tasks.nextqa.oe:NextqaOpenEnded",
 }
 
 
@@ -22,7 +26,7 @@ def task_names() -> list[str]:
 
 
 def load_task(name: str) -> Task:
-    """Return a task; `infilling-2` names `infilling` too, as its samples do.
+    """Return a task; `infilling-2` and `nextqa-mc-shuffled-7` name `infilling` and `nextqa-mc` too, as their samples do.
 
     Raises:
         UsageError: there is no such task.
@@ -30,6 +34,8 @@ def load_task(name: str) -> Task:
     """
     names = task_names()
     base = name if name in names or context_in(name) is None else name.rpartition("-")[0]
+    shuffled, separator, seed = name.rpartition(SHUFFLED)
+    base = shuffled if separator and seed.lstrip("-").isdecimal() else base
     if base in BUILT_IN:
         module, _, kind = BUILT_IN[base].partition(":")
         task: Task = getattr(import_module(module), kind)()

@@ -129,18 +129,19 @@ def choose_metrics(task: Task, wanted: Sequence[str], note: Callable[[str], None
         for metric in chosen:
             metric.check()
         return chosen
-    usable, lacking = [], {}
+    usable: list[TaskMetric] = []
+    lacking: list[tuple[str, BackendError]] = []
     for metric in known.values():
         try:
             metric.check()
         except BackendError as exc:
-            lacking[metric.name] = exc
+            lacking.append((metric.name, exc))
         else:
             usable.append(metric)
-    if not usable:
-        raise next(iter(lacking.values()))
-    for name, exc in lacking.items():
-        note(f"Left out {name}: {exc}")
+    if not usable and lacking:
+        raise lacking[0][1]
+    for name, reason in lacking:
+        note(f"Left out {name}: {reason}")
     return usable
 
 
@@ -173,8 +174,9 @@ def _score_with_groups(result: Result, metric: TaskMetric, pairs: Pairs) -> Scor
             some = pairs.take(indices)
             of_group = _restrict(result, indices) if is_mean(result) else metric.score(list(some))
             groups[grouping][name] = make_score(of_group, some, metric)
-    contrasts = tuple(_contrast(result, grouping, members, pairs) for grouping, members in _members(pairs).items() if len(members) == 2)
-    update = {"groups": groups, "contrasts": contrasts if is_mean(result) else ()}
+    two = {grouping: members for grouping, members in _members(pairs).items() if len(members) == 2 and is_mean(result)}
+    contrasts = tuple(_contrast(result, grouping, members, pairs) for grouping, members in two.items())
+    update = {"groups": groups, "contrasts": contrasts}
     return make_score(result, pairs, metric).model_copy(update=update)
 
 
@@ -258,8 +260,9 @@ def _estimate(result: Result, pairs: Pairs, clusters: Sequence[str], metric: Tas
         return None
     if is_mean(result):
         return estimate_mean(result.per_sample_or_zero, clusters)
-    if isinstance(metric, ResamplingMetric):
-        return bootstrap(metric.resampler(pairs), clusters, seed=BOOTSTRAP_SEED, draws=BOOTSTRAP_DRAWS)
+    resampling: object = metric
+    if isinstance(resampling, ResamplingMetric):
+        return bootstrap(resampling.resampler(pairs), clusters, seed=BOOTSTRAP_SEED, draws=BOOTSTRAP_DRAWS)
     if metric is None or len(pairs) * BOOTSTRAP_DRAWS > MOST_RESCORED:
         return None
     of, loaded = metric, list(pairs)

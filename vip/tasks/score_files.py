@@ -110,10 +110,11 @@ def find_files(path: Path) -> list[Path]:
             raise InputError(f"{path} does not exist. Give a file of predictions, a result.json, or a folder with them.")
         return [path]
     folders = [path, *sorted(one for one in path.iterdir() if one.is_dir() and not one.is_symlink())]
-    for pattern in ("predictions*.jsonl", "*result.json"):
-        if found := [one for folder in folders for one in sorted(folder.glob(pattern))]:
-            return found
-    raise InputError(f"{path} holds no predictions*.jsonl and no {RESULT}. Run `vip predict` first, or give the file itself.")
+    if found := [one for folder in folders for one in sorted(folder.glob("*.jsonl")) if is_ours(one)]:
+        return found
+    if found := [one for folder in folders for one in sorted(folder.glob(f"*{RESULT}"))]:
+        return found
+    raise InputError(f"{path} holds no predictions and no {RESULT}. Run `vip predict` first, or give the file itself.")
 
 
 def read_result(path: Path) -> TaskResult | None:
@@ -181,10 +182,7 @@ def _join_published(path: Path, options: ScoreOptions) -> tuple[Task, JoinedFile
         video_index=options.video_index,
     )
     samples = list(task.samples(source))
-    if is_ours(path):
-        predictions = list(read_predictions(path))
-    else:
-        predictions = list(task.read_predictions(path, samples))
+    predictions = read_predictions(path) if is_ours(path) else task.read_predictions(path, samples)
     digests = [file_sha256(one) for one in options.annotations]
     return task, join_lists(
         samples,

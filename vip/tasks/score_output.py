@@ -9,7 +9,7 @@ from typing import Any
 from vip import store
 from vip.tasks.records import Score, TaskResult
 from vip.tasks.score_files import RESULT, Scores
-from vip.tasks.score_tables import budget_label, comparison_table, group_table, groupings, metric_name, score_table
+from vip.tasks.score_tables import budget_label, comparison_table, group_table, groupings, metric_name, score_table, task_label
 from vip.tasks.table import Table, render
 
 PAGE = "scores.html"
@@ -53,7 +53,7 @@ def as_json_row(result: TaskResult) -> dict[str, Any]:
         "left_out": result.left_out,
         "unscored": dict(result.unscored),
         "metrics": {
-            name: {"name": f"{metric_name(name)} ({result.task}; {budget_label(result)})", **_score(score)}
+            name: {"name": f"{metric_name(name)} ({task_label(result)}; {budget_label(result)})", **_score(score)}
             for name, score in result.metrics.items()
         },
         "samples_sha256": result.samples_sha256,

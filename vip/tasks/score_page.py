@@ -35,6 +35,7 @@ from vip.tasks.score_tables import (
     metric_name,
     sample_anchor,
     score_table,
+    task_label,
 )
 from vip.tasks.table import Table
 
@@ -126,12 +127,12 @@ class ScoresView:
 
     @cached_property
     def metrics(self) -> list[MetricLanes]:
-        names = dict.fromkeys((result.task, name) for result in self.scores.results for name in result.metrics)
+        names = dict.fromkeys((task_label(result), name) for result in self.scores.results for name in result.metrics)
         return [self._lanes(task, name) for task, name in names]
 
     def _lanes(self, task: str, metric: str) -> MetricLanes:
         numbered = list(enumerate(zip(self.scores.results, self.scores.labels, strict=True), 1))
-        rows = [(number, result, label) for number, (result, label) in numbered if result.task == task and metric in result.metrics]
+        rows = [(number, result, label) for number, (result, label) in numbered if task_label(result) == task and metric in result.metrics]
         found = [result.metrics[metric] for _, result, _ in rows]
         ends = [end for score in found for end in (score.low, score.value, score.high) if end is not None]
         ticks = round_ticks(min(ends), max(ends)) if ends else [0.0, 1.0]
@@ -188,12 +189,18 @@ class ScoresView:
     def _lists_of(self, scored: ScoredFile, cards: dict[tuple[str, str], str]) -> Iterator[SampleList]:
         number = next(place for place, result in enumerate(self.scores.results, 1) if result is scored.result)
         result, label, keys = scored.result, self._label(scored), scored.joined.pairs.keys
-        yield _list(scored, f"{label}: all samples of {result.task}", sample_anchor(result, number), range(len(keys)), cards)
+        yield _list(scored, f"{label}: all samples of {task_label(result)}", sample_anchor(result, number), range(len(keys)), cards)
         for grouping in groupings(result):
             names = next(score.groups[grouping] for score in result.metrics.values() if grouping in score.groups)
             for group in names:
                 members = [place for place, key in enumerate(keys) if group in dict(key.groups).get(grouping, ())]
-                yield _list(scored, f"{label}: {grouping} {group}", sample_anchor(result, number, grouping, group), members, cards)
+                yield _list(
+                    scored,
+                    f"{label}, {task_label(result)}: {grouping} {group}",
+                    sample_anchor(result, number, grouping, group),
+                    members,
+                    cards,
+                )
 
     @property
     def unlisted(self) -> list[str]:
@@ -265,10 +272,8 @@ def _lane(score: Score, ticks: Sequence[float]) -> tuple[str, Markup]:
     """Return the value in words, and its point with the interval."""
     if score.value is None:
         return "no value", tag("svg", height=LANE_PX, aria_hidden="true")
-    middle, parts = (
-        LANE_PX / 2,
-        [tag("line", class_="grid", x1=percent(_place(t, ticks)), x2=percent(_place(t, ticks)), y1=0, y2=LANE_PX) for t in ticks],
-    )
+    middle, places = LANE_PX / 2, [percent(_place(tick, ticks)) for tick in ticks]
+    parts = [tag("line", class_="grid", x1=place, x2=place, y1=0, y2=LANE_PX) for place in places]
     words = f"{score.value:.2f}"
     if score.low is not None and score.high is not None:
         words = f"{score.value:.2f}, 95 % interval {score.low:.2f} to {score.high:.2f}"

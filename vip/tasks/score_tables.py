@@ -22,10 +22,16 @@ def budget_label(result: TaskResult) -> str:
     return result.budget.label if result.budget else "frames not stated"
 
 
+def task_label(result: TaskResult) -> str:
+    """Return the task with what it asks for: `infilling-2, famous`."""
+    representation = result.parameters.get("representation")
+    return f"{result.task}, {representation}" if isinstance(representation, str) else result.task
+
+
 def result_labels(results: Sequence[TaskResult]) -> list[str]:
-    """Return a name for each result: the engine where that tells them apart, else the file, else both numbered."""
+    """Return a name for each result: the engine where that tells those of one task apart, else the file, else both numbered."""
     for names in ([result.engine or result.name for result in results], [result.name for result in results]):
-        if len(set(names)) == len(names):
+        if len({(name, task_label(result)) for name, result in zip(names, results, strict=True)}) == len(names):
             return names
     return [f"{result.name} ({number})" for number, result in enumerate(results, 1)]
 
@@ -48,14 +54,14 @@ def p_cell(value: float | None) -> Cell:
 def score_table(results: Sequence[TaskResult]) -> Table:
     """Return one row a file and metric, with its parts below it."""
     labels, rows = result_labels(results), list[list[Cell]]()
-    places: dict[str, list[int]] = {}
+    places: dict[tuple[str, str, str], list[int]] = {}
     has_apart = any(score.value_answered != score.value for result in results for score in result.metrics.values())
     for index, (result, label) in enumerate(zip(results, labels, strict=True), 1):
         for name, score in result.metrics.items():
             for part, of_part in {"": score, **score.parts}.items():
                 shown = metric_name(name) + (f", {part}" if part else "")
-                places.setdefault(f"{name}/{part}", []).append(len(rows))
-                row = [Cell(label), Cell(f"{shown} ({result.task}; {budget_label(result)})"), score_cell(of_part, link=f"#r{index}")]
+                places.setdefault((task_label(result), name, part), []).append(len(rows))
+                row = [Cell(label), Cell(f"{shown} ({task_label(result)}; {budget_label(result)})"), score_cell(of_part, link=f"#r{index}")]
                 row += [number_cell(of_part.value_answered)] if has_apart else []
                 rows.append([*row, Cell(f"{of_part.n:,}", of_part.n)])
     for members in places.values():
@@ -90,7 +96,7 @@ def group_table(result: TaskResult, grouping: str, *, label: str, number: int = 
         count, link = next(iter(scores.values())).n, f"#{sample_anchor(result, number, grouping, group)}"
         rows.append([Cell(group), *(score_cell(scores[name], link=link) for name in names), Cell(f"{count:,}", count)])
     return Table(
-        title=f"{label}: {result.task} by {grouping} ({budget_label(result)})",
+        title=f"{label}: {task_label(result)} by {grouping} ({budget_label(result)})",
         columns=(grouping.capitalize(), *map(metric_name, names), "Samples"),
         rows=tuple(map(tuple, rows)),
     )
