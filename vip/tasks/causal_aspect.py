@@ -1,6 +1,6 @@
 """The causal aspect of scenes, physical or social, asked of an engine (section 5.1 and Table 5 of the paper).
 
-It labels the samples of infilling: predict it first, and give the predictions to `vip samples --task infilling --labels FILE`. Labels made so
+It labels the samples of infilling: predict it first, and give the predictions to `vip samples --task infilling --labels FILE`. Such labels
 name the engine, since they are no one's judgement but its own.
 """
 

@@ -135,8 +135,27 @@ class DescriptionText(RecordPart):
     dense_caption: str | None = None
 
 
-Value = int | str | tuple[DescriptionText, ...] | tuple[Moment, ...] | tuple[str, ...]
-"""An index into the options, a text, one description a keyframe, moments or the ids of videos, best first."""
+class FoundMoments(RecordPart):
+    """Moments, best first, as columns: lists of a hundred moments a query would not fit into memory as rows."""
+
+    videos: tuple[str, ...]
+    starts_s: tuple[float, ...]
+    ends_s: tuple[float, ...]
+
+
+class Found(RecordPart):
+    """What was found for a query, best first; None for what was not looked for."""
+
+    vcmr: FoundMoments | None = None
+    """Moments of the corpus."""
+    svmr: FoundMoments | None = None
+    """Moments of the right video, which was given."""
+    vr: tuple[str, ...] | None = None
+    """Videos of the corpus."""
+
+
+Value = int | str | tuple[DescriptionText, ...] | tuple[Moment, ...] | tuple[str, ...] | Found
+"""An index into the options, a text, one description a keyframe, moments, names of videos, or what was found for a query."""
 
 
 class Reference(RecordPart):
@@ -160,6 +179,9 @@ class Sample(Record):
     task_version: int
     video: str
     """What statistics are clustered by; samples never cross videos."""
+    start_s: float | None = None
+    """Where the clip begins in the video; None: the whole video, or not known."""
+    end_s: float | None = None
     groups: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """What tables are split by; a sample may be in several: `{"domain": ("Games", "Sports"), "type": ("CW",)}`."""
     context: tuple[Piece, ...] = ()
