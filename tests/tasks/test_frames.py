@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def test_vip_chooses_as_extract_does_and_even_frames_lie_at_even_distances(tmp_p
     assert show_frames(chosen).chosen == "vip algorithm1, classic"
     even = choose_frames(SAMPLE, 6, "even", kept_in=tmp_path / "frames")
     times = [frame.time_s or 0 for frame in even.keyframes]
-    gaps = [second - first for first, second in zip(times, times[1:], strict=False)]
+    gaps = [second - first for first, second in pairwise(times)]
     assert len(times) == 6
     assert max(gaps) - min(gaps) <= 2 / 25
     assert show_frames(even).chosen == "evenly spaced"

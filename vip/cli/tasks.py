@@ -114,6 +114,7 @@ def samples_command(
 ) -> None:
     """Make the samples of a task from runs and data sets, or read them from published files."""
     from vip.config import SampleSettings, resolve
+    from vip.errors import UsageError
     from vip.tasks.files import check_new, write_samples
     from vip.tasks.registry import context_in, load_task
     from vip.tasks.task import SampleSource
@@ -123,6 +124,8 @@ def samples_command(
     settings = settings.model_copy(update={"context": context_in(task) or settings.context})
     check_new(out, overwrite=overwrite)
     loaded = load_task(task)
+    if options.given(context, SampleSettings)["frames"] is not None and not loaded.info.over_videos:
+        raise UsageError(f"{loaded.name} shows no frames of videos. Leave --frames out.")
     rows = loaded.samples(SampleSource(paths=tuple(sources), settings=settings))
     with console.track("Making samples", 0):
         count = write_samples(out, rows, most=settings.most, seed=settings.seed)

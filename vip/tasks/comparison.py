@@ -12,7 +12,6 @@ from vip.errors import InputError
 from vip.metrics.statistics import compare, correct_holm, smallest_detectable_difference
 from vip.tasks.score import ScoredFile
 from vip.untrusted import one_line
-from vip.wording import counted
 
 SIGNIFICANCE = 0.05
 

@@ -44,11 +44,13 @@ class VideoFrames:
         folders: hold `NAME/` (a run folder) or `NAME.mp4`.
         settings: how many frames, by whom they are chosen, and where they are kept.
         places: where a benchmark keeps a video below its folder, as `1164/3238737531`.
+        advice: the end of the message that a video is missing.
     """
 
     folders: Sequence[Path]
     settings: SampleSettings
     places: Mapping[str, str] = field(default_factory=dict)
+    advice: str = "Give the folder that has it."
     _known: dict[str, ShownFrames] = field(default_factory=dict)
 
     def of_video(self, video: str) -> ShownFrames:
@@ -79,8 +81,7 @@ class VideoFrames:
                     if (path := folder / f"{stem}{suffix}").is_file():
                         return path
         raise InputError(
-            f"There is no run folder and no video {one_line(video)[:60]} in {', '.join(map(str, self.folders))}."
-            " Give the folder that has it."
+            f"There is no run folder and no video {one_line(video)[:60]} in {', '.join(map(str, self.folders))}. {self.advice}"
         )
 
 

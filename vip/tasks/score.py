@@ -149,6 +149,8 @@ def frame_budget(joined: JoinedFile) -> FrameBudget | None:
     """Return what a model saw of each sample, as far as the samples say; None where they show nothing, as published files do."""
     (fewest, most), (least, largest) = joined.pictures, joined.described
     described = _range(least, largest, "described keyframe") if largest else None
+    if most and not described and joined.engines and all(name.startswith("baseline:") for name in joined.engines):
+        return FrameBudget(frames=None)  # it saw no picture
     if most:
         parts = [" or ".join(joined.frames_chosen) or described, f"{fewest} at least" if fewest < most else None]
         side = joined.parameters.get("longest_side_px")

@@ -57,6 +57,7 @@ class NextqaMultiChoice:
         needs="a folder of videos or runs, where an engine answers",
         splits=("train", "val", "test"),
         groupings=("type",),
+        over_videos=True,
     )
     demonstrates = False
     metrics = (OptionAccuracy(),)

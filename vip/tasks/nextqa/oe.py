@@ -74,6 +74,7 @@ class NextqaOpenEnded:
         needs="WordNet 3.0 and the data of NLTK's tagger to score; a folder of videos or runs, where an engine answers",
         splits=("train", "val", "test"),
         groupings=("type",),
+        over_videos=True,
     )
     demonstrates = False
 

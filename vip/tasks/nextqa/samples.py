@@ -51,7 +51,8 @@ def open_source(source: SampleSource) -> NextqaSource:
                 raise InputError(f"{path} has {doubled} ids more than once. Give the second references as they were published.")
             references |= answers
     folders = tuple(path for path in paths if path.is_dir())
-    return NextqaSource(annotations, references, VideoFrames(folders, source.settings, places) if folders else None)
+    advice = "Give the folder, and VidOR's map of paths where it keeps VidOR's folders."
+    return NextqaSource(annotations, references, VideoFrames(folders, source.settings, places, advice) if folders else None)
 
 
 def read_samples(given: SampleSource, task: Kind) -> Iterator[Sample]:
