@@ -78,6 +78,8 @@ def test_refusals_are_counted_and_the_command_is_done(runs: Path) -> None:
         (("predict", "none.jsonl", "--baseline", "copy-nearest"), 3, "none.jsonl does not exist. Check the path."),
         (("predict", "s.jsonl", "--baseline", "copy"), 2, 'infilling has no baseline "copy". Did you mean "copy-nearest"?'),
         (("predict", "s.jsonl", "--engine", "offline"), 4, "offline only describes pictures and answers no questions."),
+        (("predict", "s.jsonl", "--engine", "fake", "-o", "runs"), 2, "runs is a folder. Name a file in it with -o."),
+        (("predict", "runs/a/keyframes.jsonl", "--engine", "fake"), 3, "Give the file that `vip samples` wrote."),
         (("evaluate", "runs/a", "--task", "nothing"), 2, 'There is no task "nothing".'),
         (("evaluate", "runs/a", "--task", "infilling", "--frames", "4,8"), 2, "infilling shows no frames of videos. Leave --frames out."),
         (("evaluate", "runs/a", "--task", "infilling", "--frames", "4,x"), 2, "--frames 4,x: write numbers from 1 to 1000 with commas"),
@@ -91,6 +93,16 @@ def test_a_mistake_is_one_sentence(arguments: tuple[str, ...], code: int, senten
     assert sentence in done.err
     assert "Traceback" not in done.err
     assert done.out == ""
+
+
+def test_of_one_video_the_baselines_that_need_others_are_left_out(runs: Path) -> None:
+    done = vip(runs, "evaluate", "runs/a", "--task", "infilling", "--metric", "rouge-l", "-o", "deep/er")
+    assert done.code == 0, done.err
+    assert [note for note in done.err.splitlines() if "Left out the baseline" in note] == [
+        f"vip: Left out the baseline {name}: All samples are of one video (a); this baseline needs another. Make samples from several runs."
+        for name in ("random-keyframe", "nearest-text")
+    ]
+    assert {path.stem for path in (runs / "deep/er/infilling-1-famous").iterdir()} == {"samples", "copy-nearest", "frequent-words"}
 
 
 def test_evaluate_is_the_three_in_one_and_the_same_again(runs: Path) -> None:
@@ -147,7 +159,7 @@ def test_a_task_over_videos_is_evaluated_with_each_frame_budget(tmp_path: Path) 
     command = ("evaluate", "val.csv", "videos", "--task", "nextqa-mc", "--engine", "fake", "--frames", "2,4", "--json")
     done = vip(tmp_path, *command)
     assert done.code == 0, done.err
-    assert "Left out popular-shortest: " in done.err
+    assert "Left out the baseline popular-shortest: " in done.err
     folder = tmp_path / "evaluation"
     budgets = [row["frames"] for row in done.rows if row.get("engine") == "fake"]
     assert [" ".join(budget.split()[:3]) for budget in budgets] == [

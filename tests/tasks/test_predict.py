@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.api_server import ApiServer
 from tests.tasks.described import described_folder
 from tests.tasks.test_keyframe_task import samples
 from vip.config import CaptionSettings, PredictSettings
@@ -229,3 +230,23 @@ def test_waiting_questions_are_bounded(file: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module._PredictionRun, "_prediction", counted)
     predict(file, tmp_path / "p.jsonl", asking=FAKE, observer=QUIET)
     assert most == 3
+
+
+@pytest.mark.slow
+def test_answers_come_in_a_batch_and_nothing_is_asked_by_itself(
+    file: Path, made: list[Sample], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("vip.llm.batch_jobs.FIRST_POLL_S", 0.01)
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    with ApiServer() as server:
+        asking = CaptionSettings(engine="openai:tiny-vlm", base_url=server.base_url, cache=tmp_path / "answers.sqlite")
+        done = predict(file, tmp_path / "p.jsonl", asking=asking, in_batches=True, observer=QUIET)
+        assert server.chats == []
+    assert [row.sample_id for row in read_predictions(done.path)] == [sample.id for sample in made]
+    assert set(done.statuses) <= {"ok", "unparsed"}
+    assert not (tmp_path / "p.jsonl.batches").exists()
+
+
+def test_an_engine_without_batches_is_one_sentence(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(BackendError, match="fake takes no batches"):
+        predict(file, tmp_path / "p.jsonl", asking=FAKE, in_batches=True, observer=QUIET)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vip.cli import options
+from vip.cli.caption import Batch
 from vip.cli.console import AsJson, Console, Quiet, print_json
 from vip.wording import counted, option
 
@@ -30,6 +31,7 @@ vip samples corpus/ --task infilling --most 1500 --seed 7 -o samples.jsonl
 PREDICT_EXAMPLES = """[bold]Examples[/bold]
 vip predict samples.jsonl --engine openai:gpt-5.4-mini -o predictions.jsonl
 vip predict samples.jsonl --engine openai:gpt-5.4-mini --variant 2 --dry-run
+vip predict samples.jsonl --engine openai:gpt-5.4-mini --batch          half the price, within a day
 vip predict samples.jsonl --base-url http://localhost:8000/v1 -o predictions.jsonl
 vip predict samples.jsonl --baseline copy-nearest -o nearest.jsonl      without a model
 vip predict samples.jsonl --baseline popular-shortest --train train.csv -o popular.jsonl
@@ -143,6 +145,7 @@ def predict_command(
     train: Train = None,
     overwrite: Overwrite = False,
     dry_run: options.DryRun = False,
+    batch: Batch = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -166,7 +169,8 @@ def predict_command(
             print_json({name: value for name, value in asdict(expected).items() if name != "keyframes"})
         console.write_line(f"{counted(expected.requests, 'sample')}: {expected}.")
         return
-    show_predictions(predict(samples, out, settings=settings, asking=asking, overwrite=overwrite, observer=console), console)
+    done = predict(samples, out, settings=settings, asking=asking, in_batches=batch, overwrite=overwrite, observer=console)
+    show_predictions(done, console)
 
 
 def show_predictions(done: PredictionSummary, console: Console) -> None:

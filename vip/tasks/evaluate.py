@@ -23,6 +23,7 @@ from vip.config import CaptionSettings, FrameChooser, PredictSettings, SampleSet
 from vip.errors import BackendError, UsageError
 from vip.protocols import Observer
 from vip.tasks.files import file_sha256, write_samples
+from vip.tasks.keyframe_baselines import NeedsOtherVideosError
 from vip.tasks.predict import predict, predict_with_baseline
 from vip.tasks.registry import context_in, load_task
 from vip.tasks.score_files import SAMPLES, ScoreOptions, Scores, score_files
@@ -113,8 +114,8 @@ def _ask_baselines(task: Task, folder: Path, train: Path | None, seed: int, obse
         own = train if isinstance(task, TrainableTask) else None
         try:
             predict_with_baseline(folder / SAMPLES, path, name, train=own, seed=seed, overwrite=True, observer=observer)
-        except (BackendError, UsageError) as exc:
-            observer.note(f"Left out {name}: {exc}")
+        except (BackendError, NeedsOtherVideosError, UsageError) as exc:
+            observer.note(f"Left out the baseline {name}: {exc}")
         else:
             files.append(path)
     return files

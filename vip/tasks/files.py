@@ -15,13 +15,26 @@ from vip.wording import option
 
 
 def check_new(path: Path, *, overwrite: bool) -> None:
-    """Refuse to replace a file unasked.
+    """Make the folder of a file that is to be written, and refuse to replace a file unasked.
 
     Raises:
-        UsageError: there is one.
+        UsageError: there is one, or a folder.
+        StoreError: the folder cannot be made.
     """
+    check_is_file(path)
+    store.make_folder(path.parent)
     if not overwrite and store.exists(path):
         raise UsageError(f"{path} exists already. Add {option('overwrite')} to replace it, or name another file with {option('out')}.")
+
+
+def check_is_file(path: Path) -> None:
+    """Refuse a folder in the place of a file.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if store.is_folder(path):
+        raise UsageError(f"{path} is a folder. Name a file in it with {option('out')}.")
 
 
 def write_samples(path: Path, samples: Iterable[Sample], *, most: int | None = None, seed: int = 0) -> int:
@@ -52,7 +65,7 @@ def read_samples(path: Path) -> Iterator[Sample]:
     Raises:
         InputError: the file is missing or damaged; the message names the line.
     """
-    yield from _rows(path, Sample)
+    yield from _rows(path, Sample, "Give the file that `vip samples` wrote.")
 
 
 def read_predictions(path: Path) -> Iterator[Prediction]:
@@ -61,14 +74,14 @@ def read_predictions(path: Path) -> Iterator[Prediction]:
     Raises:
         InputError: the file is missing or damaged; the message names the line.
     """
-    yield from _rows(path, Prediction)
+    yield from _rows(path, Prediction, "Give the file that `vip predict` wrote.")
 
 
-def _rows(path: Path, kind: type[store.RecordT]) -> Iterator[store.RecordT]:
+def _rows(path: Path, kind: type[store.RecordT], advice: str) -> Iterator[store.RecordT]:
     if not store.exists(path):
         raise InputError(f"{path} does not exist. Check the path.")
     try:
-        with closing(store.read_rows(path, kind)) as rows:  # type: ignore[type-var]
+        with closing(store.read_rows(path, kind, advice=advice)) as rows:  # type: ignore[type-var]
             yield from rows
     except StoreError as exc:
         raise InputError(str(exc)) from exc

@@ -17,17 +17,18 @@ from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 
-from vip import store
+from vip import files, store
 from vip.captioning.estimate import Estimate
+from vip.captioning.in_batches import BatchRounds
 from vip.captioning.run_async import run_async, task_group
 from vip.captioning.session import CaptionSession, check_engine, open_session
 from vip.config import CaptionSettings, PredictSettings
 from vip.errors import BackendError, InputError, ReplyError, UsageError, did_you_mean
-from vip.llm.client import EngineClient
+from vip.llm.client import Deferred, EngineClient
 from vip.metrics import Status
 from vip.prompts import Prompt
 from vip.protocols import Observer, Request
-from vip.tasks.files import check_new, read_predictions, read_samples
+from vip.tasks.files import check_is_file, check_new, read_predictions, read_samples
 from vip.tasks.records import Prediction, Sample
 from vip.tasks.registry import load_task
 from vip.tasks.sample_pictures import load_pictures, pictures_of
@@ -142,6 +143,7 @@ def predict(
     *,
     settings: PredictSettings | None = None,
     asking: CaptionSettings | None = None,
+    in_batches: bool = False,
     overwrite: bool = False,
     observer: Observer,
 ) -> PredictionSummary:
@@ -149,6 +151,7 @@ def predict(
 
     Args:
         asking: the engine, its server, the money, the cache.
+        in_batches: through the server's Batch API, for half the price and within a day.
         overwrite: forget what is there, also of an unfinished run.
 
     Raises:
@@ -160,7 +163,9 @@ def predict(
     run = _open_run(samples, out, settings or PredictSettings(), asking or CaptionSettings(), overwrite=overwrite, observer=observer)
     try:
         check_engine(run.client.engine)
-        run_async(run.answer_all())
+        for note in run.session.notes:
+            observer.note(note)
+        run_async(run.answer_in_batches() if in_batches else run.answer_and_close())
         return run.finish()
     finally:
         run.session.close()
@@ -194,29 +199,51 @@ class _PredictionRun:
     session: CaptionSession
     client: EngineClient
     observer: Observer
+    deferred: int = 0
+    """Samples whose answer comes with a batch."""
 
     @property
     def journal(self) -> Path:
         return self.out.with_name(f"{self.out.name}.journal")
 
-    async def answer_all(self) -> None:
-        """Ask about each sample that has no answer yet; each answer is on the disk before the next is asked for."""
-        done = {row.sample_id for path in (self.out, self.journal) if store.exists(path) for row in self._kept(path)}
-        for note in self.session.notes:
-            self.observer.note(note)
-        gate = asyncio.Semaphore(WAITING)
+    @property
+    def batches(self) -> Path:
+        """Return the folder in which batches are noted."""
+        return self.out.with_name(f"{self.out.name}.batches")
+
+    async def answer_and_close(self) -> None:
         try:
-            with (
-                self.observer.track("Asking", self.file.count - len(done)) as advance,
-                store.appending(self.journal, durable=False) as append,
-            ):
-                async with task_group() as group:
-                    for sample in self.file.read():
-                        if sample.id not in done:
-                            await gate.acquire()
-                            group.create_task(self._answer_one(sample, gate, append, advance))
+            await self.answer_all()
         finally:
             await self.client.close()
+
+    async def answer_in_batches(self) -> None:
+        """Ask in batches, until nothing is left to wait for."""
+        store.make_folder(self.batches)
+        try:
+            with store.in_use(self.batches), BatchRounds(self.session.describer, self.batches, self.observer.note) as rounds:
+                await self.answer_all()
+                while self.deferred:
+                    await rounds.collect()
+                    await self.answer_all()
+        finally:
+            await self.client.close()
+        files.remove_folder(self.batches)
+
+    async def answer_all(self) -> None:
+        """Ask about each sample that has no answer yet; each answer is in the journal before its place is free for the next."""
+        self.deferred = 0
+        done = {row.sample_id for path in (self.out, self.journal) if store.exists(path) for row in self._kept(path)}
+        gate = asyncio.Semaphore(WAITING)
+        with (
+            self.observer.track("Asking", self.file.count - len(done)) as advance,
+            store.appending(self.journal, durable=False) as append,
+        ):
+            async with task_group() as group:
+                for sample in self.file.read():
+                    if sample.id not in done:
+                        await gate.acquire()
+                        group.create_task(self._answer_one(sample, gate, append, advance))
 
     def _kept(self, path: Path) -> Iterator[Prediction]:
         """Yield answers of an earlier call that hold; a sample that failed is asked about again."""
@@ -241,6 +268,8 @@ class _PredictionRun:
         try:
             append(await self._prediction(sample))
             advance()
+        except Deferred:
+            self.deferred += 1
         finally:
             gate.release()
 
@@ -269,6 +298,8 @@ class _PredictionRun:
 def _open_run(
     samples: Path, out: Path, settings: PredictSettings, asking: CaptionSettings, *, overwrite: bool, observer: Observer
 ) -> _PredictionRun:
+    check_is_file(out)
+    store.make_folder(out.parent)
     file = open_samples(samples, seed=settings.seed)
     session = open_session(asking, os.environ)
     try:
