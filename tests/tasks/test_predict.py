@@ -143,8 +143,13 @@ def test_answers_of_another_engine_or_prompt_are_not_mixed(file: Path, tmp_path:
     out = tmp_path / "p.jsonl"
     predict(file, out, asking=FAKE, observer=QUIET)
     before = out.read_bytes()
-    with pytest.raises(UsageError, match="holds answers of fake to other prompts"):
+    with pytest.raises(UsageError, match="holds answers of fake to other questions"):
         predict(file, out, asking=FAKE, settings=PredictSettings(variant=2), observer=QUIET)
+    assert out.read_bytes() == before
+    with pytest.raises(UsageError, match="holds answers of fake to other questions"):
+        predict(file, out, asking=FAKE, settings=PredictSettings(shots=0), observer=QUIET)
+    with pytest.raises(UsageError, match="holds answers of fake\\."):
+        predict(file, out, asking=CaptionSettings(engine="fake:refuse"), observer=QUIET)
     assert out.read_bytes() == before
     predict(file, out, asking=FAKE, settings=PredictSettings(variant=2), overwrite=True, observer=QUIET)
     assert {row.calls[0].prompt for row in read_predictions(out)} == {"infilling-2"}

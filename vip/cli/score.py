@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vip.cli.completion import choices
+from vip.cli.completion import backends, choices
 from vip.cli.console import AsJson, Console, Quiet, print_json
 from vip.cli.options import option
 
 if TYPE_CHECKING:
+    from vip.tasks.judge import JudgeMetric
     from vip.tasks.score_files import Scores
     from vip.tasks.table import Table
 
@@ -74,6 +75,15 @@ Runs = Annotated[
     option("--runs", help="Run folders of the samples, for the pictures on the page; may be given several times.", metavar="DIR"),
 ]
 
+Judge = Annotated[
+    str | None,
+    option("--judge", help="Let this engine judge open answers too; costs requests.", metavar="ENGINE", complete=backends("engine")),
+]
+JudgeLabels = Annotated[
+    Path | None,
+    option("--judge-labels", help="Verdicts of people, to hold the judge against: CSV with sample_id,correct.", metavar="FILE"),
+]
+
 
 def score_command(
     files: Files,
@@ -89,6 +99,8 @@ def score_command(
     paper: Paper = False,
     out: Out = None,
     runs: Runs = None,
+    judge: Judge = None,
+    judge_labels: JudgeLabels = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -107,6 +119,7 @@ def score_command(
         video_index=video_index,
         split=split,
         metrics=tuple(metric or ()),
+        judge=_open_judge(judge, judge_labels, console),
         missing=missing,  # type: ignore[arg-type]  # checked above
     )
     scores = score_files(files, options, observer=console)
@@ -117,6 +130,19 @@ def score_command(
     if out is not None:
         for path in write_scores(scores, out, runs=runs or ()):
             console.write_line(f"{'Open' if path.suffix == '.html' else 'Wrote'} {path}")
+
+
+def _open_judge(engine: str | None, labels: Path | None, console: Console) -> JudgeMetric | None:
+    from vip.config import CaptionSettings, resolve
+    from vip.errors import UsageError
+    from vip.tasks.judge import engine_judge, read_labels
+
+    if engine is None:
+        if labels is not None:
+            raise UsageError("--judge-labels needs a judge: --judge ENGINE.")
+        return None
+    known = read_labels(labels) if labels else None
+    return engine_judge(resolve(CaptionSettings, {"engine": engine}, note=console.note), labels=known, observer=console)
 
 
 def _check_word(name: str, word: str, known: tuple[str, ...]) -> None:

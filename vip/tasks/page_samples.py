@@ -27,10 +27,11 @@ from vip.tasks.records import (
     Sample,
     SamplePicture,
     Subtitle,
+    TaskResult,
     Text,
 )
 from vip.tasks.score import ScoredFile
-from vip.tasks.score_tables import metric_name
+from vip.tasks.score_tables import metric_name, task_label
 
 SIDE_PX = 320
 PICTURE_BYTES = 24 * 2**10
@@ -163,18 +164,23 @@ def _keyframe(run: Run | None, keyframe_id: str) -> KeyframePicture | None:
         return None
 
 
+def sample_card_anchor(result: TaskResult, sample_id: str) -> str:
+    """Return the anchor of a sample's card: a hash, since ids are other people's; samples of two representations have the same ids."""
+    return f"s-{sha256(f'{task_label(result)} {sample_id}'.encode(errors='replace')).hexdigest()[:12]}"
+
+
 def card_of(files: Sequence[ScoredFile], labels: Sequence[str], index: int, pictures: PagePictures) -> CardView:
     """Return a sample with the answers of all files."""
     sample, _ = files[0].joined.pairs[index]
     reference = reference_texts(sample)
     answers = [_answer(one, label, index, reference) for one, label in zip(files, labels, strict=True)]
     return CardView(
-        anchor=f"s-{sha256(f'{sample.task} {sample.id}'.encode()).hexdigest()[:12]}",
+        anchor=sample_card_anchor(files[0].result, sample.id),
         task=sample.task,
         id=sample.id,
         video=sample.video,
         groups=", ".join(f"{name}: {', '.join(values)}" for name, values in sorted(sample.groups.items())),
-        question=_question(sample),
+        question=question_of(sample),
         context=[shown for piece in sample.context if (shown := _shown(sample, piece, pictures))],
         reference=reference,
         targets=pictures.targets(sample),
@@ -240,7 +246,8 @@ def _row_text(row: object) -> str:
     return str(row)
 
 
-def _question(sample: Sample) -> str:
+def question_of(sample: Sample) -> str:
+    """Return what is asked, in words."""
     ask = sample.ask
     if ask.kind == "choice":
         return f"{ask.question} {' '.join(f'({place}) {option}' for place, option in enumerate(ask.options))}"

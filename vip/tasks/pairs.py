@@ -294,11 +294,18 @@ def _join(
         samples_sha256=samples_sha256,
         predictions_sha256=predictions_sha256,
         engines=tuple(engines),
-        parameters={key: sorted(values)[0] if len(values) == 1 else sorted(values) for key, values in sorted(parameters.items())},
+        parameters={key: _shown_values(values) for key, values in sorted(parameters.items())},
         pictures=(min(facts.pictures), max(facts.pictures)),
         frames_chosen=tuple(facts.chosen),
         described=(min(facts.described), max(facts.described)),
     )
+
+
+def _shown_values(values: set[str]) -> str | list[str]:
+    """Return the value of a parameter; where calls differ in it, the few there are, or their number: each sample has its own example."""
+    if len(values) == 1:
+        return next(iter(values))
+    return sorted(values) if len(values) <= EXAMPLES else counted(len(values), "value")
 
 
 def _only_task(facts: _SampleFacts, name: str) -> tuple[str, int]:

@@ -202,6 +202,8 @@ class Prediction(Record):
     status: Status = "ok"
     engine: str | None = None
     """Who answered: an engine, `baseline:copy-nearest`; None where a published file does not say."""
+    question_sha256: Sha256 | None = None
+    """Of what was asked, so that an answer to another question is noticed; None for baselines and published files."""
     raw: str | None = None
     """The answer as it came; None where a baseline or a published file has none."""
     reason: str | None = None
@@ -247,6 +249,26 @@ class Contrast(RecordPart):
     p_value: float | None
 
 
+class JudgeCalibration(RecordPart):
+    """A judge held against people who judged some of the same answers."""
+
+    labelled: int
+    """Samples that both judged."""
+    agreement: float
+    base_rate: float
+    """Share that people call correct: what the agreement must be read beside."""
+    kappa: float | None
+    """Cohen's."""
+    sensitivity: float | None
+    specificity: float | None
+    corrected: float | None
+    """The judge's mean × 100, corrected for both (Rogan and Gladen 1978)."""
+    low: float | None
+    high: float | None
+    """Ends of its 95 % interval (Lang and Reiczigel 2014)."""
+    no_correction: str | None = None
+
+
 class Score(RecordPart):
     """The value of one metric over a list of samples. Values are × 100."""
 
@@ -264,6 +286,8 @@ class Score(RecordPart):
     signature: str
     groups: dict[str, dict[str, Score]] = Field(default_factory=dict)
     """Name of a grouping -> group -> its score."""
+    calibration: JudgeCalibration | None = None
+    """Of a judge, where people judged some answers too."""
     contrasts: tuple[Contrast, ...] = ()
     """Of groupings with two groups."""
     parts: dict[str, Score] = Field(default_factory=dict)

@@ -14,6 +14,7 @@ SHUFFLED = "-shuffled-"
 BUILT_IN = {
     "infilling": "vip.tasks.infilling:Infilling",
     "prediction": "vip.tasks.prediction:Prediction",
+    "fiber": "vip.tasks.fiber.task:Fiber",
     "causal-aspect": "vip.tasks.causal_aspect:CausalAspect",
     "nextqa-mc": "vip.tasks.nextqa.mc:NextqaMultiChoice",
     "nextqa-oe": "vip.tasks.nextqa.oe:NextqaOpenEnded",

@@ -15,12 +15,13 @@ from vip.errors import InputError, UsageError
 from vip.protocols import Observer, SilentObserver
 from vip.tasks.comparison import Difference, compare_files
 from vip.tasks.files import file_sha256, read_predictions
+from vip.tasks.judge import JudgeMetric
 from vip.tasks.pairs import JoinedFile, Missing, is_ours, join_files, join_lists
 from vip.tasks.records import TaskResult
 from vip.tasks.registry import load_task
 from vip.tasks.score import ScoredFile, choose_metrics, score
 from vip.tasks.score_tables import result_labels
-from vip.tasks.task import SampleSource, Task
+from vip.tasks.task import SampleSource, Task, TaskMetric
 from vip.untrusted import parse_json
 from vip.wording import counted, option
 
@@ -47,6 +48,8 @@ class ScoreOptions:
     metrics: tuple[str, ...] = ()
     """Names; empty: all that work here."""
     missing: Missing = "refuse"
+    judge: JudgeMetric | None = None
+    """Scores open answers too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +85,16 @@ def score_files(paths: Sequence[Path], options: ScoreOptions, *, observer: Obser
             results.append(before)
             continue
         task, joined = _join(path, options)
-        done = score(joined, task, choose_metrics(task, options.metrics, observer.note), observer=observer)
+        done = score(joined, task, _metrics(task, options, observer), observer=observer)
         tasks[done.result.task] = task
         scored.append(done)
         results.append(done.result)
     return Scores(tuple(scored), tuple(results), _compare(scored, results), tasks)
+
+
+def _metrics(task: Task, options: ScoreOptions, observer: Observer) -> list[TaskMetric]:
+    judge = [options.judge] if options.judge else []
+    return [*choose_metrics(task, options.metrics, observer.note), *judge]
 
 
 def _compare(scored: Sequence[ScoredFile], results: Sequence[TaskResult]) -> tuple[Difference, ...]:

@@ -23,7 +23,7 @@ from vip.html.markup import percent, tag
 from vip.html.parts import Fact
 from vip.store import replacing
 from vip.tasks.budget_curve import budget_curves
-from vip.tasks.page_samples import CardView, PagePictures, card_of
+from vip.tasks.page_samples import CardView, PagePictures, card_of, sample_card_anchor
 from vip.tasks.records import Score, TaskResult
 from vip.tasks.score import ScoredFile
 from vip.tasks.score_files import Scores
@@ -165,8 +165,8 @@ class ScoresView:
 
     @cached_property
     def worst(self) -> list[CardView]:
-        """The samples with the lowest value in the first metric, over all files."""
-        return [self._card(some, index) for some in self.sets for index in worst(some)]
+        """The samples with the lowest value in the first metric, over all files; those that are disputed stand there."""
+        return [self._card(some, index) for some in self.sets for index in worst(some, without=disputed(some))]
 
     @cached_property
     def disputed(self) -> list[CardView]:
@@ -183,10 +183,10 @@ class ScoresView:
     @cached_property
     def lists(self) -> list[SampleList]:
         """The samples of each figure in the tables."""
-        cards = {(one.task, one.id): one.anchor for one in (*self.worst, *self.disputed)}
+        cards = {one.anchor for one in (*self.worst, *self.disputed)}
         return [found for scored in self.scores.scored for found in self._lists_of(scored, cards)]
 
-    def _lists_of(self, scored: ScoredFile, cards: dict[tuple[str, str], str]) -> Iterator[SampleList]:
+    def _lists_of(self, scored: ScoredFile, cards: set[str]) -> Iterator[SampleList]:
         number = next(place for place, result in enumerate(self.scores.results, 1) if result is scored.result)
         result, label, keys = scored.result, self._label(scored), scored.joined.pairs.keys
         yield _list(scored, f"{label}: all samples of {task_label(result)}", sample_anchor(result, number), range(len(keys)), cards)
@@ -231,11 +231,15 @@ def first_values(scored: ScoredFile) -> tuple[float, ...] | None:
     return next(iter(scored.values.values()), None)
 
 
-def worst(files: Sequence[ScoredFile], count: int = CARDS) -> list[int]:
-    """Return the numbers of the samples with the lowest mean over the files, lowest first; equal ones in their order."""
+def worst(files: Sequence[ScoredFile], count: int = CARDS, *, without: Sequence[int] = ()) -> list[int]:
+    """Return the numbers of the samples with the lowest mean over the files, lowest first; equal ones in their order.
+
+    Args:
+        without: numbers to leave out.
+    """
     columns = [values for one in files if (values := first_values(one)) is not None]
     means = [math.fsum(values) / len(values) for values in zip(*columns, strict=True)]
-    return sorted(range(len(means)), key=lambda place: (means[place], place))[:count]
+    return sorted(set(range(len(means))).difference(without), key=lambda place: (means[place], place))[:count]
 
 
 def disputed(files: Sequence[ScoredFile], count: int = CARDS) -> list[int]:
@@ -246,13 +250,13 @@ def disputed(files: Sequence[ScoredFile], count: int = CARDS) -> list[int]:
     return [place for place in order[:count] if spreads[place] > 0]
 
 
-def _list(scored: ScoredFile, title: str, anchor: str, members: Sequence[int], cards: dict[tuple[str, str], str]) -> SampleList:
-    first, keys, task = first_values(scored), scored.joined.pairs.keys, scored.result.task
+def _list(scored: ScoredFile, title: str, anchor: str, members: Sequence[int], cards: set[str]) -> SampleList:
+    first, keys, result = first_values(scored), scored.joined.pairs.keys, scored.result
     order = sorted(members, key=lambda place: (first[place] if first else 0.0, place))[:MOST_LISTED]
     rows = [
         ListedSample(
             keys[place].id,
-            f"#{link}" if (link := cards.get((task, keys[place].id))) else "",
+            f"#{link}" if (link := sample_card_anchor(result, keys[place].id)) in cards else "",
             "" if scored.statuses[place] == "ok" else scored.statuses[place],
             [f"{100 * values[place]:.2f}" for values in scored.values.values()],
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vip.tasks.comparison import Difference
-from vip.tasks.records import Score, TaskResult
+from vip.tasks.records import JudgeCalibration, Score, TaskResult
 from vip.tasks.table import Cell, Table, mark_best, number_cell
 from vip.wording import counted
 
@@ -81,9 +81,22 @@ def _notes(results: Sequence[TaskResult], labels: Sequence[str]) -> list[str]:
                 f"{label}: {counted(sum(result.unscored.values()), 'sample')} without an answer ({kinds}) "
                 f"counted as wrong, such as {', '.join(result.unscored_ids[:3])}."
             )
+        for name, score in result.metrics.items():
+            if score.calibration:
+                notes.append(f"{label}, {name}: {_calibration_note(score.calibration)}")
         if result.left_out:
             notes.append(f"{label}: {counted(result.left_out, 'sample')} without a prediction left out; compare with no other score.")
     return notes
+
+
+def _calibration_note(found: JudgeCalibration) -> str:
+    kappa = "not defined" if found.kappa is None else f"{found.kappa:.2f}"
+    beside = f"κ {kappa}, base rate {100 * found.base_rate:.1f} %"
+    told = f"agrees with people on {100 * found.agreement:.1f} % of {counted(found.labelled, 'answer')} ({beside})"
+    if found.corrected is None or found.sensitivity is None or found.specificity is None:
+        return f"{told}. {found.no_correction}"
+    errors = f"sensitivity {found.sensitivity:.2f} and specificity {found.specificity:.2f}"
+    return f"{told}. Corrected for {errors}: {found.corrected:.2f} (95 % interval {found.low:.2f} to {found.high:.2f})."
 
 
 def group_table(result: TaskResult, grouping: str, *, label: str, number: int = 1) -> Table:

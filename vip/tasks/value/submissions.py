@@ -16,16 +16,17 @@ from typing import IO, Any
 
 from vip.errors import InputError
 from vip.metrics.retrieval import MOST_PREDICTIONS
+from vip.tasks.json_rows import iterate_rows, open_bounded
 from vip.tasks.records import Found, FoundMoments, Prediction, Sample
 from vip.tasks.value.annotations import MOST_LETTERS, MOST_LINE_BYTES
 from vip.tasks.value.datasets import Dataset
-from vip.tasks.value.json_rows import iterate_rows, open_bounded
 from vip.untrusted import one_line, parse_json
 
 MOST_JSON_BYTES = 32 * 2**20  # of answers to questions; those of TVQA have 0.3 MB
 MOST_OF_QUERY = 1000
 """Predictions of a query that are read; the first 100 of them count."""
 MOST_SECONDS = 1e9
+FORM = '{"VCMR": [{"desc_id": …, "predictions": […]}, …]}'
 SECTIONS = {"VCMR": "vcmr", "SVMR": "svmr", "VR": "vr"}
 
 
@@ -120,7 +121,7 @@ def _read_retrieval(path: Path, samples: Sequence[Sample], names: Mapping[int, s
     found: dict[str, dict[str, Any]] = {}
     unnamed, count = 0, 0
     with open_bounded(path) as file:
-        for section, row in iterate_rows(file, path):
+        for section, row in iterate_rows(file, path, FORM):
             if section not in SECTIONS:
                 raise InputError(f'{path} has a section "{one_line(section)[:40]}". Expected {", ".join(SECTIONS)}.')
             key, numbers, value = _read_query(row, section, names, path)

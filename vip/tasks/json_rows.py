@@ -1,4 +1,4 @@
-"""JSON `{"section": [row, row, …], …}` of any length, one row in memory at a time.
+"""JSON `{"section": [row, row, …], …}` or `[row, row, …]` of any length, one row in memory at a time.
 
 The JSON library of vip parses each row; only where a row ends is found here: at the first `}` with which it is whole. A row is an object.
 """
@@ -18,10 +18,11 @@ from vip.errors import InputError
 from vip.untrusted import one_line
 
 MOST_BYTES = 160 * 2**20
-"""Of a file: the predictions of TVR have some 60 MB."""
+"""Of a file: the predictions of TVR have some 100 MB."""
 MOST_ROW_BYTES = 8 * 2**20
 MOST_BRACES = 100
 """Closing braces in one row: inner objects, and those in texts."""
+MOST_NAME_BYTES = 1000  # of a section
 BLOCK_BYTES = 2**20
 _BLANK = b" \t\r\n"
 
@@ -65,40 +66,47 @@ class _Bounded:
         return data
 
 
-def iterate_rows(file: IO[bytes], path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the section and the value of each row.
+def iterate_array(file: IO[bytes], path: Path, expected: str) -> Iterator[Any]:
+    """Yield the rows of `[row, row, …]`.
+
+    Args:
+        expected: the form, for messages.
 
     Raises:
         InputError: it is no such JSON, or has NaN or Infinity; the message says where.
     """
-    reader = _Reader(file, path)
+    reader = _Reader(file, path, expected)
+    reader.expect(b"[")
+    yield from reader.read_rows("the list")
+    reader.check_end()
+
+
+def iterate_rows(file: IO[bytes], path: Path, expected: str) -> Iterator[tuple[str, Any]]:
+    """Yield the section and the value of each row of `{"section": [row, row, …], …}`; arguments and errors as of `iterate_array`."""
+    reader = _Reader(file, path, expected)
     reader.expect(b"{")
     while reader.skip() != b"}":
         section = reader.read_key()
         reader.expect(b":")
         reader.expect(b"[")
-        while reader.skip() != b"]":
-            yield section, reader.read_row(section)
-            if reader.skip() != b"]":
-                reader.expect(b",")
-        reader.expect(b"]")
+        for row in reader.read_rows(section):
+            yield section, row
         if reader.skip() != b"}":
             reader.expect(b",")
     reader.expect(b"}")
-    if reader.skip():
-        reader.refuse("something follows the end of the JSON")
+    reader.check_end()
 
 
 class _Reader:
     """A window of the file that moves on."""
 
-    def __init__(self, file: IO[bytes], path: Path) -> None:
-        self._file, self._path = file, path
+    def __init__(self, file: IO[bytes], path: Path, expected: str) -> None:
+        self._file, self._path, self._expected = file, path, expected
         self._window, self._place, self._before = b"", 0, 0
 
     def refuse(self, problem: str) -> NoReturn:
         place = self._before + self._place + 1
-        raise InputError(f'{self._path}, byte {place:,}: {problem}. Expected {{"VCMR": [{{"desc_id": …, "predictions": […]}}, …]}}.')
+        raise InputError(f"{self._path}, byte {place:,}: {problem}. Expected {self._expected}.")
 
     def skip(self) -> bytes:
         """Return the next byte that is not blank, and leave it; nothing at the end."""
@@ -121,11 +129,23 @@ class _Reader:
         if self.skip() != b'"':
             self.refuse("expected the name of a section")
         while (end := self._window.find(b'"', self._place + 1)) < 0:
-            if len(self._window) - self._place > BLOCK_BYTES or not self._read_on():
+            if len(self._window) - self._place > MOST_NAME_BYTES or not self._read_on():
                 self.refuse("the name of a section has no end")
         key = self._window[self._place + 1 : end].decode("utf-8", "replace")
         self._place = end + 1
         return key
+
+    def read_rows(self, section: str) -> Iterator[Any]:
+        """Yield the rows up to the end of their list."""
+        while self.skip() != b"]":
+            yield self.read_row(section)
+            if self.skip() != b"]":
+                self.expect(b",")
+        self.expect(b"]")
+
+    def check_end(self) -> None:
+        if self.skip():
+            self.refuse("something follows the end of the JSON")
 
     def read_row(self, section: str) -> Any:
         """Return the value of an object, and move behind it."""
