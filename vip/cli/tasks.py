@@ -92,6 +92,7 @@ def tasks_command(suite: Suite = None, as_json: AsJson = False, quiet: Quiet = F
                 {
                     **{"task": task.name, "version": task.version, "paper": task.paper, "summary": info.summary, "data": info.data},
                     **{"needs": info.needs, "splits": list(info.splits), "groupings": list(info.groupings), "suite": info.suite},
+                    "over_videos": info.over_videos,
                     **{"metrics": [metric.name for metric in task.metrics], "baselines": sorted(task.baselines)},
                 }
             )
@@ -100,7 +101,8 @@ def tasks_command(suite: Suite = None, as_json: AsJson = False, quiet: Quiet = F
         console.write_line(f"    {task.paper}. Data: {task.info.data}")
         about = [f"metrics: {', '.join(metric.name for metric in task.metrics)}" if task.metrics else ""]
         about += [f"splits: {', '.join(task.info.splits)}" if task.info.splits else ""]
-        about += [f"baselines: {', '.join(task.baselines)}" if task.baselines else "", task.info.needs]
+        about += [f"baselines: {', '.join(task.baselines)}" if task.baselines else ""]
+        about += ["shows frames of videos: --frames, --frames-by" if task.info.over_videos else "", task.info.needs]
         for line in filter(None, about):
             console.write_line(f"    {line}")
 
