@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,8 +13,12 @@ import vip
 from tests.clips import SAMPLE
 from vip import pipeline, store
 from vip.config import SampleSettings
-from vip.errors import InputError
-from vip.tasks.frames import VideoFrames, choose_frames, show_frames
+from vip.errors import InputError, UsageError
+from vip.tasks.fiber.task import Fiber
+from vip.tasks.frames import ShownFrames, VideoFrames, choose_frames, make_samples, show_frames
+from vip.tasks.infilling import Infilling
+from vip.tasks.records import Blank, Sample, SamplePicture
+from vip.tasks.task import SampleSource
 
 
 @pytest.mark.slow
@@ -63,6 +68,48 @@ def test_a_run_gives_its_keyframes_or_another_number_of_its_candidates(tmp_path:
     assert fewer.chosen == "vip algorithm1, classic"
     assert frames.of_video("film") is fewer
     assert len(VideoFrames([tmp_path / "runs"], SampleSettings()).of_video("film").pictures) == 6
+
+
+def blank(video: str, start_s: float | None = None, end_s: float | None = None) -> Sample:
+    ask = Blank(text="A _____ at dusk.")
+    return Sample(id=f"{video} {start_s}", task="fiber", task_version=1, video=video, start_s=start_s, end_s=end_s, ask=ask)
+
+
+class Blanks(Fiber):
+    """The task with samples of its own."""
+
+    def samples(self, source: SampleSource) -> Iterator[Sample]:
+        yield from (blank("film", 3.2, 6.8), blank("film"), blank("film", 20, 24))
+
+
+@pytest.mark.slow
+def test_samples_of_a_clip_show_frames_of_the_clip(tmp_path: Path) -> None:
+    shutil.copy(SAMPLE, tmp_path / "film.mp4")
+    settings = SampleSettings(videos=tmp_path, frames=2, frames_by="even", frames_folder=tmp_path / "frames")
+    clip, whole, _ = make_samples(Blanks(), SampleSource(paths=(), settings=settings))
+    assert [len(sample.context) for sample in (clip, whole)] == [2, 2]
+    assert all(3.2 <= (piece.time_s or 0) <= 6.8 for piece in clip.context if isinstance(piece, SamplePicture))
+    assert clip.frames_chosen == "evenly spaced"
+    assert Blanks().request(clip, None).text.startswith("You see 2 frames of a video, in order of time. One noun phrase")
+    assert Blanks().request(blank("film"), None).text.startswith("You see nothing of the video")
+    vip.extract(tmp_path / "film.mp4", out=tmp_path / "runs" / "film", keyframes=6)
+    of_run = list(make_samples(Blanks(), SampleSource(paths=(), settings=SampleSettings(videos=tmp_path / "runs"))))
+    assert 0 < len(of_run[0].context) < len(of_run[1].context) == 6
+
+
+def test_frames_are_chosen_for_the_samples_that_are_drawn_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float | None] = []
+    monkeypatch.setattr(VideoFrames, "of_video", lambda self, video, start_s, end_s: asked.append(start_s) or ShownFrames((), "none"))
+    settings = SampleSettings(videos=tmp_path, most=1)
+    (one,) = make_samples(Blanks(), SampleSource(paths=(), settings=settings))
+    assert asked == [one.start_s]
+
+
+def test_what_shows_no_frames_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"infilling shows no frames of videos\. Leave --videos out\."):
+        make_samples(Infilling(), SampleSource(paths=(), settings=SampleSettings(videos=tmp_path)))
+    with pytest.raises(InputError, match=r"nowhere is no folder\. Give the folder of the videos"):
+        make_samples(Fiber(), SampleSource(paths=(), settings=SampleSettings(videos=tmp_path / "nowhere")))
 
 
 @pytest.mark.parametrize("name", ["missing", "../a", "", "/etc/passwd"])

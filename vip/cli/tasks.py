@@ -26,6 +26,7 @@ vip samples video.vip/ --task infilling -o samples.jsonl
 vip samples corpus/ --task prediction --context 3 --representation dense -o samples.jsonl
 vip samples runs/ --task infilling --pictures --labels labels.csv -o samples.jsonl
 vip samples val.csv videos/ --task nextqa-mc --frames 8 -o samples.jsonl      published questions, and their videos
+vip samples val.json --task fiber --videos clips/ --frames 8 -o samples.jsonl
 vip samples corpus/ --task infilling --most 1500 --seed 7 -o samples.jsonl
 """
 PREDICT_EXAMPLES = """[bold]Examples[/bold]
@@ -118,8 +119,8 @@ def samples_command(
 ) -> None:
     """Make the samples of a task from runs and data sets, or read them from published files."""
     from vip.config import SampleSettings, resolve
-    from vip.errors import UsageError
     from vip.tasks.files import check_new, write_samples
+    from vip.tasks.frames import make_samples
     from vip.tasks.registry import context_in, load_task
     from vip.tasks.task import SampleSource
 
@@ -128,11 +129,8 @@ def samples_command(
     settings = settings.model_copy(update={"context": context_in(task) or settings.context})
     check_new(out, overwrite=overwrite)
     loaded = load_task(task)
-    if options.given(context, SampleSettings)["frames"] is not None and not loaded.info.over_videos:
-        raise UsageError(f"{loaded.name} shows no frames of videos. Leave --frames out.")
-    rows = loaded.samples(SampleSource(paths=tuple(sources), settings=settings))
     with console.track("Making samples", 0):
-        count = write_samples(out, rows, most=settings.most, seed=settings.seed)
+        count = write_samples(out, make_samples(loaded, SampleSource(paths=tuple(sources), settings=settings)))
     if as_json:
         print_json({"task": loaded.name, "version": loaded.version, "samples": count, "path": str(out)})
         return

@@ -23,6 +23,7 @@ from vip.config import CaptionSettings, FrameChooser, PredictSettings, SampleSet
 from vip.errors import BackendError, UsageError
 from vip.protocols import Observer
 from vip.tasks.files import file_sha256, write_samples
+from vip.tasks.frames import make_samples
 from vip.tasks.keyframe_baselines import NeedsOtherVideosError
 from vip.tasks.predict import predict, predict_with_baseline
 from vip.tasks.registry import context_in, load_task
@@ -65,8 +66,10 @@ def evaluate(
         asking = None
         observer.note(f"No engine is set, so the baselines alone answer. Name one with {option('engine')}.")
     loaded = {name: load_task(name) for name in dict.fromkeys(tasks)}
-    if frames and not any(task.info.over_videos for task in loaded.values()):
-        raise UsageError(f"{', '.join(loaded)} shows no frames of videos. Leave {option('frames')} out.")
+    if not any(task.info.over_videos for task in loaded.values()):
+        for wanted, value in (("frames", frames), ("frames_by", samples.frames_by), ("videos", samples.videos)):
+            if value:
+                raise UsageError(f"{', '.join(loaded)} shows no frames of videos. Leave {option(wanted)} out.")
     files: list[Path] = []
     for name, task in loaded.items():
         own = samples.model_copy(update={"context": context_in(name) or samples.context})
@@ -85,7 +88,7 @@ def evaluate(
 def _budgets(task: Task, settings: SampleSettings, frames: Sequence[int], out: Path) -> list[SampleSettings]:
     """Return the settings of the samples for each frame budget; one where the task shows no frames or none are asked for."""
     if not task.info.over_videos:
-        return [settings]
+        return [settings.model_copy(update={"videos": None, "frames": None, "frames_by": None})]
     if "frames_folder" not in settings.model_fields_set:
         settings = settings.model_copy(update={"frames_folder": out / "frames"})
     choosers = [settings.frames_by] if settings.frames_by else get_args(FrameChooser)
@@ -130,7 +133,7 @@ def _make_samples(task: Task, sources: Sequence[str], settings: SampleSettings, 
     store.make_folder(folder)
     path, new = folder / SAMPLES, folder / f"{SAMPLES}.new"
     try:
-        write_samples(new, task.samples(SampleSource(paths=tuple(sources), settings=settings)), most=settings.most, seed=settings.seed)
+        write_samples(new, make_samples(task, SampleSource(paths=tuple(sources), settings=settings)))
         if store.exists(path) and not overwrite and file_sha256(new) != file_sha256(path):
             raise UsageError(
                 f"{path} holds other samples than these settings make. Add {option('overwrite')}, or name another folder with"

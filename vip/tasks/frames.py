@@ -7,23 +7,28 @@ that gets no help: the difference of the two scores is what choosing is worth.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
 from pathlib import Path
 
 from vip import pipeline, store
 from vip.config import ExtractSettings, FrameChooser, SampleSettings
 from vip.download.sources import resolve_source
-from vip.errors import InputError
+from vip.errors import InputError, UsageError
 from vip.extraction.reselection import video_of
 from vip.records import Manifest
 from vip.store import Run, load_run
-from vip.tasks.records import SamplePicture
+from vip.tasks.files import draw_samples
+from vip.tasks.records import Sample, SamplePicture
+from vip.tasks.task import SampleSource, Task
 from vip.untrusted import one_line
 from vip.video import VIDEO_SUFFIXES, FileSource, Source
+from vip.wording import option
 
 DEFAULT_FRAMES = 8
+MOST_KNOWN = 1000  # clips whose pictures are remembered: questions about one usually follow each other
 EVENLY_SPACED = "evenly spaced"
 
 
@@ -51,25 +56,30 @@ class VideoFrames:
     settings: SampleSettings
     places: Mapping[str, str] = field(default_factory=dict)
     advice: str = "Give the folder that has it."
-    _known: dict[str, ShownFrames] = field(default_factory=dict)
+    _known: dict[tuple[str, float | None, float | None], ShownFrames] = field(default_factory=dict)
 
-    def of_video(self, video: str) -> ShownFrames:
-        """Return the frames of a video.
+    def of_video(self, video: str, start_s: float | None = None, end_s: float | None = None) -> ShownFrames:
+        """Return the frames of a video, or of a clip of it.
 
         Raises:
             InputError: it is in none of the folders, or cannot be read.
             StoreError: its run folder is damaged, or the folder for frames cannot be written.
         """
-        if video not in self._known:
-            path = self._find(video)
-            if path.is_dir() and self.settings.frames is None and self.settings.frames_by is None:
-                run = load_run(path)
-            else:
-                run = choose_frames(
-                    path, self.settings.frames or DEFAULT_FRAMES, self.settings.frames_by or "vip", kept_in=self.settings.frames_folder
-                )
-            self._known[video] = show_frames(run)
-        return self._known[video]
+        clip = video, start_s, end_s
+        if clip not in self._known:
+            if len(self._known) == MOST_KNOWN:
+                self._known.clear()
+            self._known[clip] = self._choose(self._find(video), start_s, end_s)
+        return self._known[clip]
+
+    def _choose(self, path: Path, start_s: float | None, end_s: float | None) -> ShownFrames:
+        settings = self.settings
+        if path.is_dir() and settings.frames is None and settings.frames_by is None:
+            shown = show_frames(load_run(path))
+            inside = tuple(picture for picture in shown.pictures if _is_inside(picture.time_s, start_s, end_s))
+            return replace(shown, pictures=inside)
+        count, by = settings.frames or DEFAULT_FRAMES, settings.frames_by or "vip"
+        return show_frames(choose_frames(path, count, by, kept_in=settings.frames_folder, start_s=start_s, end_s=end_s))
 
     def _find(self, video: str) -> Path:
         name = video if Path(video).name == video and video not in {"", ".", ".."} else None
@@ -85,7 +95,41 @@ class VideoFrames:
         )
 
 
-def choose_frames(video: Path, count: int, by: FrameChooser, *, kept_in: Path) -> Run:
+def make_samples(task: Task, source: SampleSource) -> Iterable[Sample]:
+    """Return the samples of a task: as many as the settings say, with frames where they name the folder of the videos.
+
+    Raises:
+        UsageError: frames are asked for, and the task shows none.
+        InputError, StoreError: as of the task, and of its videos.
+    """
+    settings = source.settings
+    for name in ("videos", "frames", "frames_by"):
+        if getattr(settings, name) is not None and not task.info.over_videos:
+            raise UsageError(f"{task.name} shows no frames of videos. Leave {option(name)} out.")
+    if settings.videos is not None and not settings.videos.is_dir():
+        raise InputError(f"{settings.videos} is no folder. Give the folder of the videos, or of their run folders.")
+    samples = draw_samples(task.samples(source), settings.most, settings.seed)
+    return with_frames(samples, VideoFrames((settings.videos,), settings)) if settings.videos else samples
+
+
+def with_frames(samples: Iterable[Sample], frames: VideoFrames) -> Iterator[Sample]:
+    """Yield the samples with the frames of their videos, or of their clips, in front of what they show."""
+    for sample in samples:
+        shown = frames.of_video(sample.video, sample.start_s, sample.end_s)
+        yield sample.model_copy(update={"context": (*shown.pictures, *sample.context), "frames_chosen": shown.chosen})
+
+
+def introduce_frames(sample: Sample) -> str:
+    """Return the sentence of a prompt about the frames of a video that are shown."""
+    count = sum(isinstance(piece, SamplePicture) for piece in sample.context)
+    if not count:
+        return "You see nothing of the video: answer by the words alone."
+    return f"You see {count} frame{'s' if count > 1 else ''} of a video, in order of time."
+
+
+def choose_frames(
+    video: Path, count: int, by: FrameChooser, *, kept_in: Path, start_s: float | None = None, end_s: float | None = None
+) -> Run:
     """Return a run folder with so many frames of a video; one that is there already is returned as it is.
 
     Args:
@@ -93,6 +137,7 @@ def choose_frames(video: Path, count: int, by: FrameChooser, *, kept_in: Path) -
             selected again from its candidates, and evenly spaced frames are taken from its video.
         count: the number of frames; a shorter video gives fewer.
         kept_in: folder for the run folders.
+        start_s, end_s: of a clip; a clip of a run is chosen from its video.
 
     Raises:
         InputError: the video cannot be read, or that of a run is gone.
@@ -100,18 +145,21 @@ def choose_frames(video: Path, count: int, by: FrameChooser, *, kept_in: Path) -
     """
     run = load_run(video) if video.is_dir() else None
     manifest = run.manifest if run else None
-    if run is not None and by == "vip":
+    folder = _folder(video, count, by, (start_s, end_s), kept_in)
+    if run is not None and by == "vip" and start_s is None and end_s is None:
         if len(run.keyframes) == count and not _is_evenly_spaced(manifest):
             return run
-        return pipeline.reselect(run, out=_folder(video, count, by, kept_in), keyframes=count, overwrite=True)
+        return pipeline.reselect(run, out=folder, keyframes=count, overwrite=True)
     source: Source = FileSource(video)
     if run is not None:
         found = video_of(manifest, None) if manifest else None
         if found is None:
             raise InputError(f"{video} was made elsewhere, so its video is not opened. Give the folder of the video instead.")
         source = found
-    settings = ExtractSettings(keyframes=count, sampler="uniform", pruner="none") if by == "even" else ExtractSettings(keyframes=count)
-    return pipeline.extract(resolve_source(source), out=_folder(video, count, by, kept_in), settings=settings, overwrite=True)
+    settings = ExtractSettings(keyframes=count, start=start_s, end=end_s)
+    if by == "even":
+        settings = settings.model_copy(update={"sampler": "uniform", "pruner": "none"})
+    return pipeline.extract(resolve_source(source), out=folder, settings=settings, overwrite=True)
 
 
 def show_frames(run: Run) -> ShownFrames:
@@ -132,7 +180,12 @@ def _is_evenly_spaced(manifest: Manifest | None) -> bool:
     return manifest is not None and (manifest.backends.get("sampler"), manifest.backends.get("pruner")) == ("uniform", "none")
 
 
-def _folder(video: Path, count: int, by: FrameChooser, kept_in: Path) -> Path:
+def _is_inside(time_s: float | None, start_s: float | None, end_s: float | None) -> bool:
+    return time_s is None or (start_s or 0.0) <= time_s <= (math.inf if end_s is None else end_s)
+
+
+def _folder(video: Path, count: int, by: FrameChooser, clip: tuple[float | None, float | None], kept_in: Path) -> Path:
     """Return the run folder for these frames; videos of one name in two folders have one each."""
     place = blake2b(str(video.absolute().parent).encode(), digest_size=4).hexdigest()
-    return kept_in / f"{video.stem}-{place}-{by}-{count}.vip"
+    times = "" if clip == (None, None) else "-" + "-".join("" if time_s is None else f"{time_s:g}s" for time_s in clip)
+    return kept_in / f"{video.stem}-{place}{times}-{by}-{count}.vip"
