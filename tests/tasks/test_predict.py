@@ -17,7 +17,7 @@ from vip.errors import BackendError, BudgetError, InputError, ReplyError, UsageE
 from vip.models.fake import FakeEngine
 from vip.protocols import Reply, Request, SilentObserver
 from vip.tasks import predict as module
-from vip.tasks.files import read_predictions, write_samples
+from vip.tasks.files import draw_samples, read_predictions, write_samples
 from vip.tasks.infilling import Infilling
 from vip.tasks.predict import expected_cost, open_samples, predict, predict_with_baseline
 from vip.tasks.records import Sample
@@ -211,7 +211,7 @@ def test_a_baseline_that_is_misspelt_is_one_sentence(file: Path, tmp_path: Path)
 
 def test_at_most_so_many_samples_are_chosen_by_the_seed_in_their_order(made: list[Sample], tmp_path: Path) -> None:
     def chosen(seed: int) -> list[str]:
-        write_samples(tmp_path / "s.jsonl", made, most=5, seed=seed)
+        write_samples(tmp_path / "s.jsonl", draw_samples(made, 5, seed))
         return [json.loads(line)["id"] for line in (tmp_path / "s.jsonl").read_text().splitlines()]
 
     order = [sample.id for sample in made]

@@ -177,6 +177,8 @@ class JoinedFile:
     parameters: dict[str, Any] = field(default_factory=dict)
     pictures: tuple[int, int] = (0, 0)
     """The fewest and the most pictures that a sample shows."""
+    frames_chosen: tuple[str, ...] = ()
+    """How the samples say that their pictures were chosen."""
     described: tuple[int, int] = (0, 0)
     """The fewest and the most described keyframes that a sample shows."""
 
@@ -189,6 +191,7 @@ class _SampleFacts:
     tasks: dict[tuple[str, int], str] = field(default_factory=dict)
     """Task and version -> the first sample of it."""
     pictures: list[int] = field(default_factory=list)
+    chosen: dict[str, None] = field(default_factory=dict)
     described: list[int] = field(default_factory=list)
     asked: set[tuple[str, int]] = field(default_factory=set)
     """Representations and numbers of the descriptions that are asked for."""
@@ -199,6 +202,8 @@ class _SampleFacts:
         self.keys.append(SampleKey(sample.id, sys.intern(sample.video), groups))
         self.tasks.setdefault((sample.task, sample.task_version), sample.id)
         self.pictures.append(sum(p.kind == "picture" or (p.kind == "keyframe" and p.picture is not None) for p in sample.context))
+        if sample.frames_chosen is not None:
+            self.chosen.setdefault(sample.frames_chosen)
         self.described.append(sum(p.kind == "keyframe" and (p.famous or p.dense_caption) is not None for p in sample.context))
         if sample.ask.kind == "describe_keyframes":
             self.asked.add((sample.ask.representation, sample.ask.count))
@@ -291,6 +296,7 @@ def _join(
         engines=tuple(engines),
         parameters={key: _shown_values(values) for key, values in sorted(parameters.items())},
         pictures=(min(facts.pictures), max(facts.pictures)),
+        frames_chosen=tuple(facts.chosen),
         described=(min(facts.described), max(facts.described)),
     )
 

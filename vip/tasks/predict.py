@@ -312,6 +312,8 @@ def _open_run(
     except BaseException:
         session.close()
         raise
+    if file.task.info.over_videos and not file.has_pictures:
+        observer.note(f"These samples show nothing of their videos: {client.engine.name} answers by the words alone.")
     run = _PredictionRun(file, out, settings, asking, session, client, observer)
     if file.task.demonstrates and settings.shots and len({sample.video for sample in file.examples}) < 2:
         raise UsageError(
@@ -361,6 +363,8 @@ def _question(
         "demonstration": asked.demonstration,
         "greedy": True,
     }
+    if pictures:
+        parameters["longest_side_px"] = asking.picture_side
     return request, asked.prompt, parameters
 
 

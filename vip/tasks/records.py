@@ -187,6 +187,8 @@ class Sample(Record):
     context: tuple[Piece, ...] = ()
     """What the model sees, in order."""
     ask: Ask
+    frames_chosen: str | None = None
+    """How the pictures of its context were chosen: `vip algorithm1, classic`, `evenly spaced`; None where there are none."""
     reference: Reference | None = None
     """None where the answers of a split are hidden."""
 
@@ -223,12 +225,12 @@ class FrameBudget(RecordPart):
     frames: int | None
     """The number a sample; None where text alone was shown, or where a published file does not say."""
     chosen: str | None = None
-    """By what: `vip algorithm1`, `evenly spaced`."""
+    """By what: `vip algorithm1, classic`, `evenly spaced`."""
     longest_side_px: int | None = None
 
     @property
     def label(self) -> str:
-        """In words: `8 frames, vip algorithm1, 512 px`, `text only`."""
+        """In words: `8 frames, vip algorithm1, classic, 512 px`, `text only`."""
         what = "text only" if self.frames is None else f"{self.frames} {'frame' if self.frames == 1 else 'frames'}"
         parts = [what, self.chosen, f"{self.longest_side_px} px" if self.longest_side_px else None]
         return ", ".join(part for part in parts if part)

@@ -176,8 +176,14 @@ def frame_budget(joined: JoinedFile) -> FrameBudget | None:
     """Return what a model saw of each sample, as far as the samples say; None where they show nothing, as published files do."""
     (fewest, most), (least, largest) = joined.pictures, joined.described
     described = _range(least, largest, "described keyframe") if largest else None
+    if most and not described and joined.engines and all(name.startswith("baseline:") for name in joined.engines):
+        return FrameBudget(frames=None)  # it saw no picture
     if most:
-        return FrameBudget(frames=most, chosen=described if fewest == most else f"{fewest} at least")
+        parts = [" or ".join(joined.frames_chosen) or described, f"{fewest} at least" if fewest < most else None]
+        side = joined.parameters.get("longest_side_px")
+        return FrameBudget(
+            frames=most, chosen=", ".join(filter(None, parts)) or None, longest_side_px=int(side) if isinstance(side, str) else None
+        )
     return FrameBudget(frames=None, chosen=described) if described else None
 
 
