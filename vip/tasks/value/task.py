@@ -19,7 +19,6 @@ from vip.tasks.value.metrics import value_metrics
 from vip.tasks.value.submissions import read_submission
 from vip.untrusted import one_line
 
-SUITE = "value"
 TOKENS_OF_INDEX, TOKENS_OF_CAPTION = 16, 128
 
 
@@ -43,7 +42,7 @@ class ValueTask:
             needs=index_advice(self.dataset) if self.dataset.category == "retrieval" else "",
             splits=self.dataset.splits,
             groupings=("type",),
-            suite=SUITE,
+            suite=suite.SUITE,
         )
         self._names: dict[int, str] = {}
         self._metrics: tuple[TaskMetric, ...] = value_metrics(self.dataset)
