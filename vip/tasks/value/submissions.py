@@ -23,7 +23,7 @@ from vip.tasks.value.datasets import Dataset
 from vip.untrusted import one_line, parse_json
 from vip.wording import option
 
-MOST_JSON_BYTES = 32 * 2**20  # of answers to questions; those of TVQA have 0.3 MB
+MOST_JSON_BYTES = 8 * 2**20  # of answers to questions; those of TVQA have 0.3 MB
 MOST_OF_QUERY = 1000
 """Predictions of a query that are read; the first 100 of them count."""
 MOST_SECONDS = 1e9
