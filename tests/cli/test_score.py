@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.terminal import vip
 from tests.metrics.golden import golden
+from tests.tasks.described import described_folder
 from tests.tasks.scoring import answer, sample, write
 
 pytestmark = pytest.mark.extra("rouge_score")
@@ -71,3 +72,16 @@ def test_published_files_give_the_published_figure(folder: Path) -> None:
     found = json.loads(done.out)["metrics"]["accuracy"]
     assert found["value"] == pytest.approx(49.74, abs=0.005)
     assert found["groups"]["type"]["CW"]["value"] == pytest.approx(46.99, abs=0.005)
+
+
+def test_a_data_set_has_its_row_of_table_1(folder: Path) -> None:
+    described_folder(folder / "runs" / "park", 3)
+    done = vip(folder, "score", "p.jsonl", "--metric", "rouge-l", "--data", "runs/park")
+    assert done.code == 0, done.err
+    (row,) = [line for line in done.out.splitlines() if line.startswith("park ")]
+    assert row.split() == ["park", "yes", "yes", "–", "–", "6.0", "6"]
+
+
+def test_labels_without_a_judge_are_said(folder: Path) -> None:
+    done = vip(folder, "score", "p.jsonl", "--judge-labels", "p.jsonl")
+    assert (done.code, done.err) == (2, "vip: --judge-labels needs a judge: --judge ENGINE.\n")

@@ -24,6 +24,7 @@ vip score p.jsonl --metric rouge-l --json
 vip score p.jsonl --missing wrong             no answer is a wrong one
 vip score results.json --task nextqa-mc --annotations val.csv
 vip score evaluation/ --paper --table latex   the tables of the paper
+vip score submission/ --suite value --annotations reference_data/
 """
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
@@ -70,6 +71,10 @@ TableOption = Annotated[
 Paper = Annotated[bool, typer.Option("--paper", metavar=" ", help="Print the tables of the task's paper, published rows beside your own.")]
 Out = Annotated[Path | None, option("--out", "-o", help="Folder for results, tables and the page; or the page: NAME.html.", metavar="PATH")]
 
+Suite = Annotated[
+    str | None,
+    option("--suite", help="Score submissions to a suite of tasks: value. --annotations names a folder.", metavar="NAME"),
+]
 Runs = Annotated[
     list[Path] | None,
     option("--runs", help="Run folders of the samples, for the pictures on the page; may be given several times.", metavar="DIR"),
@@ -97,6 +102,7 @@ def score_command(
     references: References = None,
     video_index: VideoIndex = None,
     split: Split = None,
+    suite: Suite = None,
     metric: Metrics = None,
     missing: MissingOption = "refuse",
     table: TableOption = "text",
@@ -123,6 +129,7 @@ def score_command(
         references=references,
         video_index=video_index,
         split=split,
+        suite=suite,
         metrics=tuple(metric or ()),
         judge=_open_judge(judge, judge_labels, console),
         missing=missing,  # type: ignore[arg-type]  # checked above
@@ -130,8 +137,10 @@ def score_command(
     scores = score_files(files, options, observer=console)
     if as_json:
         print_results(scores)
+        if suite is not None:
+            _print_averages(scores)
     else:
-        print_tables(all_tables(scores, paper=paper), table, console)
+        print_tables([*all_tables(scores, paper=paper or suite is not None), *_data_tables(data or [], scores)], table, console)
     if out is not None:
         for path in write_scores(scores, out, runs=runs or ()):
             console.write_line(f"{'Open' if path.suffix == '.html' else 'Wrote'} {path}")
@@ -148,6 +157,16 @@ def _open_judge(engine: str | None, labels: Path | None, console: Console) -> Ju
         return None
     known = read_labels(labels) if labels else None
     return engine_judge(resolve(CaptionSettings, {"engine": engine}, note=console.note), labels=known, observer=console)
+
+
+def _print_averages(scores: Scores) -> None:
+    """Print the averages of VALUE; a task that was not scored is missing, and makes them partial."""
+    from vip.tasks.value.suite import category_averages, meta_average, target_scores
+
+    targets = target_scores(scores.results)
+    averages = [("meta_average", meta_average(targets)), *category_averages(targets).items()]
+    rows = {name: {"value": one.rounded, "partial": one.is_partial, "missing": one.missing} for name, one in averages}
+    print_json({"suite": "value", "scores": targets, "averages": rows})
 
 
 def _check_word(name: str, word: str, known: tuple[str, ...]) -> None:

@@ -58,7 +58,7 @@ _RULES = tuple(
         r"((?i:lem|gim))((?i:me))",
         r"('[tT])((?i:is|was))",
         r"([yY]')([aA]ll)",
-        r"([A-Za-z]*[A-MO-Za-mo-z])([nN]'[tT])",
+        r"([A-Za-z]{0,200}[A-MO-Za-mo-z])([nN]'[tT])",
         rf"({_WORD})({_RED})(?![A-Za-z])",
         rf"({_WORD})",
         r"([nN]'[tT])",
@@ -69,7 +69,7 @@ _RULES = tuple(
         r"((?i:c'mon|s'mores?|cap'n|dunkin'|somethin'|ol')|[dDjJlL]')",
         r"('(?i:n'|n(?![A-Za-z])|em|till?|cause)|'[0-9][0-9](?=\s)|'[2-9]0s)",
         rf"({_PART}(?:/{_PART}){{1,2}})",  # his/her
-        rf"([A-Za-z0-9][A-Za-z0-9.,]*(?:-(?:{_ACRONYM}|{_WORD}))+)",  # t-shirt, 1.5-inch, U.S.-based
+        rf"([A-Za-z0-9][A-Za-z0-9.,]{{0,200}}(?:-(?:{_ACRONYM}|{_WORD}))+)",  # t-shirt, 1.5-inch, U.S.-based
         r"([A-Za-z0-9]+(?:_[A-Za-z0-9]+)+)",
         r"([A-Za-z][A-Za-z0-9]*(?:[.!?][A-Za-z][A-Za-z0-9]*)+)",  # foo.mp4, and sentences without a space between them
         r"([A-Z]+(?:[&+][A-Z]+)+)",
@@ -90,10 +90,10 @@ _RULES = tuple(
 )
 
 _NOT_ASCII = re.compile(r"[^\x21-\x7e]+")
-_STANDS_ALONE = re.compile(rf"(?!(?:.*[^A-Za-z0-9])?(?:[A-Za-z]|{_forms(_BEFORE_NUMBERS)})\.)[A-Za-z'\",!?;:./-]{{1,40}}")
+_STANDS_ALONE = re.compile(rf"(?!(?:.*[^A-Za-z0-9])?(?:[A-Za-z]|{_forms(_BEFORE_NUMBERS)})\.)[A-Za-z'\",!?;:./-]+")
 """Words whose tokens do not depend on what stands around them: no digits, no brackets, no letter or `no.` at the end."""
 
-MOST_CHUNKS = 200_000
+MOST_CHUNKS, LONGEST_CHUNK = 200_000, 40
 _CHUNKS: dict[str, tuple[str, ...]] = {"": ()}
 """The tokens of such words, kept."""
 
@@ -125,9 +125,9 @@ def _tokenize(text: str, following: str) -> tuple[str, ...]:
     tokens: list[str] = []
     whole, start = f"{text}\n{following} ", 0
     while start < len(text):
-        space = text.find(" ", start)
-        chunk = text[start : space if space >= 0 else len(text)]
-        if _STANDS_ALONE.fullmatch(chunk):
+        space = text.find(" ", start, start + LONGEST_CHUNK + 1)
+        chunk = text[start : space if space >= 0 else start + LONGEST_CHUNK + 1]
+        if len(chunk) <= LONGEST_CHUNK and _STANDS_ALONE.fullmatch(chunk):
             if chunk not in _CHUNKS and len(_CHUNKS) < MOST_CHUNKS:
                 _CHUNKS[chunk] = _tokenize_chunk(chunk)
             tokens += _CHUNKS.get(chunk) or _tokenize_chunk(chunk)

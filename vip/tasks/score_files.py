@@ -6,7 +6,7 @@ In: files of predictions, result.json files, or folders with them. Out: `Scores`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vip import files, store
@@ -22,6 +22,7 @@ from vip.tasks.registry import load_task
 from vip.tasks.score import ScoredFile, choose_metrics, score
 from vip.tasks.score_tables import result_labels
 from vip.tasks.task import SampleSource, Task, TaskMetric
+from vip.tasks.value.suite import SUITE, suite_files
 from vip.untrusted import parse_json
 from vip.wording import counted, option
 
@@ -45,6 +46,8 @@ class ScoreOptions:
     video_index: Path | None = None
     """Numbers and lengths of videos, as published."""
     split: str | None = None
+    suite: str | None = None
+    """`value`: the paths are folders of submissions, and `annotations` names a folder."""
     metrics: tuple[str, ...] = ()
     """Names; empty: all that work here."""
     missing: Missing = "refuse"
@@ -79,13 +82,13 @@ def score_files(paths: Sequence[Path], options: ScoreOptions, *, observer: Obser
     scored: list[ScoredFile] = []
     results: list[TaskResult] = []
     tasks: dict[str, Task] = {}
-    for path in [found for given in paths for found in find_files(given)]:
+    for path, own in _files_with_options(paths, options):
         if before := read_result(path):
             _check_result(before, path)
             results.append(before)
             continue
-        task, joined = _join(path, options)
-        done = score(joined, task, _metrics(task, options, observer), observer=observer)
+        task, joined = _join(path, own)
+        done = score(joined, task, _metrics(task, own, observer), observer=observer)
         tasks[done.result.task] = task
         scored.append(done)
         results.append(done.result)
@@ -95,6 +98,21 @@ def score_files(paths: Sequence[Path], options: ScoreOptions, *, observer: Obser
 def _metrics(task: Task, options: ScoreOptions, observer: Observer) -> list[TaskMetric]:
     judge = [options.judge] if options.judge else []
     return [*choose_metrics(task, options.metrics, observer.note), *judge]
+
+
+def _files_with_options(paths: Sequence[Path], options: ScoreOptions) -> list[tuple[Path, ScoreOptions]]:
+    """Return each file with its own options: of a suite, each task has annotations of its own."""
+    if options.suite is None:
+        return [(found, options) for given in paths for found in find_files(given)]
+    if options.suite != SUITE:
+        raise UsageError(f'There is no suite "{options.suite}". There is: {SUITE}.')
+    if len(options.annotations) != 1 or options.task or options.samples:
+        raise UsageError(f"A suite is scored against one folder of annotations: {option('annotations', 'DIR')}. It names the tasks itself.")
+    files = [one for given in paths for one in suite_files(given, options.annotations[0], options.split)]
+    return [
+        (one.predictions, replace(options, task=one.task, annotations=(one.annotations,), video_index=one.video_index, split=None))
+        for one in files
+    ]
 
 
 def _compare(scored: Sequence[ScoredFile], results: Sequence[TaskResult]) -> tuple[Difference, ...]:

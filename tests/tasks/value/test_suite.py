@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.metrics.golden import golden
-from vip.errors import InputError
+from tests.tasks.value.made import write_index, write_json, write_lines
+from vip.errors import InputError, UsageError
 from vip.tasks.records import Score, TaskResult
+from vip.tasks.score_files import ScoreOptions, score_files
 from vip.tasks.value.datasets import BY_KEY, DATASETS
-from vip.tasks.value.suite import category_averages, find_submission, meta_average, published_rows, suite_tables, target_scores
+from vip.tasks.value.suite import category_averages, find_submission, meta_average, published_rows, suite_files, suite_tables, target_scores
 
 
 def result(task: str, metric: str, value: float, engine: str | None = "fake:1") -> TaskResult:
@@ -61,8 +63,8 @@ def test_a_task_that_was_not_scored_is_missing_and_never_0() -> None:
 
 
 def test_own_rows_stand_beside_the_published_ones_and_say_what_is_missing() -> None:
-    results = [result("value-tvr", "aver", 12.345), result("value-how2qa", "accuracy", 71.2038), result("infilling-1", "rouge-l", 9.0)]
-    assert target_scores(results) == {"tvr": 12.35, "how2qa": 71.2} or target_scores(results) == {"tvr": 12.34, "how2qa": 71.2}
+    results = [result("value-tvr", "aver", 12.3401), result("value-how2qa", "accuracy", 71.2038), result("infilling-1", "rouge-l", 9.0)]
+    assert target_scores(results) == {"tvr": 12.34, "how2qa": 71.2}
     (table,) = suite_tables(results)
     own = table.rows[-1]
     assert own[0].text == "fake:1"
@@ -70,6 +72,7 @@ def test_own_rows_stand_beside_the_published_ones_and_say_what_is_missing() -> N
     assert own[-1].number is None
     assert len(table.rows) == 11
     assert any("partial, without value-how2r" in note for note in table.notes)
+    assert any("4 MT by Domain: the paper prints 51.97" in note for note in table.notes)
     assert suite_tables([results[-1]]) == []
     with pytest.raises(InputError, match="two results of value-tvr"):
         target_scores([results[0], results[0]])
@@ -106,3 +109,48 @@ def test_a_submission_is_found_by_the_names_of_the_server(tmp_path: Path) -> Non
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="holds no folder of a task"):
         find_submission(tmp_path / "empty", tvr, "val")
+
+
+def make_submission(folder: Path) -> tuple[Path, Path]:
+    """Write a submission that answers two tasks, and the annotations of three."""
+    submission, annotations = folder / "submission", folder / "annotations"
+    (submission / "vlep").mkdir(parents=True)
+    (submission / "yc2r").mkdir()
+    (annotations / "vlep").mkdir(parents=True)
+    event = {"example_id": 7, "events": ["a", "b"], "answer": 0, "vid_name": "v"}
+    write_lines(annotations / "vlep" / "vlep_dev_archive.jsonl", [event])
+    write_json(submission / "vlep" / "vlep_dev_predictions.json", {"7": 0})
+    write_lines(annotations / "yc2r_val_release.jsonl", [{"desc_id": 1, "desc": "a dog", "vid_name": "park"}])
+    write_lines(annotations / "violin_test_private_gt.jsonl", [])
+    write_json(submission / "yc2r" / "yc2r_val_predictions.json", {"VR": [{"desc_id": 1, "predictions": [8, 7]}]})
+    write_index(annotations).rename(annotations / "yc2r_video2dur_idx.json")
+    return submission, annotations
+
+
+def test_each_task_of_a_submission_has_its_own_annotations(tmp_path: Path) -> None:
+    submission, annotations = make_submission(tmp_path)
+    found = {one.task: (one.annotations.name, one.video_index and one.video_index.name) for one in suite_files(submission, annotations)}
+    assert found == {"value-yc2r": ("yc2r_val_release.jsonl", "yc2r_video2dur_idx.json"), "value-vlep": ("vlep_dev_archive.jsonl", None)}
+    with pytest.raises(InputError, match="has no predictions of this split"):
+        suite_files(submission, annotations, "test")
+    with pytest.raises(InputError, match="splits val and test"):
+        suite_files(submission, annotations, "dev")
+    (submission / "violin").mkdir()
+    write_json(submission / "violin" / "violin_test_predictions.json", {})
+    with pytest.raises(InputError, match=r"has no annotations of value-violin \(violin_test….jsonl\)"):
+        suite_files(submission, annotations)
+
+
+def test_a_submission_is_scored_with_averages_that_are_marked_partial(tmp_path: Path) -> None:
+    submission, annotations = make_submission(tmp_path)
+    scores = score_files([submission], ScoreOptions(suite="value", annotations=(annotations,)))
+    assert target_scores(scores.results) == {"vlep": 100.0, "yc2r": 66.67}
+    average = meta_average(target_scores(scores.results))
+    assert average.rounded == pytest.approx(83.335)
+    assert average.text.endswith("(partial)")
+    for options, message in (
+        (ScoreOptions(suite="glue", annotations=(annotations,)), 'no suite "glue"'),
+        (ScoreOptions(suite="value"), "one folder of annotations"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            score_files([submission], options)

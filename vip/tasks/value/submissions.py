@@ -21,8 +21,9 @@ from vip.tasks.records import Found, FoundMoments, Prediction, Sample
 from vip.tasks.value.annotations import MOST_LETTERS, MOST_LINE_BYTES
 from vip.tasks.value.datasets import Dataset
 from vip.untrusted import one_line, parse_json
+from vip.wording import option
 
-MOST_JSON_BYTES = 32 * 2**20  # of answers to questions; those of TVQA have 0.3 MB
+MOST_JSON_BYTES = 8 * 2**20  # of answers to questions; those of TVQA have 0.3 MB
 MOST_OF_QUERY = 1000
 """Predictions of a query that are read; the first 100 of them count."""
 MOST_SECONDS = 1e9
@@ -117,7 +118,7 @@ def _read_captions(path: Path) -> Iterator[Prediction]:
 def _read_retrieval(path: Path, samples: Sequence[Sample], names: Mapping[int, str]) -> Iterator[Prediction]:
     """Yield what was found for each query; videos without a name count as wrong ones."""
     if not names:
-        raise InputError("Numbers of videos need their names. Give <task>_video2dur_idx.json as it was published (--video-index).")
+        raise InputError(f"{path} names videos by number. Name <task>_video2dur_idx.json with {option('video_index', 'FILE')}.")
     found: dict[str, dict[str, Any]] = {}
     unnamed, count = 0, 0
     with open_bounded(path) as file:

@@ -6,6 +6,7 @@ A task that was not scored is missing, never 0: an average without it is partial
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -17,10 +18,13 @@ from vip.tasks.table import Cell, Table, mark_best, number_cell
 from vip.tasks.value.datasets import BY_KEY, CATEGORIES, DATASETS, PREFIX, Category, Dataset
 from vip.untrusted import one_line
 
+SUITE = "value"
 PARTIAL = "partial"
 PUBLISHED = "published/value.csv"
 LEADERBOARD = "6"
 """The table whose rows stand beside own ones: models on the test splits."""
+_OTHER_FILES = re.compile(r"_(?:public|private)|.*predictions")
+"""What follows the name of a split in files that are no annotations of it: `violin_test_private_…` beside `violin_test_release`."""
 MOST_ROUNDING = 0.0115
 """A printed average that is further from that of its printed figures is a misprint: three of 52 are."""
 
@@ -37,6 +41,11 @@ class Average:
     @property
     def is_partial(self) -> bool:
         return bool(self.missing)
+
+    @property
+    def rounded(self) -> float | None:
+        """The value with the same digits on every machine."""
+        return None if self.value is None else round(self.value, 6)
 
     @property
     def text(self) -> str:
@@ -97,6 +106,11 @@ def suite_tables(results: Sequence[TaskResult]) -> list[Table]:
         cells = mark_best(cells, column)
     columns = ("Model", *(dataset.title for dataset in DATASETS), "Meta-Ave")
     notes = ["Retrieval: AveR; questions: accuracy; captions: CIDEr-D. Published rows: test, table 6 of Li et al. 2021."]
+    notes += [
+        f"{row.block}, {row.name}: the paper prints {row.meta_average:.2f}, which its figures do not give."
+        for row in published_rows()
+        if row.table == LEADERBOARD and row.is_misprinted
+    ]
     for name, scores in own:
         average = meta_average(scores)
         parts = ", ".join(f"{category} {one.text}" for category, one in category_averages(scores).items())
@@ -135,6 +149,50 @@ def published_rows() -> list[PublishedRow]:
         PublishedRow(row["table"], row["block"], row["row"], {key: float(row[key]) for key in BY_KEY}, float(row["meta_average"]))
         for row in csv.DictReader(text.splitlines())
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteFile:
+    """The predictions of one task, and what they are scored against."""
+
+    task: str
+    predictions: Path
+    annotations: Path
+    video_index: Path | None
+    split: str
+
+
+def suite_files(folder: Path, annotations: Path, split: str | None = None) -> list[SuiteFile]:
+    """Return the files of each task that a submission answers.
+
+    Args:
+        annotations: a folder with the published annotations of all tasks, side by side or in a folder a task.
+        split: `val` (the default) or `test`; each task names its split in its own way.
+
+    Raises:
+        InputError: the submission answers no task, has wrong names, or the annotations of a task are missing.
+    """
+    if split not in (None, "val", "test"):
+        raise InputError(f'A submission has the splits val and test, not "{one_line(split)}".')
+    found = []
+    for dataset in DATASETS:
+        name = dataset.test.name if split == "test" else dataset.validation.name
+        if (path := find_submission(folder, dataset, name)) is not None:
+            found.append(SuiteFile(dataset.name, path, *_find_annotations(annotations, dataset, name), name))
+    if not found:
+        raise InputError(f"{folder} has no predictions of this split, such as {DATASETS[0].submission_name(DATASETS[0].validation.name)}.")
+    return found
+
+
+def _find_annotations(folder: Path, dataset: Dataset, split: str) -> tuple[Path, Path | None]:
+    """Return the annotations of a task, and for retrieval the index of its videos."""
+    start = f"{dataset.key}_{split}"
+    for place in (folder / dataset.key, folder):
+        names = sorted(one for one in place.glob(f"{start}*.json*") if not _OTHER_FILES.match(one.name.removeprefix(start)))
+        if names:
+            index = place / f"{dataset.key}_video2dur_idx.json"
+            return names[0], index if dataset.category == "retrieval" and index.is_file() else None
+    raise InputError(f"{folder} has no annotations of {dataset.name} ({start}….jsonl). Give the folder with the published annotations.")
 
 
 def find_submission(folder: Path, dataset: Dataset, split: str) -> Path | None:

@@ -20,7 +20,6 @@ from vip.tasks.value.metrics import value_metrics
 from vip.tasks.value.submissions import read_submission
 from vip.untrusted import one_line
 
-SUITE = "value"
 TOKENS_OF_INDEX, TOKENS_OF_CAPTION = 16, 128
 
 
@@ -45,7 +44,7 @@ class ValueTask:
             splits=self.dataset.splits,
             groupings=("type",),
             over_videos=self.dataset.category != "retrieval",
-            suite=SUITE,
+            suite=suite.SUITE,
         )
         self._names: dict[int, str] = {}
         self._metrics: tuple[TaskMetric, ...] = value_metrics(self.dataset)
