@@ -159,6 +159,15 @@ def _open_judge(engine: str | None, labels: Path | None, console: Console) -> Ju
     return engine_judge(resolve(CaptionSettings, {"engine": engine}, note=console.note), labels=known, observer=console)
 
 
+def _data_tables(addresses: list[str], scores: Scores) -> list[Table]:
+    if not addresses:
+        return []
+    from vip.tasks.data_set import data_set_tables, measure_data_set
+
+    name = Path(addresses[0].rstrip("/")).name if len(addresses) == 1 else f"{len(addresses)} sources"
+    return data_set_tables(measure_data_set(addresses), name=name, samples=max(result.n for result in scores.results))
+
+
 def _print_averages(scores: Scores) -> None:
     """Print the averages of VALUE; a task that was not scored is missing, and makes them partial."""
     from vip.tasks.value.suite import category_averages, meta_average, target_scores

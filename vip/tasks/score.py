@@ -182,7 +182,9 @@ def frame_budget(joined: JoinedFile) -> FrameBudget | None:
         parts = [" or ".join(joined.frames_chosen) or described, f"{fewest} at least" if fewest < most else None]
         side = joined.parameters.get("longest_side_px")
         return FrameBudget(
-            frames=most, chosen=", ".join(filter(None, parts)) or None, longest_side_px=int(side) if isinstance(side, str) else None
+            frames=most,
+            chosen=", ".join(filter(None, parts)) or None,
+            longest_side_px=int(side) if isinstance(side, str) and side.isdigit() else None,
         )
     return FrameBudget(frames=None, chosen=described) if described else None
 
