@@ -169,6 +169,8 @@ class JoinedFile:
     """As the samples name it."""
     task_version: int
     pairs: Pairs = field(repr=False)
+    statuses: tuple[Status, ...] = field(repr=False)
+    """Of each prediction."""
     left_out: int = 0
     """Samples without a prediction that were left out."""
     samples_sha256: str | None = None
@@ -260,6 +262,7 @@ def _join(
         double = [key.id for key in facts.keys if key.id in seen or seen.add(key.id)]  # type: ignore[func-returns-value]
         raise InputError(f"{samples_name} names {_some(double, 'sample')} twice. Make the samples again.")
     places: dict[str, int] = {}
+    found: list[Status] = []
     unknown: list[str] = []
     double = []
     engines: dict[str, None] = {}
@@ -267,6 +270,7 @@ def _join(
     for number, prediction in enumerate(scanned):
         (unknown if prediction.sample_id not in known else double if prediction.sample_id in places else []).append(prediction.sample_id)
         places.setdefault(prediction.sample_id, number)
+        found.append(prediction.status)
         if prediction.engine is not None:
             engines.setdefault(prediction.engine)
         for one in prediction.calls:
@@ -290,6 +294,7 @@ def _join(
         task=task,
         task_version=version,
         pairs=Pairs(samples, predictions, joined),
+        statuses=tuple("missing" if number is None else found[number] for _, _, number in joined),
         left_out=len(facts.keys) - len(joined),
         samples_sha256=samples_sha256,
         predictions_sha256=predictions_sha256,
@@ -373,8 +378,3 @@ def is_ours(path: Path) -> bool:
     except ValueError:
         return False
     return isinstance(row, dict) and "sample_id" in row
-
-
-def statuses(pairs: Pairs) -> list[Status]:
-    """Return the status of each prediction."""
-    return [prediction.status for _, prediction in pairs]

@@ -84,7 +84,7 @@ def score(
     if not len(joined.pairs):
         raise InputError(f"{joined.name} answers none of the samples, so there is no score.")
     observer, pairs = observer or SilentObserver(), joined.pairs
-    keys, statuses = pairs.keys, tuple(prediction.status for _, prediction in pairs)
+    keys, statuses = pairs.keys, joined.statuses
     scores: dict[str, Score] = {}
     values: dict[str, tuple[float, ...]] = {}
     with observer.track("Scoring", len(metrics)) as advance:

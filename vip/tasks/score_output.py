@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vip import store
+from vip.tasks.budget_curve import budget_tables
 from vip.tasks.records import Score, TaskResult
 from vip.tasks.score_files import RESULT, Scores
 from vip.tasks.score_tables import budget_label, comparison_table, group_table, groupings, metric_name, score_table
@@ -28,6 +29,7 @@ def all_tables(scores: Scores, *, paper: bool = False) -> list[Table]:
         tables += [group_table(result, grouping, label=label, number=number) for grouping in groupings(result)]
     if scores.differences:
         tables.append(comparison_table(scores.differences))
+    tables += budget_tables(scores.results)
     return tables + (paper_tables(scores) if paper else [])
 
 
