@@ -48,7 +48,8 @@ class ApiServer:
     - HTTP: a status* (`401`, `429`, `500`, …); `quota`* and `filtered_picture`, errors with a code; `busy`*, a 503 that says
       how long to wait; `drop`*, closed without an answer; `reset`, closed in the middle of the answer; `late`, the answer after
       `late_s`; `half_json`*; `page`*, a web page; `nonsense`* and `nonsense_stream`*, 200 with random bytes
-    - parameters: `no_schema` rejects json_schema, `no_format` every response_format, `max_tokens_unknown` max_tokens
+    - parameters: `no_schema` rejects json_schema, `no_format` every response_format, `max_tokens_unknown` max_tokens,
+      `its_own_temperature` a temperature
     - answers: `ok`, `no_choices`, `empty`, `length`, `content_filter`, `refusal`, `wrong_schema`, `outside_schema` (lacks a
       key), `not_enforced` (prose in the place of JSON), `half_reply`, `fenced`, `thinking`
 

@@ -284,17 +284,18 @@ def read_json(path: Path, kind: type[RecordT], *, inside: Path | None = None) ->
     return _parse(text, kind, where=str(path))
 
 
-def read_rows(path: Path, kind: type[RecordT], *, torn_end: bool = False) -> Iterator[RecordT]:
+def read_rows(path: Path, kind: type[RecordT], *, torn_end: bool = False, advice: str | None = None) -> Iterator[RecordT]:
     """Yield the rows of a JSONL file.
 
     Args:
         torn_end: leave out a last line that is half written.
+        advice: what to do about a damaged file; None for one of a run folder.
     """
-    for number, line in enumerate(lines(path), 1):
+    for number, line in enumerate(lines(path, advice=advice), 1):
         if torn_end and not line.endswith(b"\n"):
             return
         if line.strip():
-            yield _parse(line, kind, where=f"{path}, line {number}")
+            yield _parse(line, kind, where=f"{path}, line {number}", advice=advice)
 
 
 def count_rows(path: Path) -> int:
@@ -302,16 +303,16 @@ def count_rows(path: Path) -> int:
     return sum(1 for line in lines(path) if line.strip())
 
 
-def lines(path: Path) -> Iterator[bytes]:
+def lines(path: Path, *, advice: str | None = None) -> Iterator[bytes]:
     """Yield the lines of a JSONL file, one in memory at a time; errors as of `read_json`."""
     try:
         with files.open_file(path) as file:
-            yield from _lines_of(file, path)
+            yield from _lines_of(file, path, advice)
     except OSError as exc:
-        raise _unreadable(path, exc) from exc
+        raise _unreadable(path, exc, advice) from exc
 
 
-def _lines_of(file: IO[bytes], path: Path) -> Iterator[bytes]:
+def _lines_of(file: IO[bytes], path: Path, advice: str | None = None) -> Iterator[bytes]:
     """Yield the lines of an open file.
 
     Raises:
@@ -319,15 +320,15 @@ def _lines_of(file: IO[bytes], path: Path) -> Iterator[bytes]:
     """
     while line := file.readline(MOST_LINE_BYTES):
         if len(line) == MOST_LINE_BYTES:
-            raise StoreError(f"{path}: damaged (a line is longer than {MOST_LINE_BYTES:,} bytes). {_overwrite_advice()}")
+            raise StoreError(f"{path}: damaged (a line is longer than {MOST_LINE_BYTES:,} bytes). {advice or _overwrite_advice()}")
         yield line
 
 
-def _unreadable(path: Path, exc: OSError) -> StoreError:
-    return StoreError(f"{path} cannot be read: {exc.strerror}. {_overwrite_advice()}")
+def _unreadable(path: Path, exc: OSError, advice: str | None = None) -> StoreError:
+    return StoreError(f"{path} cannot be read: {exc.strerror}. {advice or _overwrite_advice()}")
 
 
-def _parse(text: bytes, kind: type[RecordT], *, where: str) -> RecordT:
+def _parse(text: bytes, kind: type[RecordT], *, where: str, advice: str | None = None) -> RecordT:
     try:
         return _parse_record(text, kind)
     except ValueError as exc:
@@ -338,7 +339,7 @@ def _parse(text: bytes, kind: type[RecordT], *, where: str) -> RecordT:
                 " Update with `pip install -U vip-keyframes`."
             ) from exc
         problem = exc.errors()[0]["msg"] if isinstance(exc, ValidationError) else exc
-        raise StoreError(f"{where}: damaged ({problem}). {_overwrite_advice()}") from exc
+        raise StoreError(f"{where}: damaged ({problem}). {advice or _overwrite_advice()}") from exc
 
 
 def _parse_record(text: bytes, kind: type[RecordT]) -> RecordT:

@@ -15,7 +15,7 @@ from tests.api.answers import Question, completion, question_of
 from tests.api.wire import Answer, Call, failure, noise
 
 KEPT = 200  # requests whose pictures are kept: a run of thousands would fill the memory
-USABLE = frozenset({"ok", "late", "fenced", "thinking", "no_schema", "no_format", "max_tokens_unknown"})
+USABLE = frozenset({"ok", "late", "fenced", "thinking", "no_schema", "no_format", "max_tokens_unknown", "its_own_temperature"})
 BEHAVIOURS = USABLE | {
     *("at_most", "busy", "content_filter", "drop", "empty", "filtered_picture", "half_json", "half_reply", "length", "no_choices"),
     *("nonsense", "nonsense_stream", "not_enforced", "outside_schema", "page", "quota", "refusal", "reset", "wrong_schema"),
@@ -148,6 +148,9 @@ class Chats:
             return failure(400, f"This server does not know the response_format {question.form}.")
         if behaviour == "max_tokens_unknown" and "max_tokens" in body:
             return failure(400, UNKNOWN_PARAMETER, code="unsupported_parameter", param="max_tokens", kind="invalid_request_error")
+        if behaviour == "its_own_temperature" and "temperature" in body:
+            text = "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported."
+            return failure(400, text, code="unsupported_value", param="temperature", kind="invalid_request_error")
         answer = Answer.of(completion(behaviour, question, marks=self.options.marks, usage=self.options.usage))
         answer.manner = "short" if behaviour == "reset" else "whole"
         return answer

@@ -292,4 +292,4 @@ def test_what_the_file_says_of_a_server_is_not_believed(traits: Any, answers: An
     file.close()
     client.recall()
     assert engine.build_body(request()) == before
-    assert set(engine.traits) == {"form", "length"}
+    assert set(engine.traits) == {"form", "length", "temperature"}

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tasks.described import described_folder
+from vip import store
 from vip.config import SampleSettings
 from vip.errors import InputError
 from vip.tasks.described_videos import DescribedKeyframe, DescribedVideo
@@ -69,6 +70,28 @@ def test_labels_group_the_samples(tmp_path: Path) -> None:
     labels.write_text("video,domain,causal\na,Games; Sports,social\n")
     (sample,) = samples(Infilling(), described_folder(tmp_path / "a", 5), labels=labels)
     assert sample.groups == {"domain": ("Games", "Sports"), "causal": ("social",)}
+
+
+def test_labels_of_an_engine_name_it(tmp_path: Path) -> None:
+    folders = [described_folder(tmp_path / name, 6) for name in "ab"]
+    task = load_task("causal-aspect")
+    asked = list(task.samples(SampleSource(paths=tuple(map(str, folders)))))
+    assert all(sample.reference is None and len(sample.context) == 5 for sample in asked)
+    assert "focus" not in task.request(asked[0], None).text.split("Keyframe 1")[0]
+    answers = [task.parse(sample, said) for sample, said in zip(asked, ["Physical.", "social", "both", "social"], strict=True)]
+    assert [answer.status for answer in answers] == ["ok", "ok", "unparsed", "ok"]
+    file = tmp_path / "causal.jsonl"
+    store.write_rows(file, [answer.model_copy(update={"engine": "openai:m"}) for answer in answers])
+    groups = [sample.groups for sample in samples(Infilling(), *folders, labels=file)]
+    by = {"causal_by": ("openai:m",)}
+    assert groups == [{"causal": ("physical",), **by}, {"causal": ("social",), **by}, {}, {"causal": ("social",), **by}]
+
+
+def test_labels_without_a_key_are_one_sentence(tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("name,domain\na,Games\n")
+    with pytest.raises(InputError, match="has neither a column video nor a column sample"):
+        samples(Infilling(), described_folder(tmp_path / "a", 5), labels=labels)
 
 
 def test_too_few_keyframes_for_a_window_is_one_sentence(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.api_server import ApiServer
 from tests.tasks.described import described_folder
 from tests.tasks.test_keyframe_task import samples
 from vip.config import CaptionSettings, PredictSettings
@@ -16,7 +17,7 @@ from vip.errors import BackendError, BudgetError, InputError, ReplyError, UsageE
 from vip.models.fake import FakeEngine
 from vip.protocols import Reply, Request, SilentObserver
 from vip.tasks import predict as module
-from vip.tasks.files import read_predictions, write_samples
+from vip.tasks.files import draw_samples, read_predictions, write_samples
 from vip.tasks.infilling import Infilling
 from vip.tasks.predict import expected_cost, open_samples, predict, predict_with_baseline
 from vip.tasks.records import Sample
@@ -142,8 +143,13 @@ def test_answers_of_another_engine_or_prompt_are_not_mixed(file: Path, tmp_path:
     out = tmp_path / "p.jsonl"
     predict(file, out, asking=FAKE, observer=QUIET)
     before = out.read_bytes()
-    with pytest.raises(UsageError, match="holds answers of fake to other prompts"):
+    with pytest.raises(UsageError, match="holds answers of fake to other questions"):
         predict(file, out, asking=FAKE, settings=PredictSettings(variant=2), observer=QUIET)
+    assert out.read_bytes() == before
+    with pytest.raises(UsageError, match="holds answers of fake to other questions"):
+        predict(file, out, asking=FAKE, settings=PredictSettings(shots=0), observer=QUIET)
+    with pytest.raises(UsageError, match="holds answers of fake\\."):
+        predict(file, out, asking=CaptionSettings(engine="fake:refuse"), observer=QUIET)
     assert out.read_bytes() == before
     predict(file, out, asking=FAKE, settings=PredictSettings(variant=2), overwrite=True, observer=QUIET)
     assert {row.calls[0].prompt for row in read_predictions(out)} == {"infilling-2"}
@@ -205,7 +211,7 @@ def test_a_baseline_that_is_misspelt_is_one_sentence(file: Path, tmp_path: Path)
 
 def test_at_most_so_many_samples_are_chosen_by_the_seed_in_their_order(made: list[Sample], tmp_path: Path) -> None:
     def chosen(seed: int) -> list[str]:
-        write_samples(tmp_path / "s.jsonl", made, most=5, seed=seed)
+        write_samples(tmp_path / "s.jsonl", draw_samples(made, 5, seed))
         return [json.loads(line)["id"] for line in (tmp_path / "s.jsonl").read_text().splitlines()]
 
     order = [sample.id for sample in made]
@@ -229,3 +235,23 @@ def test_waiting_questions_are_bounded(file: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module._PredictionRun, "_prediction", counted)
     predict(file, tmp_path / "p.jsonl", asking=FAKE, observer=QUIET)
     assert most == 3
+
+
+@pytest.mark.slow
+def test_answers_come_in_a_batch_and_nothing_is_asked_by_itself(
+    file: Path, made: list[Sample], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("vip.llm.batch_jobs.FIRST_POLL_S", 0.01)
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    with ApiServer() as server:
+        asking = CaptionSettings(engine="openai:tiny-vlm", base_url=server.base_url, cache=tmp_path / "answers.sqlite")
+        done = predict(file, tmp_path / "p.jsonl", asking=asking, in_batches=True, observer=QUIET)
+        assert server.chats == []
+    assert [row.sample_id for row in read_predictions(done.path)] == [sample.id for sample in made]
+    assert set(done.statuses) <= {"ok", "unparsed"}
+    assert not (tmp_path / "p.jsonl.batches").exists()
+
+
+def test_an_engine_without_batches_is_one_sentence(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(BackendError, match="fake takes no batches"):
+        predict(file, tmp_path / "p.jsonl", asking=FAKE, in_batches=True, observer=QUIET)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vip.cli.completion import choices
+from vip.cli.completion import backends, choices
 from vip.cli.console import AsJson, Console, Quiet, print_json
 from vip.cli.options import option
 
 if TYPE_CHECKING:
+    from vip.tasks.judge import JudgeMetric
     from vip.tasks.score_files import Scores
     from vip.tasks.table import Table
 
@@ -23,6 +24,7 @@ vip score p.jsonl --metric rouge-l --json
 vip score p.jsonl --missing wrong             no answer is a wrong one
 vip score results.json --task nextqa-mc --annotations val.csv
 vip score evaluation/ --paper --table latex   the tables of the paper
+vip score submission/ --suite value --annotations reference_data/
 """
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
@@ -69,9 +71,26 @@ TableOption = Annotated[
 Paper = Annotated[bool, typer.Option("--paper", metavar=" ", help="Print the tables of the task's paper, published rows beside your own.")]
 Out = Annotated[Path | None, option("--out", "-o", help="Folder for results, tables and the page; or the page: NAME.html.", metavar="PATH")]
 
+Suite = Annotated[
+    str | None,
+    option("--suite", help="Score submissions to a suite of tasks: value. --annotations names a folder.", metavar="NAME"),
+]
 Runs = Annotated[
     list[Path] | None,
     option("--runs", help="Run folders of the samples, for the pictures on the page; may be given several times.", metavar="DIR"),
+]
+
+Data = Annotated[
+    list[str] | None,
+    option("--data", help="Print Table 1 and Figure 2 of this data set or these runs too; may be given several times.", metavar="DIR"),
+]
+Judge = Annotated[
+    str | None,
+    option("--judge", help="Let this engine judge open answers too; costs requests.", metavar="ENGINE", complete=backends("engine")),
+]
+JudgeLabels = Annotated[
+    Path | None,
+    option("--judge-labels", help="Verdicts of people, to hold the judge against: CSV with sample_id,correct.", metavar="FILE"),
 ]
 
 
@@ -83,12 +102,16 @@ def score_command(
     references: References = None,
     video_index: VideoIndex = None,
     split: Split = None,
+    suite: Suite = None,
     metric: Metrics = None,
     missing: MissingOption = "refuse",
     table: TableOption = "text",
     paper: Paper = False,
     out: Out = None,
     runs: Runs = None,
+    data: Data = None,
+    judge: Judge = None,
+    judge_labels: JudgeLabels = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -106,17 +129,53 @@ def score_command(
         references=references,
         video_index=video_index,
         split=split,
+        suite=suite,
         metrics=tuple(metric or ()),
+        judge=_open_judge(judge, judge_labels, console),
         missing=missing,  # type: ignore[arg-type]  # checked above
     )
     scores = score_files(files, options, observer=console)
     if as_json:
         print_results(scores)
+        if suite is not None:
+            _print_averages(scores)
     else:
-        print_tables(all_tables(scores, paper=paper), table, console)
+        print_tables([*all_tables(scores, paper=paper or suite is not None), *_data_tables(data or [], scores)], table, console)
     if out is not None:
         for path in write_scores(scores, out, runs=runs or ()):
             console.write_line(f"{'Open' if path.suffix == '.html' else 'Wrote'} {path}")
+
+
+def _open_judge(engine: str | None, labels: Path | None, console: Console) -> JudgeMetric | None:
+    from vip.config import CaptionSettings, resolve
+    from vip.errors import UsageError
+    from vip.tasks.judge import engine_judge, read_labels
+
+    if engine is None:
+        if labels is not None:
+            raise UsageError("--judge-labels needs a judge: --judge ENGINE.")
+        return None
+    known = read_labels(labels) if labels else None
+    return engine_judge(resolve(CaptionSettings, {"engine": engine}, note=console.note), labels=known, observer=console)
+
+
+def _data_tables(addresses: list[str], scores: Scores) -> list[Table]:
+    if not addresses:
+        return []
+    from vip.tasks.data_set import data_set_tables, measure_data_set
+
+    name = Path(addresses[0].rstrip("/")).name if len(addresses) == 1 else f"{len(addresses)} sources"
+    return data_set_tables(measure_data_set(addresses), name=name, samples=max(result.n for result in scores.results))
+
+
+def _print_averages(scores: Scores) -> None:
+    """Print the averages of VALUE; a task that was not scored is missing, and makes them partial."""
+    from vip.tasks.value.suite import category_averages, meta_average, target_scores
+
+    targets = target_scores(scores.results)
+    averages = [("meta_average", meta_average(targets)), *category_averages(targets).items()]
+    rows = {name: {"value": one.rounded, "partial": one.is_partial, "missing": one.missing} for name, one in averages}
+    print_json({"suite": "value", "scores": targets, "averages": rows})
 
 
 def _check_word(name: str, word: str, known: tuple[str, ...]) -> None:

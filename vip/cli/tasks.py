@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vip.cli import options
+from vip.cli.caption import Batch
 from vip.cli.console import AsJson, Console, Quiet, print_json
 from vip.wording import counted, option
 
@@ -25,11 +26,13 @@ vip samples video.vip/ --task infilling -o samples.jsonl
 vip samples corpus/ --task prediction --context 3 --representation dense -o samples.jsonl
 vip samples runs/ --task infilling --pictures --labels labels.csv -o samples.jsonl
 vip samples val.csv videos/ --task nextqa-mc --frames 8 -o samples.jsonl      published questions, and their videos
+vip samples val.json --task fiber --videos clips/ --frames 8 -o samples.jsonl
 vip samples corpus/ --task infilling --most 1500 --seed 7 -o samples.jsonl
 """
 PREDICT_EXAMPLES = """[bold]Examples[/bold]
 vip predict samples.jsonl --engine openai:gpt-5.4-mini -o predictions.jsonl
 vip predict samples.jsonl --engine openai:gpt-5.4-mini --variant 2 --dry-run
+vip predict samples.jsonl --engine openai:gpt-5.4-mini --batch          half the price, within a day
 vip predict samples.jsonl --base-url http://localhost:8000/v1 -o predictions.jsonl
 vip predict samples.jsonl --baseline copy-nearest -o nearest.jsonl      without a model
 vip predict samples.jsonl --baseline popular-shortest --train train.csv -o popular.jsonl
@@ -90,6 +93,7 @@ def tasks_command(suite: Suite = None, as_json: AsJson = False, quiet: Quiet = F
                 {
                     **{"task": task.name, "version": task.version, "paper": task.paper, "summary": info.summary, "data": info.data},
                     **{"needs": info.needs, "splits": list(info.splits), "groupings": list(info.groupings), "suite": info.suite},
+                    "over_videos": info.over_videos,
                     **{"metrics": [metric.name for metric in task.metrics], "baselines": sorted(task.baselines)},
                 }
             )
@@ -98,7 +102,8 @@ def tasks_command(suite: Suite = None, as_json: AsJson = False, quiet: Quiet = F
         console.write_line(f"    {task.paper}. Data: {task.info.data}")
         about = [f"metrics: {', '.join(metric.name for metric in task.metrics)}" if task.metrics else ""]
         about += [f"splits: {', '.join(task.info.splits)}" if task.info.splits else ""]
-        about += [f"baselines: {', '.join(task.baselines)}" if task.baselines else "", task.info.needs]
+        about += [f"baselines: {', '.join(task.baselines)}" if task.baselines else ""]
+        about += ["shows frames of videos: --frames, --frames-by" if task.info.over_videos else "", task.info.needs]
         for line in filter(None, about):
             console.write_line(f"    {line}")
 
@@ -115,6 +120,7 @@ def samples_command(
     """Make the samples of a task from runs and data sets, or read them from published files."""
     from vip.config import SampleSettings, resolve
     from vip.tasks.files import check_new, write_samples
+    from vip.tasks.frames import make_samples
     from vip.tasks.registry import context_in, load_task
     from vip.tasks.task import SampleSource
 
@@ -123,9 +129,8 @@ def samples_command(
     settings = settings.model_copy(update={"context": context_in(task) or settings.context})
     check_new(out, overwrite=overwrite)
     loaded = load_task(task)
-    rows = loaded.samples(SampleSource(paths=tuple(sources), settings=settings))
     with console.track("Making samples", 0):
-        count = write_samples(out, rows, most=settings.most, seed=settings.seed)
+        count = write_samples(out, make_samples(loaded, SampleSource(paths=tuple(sources), settings=settings)))
     if as_json:
         print_json({"task": loaded.name, "version": loaded.version, "samples": count, "path": str(out)})
         return
@@ -140,6 +145,7 @@ def predict_command(
     train: Train = None,
     overwrite: Overwrite = False,
     dry_run: options.DryRun = False,
+    batch: Batch = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -163,7 +169,8 @@ def predict_command(
             print_json({name: value for name, value in asdict(expected).items() if name != "keyframes"})
         console.write_line(f"{counted(expected.requests, 'sample')}: {expected}.")
         return
-    show_predictions(predict(samples, out, settings=settings, asking=asking, overwrite=overwrite, observer=console), console)
+    done = predict(samples, out, settings=settings, asking=asking, in_batches=batch, overwrite=overwrite, observer=console)
+    show_predictions(done, console)
 
 
 def show_predictions(done: PredictionSummary, console: Console) -> None:

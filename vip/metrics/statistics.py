@@ -177,7 +177,7 @@ def compare_groups(
     """
     sample, codes, names = _check_sample(values, clusters)
     masks = [np.asarray(group, dtype=np.bool_) for group in (in_first, in_second)]
-    of_groups = [estimate_mean(sample[mask], [clusters[index] for index in np.flatnonzero(mask)], level=level) for mask in masks]
+    of_groups = [estimate_mean(sample[mask], [clusters[index] for index in np.flatnonzero(mask).tolist()], level=level) for mask in masks]
     first, second = of_groups
     value, total = second.value - first.value, len(sample)
     errors = [one.standard_error for one in of_groups]

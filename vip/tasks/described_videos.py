@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from pathlib import Path
 
 from vip.dataset.items import UNKNOWN_VERTICAL
 from vip.dataset.rows import VideoSample
 from vip.dataset.shards import read_shards, samples_in
 from vip.errors import InputError
 from vip.export.sources import ExportSource, sources_of
-from vip.files import MOST_BYTES, read_named
 from vip.records import Description
 from vip.store import Run
 from vip.tasks.records import DescriptionText, SamplePicture
@@ -43,31 +40,27 @@ class DescribedVideo:
     groups: Groups = field(default_factory=dict)
 
 
-def described_videos(paths: Sequence[str], labels: Path | None = None) -> Iterator[DescribedVideo]:
+def described_videos(paths: Sequence[str]) -> Iterator[DescribedVideo]:
     """Yield the videos of runs and data sets, one in memory at a time; those without descriptions are left out.
 
-    Args:
-        labels: CSV file with a column `video` and one for each grouping; several values of a cell have semicolons between them.
-
     Raises:
-        InputError: there is none at all, or the file of labels cannot be read.
+        InputError: there is none at all.
         StoreError: a run or a shard is damaged.
     """
-    known = read_labels(labels) if labels else {}
     names: Counter[str] = Counter()
     for source in sources_of(paths):
         for video in _videos_of(source):
             if video.keyframes:
                 names[video.name] += 1
                 name = video.name if names[video.name] == 1 else f"{video.name}-{names[video.name]}"  # a second run of one video
-                yield DescribedVideo(name, video.keyframes, {**video.groups, **known.get(video.name, {})})
+                yield DescribedVideo(name, video.keyframes, video.groups)
     if not names:
         raise InputError(f"{', '.join(paths)}: no keyframe has a description yet. Run {call('caption', paths[0])} first.")
 
 
 def _videos_of(source: ExportSource) -> Iterator[DescribedVideo]:
     if source.run:
-        yield _video_of_run(source.run)
+        yield _video_of_run(Run(source.run.folder))  # one of its own: what it reads is not kept
         return
     for info in read_shards(source.address, lambda note: None):
         yield from map(_video_of_sample, samples_in(source.address, info))
@@ -103,28 +96,3 @@ def _video_of_sample(sample: VideoSample) -> DescribedVideo:
 
 def _text_of(description: Description) -> DescriptionText:
     return DescriptionText(famous=description.famous, dense_caption=description.dense_caption)
-
-
-def read_labels(path: Path) -> dict[str, Groups]:
-    """Return the groups of each video from a CSV file.
-
-    Raises:
-        InputError: it cannot be read, or has no column `video`.
-    """
-    try:
-        text = read_named(path, most_bytes=MOST_BYTES).decode("utf-8-sig")
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read: {exc.strerror or exc}. Check the path.") from exc
-    except UnicodeDecodeError as exc:
-        raise InputError(f"{path} is not UTF-8 text (byte {exc.start}). Save it as UTF-8.") from exc
-    rows = csv.DictReader(text.splitlines())
-    if "video" not in (rows.fieldnames or ()):
-        raise InputError(f"{path} has no column video. Its first row must name the columns: video,domain,causal.")
-    return {
-        row["video"]: {
-            key: values
-            for key, cell in row.items()
-            if key and key != "video" and (values := tuple(part.strip() for part in str(cell or "").split(";") if part.strip()))
-        }
-        for row in rows
-    }

@@ -10,13 +10,14 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from vip.config import Representation
 from vip.errors import InputError
 from vip.metrics import Metric, Pair, Result, Status
 from vip.metrics.bert_score import BertScore
 from vip.metrics.famous import COMPONENTS, FamousMean
 from vip.metrics.rouge_l import RougeL
 from vip.metrics.sentence_bert import SentenceBert
-from vip.tasks.records import DescribeKeyframes, DescriptionText, Prediction, Representation, Sample
+from vip.tasks.records import DescribeKeyframes, DescriptionText, Prediction, Sample
 from vip.untrusted import one_line
 
 SAMPLES_AT_ONCE = 500

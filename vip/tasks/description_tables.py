@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from statistics import stdev
@@ -89,9 +89,13 @@ def _own_values(results: Iterable[TaskResult]) -> Iterable[tuple[Key, float]]:
 
 def _row_name(result: TaskResult) -> str:
     """Return the model with the frames that it saw, and the prompt where it is not the paper's."""
-    frames = "frames not stated" if result.budget is None else result.budget.model_copy(update={"chosen": None}).label
     variant = prompt_variant(result)
-    return f"{result.engine or result.name} ({frames}{f', prompt {variant}' if variant not in (None, '1') else ''})"
+    return f"{_model_name(result)}{f', prompt {variant}' if variant not in (None, '1') else ''}"
+
+
+def _model_name(result: TaskResult) -> str:
+    frames = "frames not stated" if result.budget is None else result.budget.model_copy(update={"chosen": None}).label
+    return f"{result.engine or result.name} ({frames})"
 
 
 def prompt_variant(result: TaskResult) -> str | None:
@@ -186,7 +190,7 @@ def prompt_table(results: Sequence[TaskResult]) -> Table:
         [
             Cell(metric_name(metric)),
             Cell(f"{model.name}, 3 prompts"),
-            _mean_and_deviation(lambda part: model.values[metric, *_INFILLING_1, part]),
+            _spread_cell(*(model.values[metric, *_INFILLING_1, part] for part in ("mean", "standard deviation"))),
         ]
         for metric in METRIC_NAMES
         for model in published(2)
@@ -194,15 +198,13 @@ def prompt_table(results: Sequence[TaskResult]) -> Table:
     models: dict[str, dict[str, TaskResult]] = {}
     for result in filter(_is_infilling_1, results):
         if (variant := prompt_variant(result)) is not None:
-            models.setdefault(result.engine or result.name, {})[variant] = result
+            models.setdefault(_model_name(result), {})[variant] = result
     for model_name, by_prompt in models.items():
         for metric in METRIC_NAMES:
             values = [value for one in by_prompt.values() if metric in one.metrics and (value := one.metrics[metric].value) is not None]
             if len(values) > 1:
-                spread = {"mean": math.fsum(values) / len(values), "standard deviation": stdev(values)}
-                rows.append(
-                    [Cell(metric_name(metric)), Cell(f"{model_name}, {len(values)} prompts"), _mean_and_deviation(spread.__getitem__)]
-                )
+                spread = _spread_cell(math.fsum(values) / len(values), stdev(values))
+                rows.append([Cell(metric_name(metric)), Cell(f"{model_name}, {len(values)} prompts"), spread])
     return Table(
         title=f"Stability over prompts on Infilling-1, FAMOuS (Table 2 of {PAPER})",
         columns=("Metric", "Model", "Mean ± standard deviation"),
@@ -219,8 +221,7 @@ def _is_infilling_1(result: TaskResult) -> bool:
     return (result.task, result.parameters.get("representation")) == _INFILLING_1
 
 
-def _mean_and_deviation(of: Callable[[str], float]) -> Cell:
-    mean, deviation = of("mean"), of("standard deviation")
+def _spread_cell(mean: float, deviation: float) -> Cell:
     return Cell(f"{mean:.2f} ± {deviation:.2f}", mean)
 
 

@@ -15,21 +15,38 @@ from vip.wording import option
 
 
 def check_new(path: Path, *, overwrite: bool) -> None:
-    """Refuse to replace a file unasked.
+    """Make the folder of a file that is to be written, and refuse to replace a file unasked.
 
     Raises:
-        UsageError: there is one.
+        UsageError: there is one, or a folder.
+        StoreError: the folder cannot be made.
     """
+    check_is_file(path)
+    store.make_folder(path.parent)
     if not overwrite and store.exists(path):
         raise UsageError(f"{path} exists already. Add {option('overwrite')} to replace it, or name another file with {option('out')}.")
 
 
-def write_samples(path: Path, samples: Iterable[Sample], *, most: int | None = None, seed: int = 0) -> int:
-    """Write the samples and return their number.
+def check_is_file(path: Path) -> None:
+    """Refuse a folder in the place of a file.
 
-    Args:
-        most: at most so many, those with the smallest hash of seed and id; in their own order.
+    Raises:
+        UsageError: it is one.
     """
+    if store.is_folder(path):
+        raise UsageError(f"{path} is a folder. Name a file in it with {option('out')}.")
+
+
+def draw_samples(samples: Iterable[Sample], most: int | None, seed: int) -> Iterable[Sample]:
+    """Return at most so many samples, those with the smallest hash of seed and id, in their own order; all of them for None."""
+    if most is None:
+        return samples
+    chosen = heapq.nsmallest(most, enumerate(samples), key=lambda one: blake2b(f"{seed} {one[1].id}".encode(), digest_size=16).digest())
+    return [sample for _, sample in sorted(chosen, key=lambda one: one[0])]
+
+
+def write_samples(path: Path, samples: Iterable[Sample]) -> int:
+    """Write the samples and return their number."""
     count = 0
 
     def counted(rows: Iterable[Sample]) -> Iterator[Sample]:
@@ -38,10 +55,6 @@ def write_samples(path: Path, samples: Iterable[Sample], *, most: int | None = N
             count += 1
             yield row
 
-    if most is not None:
-        numbered = enumerate(samples)
-        chosen = heapq.nsmallest(most, numbered, key=lambda one: blake2b(f"{seed} {one[1].id}".encode(), digest_size=16).digest())
-        samples = [sample for _, sample in sorted(chosen, key=lambda one: one[0])]
     store.write_rows(path, counted(samples))
     return count
 
@@ -52,7 +65,7 @@ def read_samples(path: Path) -> Iterator[Sample]:
     Raises:
         InputError: the file is missing or damaged; the message names the line.
     """
-    yield from _rows(path, Sample)
+    yield from _rows(path, Sample, "Give the file that `vip samples` wrote.")
 
 
 def read_predictions(path: Path) -> Iterator[Prediction]:
@@ -61,14 +74,14 @@ def read_predictions(path: Path) -> Iterator[Prediction]:
     Raises:
         InputError: the file is missing or damaged; the message names the line.
     """
-    yield from _rows(path, Prediction)
+    yield from _rows(path, Prediction, "Give the file that `vip predict` wrote.")
 
 
-def _rows(path: Path, kind: type[store.RecordT]) -> Iterator[store.RecordT]:
+def _rows(path: Path, kind: type[store.RecordT], advice: str) -> Iterator[store.RecordT]:
     if not store.exists(path):
         raise InputError(f"{path} does not exist. Check the path.")
     try:
-        with closing(store.read_rows(path, kind)) as rows:  # type: ignore[type-var]
+        with closing(store.read_rows(path, kind, advice=advice)) as rows:  # type: ignore[type-var]
             yield from rows
     except StoreError as exc:
         raise InputError(str(exc)) from exc

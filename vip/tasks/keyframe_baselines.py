@@ -33,6 +33,10 @@ BLOCK = 500
 Answer = Callable[[Sample], tuple[DescriptionText, ...]]
 
 
+class NeedsOtherVideosError(InputError):
+    """The baseline answers from other videos, and there is only one."""
+
+
 def copy_nearest(read: ReadSamples, seed: int) -> Iterator[Prediction]:
     """Copy the nearest given keyframe; of two as near the one before."""
     yield from _answer_all(read, "copy-nearest", _nearest)
@@ -123,7 +127,9 @@ def _pool(read: ReadSamples, seed: int) -> list[Sample]:
 def _of_other_videos(pool: Sequence[Sample], sample: Sample) -> list[Sample]:
     others = [other for other in pool if other.video != sample.video]
     if not others:
-        raise InputError(f"All samples are of one video ({sample.video}); this baseline needs another. Make samples from several runs.")
+        raise NeedsOtherVideosError(
+            f"All samples are of one video ({sample.video}); this baseline needs another. Make samples from several runs."
+        )
     return others
 
 

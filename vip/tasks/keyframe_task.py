@@ -22,6 +22,7 @@ from vip.tasks import keyframe_baselines
 from vip.tasks.described_videos import DescribedKeyframe, DescribedVideo, described_videos
 from vip.tasks.description_metrics import description_metrics
 from vip.tasks.description_tables import description_tables
+from vip.tasks.labels import read_labels
 from vip.tasks.records import DescribeKeyframes, DescriptionText, KeyframeDescription, Prediction, Reference, Sample, TaskResult
 from vip.tasks.table import Table
 from vip.tasks.task import Baseline, SampleSource, TaskMetric, TaskRequest
@@ -51,12 +52,12 @@ class KeyframeTask:
             InputError: no video has enough described keyframes.
         """
         settings, most = source.settings, 0
-        found = False
-        for video in described_videos(source.paths, settings.labels):
+        found, labels = False, read_labels(settings.labels)
+        for video in described_videos(source.paths):
             most = max(most, len(video.keyframes))
             for sample in self._windows(video, settings):
                 found = True
-                yield sample
+                yield sample.model_copy(update={"groups": labels.groups(sample.id, video.name, video.groups)})
         if not found:
             raise InputError(
                 f"{self.name} needs {self.window(settings)} described keyframes in a row ({self._parts(settings)}); the longest video has"
@@ -106,9 +107,9 @@ class KeyframeTask:
         """Return the keyframes in words, with the place of the missing ones; a picture is named by its number."""
         ask, pieces = _ask(sample), [piece for piece in sample.context if isinstance(piece, KeyframeDescription)]
         before = len(pieces) // 2 if self.has_after else len(pieces)
-        parts = [_in_words(piece, place + 1) for place, piece in enumerate(pieces[:before])]
+        parts = [in_words(piece, place + 1) for place, piece in enumerate(pieces[:before])]
         parts.append(f"[{counted(ask.count, 'keyframe')} to describe]")
-        parts += [_in_words(piece, before + ask.count + place + 1) for place, piece in enumerate(pieces[before:])]
+        parts += [in_words(piece, before + ask.count + place + 1) for place, piece in enumerate(pieces[before:])]
         return "\n\n".join(parts)
 
     # ------------------------------------------------------------ answers
@@ -168,7 +169,8 @@ def _shown(frame: DescribedKeyframe, settings: SampleSettings) -> KeyframeDescri
     )
 
 
-def _in_words(piece: KeyframeDescription, number: int) -> str:
+def in_words(piece: KeyframeDescription, number: int) -> str:
+    """Return the description of a keyframe with its number."""
     head = f"Keyframe {number}"
     if piece.famous is None:
         return f"{head}: {piece.dense_caption}"

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol, TypeVar, overload
@@ -26,6 +26,7 @@ from vip.untrusted import DAMAGE, one_line, parse_json
 from vip.wording import call, counted, option
 
 RowT = TypeVar("RowT", bound=Record)
+RowT_co = TypeVar("RowT_co", bound=Record, covariant=True)
 Missing = Literal["refuse", "wrong", "leave-out"]
 """What is done with samples that have no prediction."""
 
@@ -34,12 +35,12 @@ EXAMPLES = 3
 """Ids that a message names."""
 
 
-class Rows(Protocol[RowT]):
+class Rows(Protocol[RowT_co]):
     """Rows by their number."""
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, index: int) -> RowT: ...
+    def __getitem__(self, index: int) -> RowT_co: ...
 
 
 class StoredRows(Rows[RowT]):
@@ -48,13 +49,12 @@ class StoredRows(Rows[RowT]):
     Args:
         path: a file that a command names.
         kind: the record of a row.
-        adviced: the end of messages on damage: what to do.
+        advice: the end of messages on damage: what to do.
     """
 
     def __init__(self, path: Path, kind: type[RowT], *, advice: str) -> None:
         self.path, self.kind, self.advice = path, kind, advice
         self._places: list[int] = []
-        self._stack = ExitStack()
         self._file: IO[bytes] | None = None
         self.sha256 = ""
 
@@ -63,13 +63,10 @@ class StoredRows(Rows[RowT]):
 
     def __getitem__(self, index: int) -> RowT:
         if self._file is None:
-            self._file = self._stack.enter_context(self._open())
+            self._file = self._open()
+            weakref.finalize(self, self._file.close)
         self._file.seek(self._places[index])
         return self._parse(self._file.readline(MOST_LINE_BYTES), f"row {index + 1}")
-
-    def close(self) -> None:
-        self._stack.close()
-        self._file = None
 
     def scan(self) -> Iterator[RowT]:
         """Yield every row once, and remember where each begins.
@@ -172,6 +169,8 @@ class JoinedFile:
     """As the samples name it."""
     task_version: int
     pairs: Pairs = field(repr=False)
+    statuses: tuple[Status, ...] = field(repr=False)
+    """Of each prediction."""
     left_out: int = 0
     """Samples without a prediction that were left out."""
     samples_sha256: str | None = None
@@ -180,6 +179,8 @@ class JoinedFile:
     parameters: dict[str, Any] = field(default_factory=dict)
     pictures: tuple[int, int] = (0, 0)
     """The fewest and the most pictures that a sample shows."""
+    frames_chosen: tuple[str, ...] = ()
+    """How the samples say that their pictures were chosen."""
     described: tuple[int, int] = (0, 0)
     """The fewest and the most described keyframes that a sample shows."""
 
@@ -192,6 +193,7 @@ class _SampleFacts:
     tasks: dict[tuple[str, int], str] = field(default_factory=dict)
     """Task and version -> the first sample of it."""
     pictures: list[int] = field(default_factory=list)
+    chosen: dict[str, None] = field(default_factory=dict)
     described: list[int] = field(default_factory=list)
     asked: set[tuple[str, int]] = field(default_factory=set)
     """Representations and numbers of the descriptions that are asked for."""
@@ -202,6 +204,8 @@ class _SampleFacts:
         self.keys.append(SampleKey(sample.id, sys.intern(sample.video), groups))
         self.tasks.setdefault((sample.task, sample.task_version), sample.id)
         self.pictures.append(sum(p.kind == "picture" or (p.kind == "keyframe" and p.picture is not None) for p in sample.context))
+        if sample.frames_chosen is not None:
+            self.chosen.setdefault(sample.frames_chosen)
         self.described.append(sum(p.kind == "keyframe" and (p.famous or p.dense_caption) is not None for p in sample.context))
         if sample.ask.kind == "describe_keyframes":
             self.asked.add((sample.ask.representation, sample.ask.count))
@@ -258,12 +262,15 @@ def _join(
         double = [key.id for key in facts.keys if key.id in seen or seen.add(key.id)]  # type: ignore[func-returns-value]
         raise InputError(f"{samples_name} names {_some(double, 'sample')} twice. Make the samples again.")
     places: dict[str, int] = {}
-    unknown, double = [], []
+    found: list[Status] = []
+    unknown: list[str] = []
+    double = []
     engines: dict[str, None] = {}
     parameters: dict[str, set[str]] = {}
     for number, prediction in enumerate(scanned):
         (unknown if prediction.sample_id not in known else double if prediction.sample_id in places else []).append(prediction.sample_id)
         places.setdefault(prediction.sample_id, number)
+        found.append(prediction.status)
         if prediction.engine is not None:
             engines.setdefault(prediction.engine)
         for one in prediction.calls:
@@ -287,14 +294,23 @@ def _join(
         task=task,
         task_version=version,
         pairs=Pairs(samples, predictions, joined),
+        statuses=tuple("missing" if number is None else found[number] for _, _, number in joined),
         left_out=len(facts.keys) - len(joined),
         samples_sha256=samples_sha256,
         predictions_sha256=predictions_sha256,
         engines=tuple(engines),
-        parameters={key: sorted(values)[0] if len(values) == 1 else sorted(values) for key, values in sorted(parameters.items())},
+        parameters={key: _shown_values(values) for key, values in sorted(parameters.items())},
         pictures=(min(facts.pictures), max(facts.pictures)),
+        frames_chosen=tuple(facts.chosen),
         described=(min(facts.described), max(facts.described)),
     )
+
+
+def _shown_values(values: set[str]) -> str | list[str]:
+    """Return the value of a parameter; where calls differ in it, the few there are, or their number: each sample has its own example."""
+    if len(values) == 1:
+        return next(iter(values))
+    return sorted(values) if len(values) <= EXAMPLES else counted(len(values), "value")
 
 
 def _only_task(facts: _SampleFacts, name: str) -> tuple[str, int]:
@@ -362,8 +378,3 @@ def is_ours(path: Path) -> bool:
     except ValueError:
         return False
     return isinstance(row, dict) and "sample_id" in row
-
-
-def statuses(pairs: Pairs) -> list[Status]:
-    """Return the status of each prediction."""
-    return [prediction.status for _, prediction in pairs]

@@ -135,8 +135,27 @@ class DescriptionText(RecordPart):
     dense_caption: str | None = None
 
 
-Value = int | str | tuple[DescriptionText, ...] | tuple[Moment, ...] | tuple[str, ...]
-"""An index into the options, a text, one description a keyframe, moments or the ids of videos, best first."""
+class FoundMoments(RecordPart):
+    """Moments, best first, as columns: lists of a hundred moments a query would not fit into memory as rows."""
+
+    videos: tuple[str, ...]
+    starts_s: tuple[float, ...]
+    ends_s: tuple[float, ...]
+
+
+class Found(RecordPart):
+    """What was found for a query, best first; None for what was not looked for."""
+
+    vcmr: FoundMoments | None = None
+    """Moments of the corpus."""
+    svmr: FoundMoments | None = None
+    """Moments of the right video, which was given."""
+    vr: tuple[str, ...] | None = None
+    """Videos of the corpus."""
+
+
+Value = int | str | tuple[DescriptionText, ...] | tuple[Moment, ...] | tuple[str, ...] | Found
+"""An index into the options, a text, one description a keyframe, moments, names of videos, or what was found for a query."""
 
 
 class Reference(RecordPart):
@@ -160,11 +179,16 @@ class Sample(Record):
     task_version: int
     video: str
     """What statistics are clustered by; samples never cross videos."""
+    start_s: float | None = None
+    """Where the clip begins in the video; None: the whole video, or not known."""
+    end_s: float | None = None
     groups: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """What tables are split by; a sample may be in several: `{"domain": ("Games", "Sports"), "type": ("CW",)}`."""
     context: tuple[Piece, ...] = ()
     """What the model sees, in order."""
     ask: Ask
+    frames_chosen: str | None = None
+    """How the pictures of its context were chosen: `vip algorithm1, classic`, `evenly spaced`; None where there are none."""
     reference: Reference | None = None
     """None where the answers of a split are hidden."""
 
@@ -178,6 +202,8 @@ class Prediction(Record):
     status: Status = "ok"
     engine: str | None = None
     """Who answered: an engine, `baseline:copy-nearest`; None where a published file does not say."""
+    question_sha256: Sha256 | None = None
+    """Of what was asked, so that an answer to another question is noticed; None for baselines and published files."""
     raw: str | None = None
     """The answer as it came; None where a baseline or a published file has none."""
     reason: str | None = None
@@ -199,12 +225,12 @@ class FrameBudget(RecordPart):
     frames: int | None
     """The number a sample; None where text alone was shown, or where a published file does not say."""
     chosen: str | None = None
-    """By what: `vip algorithm1`, `evenly spaced`."""
+    """By what: `vip algorithm1, classic`, `evenly spaced`."""
     longest_side_px: int | None = None
 
     @property
     def label(self) -> str:
-        """In words: `8 frames, vip algorithm1, 512 px`, `text only`."""
+        """In words: `8 frames, vip algorithm1, classic, 512 px`, `text only`."""
         what = "text only" if self.frames is None else f"{self.frames} {'frame' if self.frames == 1 else 'frames'}"
         parts = [what, self.chosen, f"{self.longest_side_px} px" if self.longest_side_px else None]
         return ", ".join(part for part in parts if part)
@@ -221,6 +247,26 @@ class Contrast(RecordPart):
     low: float | None
     high: float | None
     p_value: float | None
+
+
+class JudgeCalibration(RecordPart):
+    """A judge held against people who judged some of the same answers."""
+
+    labelled: int
+    """Samples that both judged."""
+    agreement: float
+    base_rate: float
+    """Share that people call correct: what the agreement must be read beside."""
+    kappa: float | None
+    """Cohen's."""
+    sensitivity: float | None
+    specificity: float | None
+    corrected: float | None
+    """The judge's mean × 100, corrected for both (Rogan and Gladen 1978)."""
+    low: float | None
+    high: float | None
+    """Ends of its 95 % interval (Lang and Reiczigel 2014)."""
+    no_correction: str | None = None
 
 
 class Score(RecordPart):
@@ -240,6 +286,10 @@ class Score(RecordPart):
     signature: str
     groups: dict[str, dict[str, Score]] = Field(default_factory=dict)
     """Name of a grouping -> group -> its score."""
+    without_value: int = 0
+    """Answers that the metric has no value for, such as those without a verdict of a judge; they count as wrong."""
+    calibration: JudgeCalibration | None = None
+    """Of a judge, where people judged some answers too."""
     contrasts: tuple[Contrast, ...] = ()
     """Of groupings with two groups."""
     parts: dict[str, Score] = Field(default_factory=dict)
@@ -268,3 +318,9 @@ class TaskResult(Record):
     samples_sha256: Sha256 | None
     predictions_sha256: Sha256
     versions: dict[str, str]
+
+    @property
+    def label(self) -> str:
+        """The task with what it asks for: `infilling-2, famous`."""
+        representation = self.parameters.get("representation")
+        return f"{self.task}, {representation}" if isinstance(representation, str) else self.task

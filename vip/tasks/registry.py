@@ -14,8 +14,21 @@ SHUFFLED = "-shuffled-"
 BUILT_IN = {
     "infilling": "vip.tasks.infilling:Infilling",
     "prediction": "vip.tasks.prediction:Prediction",
+    "fiber": "vip.tasks.fiber.task:Fiber",
+    "causal-aspect": "vip.tasks.causal_aspect:CausalAspect",
     "nextqa-mc": "vip.tasks.nextqa.mc:NextqaMultiChoice",
     "nextqa-oe": "vip.tasks.nextqa.oe:NextqaOpenEnded",
+    "value-tvr": "vip.tasks.value.task:tvr",
+    "value-how2r": "vip.tasks.value.task:how2r",
+    "value-yc2r": "vip.tasks.value.task:yc2r",
+    "value-vatex-en-r": "vip.tasks.value.task:vatex_en_r",
+    "value-tvqa": "vip.tasks.value.task:tvqa",
+    "value-how2qa": "vip.tasks.value.task:how2qa",
+    "value-violin": "vip.tasks.value.task:violin",
+    "value-vlep": "vip.tasks.value.task:vlep",
+    "value-tvc": "vip.tasks.value.task:tvc",
+    "value-yc2c": "vip.tasks.value.task:yc2c",
+    "value-vatex-en-c": "vip.tasks.value.task:vatex_en_c",
 }
 
 

@@ -6,21 +6,23 @@ In: files of predictions, result.json files, or folders with them. Out: `Scores`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vip import files, store
 from vip.config import SampleSettings
 from vip.errors import InputError, UsageError
 from vip.protocols import Observer, SilentObserver
-from vip.tasks.comparison import Difference, compare_files
+from vip.tasks.comparison import Difference, compare_sets
 from vip.tasks.files import file_sha256, read_predictions
+from vip.tasks.judge import JudgeMetric
 from vip.tasks.pairs import JoinedFile, Missing, is_ours, join_files, join_lists
 from vip.tasks.records import TaskResult
 from vip.tasks.registry import load_task
 from vip.tasks.score import ScoredFile, choose_metrics, score
 from vip.tasks.score_tables import result_labels
-from vip.tasks.task import SampleSource, Task
+from vip.tasks.task import SampleSource, Task, TaskMetric
+from vip.tasks.value.suite import SUITE, suite_files
 from vip.untrusted import parse_json
 from vip.wording import counted, option
 
@@ -44,9 +46,13 @@ class ScoreOptions:
     video_index: Path | None = None
     """Numbers and lengths of videos, as published."""
     split: str | None = None
+    suite: str | None = None
+    """`value`: the paths are folders of submissions, and `annotations` names a folder."""
     metrics: tuple[str, ...] = ()
     """Names; empty: all that work here."""
     missing: Missing = "refuse"
+    judge: JudgeMetric | None = None
+    """Scores open answers too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +82,37 @@ def score_files(paths: Sequence[Path], options: ScoreOptions, *, observer: Obser
     scored: list[ScoredFile] = []
     results: list[TaskResult] = []
     tasks: dict[str, Task] = {}
-    for path in [found for given in paths for found in find_files(given)]:
+    for path, own in _files_with_options(paths, options):
         if before := read_result(path):
             _check_result(before, path)
             results.append(before)
             continue
-        task, joined = _join(path, options)
-        done = score(joined, task, choose_metrics(task, options.metrics, observer.note), observer=observer)
+        task, joined = _join(path, own)
+        done = score(joined, task, _metrics(task, own, observer), observer=observer)
         tasks[done.result.task] = task
         scored.append(done)
         results.append(done.result)
     return Scores(tuple(scored), tuple(results), _compare(scored, results), tasks)
+
+
+def _metrics(task: Task, options: ScoreOptions, observer: Observer) -> list[TaskMetric]:
+    judge = [options.judge] if options.judge else []
+    return [*choose_metrics(task, options.metrics, observer.note), *judge]
+
+
+def _files_with_options(paths: Sequence[Path], options: ScoreOptions) -> list[tuple[Path, ScoreOptions]]:
+    """Return each file with its own options: of a suite, each task has annotations of its own."""
+    if options.suite is None:
+        return [(found, options) for given in paths for found in find_files(given)]
+    if options.suite != SUITE:
+        raise UsageError(f'There is no suite "{options.suite}". There is: {SUITE}.')
+    if len(options.annotations) != 1 or options.task or options.samples:
+        raise UsageError(f"A suite is scored against one folder of annotations: {option('annotations', 'DIR')}. It names the tasks itself.")
+    files = [one for given in paths for one in suite_files(given, options.annotations[0], options.split)]
+    return [
+        (one.predictions, replace(options, task=one.task, annotations=(one.annotations,), video_index=one.video_index, split=None))
+        for one in files
+    ]
 
 
 def _compare(scored: Sequence[ScoredFile], results: Sequence[TaskResult]) -> tuple[Difference, ...]:
@@ -96,7 +122,7 @@ def _compare(scored: Sequence[ScoredFile], results: Sequence[TaskResult]) -> tup
     for one in scored:
         by_samples.setdefault((one.result.task, str(one.result.parameters.get("representation"))), []).append(one)
     groups = [some for some in by_samples.values() if len(some) > 1]
-    return tuple(row for some in groups for row in compare_files(some, [labels[id(one.result)] for one in some]))
+    return tuple(compare_sets([(some, [labels[id(one.result)] for one in some]) for some in groups]))
 
 
 def find_files(path: Path) -> list[Path]:
@@ -110,10 +136,11 @@ def find_files(path: Path) -> list[Path]:
             raise InputError(f"{path} does not exist. Give a file of predictions, a result.json, or a folder with them.")
         return [path]
     folders = [path, *sorted(one for one in path.iterdir() if one.is_dir() and not one.is_symlink())]
-    for pattern in ("predictions*.jsonl", "*result.json"):
-        if found := [one for folder in folders for one in sorted(folder.glob(pattern))]:
-            return found
-    raise InputError(f"{path} holds no predictions*.jsonl and no {RESULT}. Run `vip predict` first, or give the file itself.")
+    if found := [one for folder in folders for one in sorted(folder.glob("*.jsonl")) if is_ours(one)]:
+        return found
+    if found := [one for folder in folders for one in sorted(folder.glob(f"*{RESULT}"))]:
+        return found
+    raise InputError(f"{path} holds no predictions and no {RESULT}. Run `vip predict` first, or give the file itself.")
 
 
 def read_result(path: Path) -> TaskResult | None:
@@ -181,10 +208,7 @@ def _join_published(path: Path, options: ScoreOptions) -> tuple[Task, JoinedFile
         video_index=options.video_index,
     )
     samples = list(task.samples(source))
-    if is_ours(path):
-        predictions = list(read_predictions(path))
-    else:
-        predictions = list(task.read_predictions(path, samples))
+    predictions = read_predictions(path) if is_ours(path) else task.read_predictions(path, samples)
     digests = [file_sha256(one) for one in options.annotations]
     return task, join_lists(
         samples,

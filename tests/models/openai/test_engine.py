@@ -9,6 +9,7 @@ import re
 import socket
 import traceback
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -504,6 +505,15 @@ def test_a_server_that_wants_max_completion_tokens_gets_them_from_then_on() -> N
     assert asked == [{"max_tokens": 100}, {"max_completion_tokens": 100}, {"max_completion_tokens": 100}]
     assert forms(server) == [None, None, "json_schema"]  # the schema was not what the server disliked
     assert engine.traits["length"] == "max_completion_tokens"
+
+
+def test_the_most_likely_words_are_asked_for_where_the_server_allows_it() -> None:
+    greedy = [replace(request, is_greedy=True) for request in (STRUCTURED, PLAIN)]
+    for behaviour, asked in (("ok", [0, 0, None]), ("its_own_temperature", [0, None, None, None])):
+        with ApiServer(behaviour) as server:
+            ask(OpenAIEngine("tiny-vlm", base_url=server.base_url), *greedy, PLAIN)
+        assert [chat.body.get("temperature") for chat in server.chats] == asked
+        assert forms(server)[-3:] == ["json_schema", None, None]  # the schema was not what the server disliked
 
 
 def test_a_server_that_rejects_both_names_of_the_bound_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,115 @@
+"""Blanks: what holds of every record, what is left out, and chunkers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.tasks.fiber.made import chunk_articles, video
+from vip.errors import BackendError, InputError
+from vip.tasks.fiber.blanks import BlankCounts, load_chunker, make_blanks, prepare_caption
+from vip.tasks.fiber.records import BLANK
+
+CAPTIONS = st.text(st.characters(blacklist_categories=["Cs"]), max_size=30) | st.lists(
+    st.sampled_from(["a dog", "the <b>man</b>", "an 🐶", "the كلب", '"the end"', "_____", "runs", "&amp;"]), max_size=5
+).map(" ".join)
+
+
+@pytest.mark.parametrize(
+    ("caption", "expected"),
+    [("  a dog runs ", "A dog runs."), ("A dog.", "A dog."), ("élan", "Élan."), ("is it?", "Is it?."), ("   ", ""), ("", "")],
+)
+def test_captions_are_prepared_as_in_the_paper(caption: str, expected: str) -> None:
+    assert prepare_caption(caption) == expected
+
+
+@settings(max_examples=40)
+@given(CAPTIONS)
+def test_a_prepared_caption_stays_as_it_is(caption: str) -> None:
+    once = prepare_caption(caption)
+    assert prepare_caption(once) == once
+    assert once == "" or (once.endswith(".") and not once[0].isspace())
+
+
+@settings(max_examples=40)
+@given(st.lists(st.lists(CAPTIONS, min_size=1, max_size=3), max_size=4), st.integers(0, 3))
+def test_each_record_has_one_blank_and_putting_the_label_back_gives_the_caption(groups: list[list[str]], seed: int) -> None:
+    counts = BlankCounts()
+    videos = [video(*captions, video_id=str(place)) for place, captions in enumerate(groups)]
+    records = list(make_blanks(videos, chunk_articles, seed=seed, counts=counts))
+    assert counts.made == len(records)
+    assert counts.made + counts.without_noun_phrase == len(videos)
+    for record in records:
+        assert record.masked_caption.count(BLANK) == 1
+        assert record.masked_caption.replace(BLANK, record.label) == record.caption
+        assert record.label
+    assert records == list(make_blanks(videos, chunk_articles, seed=seed))
+
+
+def test_the_first_caption_with_a_noun_phrase_counts() -> None:
+    counts = BlankCounts()
+    videos = [video("it rains", "a dog runs", "the man"), video("it rains", video_id="none")]
+    (record,) = make_blanks(videos, chunk_articles, counts=counts)
+    assert (record.caption, record.masked_caption, record.label) == ("A dog runs.", "_____ runs.", "A dog")
+    assert (record.video_id, record.clip_id) == ("a_b", "a_b_000005_000015")
+    assert counts == BlankCounts(made=1, without_noun_phrase=1, examples=["none"])
+
+
+def test_the_seed_draws_each_phrase_equally_often() -> None:
+    videos = [video("the a1 the a2 the a3", video_id=str(place)) for place in range(3000)]
+    labels = [record.label for record in make_blanks(videos, chunk_articles)]
+    counts = [sum(label.lower() == name for label in labels) for name in ("the a1", "the a2", "the a3")]
+    assert sum(counts) == 3000
+    assert all(abs(count - 1000) < 5 * (3000 * 2 / 9) ** 0.5 for count in counts)
+
+
+def test_videos_that_are_gone_are_left_out_and_counted() -> None:
+    counts = BlankCounts()
+    videos = [video("a dog", video_id="here"), video("a dog", video_id="gone")]
+    assert [one.video_id for one in make_blanks(videos, chunk_articles, available={"here"}, counts=counts)] == ["here"]
+    assert counts.not_available == 1
+
+
+def test_a_chunker_that_names_letters_outside_the_caption_is_refused() -> None:
+    with pytest.raises(InputError, match=r'names letters 0 to 99 of "A dog\."'):
+        list(make_blanks([video("a dog")], lambda text: [(0, 99)]))
+
+
+def test_a_chunker_that_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.tasks.fiber.blanks.find_spec", lambda name: None)
+    with pytest.raises(BackendError, match="Run `pip install spacy` and `python -m spacy download en_core_web_sm`"):
+        load_chunker("spacy:en_core_web_sm")
+    with pytest.raises(BackendError, match=r'There is no chunker "commas"\. There is: spacy:MODEL'):
+        load_chunker("commas")
+
+
+def test_a_model_of_spacy_and_another_package_are_chunkers(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Chunk:
+        start_char, end_char = 0, 5
+
+    class Document:
+        noun_chunks = (Chunk(),)
+
+    class Spacy:
+        @staticmethod
+        def load(model: str) -> Any:
+            if model != "small":
+                raise OSError(model)
+            return lambda text: Document()
+
+    class Point:
+        value, name = "other:Chunker", "other"
+
+        def load(self) -> Any:
+            return lambda: chunk_articles
+
+    monkeypatch.setattr("vip.tasks.fiber.blanks.find_spec", lambda name: object())
+    monkeypatch.setattr("vip.tasks.fiber.blanks.import_module", lambda name: Spacy)
+    assert list(load_chunker("spacy:small")("A dog runs.")) == [(0, 5)]
+    with pytest.raises(BackendError, match="Run `python -m spacy download large`"):
+        load_chunker("spacy:large")
+    monkeypatch.setattr("vip.tasks.fiber.blanks.entry_points", lambda group, name: [Point()])
+    assert load_chunker("other")("a dog") == [(0, 5)]

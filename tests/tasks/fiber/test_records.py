@@ -1,0 +1,53 @@
+"""Records in the authors' form: written, read, refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.metrics.golden import golden
+from tests.tasks.fiber.made import record
+from vip.errors import InputError
+from vip.tasks.fiber.records import read_records, write_records
+
+
+def test_records_are_read_as_they_are_written(tmp_path: Path) -> None:
+    rows = [record('a "dog" <b>🐶'), record("the man", additional_answers=[["he", "a man"], []])]
+    path = tmp_path / "val.json"
+    assert write_records(path, rows) == 2
+    assert list(read_records(path)) == rows
+    training, tested = json.loads(path.read_text(encoding="utf-8"))
+    assert list(tested) == [
+        *("video_id", "video_start_time", "video_end_time", "caption", "masked_caption", "label", "additional_answers"),
+    ]
+    assert "additional_answers" not in training
+    assert write_records(path, []) == 0
+    assert list(read_records(path)) == []
+
+
+def test_records_of_the_authors_form_are_read() -> None:
+    rows = list(read_records(golden("fiber/records_made.json")))
+    assert [len(row.additional_answers) for row in rows] == [5, 4, 3, 3]
+    assert rows[0].answers.by_worker[1] == ("weight", "a bar")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"masked_caption": "no blank"}, r"the masked caption has 0 blanks \(_____\) instead of one"),
+        ({"masked_caption": "_____ and _____"}, "has 2 blanks"),
+        ({"label": None}, "row 2: label: "),
+        ({"video_start_time": "5"}, "video_start_time: "),
+        ({"additional_answers": ["a"]}, "additional_answers.0: "),
+    ],
+)
+def test_a_fault_is_one_sentence_with_its_row(change: dict[str, object], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "val.json"
+    good = record().model_dump()
+    path.write_text(json.dumps([good, {**good, **change}]), encoding="utf-8")
+    with pytest.raises(InputError, match=message) as caught:
+        list(read_records(path))
+    assert "row 2: " in str(caught.value)
+    assert "\n" not in str(caught.value)

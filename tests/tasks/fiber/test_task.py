@@ -1,0 +1,136 @@
+"""The task fiber: samples of each source, strict answers, scores, the baseline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.metrics.golden import golden
+from tests.tasks.fiber.made import chunk_articles, record
+from vip.config import SampleSettings
+from vip.errors import InputError, UsageError
+from vip.tasks.fiber.records import write_records
+from vip.tasks.fiber.task import Fiber
+from vip.tasks.records import Blank, Prediction, Sample
+from vip.tasks.registry import load_task
+from vip.tasks.task import SampleSource
+
+
+def read(*paths: Path, seed: int = 0) -> list[Sample]:
+    source = SampleSource(paths=tuple(map(str, paths)), settings=SampleSettings(seed=seed))
+    return list(Fiber().samples(source))
+
+
+def score(samples: Sequence[Sample], phrases: Sequence[str | None]) -> dict[str, float]:
+    pairs = [
+        (sample, Prediction(sample_id=sample.id, value=phrase, status="ok" if phrase is not None else "unparsed"))
+        for sample, phrase in zip(samples, phrases, strict=True)
+    ]
+    return {metric.name: round(metric.score(pairs).value or 0, 4) for metric in Fiber().metrics}
+
+
+def test_records_are_samples_with_every_answer_and_the_label_apart() -> None:
+    samples = read(golden("fiber/records_made.json"))
+    first = samples[0]
+    assert (first.id, first.video, first.start_s, first.end_s) == ("made00000A1_000000_000010", "made00000A1", 0, 10)
+    assert first.ask == Blank(text="A man is lifting _____ in a gym.")
+    assert first.reference is not None
+    assert first.reference.label == "weights"
+    assert len(first.reference.values) == 9  # of eleven, two twice
+
+
+def test_each_metric_has_its_own_answers() -> None:
+    samples = read(golden("fiber/records_made.json"))
+    values = score(samples, ["the weight", "a girl", "a pool", None])
+    assert values == {
+        "token-f1": 0.75,
+        "exact-match": 0.75,
+        "token-f1-raw": round((2 / 3 + 1 / 2 + 4 / 5) / 4, 4),  # weight; A girl has a capital; a swimming pool
+        "token-f1-label": 0.25,
+        "exact-match-label": 0.25,
+    }
+    assert len({metric.signature for metric in Fiber().metrics}) == 5
+
+
+def test_captions_are_blanked_by_the_chunker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.tasks.fiber.task.load_chunker", lambda name: chunk_articles)
+    path = tmp_path / "vatex.json"
+    path.write_text(
+        json.dumps([{"videoID": f"v_{i}_00000{i}_000010", "enCap": ["a dog sees the man"]} for i in range(9)]), encoding="utf-8"
+    )
+    samples = read(path)
+    assert len(samples) == 9
+    assert {sample.reference.label for sample in samples if sample.reference} == {"A dog", "the man"}
+    assert [sample.id for sample in samples[:2]] == ["v_0_000000_000010", "v_1_000001_000010"]
+    assert read(path) == samples
+    assert read(path, seed=1) != samples
+
+
+def test_published_phrases_are_read_in_three_forms(tmp_path: Path) -> None:
+    path = tmp_path / "val.json"
+    write_records(path, [record("a dog", "x"), record("a man", "y")])
+    samples, task = read(path), Fiber()
+    forms = [["dog", "man"], {"x": "dog", "y": "man"}, {"y_000005_000015": "man", "x": "dog"}]
+    for form in forms:
+        (tmp_path / "p.json").write_text(json.dumps(form), encoding="utf-8")
+        assert [one.value for one in task.read_predictions(tmp_path / "p.json", samples)] == ["dog", "man"]
+    faults = [
+        (["dog"], "has 1 phrases for 2 records"),
+        ({"x": "dog"}, 'has no phrase for "y_000005_000015"'),
+        ({"x": "dog", "y": "man", "z": "cat"}, 'has 1 phrases of other videos, such as "z"'),
+        ({"x": 5, "y": "man"}, "holds something else than phrases"),
+        (5, "holds something else than phrases"),
+    ]
+    for fault, message in faults:
+        (tmp_path / "p.json").write_text(json.dumps(fault), encoding="utf-8")
+        with pytest.raises(InputError, match=message):
+            list(task.read_predictions(tmp_path / "p.json", samples))
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("a dog", "a dog"),
+        (' "The dog." ', "The dog"),
+        ("a dog\nor a cat", None),
+        ("There is _____.", None),
+        ("", None),
+        ("word " * 21, None),
+    ],
+)
+def test_an_answer_is_a_phrase_on_one_line_or_unparsed(answer: str, expected: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "val.json"
+    write_records(path, [record()])
+    (sample,) = read(path)
+    prediction = Fiber().parse(sample, answer)
+    assert prediction.value == expected
+    assert prediction.status == ("ok" if expected else "unparsed")
+
+
+def test_the_question_shows_the_caption_and_never_the_label(tmp_path: Path) -> None:
+    path = tmp_path / "val.json"
+    write_records(path, [record("a zebra")])
+    (sample,) = read(path)
+    request = Fiber().request(sample, None)
+    assert "There is _____." in request.text
+    assert "zebra" not in request.text
+    with pytest.raises(UsageError, match="one prompt"):
+        Fiber().request(sample, None, variant=2)
+
+
+def test_the_baseline_is_the_most_frequent_label_of_other_videos_or_of_training_records(tmp_path: Path) -> None:
+    path, train = tmp_path / "val.json", tmp_path / "train.json"
+    write_records(path, [record("A dog", "x"), record("a dog", "y"), record("a man", "z"), record("a man", "z")])
+    write_records(train, [record("The cat", "t")])
+    samples = read(path)
+    answers = [one.value for one in Fiber().baselines["most-frequent"](lambda: iter(samples), 0)]
+    assert answers == ["a man", "a man", "a dog", "a dog"]
+    trained = [one.value for one in Fiber().with_training(train).baselines["most-frequent"](lambda: iter(samples), 0)]
+    assert trained == ["the cat"] * 4
+
+
+def test_the_registry_has_the_task() -> None:
+    assert isinstance(load_task("fiber"), Fiber)

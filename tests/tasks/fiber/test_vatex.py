@@ -1,0 +1,58 @@
+"""Captions of VATEX: both forms, ids with underscores, damage."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.metrics.golden import golden
+from vip.errors import InputError
+from vip.tasks.fiber.vatex import CaptionedVideo, read_captions, split_video_id
+
+
+def test_ids_are_split_from_the_right() -> None:
+    assert split_video_id("G9zN5_TuGO4_000179_000189") == ("G9zN5_TuGO4", 179, 189)
+    assert split_video_id("__a_000000_000010") == ("__a", 0, 10)
+    for name in ("a_1", "_1_2", "a_1_x", "a_1_²"):
+        with pytest.raises(ValueError, match="is not <id>_<start>_<end>"):
+            split_video_id(name)
+
+
+def test_both_forms_are_read(tmp_path: Path) -> None:
+    expected = [CaptionedVideo("x_y", 3, 13, ("A dog.", "It rains."))]
+    official = tmp_path / "vatex.json"
+    official.write_text(json.dumps([{"videoID": "x_y_000003_000013", "enCap": ["A dog.", "It rains."], "chCap": ["狗"]}]), encoding="utf-8")
+    lines = tmp_path / "vatex.jsonl"
+    row = {"vid_name": "x_y_000003_000013", "descs": [{"desc": "A dog."}, {"desc": "It rains."}]}
+    lines.write_text(f"\n{json.dumps(row)}\n", encoding="utf-8")
+    assert list(read_captions(official)) == list(read_captions(lines)) == expected
+
+
+def test_the_published_file_of_value_is_read() -> None:
+    videos = list(read_captions(golden("vatex/en_c_val.jsonl.gz")))
+    assert len(videos) == 3000
+    assert {len(one.captions) for one in videos} == {10}
+    assert {one.end_s - one.start_s for one in videos} == {10}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[{"videoID": "x_1_2"}]', "row 1: it has no descs"),
+        ('[{"videoID": "x_1_2", "enCap": ["a"]}, {"enCap": []}]', "row 2: it has no vid_name"),
+        ('[{"videoID": "x", "enCap": ["a"]}]', 'row 1: "x" is not <id>_<start>_<end>'),
+        ('[{"videoID": "x_1_2", "enCap": [5]}]', "captions must be texts"),
+        ('[{"videoID": 5, "enCap": []}]', "row 1: "),
+        ("{", "line 1: it is no JSON"),
+        ("5", "line 1: it is no JSON object"),
+        ("[5]", "is no object"),
+    ],
+)
+def test_a_fault_is_one_sentence_with_its_row(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "vatex.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message) as caught:
+        list(read_captions(path))
+    assert "\n" not in str(caught.value)

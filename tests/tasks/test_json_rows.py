@@ -1,0 +1,95 @@
+"""Rows of long JSON, one at a time: what is read, and what a damaged file is told."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vip.errors import InputError
+from vip.tasks import json_rows
+from vip.tasks.json_rows import iterate_array, iterate_rows, open_bounded
+
+SCALARS = st.integers(-9, 9) | st.booleans() | st.text(st.sampled_from('a}{"[]\\,é'), max_size=5)
+ROWS = st.dictionaries(st.text(st.sampled_from('x}"'), max_size=2), SCALARS | st.lists(SCALARS, max_size=3), max_size=3)
+
+
+def read(path: Path) -> list[tuple[str, object]]:
+    with open_bounded(path) as file:
+        return list(iterate_rows(file, path, "FORM"))
+
+
+def read_array(path: Path) -> list[object]:
+    with open_bounded(path) as file:
+        return list(iterate_array(file, path, "FORM"))
+
+
+@pytest.mark.parametrize("block", [1, 7, 2**20])
+@settings(max_examples=25)
+@given(rows=st.lists(ROWS, max_size=4))
+def test_rows_are_those_of_the_json_library_wherever_a_block_ends(
+    block: int, rows: list[dict[str, object]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("rows") / "rows.json"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_rows, "BLOCK_BYTES", block)
+        path.write_text(json.dumps({"VR": rows, "VCMR": rows[:1]}, indent=1), encoding="utf-8")
+        assert read(path) == [*(("VR", row) for row in rows), *(("VCMR", row) for row in rows[:1])]
+        path.write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
+        assert read_array(path) == rows
+
+
+def test_a_packed_file_is_read_and_a_damaged_one_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json.gz"
+    data = gzip.compress(b'{"VR": [{"a": 1}]}')
+    path.write_bytes(data)
+    assert read(path) == [("VR", {"a": 1})]
+    path.write_bytes(data[:-6])
+    with pytest.raises(InputError, match="cannot be read: it is damaged"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "byte 1: expected {, found the end"),
+        ("[1]", r"byte 1: expected \{, found \["),
+        ('{"VR": [{"a": 1}', r"expected ,, found the end"),
+        ('{"VR": [{"a": 1', "a row of VR is no JSON"),
+        ('{"VR": [{"a": NaN}]}', "byte 9: a row of VR is no JSON"),
+        ('{"VR": [1]}', "a row of VR is no object"),
+        ('{"VR": {"a": 1}}', r"expected \[, found \{"),
+        ('{"VR": []} x', "something follows the end"),
+        ("{VR: []}", "expected the name of a section"),
+    ],
+)
+def test_a_damaged_file_is_one_sentence_with_its_place(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message) as caught:
+        read(path)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).endswith("Expected FORM.")
+
+
+def test_what_is_too_large_is_refused_before_it_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rows.json"
+    with path.open("wb") as file:
+        file.truncate(200 * 10**6)
+    with pytest.raises(InputError, match="has 200,000,000 bytes, and more than 167,772,160 are not read"):
+        read(path)
+    path.write_text(json.dumps({"VR": [{"a": [1] * 5000}]}), encoding="utf-8")
+    monkeypatch.setattr(json_rows, "MOST_ROW_BYTES", 100)
+    monkeypatch.setattr(json_rows, "BLOCK_BYTES", 64)
+    with pytest.raises(InputError, match="a row of VR has more than 100 bytes"):
+        read(path)
+    packed = tmp_path / "bomb.json.gz"
+    packed.write_bytes(gzip.compress(b'{"VR": [' + b" " * 100_000))
+    with pytest.raises(InputError, match="too many bytes unpacked"), open_bounded(packed, 10_000) as file:
+        list(iterate_rows(file, packed, "FORM"))
+    with pytest.raises(InputError, match="is no file"):
+        read(tmp_path)

@@ -1,0 +1,113 @@
+"""Joining on ids: every fault is named with its number, and nothing is scored as if whole."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.tasks.scoring import answer, joined, sample, write
+from vip.errors import InputError
+from vip.tasks.pairs import is_ours, join_files, join_lists
+from vip.tasks.records import Prediction, Sample
+
+SAMPLES = [sample(str(number), "a b", video=f"v{number // 2}") for number in range(4)]
+
+
+def test_predictions_in_any_order_are_joined_in_that_of_the_samples(tmp_path: Path) -> None:
+    found = joined(tmp_path, SAMPLES, [answer(one, f"w{place}") for place, one in reversed(list(enumerate(SAMPLES)))])
+    assert [one.id for one, _ in found.pairs] == [one.id for one in SAMPLES]
+    assert [prediction.value[0].dense_caption for _, prediction in found.pairs] == ["w0", "w1", "w2", "w3"]  # type: ignore[index,union-attr]
+    assert found.engines == ("engine",)
+    assert found.described == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([0, 1, 2], '1 sample without a prediction ("infilling-1/v1/3"). Predict the rest, or choose'),
+        ([0, 0, 1, 2, 3], '1 prediction of samples that have one already ("infilling-1/v0/0")'),
+        ([0, 1, 2, 3, 9], '1 prediction of samples that samples.jsonl does not have ("other")'),
+        ([9], "These are predictions of other samples"),
+        ([], '4 samples without a prediction ("infilling-1/v0/0", "infilling-1/v0/1", "infilling-1/v1/2", …)'),
+    ],
+)
+def test_ids_that_do_not_fit_are_named(tmp_path: Path, rows: list[int], said: str) -> None:
+    other = Prediction(sample_id="other", value="x")
+    with pytest.raises(InputError, match=re.escape(said)):
+        joined(tmp_path, SAMPLES, [other if row == 9 else answer(SAMPLES[row], "a") for row in rows])
+
+
+def test_all_kinds_of_faults_stand_in_one_message(tmp_path: Path) -> None:
+    rows = [answer(SAMPLES[0], "a"), answer(SAMPLES[0], "a"), Prediction(sample_id="other", value="x")]
+    with pytest.raises(InputError, match=r"1 prediction of samples that samples.* 1 prediction of .* already .* 3 samples without"):
+        joined(tmp_path, SAMPLES, rows)
+
+
+def test_missing_predictions_count_as_wrong_or_are_left_out(tmp_path: Path) -> None:
+    samples, rows = write(tmp_path / "s.jsonl", SAMPLES), write(tmp_path / "p.jsonl", [answer(SAMPLES[1], "a")])
+    wrong = join_files(samples, rows, missing="wrong")
+    assert [prediction.status for _, prediction in wrong.pairs] == ["missing", "ok", "missing", "missing"]
+    left = join_files(samples, rows, missing="leave-out")
+    assert ([one.id for one, _ in left.pairs], left.left_out) == ([SAMPLES[1].id], 3)
+
+
+def test_a_damaged_line_is_named_by_its_number(tmp_path: Path) -> None:
+    samples, path = write(tmp_path / "s.jsonl", SAMPLES), tmp_path / "p.jsonl"
+    path.write_text(answer(SAMPLES[0], "a").model_dump_json() + "\n\n{broken\n")
+    with pytest.raises(InputError, match=r"p\.jsonl, line 3: no prediction"):
+        join_files(samples, path)
+    path.write_text('{"sample_id": "x", "value": null, "status": "ok"}\n')
+    with pytest.raises(InputError, match=r'line 1: no prediction .*the status is "ok"'):
+        join_files(samples, path)
+
+
+def test_a_line_without_an_end_is_refused_before_it_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.tasks.pairs.MOST_LINE_BYTES", 100)
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"x" * 1000)
+    with pytest.raises(InputError, match="a line of more than 100 bytes"):
+        join_files(path, path)
+
+
+def test_samples_twice_of_several_tasks_or_without_reference_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r'names 1 sample \("infilling-1/v0/0"\) twice'):
+        joined(tmp_path, [*SAMPLES, SAMPLES[0]], [])
+    with pytest.raises(InputError, match=r"several tasks .infilling-1 version 1, infilling-1 version 2"):
+        joined(tmp_path, [SAMPLES[0], sample("9", "a", version=2)], [])
+    hidden = [one.model_copy(update={"reference": None}) for one in SAMPLES]
+    with pytest.raises(InputError, match="has no answers for 4 samples"):
+        joined(tmp_path, hidden, [answer(one, "a") for one in SAMPLES])
+    with pytest.raises(InputError, match="has no samples"):
+        joined(tmp_path, [], [])
+
+
+def test_lists_of_published_files_are_joined_by_the_same_rules() -> None:
+    def join(predictions: list[Prediction]) -> int:
+        digests = {"samples_sha256": None, "predictions_sha256": "0" * 64}
+        return len(join_lists(SAMPLES, predictions, name="theirs.json", samples_name="val.csv", **digests).pairs)  # type: ignore[arg-type]
+
+    assert join([answer(one, "a") for one in SAMPLES]) == 4
+    with pytest.raises(InputError, match=r"theirs\.json does not fit the 4 samples of val\.csv: 3 samples without"):
+        join([answer(SAMPLES[0], "a")])
+
+
+def test_only_our_own_form_is_taken_for_ours(tmp_path: Path) -> None:
+    assert is_ours(write(tmp_path / "p.jsonl", [answer(SAMPLES[0], "a")]))
+    for text in ('{"12_3": {"prediction": 1, "answer": 2}}', "[1]", "video,question\n", ""):
+        (tmp_path / "theirs").write_text(text)
+        assert not is_ours(tmp_path / "theirs")
+    with pytest.raises(InputError, match="cannot be read"):
+        is_ours(tmp_path / "none")
+
+
+def test_pairs_are_read_when_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = joined(tmp_path, SAMPLES, [answer(one, "a") for one in SAMPLES])
+    parsed: list[str] = []
+    real = Sample.model_validate_json
+    monkeypatch.setattr(Sample, "model_validate_json", lambda line: parsed.append("x") or real(line))
+    assert found.pairs[2][0] == SAMPLES[2]
+    assert found.pairs.take([3, 3])[1][0] == SAMPLES[3]
+    assert found.pairs[1:3][1][0] == SAMPLES[2]
+    assert len(parsed) == 3

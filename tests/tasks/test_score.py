@@ -1,0 +1,213 @@
+"""Values, error bars, groups and what has no answer."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.tasks.scoring import Lacking, WordShare, WordTask, answer, joined, sample
+from vip.errors import BackendError, InputError, UsageError
+from vip.metrics import Result
+from vip.metrics.statistics import compare_groups, estimate_mean
+from vip.tasks.pairs import JoinedFile
+from vip.tasks.records import Prediction, Sample
+from vip.tasks.score import choose_metrics, score
+
+DOMAINS = (("Games",), ("Sports",), ("Games", "Sports"), ("Games",), ("Sports",), ("Games",))
+SAMPLES = [sample(str(n), "a b", "c d", video=f"v{n // 2}", groups={"domain": DOMAINS[n]}) for n in range(6)]
+WORDS = [("a b", "c d"), ("a x", "c d"), ("x", "y"), ("a b", "c"), (), ("a", "y")]
+VALUES = (1.0, 0.75, 0.0, 0.75, 0.0, 0.25)
+
+
+def scored_file(folder: Path, words: Sequence[tuple[str, ...]] = WORDS) -> JoinedFile:
+    return joined(
+        folder, SAMPLES, [answer(one, *some, status="ok" if some else "unparsed") for one, some in zip(SAMPLES, words, strict=True)]
+    )
+
+
+def test_the_value_is_the_mean_over_samples_of_the_mean_over_keyframes(tmp_path: Path) -> None:
+    done = score(scored_file(tmp_path), WordTask(), WordTask().metrics)
+    assert done.values["word-share"] == pytest.approx(VALUES)
+    found = done.result.metrics["word-share"]
+    assert found.value == pytest.approx(100 * sum(VALUES) / 6, abs=1e-6)
+    assert found.n == 6
+
+
+def test_no_answer_counts_as_wrong_and_apart_and_is_listed(tmp_path: Path) -> None:
+    result = score(scored_file(tmp_path), WordTask(), WordTask().metrics).result
+    found = result.metrics["word-share"]
+    assert found.value_answered == pytest.approx(100 * sum(VALUES) / 5, abs=1e-6)
+    assert found.value is not None
+    assert found.value_answered > found.value
+    assert (result.unscored, result.unscored_ids) == ({"unparsed": 1}, (SAMPLES[4].id,))
+
+
+def test_intervals_are_clustered_by_video(tmp_path: Path) -> None:
+    found = score(scored_file(tmp_path), WordTask(), WordTask().metrics).result.metrics["word-share"]
+    expected = estimate_mean(VALUES, [one.video for one in SAMPLES])
+    assert (found.low, found.high) == (
+        pytest.approx(100 * (expected.low or 0), abs=1e-5),
+        pytest.approx(100 * (expected.high or 0), abs=1e-5),
+    )
+    assert found.no_interval is None
+
+
+def test_a_sample_in_two_groups_counts_in_both(tmp_path: Path) -> None:
+    groups = score(scored_file(tmp_path), WordTask(), WordTask().metrics).result.metrics["word-share"].groups["domain"]
+    assert (groups["Games"].n, groups["Sports"].n) == (4, 3)
+    assert groups["Games"].value == pytest.approx(100 * (1 + 0 + 0.75 + 0.25) / 4)
+    assert groups["Sports"].value == pytest.approx(100 * 0.75 / 3)
+
+
+def test_two_groups_are_held_against_each_other(tmp_path: Path) -> None:
+    (contrast,) = score(scored_file(tmp_path), WordTask(), WordTask().metrics).result.metrics["word-share"].contrasts
+    masks = [[name in domains for domains in DOMAINS] for name in ("Games", "Sports")]
+    expected = compare_groups(VALUES, [one.video for one in SAMPLES], *masks)
+    assert (contrast.first, contrast.second) == ("Games", "Sports")
+    assert contrast.difference == pytest.approx(100 * expected.difference.value, abs=1e-5)
+    assert contrast.p_value == pytest.approx(expected.p_value, abs=1e-6)
+
+
+def test_famous_has_its_components_as_parts(tmp_path: Path) -> None:
+    one = sample("0", "a b", famous=True)
+    found = score(joined(tmp_path, [one], [answer(one, "a")]), WordTask(), WordTask().metrics).result.metrics["word-share"]
+    assert list(found.parts) == ["focus", "action", "mood", "objects", "setting"]
+    assert found.value == pytest.approx(math.fsum(part.value or 0 for part in found.parts.values()) / 5)
+    assert found.no_interval is not None
+
+
+class LargestLength:
+    """A value that is no mean: the longest prediction, in tenths of letters."""
+
+    name, needs, signature = "largest", (), "largest|v:1"
+
+    def check(self) -> None:
+        pass
+
+    def score(self, pairs: Sequence[tuple[Sample, Prediction]]) -> Result:
+        lengths = [len(str(prediction.value)) for _, prediction in pairs]
+        return Result(value=max(lengths) / 1000, value_answered=None, per_sample=None, n=len(pairs), unscored={}, signature=self.signature)
+
+
+def test_a_metric_that_is_no_mean_scores_each_group_again_and_draws_clusters(tmp_path: Path) -> None:
+    file = scored_file(tmp_path)
+    first, second = (score(file, WordTask(), [LargestLength()]) for _ in range(2))
+    found = first.result.metrics["largest"]
+    assert found.low is not None
+    assert found.low < found.high <= found.value  # type: ignore[operator]
+    assert first.result == second.result
+    assert found.groups["domain"]["Sports"].value == LargestLength().score([file.pairs[index] for index in (1, 2, 4)]).value * 100  # type: ignore[operator]
+    assert not first.values
+    assert not found.contrasts
+
+
+def test_a_value_that_takes_too_long_to_draw_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.tasks.score.MOST_RESCORED", 10)
+    found = score(scored_file(tmp_path), WordTask(), [LargestLength()]).result.metrics["largest"]
+    assert (found.low, found.no_interval) == (None, "The value is no mean over samples, and drawing so many again would take too long.")
+
+
+def test_the_result_names_what_must_be_equal(tmp_path: Path) -> None:
+    result = score(scored_file(tmp_path), WordTask(), WordTask().metrics).result
+    assert result.budget is not None
+    assert result.budget.label == "text only, 2 described keyframes"
+    assert result.parameters == {"representation": "dense", "targets": "2"}
+    assert result.engine == "engine"
+    assert len(result.predictions_sha256) == 64
+    assert str(tmp_path) not in result.model_dump_json()
+
+
+def test_samples_of_another_version_are_refused(tmp_path: Path) -> None:
+    one = sample("0", "a", version=7)
+    with pytest.raises(InputError, match="made for version 7 of infilling-1, and this vip has version 1"):
+        score(joined(tmp_path, [one], [answer(one, "a")]), WordTask(), WordTask().metrics)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(("a", "b"), "is not a list of 1 dense captions"), (("a",), None)],
+)
+def test_a_prediction_of_another_number_of_keyframes_is_refused(tmp_path: Path, words: tuple[str, ...], said: str | None) -> None:
+    one = sample("0", "a")
+    file = joined(tmp_path, [one], [answer(one, *words)])
+    if said is None:
+        score(file, WordTask(), WordTask().metrics)
+        return
+    with pytest.raises(InputError, match=said):
+        score(file, WordTask(), WordTask().metrics)
+
+
+def test_both_representations_in_one_file_are_refused(tmp_path: Path) -> None:
+    mixed = [sample("0", "a"), sample("1", "a", famous=True)]
+    with pytest.raises(InputError, match="both FAMOuS and dense captions"):
+        score(joined(tmp_path, mixed, [answer(one, "a") for one in mixed]), WordTask(), WordTask().metrics)
+
+
+def test_metrics_that_lack_something_are_left_out_with_a_note_unless_asked_for() -> None:
+    task, notes = WordTask(Lacking()), list[str]()
+    assert [metric.name for metric in choose_metrics(task, (), notes.append)] == ["word-share"]
+    assert notes == ["Left out lacking: The metric lacking needs nothing-like-it. Run `pip install nothing-like-it`."]
+    for wanted in (("lacking",), ("all",)):
+        with pytest.raises(BackendError, match="nothing-like-it"):
+            choose_metrics(task, wanted, notes.append)
+    with pytest.raises(UsageError, match=r'no metric "word-shar".*Did you mean "word-share"'):
+        choose_metrics(task, ("word-shar",), notes.append)
+
+
+def test_where_no_metric_works_the_first_says_why() -> None:
+    task = WordTask()
+    task.inner = (Lacking(),)
+    with pytest.raises(BackendError, match="nothing-like-it"):
+        choose_metrics(task, (), lambda text: None)
+
+
+@pytest.mark.slow
+def test_another_process_in_another_folder_writes_the_same_bytes(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tests.tasks.test_score import *; from vip import store;"
+        "store.write_json(Path('r.json'), score(scored_file(Path('.')), WordTask(), [*WordTask().metrics, LargestLength()]).result)"
+    )
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        root = Path(__file__).parents[2]
+        environment = {"PYTHONPATH": str(root), "PYTHONHASHSEED": str(number), "PATH": ""}
+        subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, env=environment, timeout=120)
+    first, second = ((tmp_path / name / "r.json").read_bytes() for name in "12")
+    assert first == second
+    assert json.loads(first)["metrics"]["word-share"]["value"] == pytest.approx(45.833333)
+
+
+@pytest.mark.slow
+@pytest.mark.extra("rouge_score")
+@pytest.mark.skipif(sys.platform != "linux", reason="memory as Linux tells it")
+def test_memory_does_not_grow_with_the_samples(tmp_path: Path) -> None:
+    text = " ".join(f"word{n}" for n in range(100))
+    code = (
+        "import re, sys; from pathlib import Path; from vip.tasks.score_files import *;"
+        "score_files([Path(sys.argv[1])], ScoreOptions(metrics=('rouge-l',)));"
+        "print(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1])"  # that of getrusage has the parent's too
+    )
+    peaks = []
+    for count in (500, 4000):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        rows = [sample(str(n), text, text, text, video=f"v{n // 4}") for n in range(count)]
+        joined(folder, rows, [answer(one, text, text, text) for one in rows])
+        done = subprocess.run(
+            [sys.executable, "-c", code, folder / "predictions.jsonl"], capture_output=True, text=True, check=True, timeout=120
+        )
+        peaks.append(int(done.stdout) / 1024)
+    assert peaks[1] - peaks[0] < 25  # MB; the texts of the 3,500 more have 21 MB, and as records three times that
+
+
+def test_word_share_is_what_these_tests_take_it_for() -> None:
+    from vip.metrics import Pair
+
+    assert WordShare().score([Pair("a x", "a b"), Pair(None, "a", "failed")]).per_sample == (0.5, None)

@@ -1,0 +1,72 @@
+"""Annotations: faults with their lines, and the index of videos."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.tasks.value.made import query, read, write_index, write_json, write_lines
+from vip.errors import InputError
+from vip.tasks.records import Moment
+from vip.tasks.value.annotations import read_video_index
+
+
+def test_moments_have_one_span_or_several(tmp_path: Path) -> None:
+    _, samples = read("tvr", write_lines(tmp_path / "a.jsonl", [query(1), query(2, ts=[[0, 5], [5, 10]])]))
+    spans = [sample.reference.values[0] for sample in samples if sample.reference]
+    assert spans == [
+        (Moment(video="park", start_s=10, end_s=20),),
+        (Moment(video="park", start_s=0, end_s=5), Moment(video="park", start_s=5, end_s=10)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"{", "line 2: it is no JSON"),
+        (b"[1]", "line 2: it is no JSON object"),
+        (b'{"desc_id": 2}', "line 2: it has no desc. Give the annotations of TVR"),
+        (b'{"desc_id": 2, "desc": "x", "vid_name": "v", "ts": ["a", 1]}', "line 2: a time is no number"),
+        (b'{"desc_id": 2, "desc": "x", "vid_name": "v", "ts": 5}', "line 2: "),
+        (json.dumps(query(1)).encode(), 'line 2: the id "1" is that of line 1 too'),
+        (b'"' + b"x" * 2**20, "line 2: it has more than 1,048,576 bytes"),
+    ],
+)
+def test_a_fault_is_one_sentence_with_its_line(line: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(json.dumps(query(1)).encode() + b"\n" + line + b"\n")
+    with pytest.raises(InputError, match=message) as caught:
+        read("tvr", path)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_hold_nothing_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds nothing"):
+        read("tvr", write_lines(tmp_path / "a.jsonl", []))
+    with pytest.raises(InputError, match="is no file"):
+        read("tvr", tmp_path / "none.jsonl")
+    with pytest.raises(InputError, match="has no solution by show"):
+        read("tvqa", write_json(tmp_path / "s.json", {"solutions": {}}))
+    with pytest.raises(InputError, match=r"the answer 9 is no index from 0 to 4"):
+        read("tvqa", write_json(tmp_path / "s.json", {"solution": {"friends": {"1": 9}}}))
+
+
+def test_packed_annotations_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(json.dumps(query(1)).encode()))
+    assert [sample.id for sample in read("tvr", path)[1]] == ["1"]
+
+
+def test_the_index_names_videos_by_their_second_number(tmp_path: Path) -> None:
+    path = write_index(tmp_path)
+    assert read_video_index(path) == read_video_index(path, "val") == {7: "park", 8: "street"}
+    with pytest.raises(InputError, match='has no split "test", but val'):
+        read_video_index(path, "test")
+    for value, message in (({}, "names no video"), ({"val": {"park": 5}}, "park has no length and number"), ([], "names no video")):
+        with pytest.raises(InputError, match=message):
+            read_video_index(write_json(tmp_path / "i.json", value))
+    with pytest.raises(InputError, match="cannot be read"):
+        read_video_index(tmp_path / "none.json")

@@ -1,0 +1,156 @@
+"""VALUE as a whole: averages as published, what is missing, folders of submissions."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from tests.metrics.golden import golden
+from tests.tasks.value.made import write_index, write_json, write_lines
+from vip.errors import InputError, UsageError
+from vip.tasks.records import Score, TaskResult
+from vip.tasks.score_files import ScoreOptions, score_files
+from vip.tasks.value.datasets import BY_KEY, DATASETS
+from vip.tasks.value.suite import category_averages, find_submission, meta_average, published_rows, suite_files, suite_tables, target_scores
+
+
+def result(task: str, metric: str, value: float, engine: str | None = "fake:1") -> TaskResult:
+    score = Score(value=value, value_answered=value, n=1, signature="x")
+    return TaskResult(
+        task=task,
+        task_version=1,
+        name="p.json",
+        engine=engine,
+        n=1,
+        unscored={},
+        metrics={metric: score},
+        samples_sha256=None,
+        predictions_sha256="0" * 64,
+        versions={},
+    )
+
+
+def test_49_of_the_52_published_averages_are_those_of_their_scores() -> None:
+    rows = published_rows()
+    assert len(rows) == 52
+    misprints = [(row.table, row.name) for row in rows if row.is_misprinted]
+    assert misprints == [("6", "4 MT by Domain"), ("12", "AT"), ("12", "ST")]
+
+
+def test_the_rows_are_those_that_the_paper_prints() -> None:
+    with golden("value/meta_average.csv").open(encoding="utf-8") as file:
+        expected = list(csv.DictReader(file))
+    for row, published in zip(published_rows(), expected, strict=True):
+        assert row.scores == {key: float(published[key]) for key in BY_KEY}
+        assert f"{meta_average(row.scores).value:.4f}" == published["mean_of_11"]
+        assert row.is_misprinted == (published["agrees"] == "no")
+
+
+def test_a_task_that_was_not_scored_is_missing_and_never_0() -> None:
+    scores = {"tvr": 10.0, "how2r": 20.0, "tvqa": 60.0}
+    average = meta_average(scores)
+    assert (average.value, average.is_partial, average.text) == (30.0, True, "30.00 (partial)")
+    assert "value-yc2r" in average.missing
+    categories = category_averages(scores)
+    assert {name: one.text for name, one in categories.items()} == {
+        "retrieval": "15.00 (partial)",
+        "qa": "60.00 (partial)",
+        "captioning": "–",
+    }
+    assert meta_average(dict.fromkeys(BY_KEY, 50.0)).text == "50.00"
+
+
+def test_own_rows_stand_beside_the_published_ones_and_say_what_is_missing() -> None:
+    results = [result("value-tvr", "aver", 12.3401), result("value-how2qa", "accuracy", 71.2038), result("infilling-1", "rouge-l", 9.0)]
+    assert target_scores(results) == {"tvr": 12.34, "how2qa": 71.2}
+    (table,) = suite_tables(results)
+    own = table.rows[-1]
+    assert own[0].text == "fake:1"
+    assert own[-1].text.endswith("(partial)")
+    assert own[-1].number is None
+    assert len(table.rows) == 11
+    assert any("partial, without value-how2r" in note for note in table.notes)
+    assert any("4 MT by Domain: the paper prints 51.97" in note for note in table.notes)
+    assert suite_tables([results[-1]]) == []
+    with pytest.raises(InputError, match="two results of value-tvr"):
+        target_scores([results[0], results[0]])
+
+
+def test_counts_of_the_paper_are_those_of_the_registry() -> None:
+    assert len(DATASETS) == 11
+    assert [dataset.key for dataset in DATASETS if dataset.domain == "tv"] == ["tvr", "tvqa", "violin", "vlep", "tvc"]
+    assert {dataset.key for dataset in DATASETS if dataset.license == "CC BY 4.0"} == {"vatex_en_r", "vatex_en_c"}
+    assert BY_KEY["vlep"].submission_name("dev") == "vlep/vlep_dev_predictions.json"
+    assert BY_KEY["vatex_en_c"].submission_name("test_public") == "vatex_en_c/vatex_en_c_test_public_predictions.jsonl"
+    assert {dataset.key: dataset.options for dataset in DATASETS if dataset.kind == "qa"} == {
+        "tvqa": 5,
+        "how2qa": 4,
+        "violin": 2,
+        "vlep": 2,
+    }
+
+
+def test_a_submission_is_found_by_the_names_of_the_server(tmp_path: Path) -> None:
+    tvr = BY_KEY["tvr"]
+    (tmp_path / "outer" / "tvr").mkdir(parents=True)
+    with pytest.raises(InputError, match="has the folder outer around its tasks"):
+        find_submission(tmp_path, tvr, "val")
+    folder = tmp_path / "outer"
+    wrong = folder / "tvr" / "predictions.json"
+    wrong.touch()
+    with pytest.raises(InputError, match=r"holds predictions\.json\. Name the predictions tvr_val_predictions\.json\."):
+        find_submission(folder, tvr, "val")
+    right = wrong.rename(folder / "tvr" / "tvr_val_predictions.json")
+    assert find_submission(folder, tvr, "val") == right
+    assert find_submission(folder, tvr, "test_public") is None
+    assert find_submission(folder, BY_KEY["yc2c"], "val") is None
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="holds no folder of a task"):
+        find_submission(tmp_path / "empty", tvr, "val")
+
+
+def make_submission(folder: Path) -> tuple[Path, Path]:
+    """Write a submission that answers two tasks, and the annotations of three."""
+    submission, annotations = folder / "submission", folder / "annotations"
+    (submission / "vlep").mkdir(parents=True)
+    (submission / "yc2r").mkdir()
+    (annotations / "vlep").mkdir(parents=True)
+    event = {"example_id": 7, "events": ["a", "b"], "answer": 0, "vid_name": "v"}
+    write_lines(annotations / "vlep" / "vlep_dev_archive.jsonl", [event])
+    write_json(submission / "vlep" / "vlep_dev_predictions.json", {"7": 0})
+    write_lines(annotations / "yc2r_val_release.jsonl", [{"desc_id": 1, "desc": "a dog", "vid_name": "park"}])
+    write_lines(annotations / "violin_test_private_gt.jsonl", [])
+    write_json(submission / "yc2r" / "yc2r_val_predictions.json", {"VR": [{"desc_id": 1, "predictions": [8, 7]}]})
+    write_index(annotations).rename(annotations / "yc2r_video2dur_idx.json")
+    return submission, annotations
+
+
+def test_each_task_of_a_submission_has_its_own_annotations(tmp_path: Path) -> None:
+    submission, annotations = make_submission(tmp_path)
+    found = {one.task: (one.annotations.name, one.video_index and one.video_index.name) for one in suite_files(submission, annotations)}
+    assert found == {"value-yc2r": ("yc2r_val_release.jsonl", "yc2r_video2dur_idx.json"), "value-vlep": ("vlep_dev_archive.jsonl", None)}
+    with pytest.raises(InputError, match="has no predictions of this split"):
+        suite_files(submission, annotations, "test")
+    with pytest.raises(InputError, match="splits val and test"):
+        suite_files(submission, annotations, "dev")
+    (submission / "violin").mkdir()
+    write_json(submission / "violin" / "violin_test_predictions.json", {})
+    with pytest.raises(InputError, match=r"has no annotations of value-violin \(violin_test….jsonl\)"):
+        suite_files(submission, annotations)
+
+
+def test_a_submission_is_scored_with_averages_that_are_marked_partial(tmp_path: Path) -> None:
+    submission, annotations = make_submission(tmp_path)
+    scores = score_files([submission], ScoreOptions(suite="value", annotations=(annotations,)))
+    assert target_scores(scores.results) == {"vlep": 100.0, "yc2r": 66.67}
+    average = meta_average(target_scores(scores.results))
+    assert average.rounded == pytest.approx(83.335)
+    assert average.text.endswith("(partial)")
+    for options, message in (
+        (ScoreOptions(suite="glue", annotations=(annotations,)), 'no suite "glue"'),
+        (ScoreOptions(suite="value"), "one folder of annotations"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            score_files([submission], options)

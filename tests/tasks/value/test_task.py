@@ -1,0 +1,151 @@
+"""The eleven tasks: published figures from published files, samples of each form, strict answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.metrics.golden import golden
+from tests.tasks.value.made import read, score, write_index, write_json, write_lines
+from vip.errors import UsageError
+from vip.tasks.records import Choice, Found, Rank
+from vip.tasks.registry import load_task
+from vip.tasks.value.datasets import DATASETS
+from vip.tasks.value.task import ValueTask, first_option, longest_option
+
+
+def test_how2qa_has_its_published_accuracy() -> None:
+    task, samples = read("how2qa", golden("value/how2qa_val.jsonl"))
+    predictions = list(task.read_predictions(golden("value/how2qa_val_predictions_made.json"), samples))
+    assert len(samples) == 3115
+    assert score(task, samples, predictions)["accuracy"] == pytest.approx(71.20, abs=0.005)
+
+
+@pytest.mark.slow
+def test_yc2r_has_its_published_recalls() -> None:
+    task, samples = read("yc2r", golden("value/yc2r_val.jsonl"), golden("value/yc2r_video2dur_idx.json"))
+    values = score(task, samples, task.read_predictions(golden("value/yc2r_val_predictions_made.json.gz"), samples))
+    expected = json.loads(golden("value/expected.json").read_text(encoding="utf-8"))["yc2r"]
+    assert {name: round(value or 0, 2) for name, value in values.items()} == {
+        "aver": expected["AveR"],
+        **{f"vr-{name}": value for name, value in expected["VR"].items()},
+    }
+
+
+@pytest.mark.slow
+def test_how2r_has_its_published_recalls_at_both_thresholds() -> None:
+    task, samples = read("how2r", golden("value/how2r_val_1k.jsonl"), golden("value/how2r_video2dur_idx.json"))
+    values = score(task, samples, task.read_predictions(golden("value/how2r_val_predictions_made.json.gz"), samples))
+    expected = json.loads(golden("value/expected.json").read_text(encoding="utf-8"))["how2r"]
+    published = {"aver": expected["AveR"], **{f"vr-{name}": value for name, value in expected["VR"].items()}}
+    for kind in ("VCMR", "SVMR"):
+        published |= {f"{kind.lower()}-{name.replace('_', '-')}": value for name, value in expected[kind].items()}
+    assert {name: round(value or 0, 2) for name, value in values.items()} == published
+
+
+def test_each_task_is_in_the_registry_with_its_target_metric_first() -> None:
+    for dataset in DATASETS:
+        task = load_task(dataset.name)
+        assert task.name == dataset.name
+        assert task.metrics[0].name == dataset.target
+        assert task.info.suite == "value"
+        assert task.info.splits == dataset.splits
+        assert {metric.name for metric in task.metrics if metric.needs} == ({"meteor"} if dataset.kind == "caption" else set())
+
+
+def test_questions_of_all_three_forms_are_read(tmp_path: Path) -> None:
+    tvqa = {"qid": 5, "q": "Who?", **{f"a{i}": f"name {i}" for i in range(5)}, "answer_idx": 3, "vid_name": "v"}
+    _, (sample,) = read("tvqa", write_lines(tmp_path / "a.jsonl", [tvqa]))
+    assert sample.ask == Choice(question="Who?", options=tuple(f"name {i}" for i in range(5)))
+    assert (sample.id, sample.video, sample.reference and sample.reference.values) == ("5", "v", (3,))
+    violin = {"example_id": 6, "statement": "A dog runs.", "answer": True, "vid_name": "v"}
+    _, (sample,) = read("violin", write_lines(tmp_path / "b.jsonl", [violin]))
+    assert sample.ask == Choice(question="A dog runs.", options=("no", "yes"))
+    assert sample.reference is not None
+    assert sample.reference.values == (1,)
+    vlep = {"example_id": 7, "events": ["It rains.", "It snows."], "answer": 0, "vid_name": "v"}
+    _, (sample,) = read("vlep", write_lines(tmp_path / "c.jsonl", [vlep]))
+    assert isinstance(sample.ask, Choice)
+    assert sample.ask.options == ("It rains.", "It snows.")
+    _, samples = read("tvqa", write_json(tmp_path / "solution.json", {"solution": {"friends": {"1": 4}, "castle": {"2": 0}}}))
+    assert [(one.id, one.video, one.reference and one.reference.values) for one in samples] == [
+        ("1", "friends", (4,)),
+        ("2", "castle", (0,)),
+    ]
+
+
+def test_hidden_answers_are_no_reference(tmp_path: Path) -> None:
+    _, (sample,) = read("tvr", write_lines(tmp_path / "a.jsonl", [{"desc_id": 1, "desc": "a dog"}]))
+    assert sample.reference is None
+    assert sample.ask == Rank(query="a dog", moments=True)
+    _, (clip,) = read("tvc", write_lines(tmp_path / "b.jsonl", [{"clip_id": 1, "vid_name": "v", "ts": [1, 2.5]}]))
+    assert (clip.reference, clip.start_s, clip.end_s) == (None, 1.0, 2.5)
+
+
+def test_captions_have_three_levels_under_three_names(tmp_path: Path) -> None:
+    rows = [
+        {"clip_id": 2, "vid_name": "park_1", "ts": [5, 9], "descs": [{"desc": "The dog sits."}]},
+        {"clip_id": 1, "vid_name": "park_0", "ts": [0, 5], "descs": [{"desc": "A man runs fast."}]},
+        {"clip_id": 3, "vid_name": "street_0", "ts": [0, 5], "descs": [{"desc": "A car stops here."}]},
+    ]
+    task, samples = read("yc2c", write_lines(tmp_path / "a.jsonl", rows))
+    captions = {1: "A man runs fast.", 2: "The dog sits.", 3: "A red bus."}
+    lines = [{"video_id": "x", "clip_id": key, "descs": [{"desc": text}, {"desc": "ignored"}]} for key, text in captions.items()]
+    predictions = list(task.read_predictions(write_lines(tmp_path / "p.jsonl", lines), samples))
+    assert [sample.video for sample in samples] == ["park", "park", "street"]
+    values = score(task, samples, predictions)
+    paragraphs = [{"clip_id": 1, "vid_name": "p", "descs": [{"desc": "A man runs fast. The dog sits."}]}, {**rows[2], "clip_id": 2}]
+    whole, whole_samples = read("vatex_en_c", write_lines(tmp_path / "b.jsonl", paragraphs))
+    lines = [
+        {"clip_id": 1, "descs": [{"desc": "A man runs fast. The dog sits."}]},
+        {"clip_id": 2, "descs": [{"desc": "A red bus."}]},
+    ]
+    of_paragraphs = score(whole, whole_samples, whole.read_predictions(write_lines(tmp_path / "q.jsonl", lines), whole_samples))
+    for name in ("cider-d", "bleu-4", "rouge-l-coco"):
+        assert values[f"{name}-paragraph"] == of_paragraphs[name]
+    by_clip = task.metrics[0].score(list(zip(samples, [predictions[1], predictions[0], predictions[2]], strict=True))).per_sample_or_zero
+    assert values["cider-d-video-mean"] == pytest.approx(100 * ((by_clip[0] + by_clip[1]) / 2 + by_clip[2]) / 2, abs=1e-3)
+    assert len({values["cider-d"], values["cider-d-video-mean"], values["cider-d-paragraph"]}) == 3
+
+
+def test_an_answer_is_read_strictly(tmp_path: Path) -> None:
+    row = {"example_id": 7, "events": ["It rains.", "It snows."], "answer": 0, "vid_name": "v"}
+    task, (sample,) = read("vlep", write_lines(tmp_path / "a.jsonl", [row]))
+    assert [task.parse(sample, answer).value for answer in ("1", " (0) ", "0.", "2", "0 or 1", "rain", "")] == [
+        1,
+        0,
+        0,
+        None,
+        None,
+        None,
+        None,
+    ]
+    assert task.parse(sample, "0 or 1").status == "unparsed"
+    request = task.request(sample, None)
+    assert "0: It rains." in request.text
+    assert request.text.count("It snows.") == 1
+    retrieval, (query,) = read("tvr", write_lines(tmp_path / "b.jsonl", [{"desc_id": 1, "desc": "a dog"}]))
+    with pytest.raises(UsageError, match="no engine answers"):
+        retrieval.request(query, None)
+
+
+def test_baselines_never_look_at_the_video(tmp_path: Path) -> None:
+    row = {"example_id": 7, "events": ["It rains.", "It snows now."], "answer": 0, "vid_name": "v"}
+    task, samples = read("vlep", write_lines(tmp_path / "a.jsonl", [row]))
+    assert [one.value for one in first_option(lambda: iter(samples), 0)] == [0]
+    assert [one.value for one in longest_option(lambda: iter(samples), 0)] == [1]
+    assert set(task.baselines) == {"first-option", "longest-option"}
+    assert not ValueTask("tvr").baselines
+
+
+def test_numbers_of_videos_need_the_index(tmp_path: Path) -> None:
+    annotations = write_lines(tmp_path / "a.jsonl", [{"desc_id": 1, "desc": "a dog", "vid_name": "park"}])
+    path = write_json(tmp_path / "p.json", {"VR": [{"desc_id": 1, "predictions": [8, 7]}]})
+    task, samples = read("yc2r", annotations)
+    with pytest.raises(UsageError, match=r"yc2r_video2dur_idx\.json"):
+        task.read_predictions(path, samples)
+    task, samples = read("yc2r", annotations, write_index(tmp_path))
+    (prediction,) = task.read_predictions(path, samples)
+    assert prediction.value == Found(vr=("street", "park"))

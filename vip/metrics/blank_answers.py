@@ -1,0 +1,91 @@
+"""What fills a blank, against the phrases that people filled it with: exact match and token F1 (Castro et al. 2022, section 4.2).
+
+In: a phrase, and the phrases that are right: the label and the answers of workers. The best of them counts. The paper normalises phrases
+for both; the authors' code for corpora leaves them as they are for F1: both are here, under names of their own.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+
+from vip.metrics.metric import Pair, Result, score_mean
+
+_LEFT_OUT = re.compile(rf"\b(?:a|an|the)\b|[{re.escape(string.punctuation)}]")
+MOST_CACHED = 50_000
+
+
+@lru_cache(maxsize=MOST_CACHED)
+def normalize_phrase(phrase: str) -> str:
+    """Return the phrase in lower case, without articles and ASCII punctuation, with single spaces.
+
+    Both go in one pass from left to right, as in the authors' code: `the-man` becomes `man`, `a_b` becomes `ab`.
+    """
+    return " ".join(_LEFT_OUT.sub("", phrase.lower()).split())
+
+
+@lru_cache(maxsize=MOST_CACHED)
+def phrase_tokens(phrase: str) -> frozenset[str]:
+    """Return the different words of a phrase, by white space."""
+    return frozenset(phrase.split())
+
+
+def token_f1(prediction: str, answers: Iterable[str]) -> float:
+    """Return the best F1 of the sets of words, as they stand. Two phrases without a word are not alike: 0 (the authors' code fails)."""
+    return max((_f1(phrase_tokens(prediction), phrase_tokens(answer)) for answer in answers), default=0.0)
+
+
+def _f1(first: frozenset[str], second: frozenset[str]) -> float:
+    shared = len(first & second)
+    return 2 * shared / (len(first) + len(second)) if shared else 0.0
+
+
+def normalized_token_f1(prediction: str, answers: Iterable[str]) -> float:
+    """Return the best F1 of the sets of words after normalisation."""
+    return token_f1(normalize_phrase(prediction), map(normalize_phrase, answers))
+
+
+def exact_match(prediction: str, answers: Iterable[str]) -> float:
+    """Return 1 if the prediction equals an answer after normalisation, else 0; a phrase without a word equals none."""
+    mine = normalize_phrase(prediction)
+    return float(bool(mine) and mine in map(normalize_phrase, answers))
+
+
+class _BestAnswer:
+    """The mean over predictions of the score against the answer that fits best."""
+
+    name: str
+    needs: tuple[str, ...] = ()
+    settings: str
+    measure: Callable[[str, Iterable[str]], float]
+
+    @property
+    def signature(self) -> str:
+        return f"{self.name}|v:1|{self.settings}|empty:0"
+
+    def check(self) -> None:
+        """Nothing is needed."""
+
+    def score(self, pairs: Sequence[Pair[str, Sequence[str]]]) -> Result:
+        measure = type(self).measure
+        return score_mean(pairs, lambda both: [measure(prediction, answers) for prediction, answers in both], self.signature)
+
+
+class TokenF1(_BestAnswer):
+    """The mean token F1 after normalisation, the paper's."""
+
+    name, settings, measure = "token-f1", "sets of words|best answer|normalised", staticmethod(normalized_token_f1)
+
+
+class RawTokenF1(_BestAnswer):
+    """The mean token F1 of phrases as they stand, that of the authors' code for corpora."""
+
+    name, settings, measure = "token-f1-raw", "sets of words|best answer|as they stand", staticmethod(token_f1)
+
+
+class ExactMatch(_BestAnswer):
+    """The share of predictions that equal an answer after normalisation."""
+
+    name, settings, measure = "exact-match", "best answer|normalised", staticmethod(exact_match)

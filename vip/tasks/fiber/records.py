@@ -1,0 +1,87 @@
+"""Records of FIBER in the authors' form: a list of objects, read and written one at a time.
+
+    {"video_id", "video_start_time", "video_end_time", "caption", "masked_caption", "label", "additional_answers": [[str, …] a worker]}
+
+Training records have no additional answers. A worker's first answer is the most natural one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from vip import store
+from vip.errors import InputError
+from vip.metrics.human_agreement import BlankAnswers
+from vip.tasks.json_rows import iterate_array, open_bounded
+from vip.untrusted import one_line
+
+BLANK = "_____"
+FORM = '[{"video_id": …, "masked_caption": …, "label": …, "additional_answers": [[…]]}, …]'
+MOST_BYTES = 2**30
+
+
+class FiberRecord(BaseModel):
+    """A caption with one blank, and what people filled it with."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    video_id: str = Field(max_length=1000)
+    video_start_time: int
+    video_end_time: int
+    caption: str = Field(max_length=10_000)
+    masked_caption: str = Field(max_length=10_000)
+    label: str = Field(max_length=10_000)
+    additional_answers: list[list[str]] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _check_blank(self) -> FiberRecord:
+        if self.masked_caption.count(BLANK) != 1:
+            raise ValueError(f"the masked caption has {self.masked_caption.count(BLANK)} blanks ({BLANK}) instead of one")
+        return self
+
+    @property
+    def clip_id(self) -> str:
+        """As VATEX names it: `<id>_<start>_<end>`, seconds with six digits."""
+        return f"{self.video_id}_{self.video_start_time:06}_{self.video_end_time:06}"
+
+    @property
+    def answers(self) -> BlankAnswers:
+        return BlankAnswers(self.label, tuple(map(tuple, self.additional_answers)))
+
+
+def read_records(path: Path) -> Iterator[FiberRecord]:
+    """Yield the records of a file.
+
+    Raises:
+        InputError: it is damaged; the message names the row.
+    """
+    with open_bounded(path, MOST_BYTES) as file:
+        for number, row in enumerate(iterate_array(file, path, FORM), 1):
+            try:
+                yield FiberRecord.model_validate(row)
+            except ValidationError as exc:
+                error = exc.errors()[0]
+                where = ".".join(map(str, error["loc"]))
+                raise InputError(
+                    f"{path}, row {number:,}: {one_line(where)[:80]}{': ' if where else ''}"
+                    f"{one_line(error['msg'].removeprefix('Value error, '))[:200]}. Expected {FORM}."
+                ) from exc
+
+
+def write_records(path: Path, records: Iterable[FiberRecord]) -> int:
+    """Write a file of records and return their number."""
+    count = 0
+    with store.replacing(path) as file:
+        for record in records:
+            row: dict[str, Any] = record.model_dump()
+            if not record.additional_answers:
+                del row["additional_answers"]
+            file.write((("[" if not count else ",") + "\n" + json.dumps(row, ensure_ascii=False)).encode())
+            count += 1
+        file.write(b"\n]\n" if count else b"[]\n")
+    return count

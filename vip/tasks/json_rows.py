@@ -1,0 +1,183 @@
+"""JSON `{"section": [row, row, …], …}` or `[row, row, …]` of any length, one row in memory at a time.
+
+The JSON library of vip parses each row; only where a row ends is found here: at the first `}` with which it is whole. A row is an object.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from pydantic_core import from_json
+
+from vip.errors import InputError
+from vip.untrusted import one_line
+
+MOST_BYTES = 160 * 2**20
+"""Of a file: the predictions of TVR have some 100 MB."""
+MOST_ROW_BYTES = 8 * 2**20
+MOST_BRACES = 100
+"""Closing braces in one row: inner objects, and those in texts."""
+MOST_NAME_BYTES = 1000  # of a section
+BLOCK_BYTES = 2**20
+_BLANK = b" \t\r\n"
+
+
+@contextmanager
+def open_bounded(path: Path, most_bytes: int = MOST_BYTES) -> Iterator[IO[bytes]]:
+    """Open a file of predictions, or one that gzip packed.
+
+    Raises:
+        InputError: it cannot be read, is no file, or is too large.
+    """
+    if not path.is_file():
+        raise InputError(f"{path} is no file. Give a file of predictions.")
+    if path.stat().st_size > most_bytes:
+        raise InputError(
+            f"{path} has {path.stat().st_size:,} bytes, and more than {most_bytes:,} are not read. Only the best 100 of a query count."
+        )
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            yield _Bounded(file, path, most_bytes)  # type: ignore[misc]  # it reads as the file does
+    except (OSError, EOFError, zlib.error) as exc:
+        raise InputError(f"{path} cannot be read: {getattr(exc, 'strerror', None) or 'it is damaged'}.") from exc
+
+
+class _Bounded:
+    """A file of which no more than so many bytes are read, also if gzip packed them."""
+
+    def __init__(self, file: Any, path: Path, most_bytes: int) -> None:
+        self._file, self._path, self._left = file, path, most_bytes
+
+    def read(self, size: int = -1) -> bytes:
+        return self._count(self._file.read(self._left + 1 if size < 0 else size))
+
+    def readline(self, size: int) -> bytes:
+        return self._count(self._file.readline(size))
+
+    def _count(self, data: bytes) -> bytes:
+        self._left -= len(data)
+        if self._left < 0:
+            raise InputError(f"{self._path} has too many bytes unpacked. Only the best 100 of a query count.")
+        return data
+
+
+def iterate_array(file: IO[bytes], path: Path, expected: str) -> Iterator[Any]:
+    """Yield the rows of `[row, row, …]`.
+
+    Args:
+        expected: the form, for messages.
+
+    Raises:
+        InputError: it is no such JSON, or has NaN or Infinity; the message says where.
+    """
+    reader = _Reader(file, path, expected)
+    reader.expect(b"[")
+    yield from reader.read_rows("the list")
+    reader.check_end()
+
+
+def iterate_rows(file: IO[bytes], path: Path, expected: str) -> Iterator[tuple[str, Any]]:
+    """Yield the section and the value of each row of `{"section": [row, row, …], …}`; arguments and errors as of `iterate_array`."""
+    reader = _Reader(file, path, expected)
+    reader.expect(b"{")
+    while reader.skip() != b"}":
+        section = reader.read_key()
+        reader.expect(b":")
+        reader.expect(b"[")
+        for row in reader.read_rows(section):
+            yield section, row
+        if reader.skip() != b"}":
+            reader.expect(b",")
+    reader.expect(b"}")
+    reader.check_end()
+
+
+class _Reader:
+    """A window of the file that moves on."""
+
+    def __init__(self, file: IO[bytes], path: Path, expected: str) -> None:
+        self._file, self._path, self._expected = file, path, expected
+        self._window, self._place, self._before = b"", 0, 0
+
+    def refuse(self, problem: str) -> NoReturn:
+        place = self._before + self._place + 1
+        raise InputError(f"{self._path}, byte {place:,}: {problem}. Expected {self._expected}.")
+
+    def skip(self) -> bytes:
+        """Return the next byte that is not blank, and leave it; nothing at the end."""
+        while True:
+            while self._place < len(self._window):
+                byte = self._window[self._place : self._place + 1]
+                if byte not in _BLANK:
+                    return byte
+                self._place += 1
+            if not self._read_on():
+                return b""
+
+    def expect(self, wanted: bytes) -> None:
+        found = self.skip()
+        if found != wanted:
+            self.refuse(f"expected {wanted.decode()}, found {one_line(found.decode('ascii', 'replace')) or 'the end'}")
+        self._place += 1
+
+    def read_key(self) -> str:
+        if self.skip() != b'"':
+            self.refuse("expected the name of a section")
+        while (end := self._window.find(b'"', self._place + 1)) < 0:
+            if len(self._window) - self._place > MOST_NAME_BYTES or not self._read_on():
+                self.refuse("the name of a section has no end")
+        key = self._window[self._place + 1 : end].decode("utf-8", "replace")
+        self._place = end + 1
+        return key
+
+    def read_rows(self, section: str) -> Iterator[Any]:
+        """Yield the rows up to the end of their list."""
+        while self.skip() != b"]":
+            yield self.read_row(section)
+            if self.skip() != b"]":
+                self.expect(b",")
+        self.expect(b"]")
+
+    def check_end(self) -> None:
+        if self.skip():
+            self.refuse("something follows the end of the JSON")
+
+    def read_row(self, section: str) -> Any:
+        """Return the value of an object, and move behind it."""
+        row = f"a row of {one_line(section)[:40]}"
+        if self.skip() != b"{":
+            self.refuse(f"{row} is no object")
+        length, problem = 0, "it has no end"
+        for count in range(MOST_BRACES):
+            length = self._find_brace(length, row, problem)
+            try:
+                value = from_json(self._window[self._place : self._place + length], allow_inf_nan=False, cache_strings="keys")
+            except (ValueError, TypeError) as exc:  # half a pair of surrogates is a TypeError
+                problem = problem if count else one_line(str(exc))[:80]
+            else:
+                self._place += length
+                return value
+        return self.refuse(f"{row} is no JSON ({problem})")
+
+    def _find_brace(self, length: int, row: str, problem: str) -> int:
+        """Return the length of the row up to the next closing brace behind `length` bytes of it."""
+        while (brace := self._window.find(b"}", self._place + length)) < 0:
+            length = len(self._window) - self._place
+            if length > MOST_ROW_BYTES:
+                self.refuse(f"{row} has more than {MOST_ROW_BYTES:,} bytes")
+            if not self._read_on():
+                self.refuse(f"{row} is no JSON ({problem})")
+        return brace + 1 - self._place
+
+    def _read_on(self) -> bool:
+        """Move the window on, and return whether there was more."""
+        block = self._file.read(BLOCK_BYTES)
+        self._before += self._place
+        self._window = self._window[self._place :] + block
+        self._place = 0
+        return bool(block)

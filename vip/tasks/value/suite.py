@@ -1,0 +1,218 @@
+"""VALUE as a whole: averages over categories and over the eleven tasks, and the table of the paper with own rows (Li et al. 2021, table 6).
+
+A task that was not scored is missing, never 0: an average without it is partial, and is marked so wherever it is printed.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from vip.errors import InputError
+from vip.tasks.records import TaskResult
+from vip.tasks.table import Cell, Table, mark_best, number_cell
+from vip.tasks.value.datasets import BY_KEY, CATEGORIES, DATASETS, PREFIX, Category, Dataset
+from vip.untrusted import one_line
+
+SUITE = "value"
+PARTIAL = "partial"
+PUBLISHED = "published/value.csv"
+LEADERBOARD = "6"
+"""The table whose rows stand beside own ones: models on the test splits."""
+_OTHER_FILES = re.compile(r"_(?:public|private)|.*predictions")
+"""What follows the name of a split in files that are no annotations of it: `violin_test_private_…` beside `violin_test_release`."""
+MOST_ROUNDING = 0.0115
+"""A printed average that is further from that of its printed figures is a misprint: three of 52 are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """The mean of the target metrics of some tasks, × 100."""
+
+    value: float | None
+    """None where none of them was scored."""
+    missing: tuple[str, ...] = ()
+    """Tasks that were not scored."""
+
+    @property
+    def is_partial(self) -> bool:
+        return bool(self.missing)
+
+    @property
+    def rounded(self) -> float | None:
+        """The value with the same digits on every machine."""
+        return None if self.value is None else round(self.value, 6)
+
+    @property
+    def text(self) -> str:
+        """The value with two digits, and that it is partial."""
+        if self.value is None:
+            return "–"
+        return f"{self.value:.2f} ({PARTIAL})" if self.is_partial else f"{self.value:.2f}"
+
+
+def meta_average(scores: Mapping[str, float]) -> Average:
+    """Return Meta-Ave: the plain mean of the scores of all eleven tasks, by their keys."""
+    return _average(scores, DATASETS)
+
+
+def category_averages(scores: Mapping[str, float]) -> dict[Category, Average]:
+    """Return the plain mean of each category."""
+    categories = dict.fromkeys(CATEGORIES.values())
+    return {category: _average(scores, [one for one in DATASETS if one.category == category]) for category in categories}
+
+
+def _average(scores: Mapping[str, float], datasets: Sequence[Dataset]) -> Average:
+    known = [scores[dataset.key] for dataset in datasets if dataset.key in scores]
+    missing = tuple(dataset.name for dataset in datasets if dataset.key not in scores)
+    return Average(sum(known) / len(known) if known else None, missing)
+
+
+def target_scores(results: Sequence[TaskResult]) -> dict[str, float]:
+    """Return the target metric of each task of VALUE that was scored, × 100, with two digits as published.
+
+    Raises:
+        InputError: a task was scored twice.
+    """
+    scores: dict[str, float] = {}
+    for result in results:
+        dataset = BY_KEY.get(result.task.removeprefix(PREFIX).replace("-", "_"))
+        if dataset is None or not result.task.startswith(PREFIX):
+            continue
+        if dataset.key in scores:
+            raise InputError(f"There are two results of {dataset.name}. Average over one of each task.")
+        score = result.metrics.get(dataset.target)
+        if score is not None and score.value is not None:
+            scores[dataset.key] = round(score.value, 2)
+    return scores
+
+
+def suite_tables(results: Sequence[TaskResult]) -> list[Table]:
+    """Return table 6 of the paper with own rows, one for each engine or file of predictions; nothing without a result of VALUE."""
+    rows: dict[str, list[TaskResult]] = {}
+    for result in results:
+        if result.task.startswith(PREFIX):
+            rows.setdefault(result.engine or "own predictions", []).append(result)
+    if not rows:
+        return []
+    published = [(f"{row.block}: {row.name}", row.scores) for row in published_rows() if row.table == LEADERBOARD]
+    own = [(name, target_scores(group)) for name, group in rows.items()]
+    cells = [_row(name, scores) for name, scores in [*published, *own]]
+    for column in range(1, len(BY_KEY) + 2):
+        cells = mark_best(cells, column)
+    columns = ("Model", *(dataset.title for dataset in DATASETS), "Meta-Ave")
+    notes = ["Retrieval: AveR; questions: accuracy; captions: CIDEr-D. Published rows: test, table 6 of Li et al. 2021."]
+    notes += [
+        f"{row.block}, {row.name}: the paper prints {row.meta_average:.2f}, which its figures do not give."
+        for row in published_rows()
+        if row.table == LEADERBOARD and row.is_misprinted
+    ]
+    for name, scores in own:
+        average = meta_average(scores)
+        parts = ", ".join(f"{category} {one.text}" for category, one in category_averages(scores).items())
+        missing = f"; {PARTIAL}, without {', '.join(average.missing)}" if average.is_partial else ""
+        notes.append(f"{one_line(name)}: {parts}{missing}.")
+    return [Table(title="VALUE", columns=columns, rows=tuple(map(tuple, cells)), notes=tuple(notes))]
+
+
+def _row(name: str, scores: Mapping[str, float]) -> list[Cell]:
+    average = meta_average(scores)
+    number = None if average.is_partial else average.value  # a partial average is not held against others
+    return [Cell(one_line(name)), *(number_cell(scores.get(dataset.key)) for dataset in DATASETS), Cell(average.text, number)]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRow:
+    """A row of a table of the paper, with the figures as printed."""
+
+    table: str
+    block: str
+    name: str
+    scores: dict[str, float]
+    meta_average: float
+
+    @property
+    def is_misprinted(self) -> bool:
+        """Whether the printed average is not that of the printed figures."""
+        value = meta_average(self.scores).value
+        return value is None or abs(value - self.meta_average) > MOST_ROUNDING
+
+
+def published_rows() -> list[PublishedRow]:
+    """Return the rows with all eleven scores of tables 3, 4, 6, 9, 11 and 12."""
+    text = (files("vip.tasks") / PUBLISHED).read_text(encoding="utf-8")
+    return [
+        PublishedRow(row["table"], row["block"], row["row"], {key: float(row[key]) for key in BY_KEY}, float(row["meta_average"]))
+        for row in csv.DictReader(text.splitlines())
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteFile:
+    """The predictions of one task, and what they are scored against."""
+
+    task: str
+    predictions: Path
+    annotations: Path
+    video_index: Path | None
+    split: str
+
+
+def suite_files(folder: Path, annotations: Path, split: str | None = None) -> list[SuiteFile]:
+    """Return the files of each task that a submission answers.
+
+    Args:
+        annotations: a folder with the published annotations of all tasks, side by side or in a folder a task.
+        split: `val` (the default) or `test`; each task names its split in its own way.
+
+    Raises:
+        InputError: the submission answers no task, has wrong names, or the annotations of a task are missing.
+    """
+    if split not in (None, "val", "test"):
+        raise InputError(f'A submission has the splits val and test, not "{one_line(split)}".')
+    found = []
+    for dataset in DATASETS:
+        name = dataset.test.name if split == "test" else dataset.validation.name
+        if (path := find_submission(folder, dataset, name)) is not None:
+            found.append(SuiteFile(dataset.name, path, *_find_annotations(annotations, dataset, name), name))
+    if not found:
+        raise InputError(f"{folder} has no predictions of this split, such as {DATASETS[0].submission_name(DATASETS[0].validation.name)}.")
+    return found
+
+
+def _find_annotations(folder: Path, dataset: Dataset, split: str) -> tuple[Path, Path | None]:
+    """Return the annotations of a task, and for retrieval the index of its videos."""
+    start = f"{dataset.key}_{split}"
+    for place in (folder / dataset.key, folder):
+        names = sorted(one for one in place.glob(f"{start}*.json*") if not _OTHER_FILES.match(one.name.removeprefix(start)))
+        if names:
+            index = place / f"{dataset.key}_video2dur_idx.json"
+            return names[0], index if dataset.category == "retrieval" and index.is_file() else None
+    raise InputError(f"{folder} has no annotations of {dataset.name} ({start}….jsonl). Give the folder with the published annotations.")
+
+
+def find_submission(folder: Path, dataset: Dataset, split: str) -> Path | None:
+    """Return the predictions of one task in a folder as VALUE's server takes it; None where there are none.
+
+    Raises:
+        InputError: the folder has another folder around its tasks, or a file has another name.
+    """
+    path = folder / dataset.submission_name(split)
+    if path.is_file():
+        return path
+    inside = folder / dataset.key
+    if inside.is_dir():
+        others = sorted(one.name for one in inside.iterdir())
+        if others and not any(f"_{name}_predictions" in other for other in others for name in dataset.splits):
+            raise InputError(f"{inside} holds {one_line(others[0])[:80]}. Name the predictions {path.name}.")
+        return None
+    if not any((folder / key).is_dir() for key in BY_KEY):
+        for outer in sorted(one for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else ():
+            if any((outer / key).is_dir() for key in BY_KEY):
+                raise InputError(f"{folder} has the folder {one_line(outer.name)[:80]} around its tasks. Give that folder.")
+        raise InputError(f"{folder} holds no folder of a task, such as {dataset.submission_name(split)}. Check the path.")
+    return None

@@ -1,0 +1,139 @@
+"""The eleven tasks of VALUE on the protocol of tasks; they differ in their entry of the registry alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from vip.errors import InputError, UsageError
+from vip.prompts import load_prompt, prompts_folder
+from vip.tasks.frames import introduce_frames
+from vip.tasks.records import Choice, FreeText, Prediction, Rank, Sample, Subtitle, TaskResult
+from vip.tasks.table import Table
+from vip.tasks.task import Baseline, ReadSamples, SampleSource, TaskInfo, TaskMetric, TaskRequest
+from vip.tasks.value import suite
+from vip.tasks.value.annotations import VERSION, index_advice, read_samples, read_video_index
+from vip.tasks.value.datasets import BY_KEY, PAPER, Dataset
+from vip.tasks.value.metrics import value_metrics
+from vip.tasks.value.submissions import read_submission
+from vip.untrusted import one_line
+
+TOKENS_OF_INDEX, TOKENS_OF_CAPTION = 16, 128
+
+
+class ValueTask:
+    """A task of VALUE.
+
+    Args:
+        key: as in the names of files: `vatex_en_r`.
+    """
+
+    version = VERSION
+    demonstrates = False
+
+    def __init__(self, key: str) -> None:
+        self.dataset: Dataset = BY_KEY[key]
+        self.name = self.dataset.name
+        self.paper = f"{PAPER}, section 3"
+        self.info = TaskInfo(
+            summary=self.dataset.summary,
+            data=f"Annotations of VALUE's DataRelease and EvaluationTools ({self.dataset.license}).",
+            needs=index_advice(self.dataset) if self.dataset.category == "retrieval" else "",
+            splits=self.dataset.splits,
+            groupings=("type",),
+            over_videos=self.dataset.category != "retrieval",
+            suite=suite.SUITE,
+        )
+        self._names: dict[int, str] = {}
+        self._metrics: tuple[TaskMetric, ...] = value_metrics(self.dataset)
+
+    def samples(self, source: SampleSource) -> Iterator[Sample]:
+        if source.video_index is not None:
+            self._names = read_video_index(source.video_index, source.settings.split)
+        for path in source.paths:
+            yield from read_samples(Path(path), self.dataset)
+
+    def read_predictions(self, path: Path, samples: Sequence[Sample]) -> Iterator[Prediction]:
+        if self.dataset.category == "retrieval" and not self._names:
+            raise UsageError(f"Predictions of {self.name} name videos by number. {index_advice(self.dataset)}")
+        return read_submission(path, self.dataset, samples, self._names)
+
+    @property
+    def metrics(self) -> Sequence[TaskMetric]:
+        return self._metrics
+
+    @property
+    def baselines(self) -> Mapping[str, Baseline]:
+        return {"first-option": first_option, "longest-option": longest_option} if self.dataset.category == "qa" else {}
+
+    def tables(self, results: Sequence[TaskResult]) -> Sequence[Table]:
+        return suite.suite_tables(results)
+
+    # ------------------------------------------------------------ asking
+
+    def request(self, sample: Sample, demonstration: Sample | None, *, variant: int = 1) -> TaskRequest:
+        if variant != 1:
+            raise UsageError(f"{self.name} has one prompt. Leave the variant out.")
+        context = "\n".join([introduce_frames(sample), *_subtitles(sample)])
+        if isinstance(sample.ask, Choice):
+            prompt, most = load_prompt(prompts_folder() / "tasks" / "value-qa.md"), TOKENS_OF_INDEX
+            options = "\n".join(f"{number}: {text}" for number, text in enumerate(sample.ask.options))
+            text = prompt.render({"context": context, "question": sample.ask.question, "options": options})
+        elif isinstance(sample.ask, FreeText):
+            prompt, most = load_prompt(prompts_folder() / "tasks" / "value-caption.md"), TOKENS_OF_CAPTION
+            text = prompt.render({"context": context, "question": sample.ask.question})
+        else:
+            raise UsageError(f"{self.name} ranks the videos of a corpus, which no engine answers. Give predictions of a retrieval model.")
+        return TaskRequest(prompt=prompt, text=text, max_tokens=most)
+
+    def parse(self, sample: Sample, answer: str) -> Prediction:
+        """Read one number of an option, or a caption of one line. Anything else is unparsed."""
+        words = one_line(answer).strip()
+        if isinstance(sample.ask, Choice):
+            number = re.fullmatch(r"\(?([0-9])[).:]?", words)
+            index = int(number[1]) if number else -1
+            if not 0 <= index < len(sample.ask.options):
+                return _unparsed(sample, answer, "no number of an option alone")
+            return Prediction(sample_id=sample.id, value=index, raw=answer)
+        if isinstance(sample.ask, Rank) or not words:
+            return _unparsed(sample, answer, "no caption")
+        return Prediction(sample_id=sample.id, value=words, raw=answer)
+
+
+def _unparsed(sample: Sample, answer: str, reason: str) -> Prediction:
+    return Prediction(sample_id=sample.id, value=None, status="unparsed", reason=reason, raw=answer)
+
+
+def _subtitles(sample: Sample) -> list[str]:
+    return [f"{piece.start_s:.1f} s: {piece.text}" for piece in sample.context if isinstance(piece, Subtitle)]
+
+
+def first_option(read: ReadSamples, seed: int) -> Iterator[Prediction]:
+    """Answer each question with its first option."""
+    for sample in read():
+        yield Prediction(sample_id=sample.id, value=0)
+
+
+def longest_option(read: ReadSamples, seed: int) -> Iterator[Prediction]:
+    """Answer each question with the option of most words, the first of equal ones."""
+    for sample in read():
+        if not isinstance(sample.ask, Choice):
+            raise InputError(f'The sample "{one_line(sample.id)[:80]}" has no options. Make samples of this task again.')
+        lengths = [len(option.split()) for option in sample.ask.options]
+        yield Prediction(sample_id=sample.id, value=lengths.index(max(lengths)))
+
+
+# What the registry of tasks names.
+tvr = partial(ValueTask, "tvr")
+how2r = partial(ValueTask, "how2r")
+yc2r = partial(ValueTask, "yc2r")
+vatex_en_r = partial(ValueTask, "vatex_en_r")
+tvqa = partial(ValueTask, "tvqa")
+how2qa = partial(ValueTask, "how2qa")
+violin = partial(ValueTask, "violin")
+vlep = partial(ValueTask, "vlep")
+tvc = partial(ValueTask, "tvc")
+yc2c = partial(ValueTask, "yc2c")
+vatex_en_c = partial(ValueTask, "vatex_en_c")
