@@ -52,6 +52,7 @@ def test_distractors_are_answers_of_the_50_nearest_questions_of_the_same_type() 
         assert set(one.options) <= {str(QUESTIONS[place].answer) for place in near}
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_options_and_right_ones_are_evenly_placed() -> None:
     first, again, other = (make_options(QUESTIONS, embed=embed, lemmas=lemmas, seed=seed) for seed in (1, 1, 2))
     assert first == again != other
@@ -82,10 +83,12 @@ def test_questions_without_text_or_answer_and_only_yes_or_no_are_refused() -> No
 
 def test_the_page_shows_every_question_escaped_those_that_lack_options_first(tmp_path: Path) -> None:
     rows = [*QUESTIONS[:40], question(500, '"><script>alert(1)</script>', "TP")]
-    (path,) = write_option_pages(tmp_path / "own.html", make_options(rows, embed=embed, lemmas=lemmas))
+    made = make_options(rows, embed=embed, lemmas=lemmas)
+    (path,) = write_option_pages(tmp_path / "own.html", made)
     html = path.read_text(encoding="utf-8")
     assert html.count("<fieldset") == 41
-    assert re.findall(r'data-video="(v\d+)"', html)[0] == "v500"
+    lacking = [one.question.video for one in made if not one.is_complete]
+    assert re.findall(r'data-video="(v\d+)"', html)[: len(lacking)] == lacking
     assert "<script>alert" not in html
     many = make_options([question(number, f"act {number}") for number in range(501)], embed=embed, lemmas=lemmas)
     assert [path.name for path in write_option_pages(tmp_path / "big.html", many)] == ["big-1.html", "big-2.html"]
