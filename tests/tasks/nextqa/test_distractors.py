@@ -1,0 +1,91 @@
+"""Options of one's own questions keep to the rules of the paper: unlike the right answer and one another, evenly placed, never made up."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vip.errors import InputError
+from vip.tasks.nextqa.distractors import NEAREST, TOO_FAR, TOO_NEAR, Vectors, even_places, make_options, write_questions
+from vip.tasks.nextqa.files import Question, read_questions
+from vip.tasks.nextqa.options_page import write_option_pages
+
+
+def question(number: int, answer: str, kind: str = "CW", text: str | None = None) -> Question:
+    return Question(f"v{number}", "0", kind, f"why {number}" if text is None else text, answer, (), None, number + 2)  # type: ignore[arg-type]
+
+
+def embed(texts: list[str]) -> Vectors:
+    """Vectors around (1, 0, …), the same for the same text: most cosines are between 0.2 and 0.9."""
+    rows = [np.random.default_rng(list(text.encode())).normal(size=8) + np.array([2.0, *[0.0] * 7]) for text in texts]
+    return np.array([row / np.linalg.norm(row) for row in rows])
+
+
+def lemmas(text: str) -> tuple[str, ...]:
+    return tuple(word.removesuffix("s") for word in text.split() if word != "the")
+
+
+QUESTIONS = [question(number, f"the act {number}" if number % 3 else f"acts {number // 6}") for number in range(150)]
+
+
+def test_options_are_unlike_the_right_answer_and_one_another_and_not_too_far_from_it() -> None:
+    made = make_options(QUESTIONS, embed=embed, lemmas=lemmas)
+    assert sum(one.is_complete for one in made) > 100
+    for one in made:
+        assert one.options[one.answer] == one.text
+        assert len({lemmas(option) for option in one.options}) == len(one.options)
+        vectors = embed(list(one.options))
+        cosines = vectors @ vectors.T - 2 * np.eye(len(vectors))
+        assert cosines.max() <= TOO_NEAR + 1e-12
+        assert np.delete(cosines[one.answer], one.answer).min(initial=1) >= TOO_FAR - 1e-12
+
+
+def test_distractors_are_answers_of_the_50_nearest_questions_of_the_same_type() -> None:
+    others = [question(1000 + number, f"the other {number}", "CH") for number in range(30)]
+    vectors = embed([one.text for one in QUESTIONS])
+    for one, row in zip(make_options([*QUESTIONS, *others], embed=embed, lemmas=lemmas), vectors, strict=False):
+        near = np.argsort(-(vectors @ row))[: NEAREST + 1]
+        assert set(one.options) <= {str(QUESTIONS[place].answer) for place in near}
+
+
+def test_the_same_seed_gives_the_same_options_and_right_ones_are_evenly_placed() -> None:
+    first, again, other = (make_options(QUESTIONS, embed=embed, lemmas=lemmas, seed=seed) for seed in (1, 1, 2))
+    assert first == again != other
+    counts = Counter(one.answer for one in first if one.is_complete)
+    assert max(counts.values()) - min(counts.values()) <= 1
+    assert sorted(even_places(7, 0)) == [0, 0, 1, 1, 2, 3, 4]
+
+
+def test_a_question_without_four_candidates_lacks_options_and_is_not_written(tmp_path: Path) -> None:
+    rows = [*QUESTIONS[:40], question(500, "alone", "TP"), question(501, "yes", "DB")]
+    made = make_options(rows, embed=embed, lemmas=lemmas)
+    assert [one.question.type for one in made] == ["CW"] * 40 + ["TP"]
+    assert (made[-1].options, made[-1].qualified, made[-1].is_complete) == (("alone",), 0, False)
+    count = write_questions(tmp_path / "own.csv", made)
+    found = list(read_questions(tmp_path / "own.csv", "nextqa-mc"))
+    assert len(found) == count == sum(one.is_complete for one in made)
+    assert [(one.text, one.options, one.answer) for one in found] == [
+        (one.question.text, one.options, one.answer) for one in made if one.is_complete
+    ]
+
+
+def test_questions_without_text_or_answer_and_only_yes_or_no_are_refused() -> None:
+    with pytest.raises(InputError, match="Line 2: the question v0_0 has no text or no answer"):
+        make_options([question(0, "a", text=" ")], embed=embed, lemmas=lemmas)
+    with pytest.raises(InputError, match="those of the type DB have none"):
+        make_options([question(0, "yes", "DB")], embed=embed, lemmas=lemmas)
+
+
+def test_the_page_shows_every_question_escaped_those_that_lack_options_first(tmp_path: Path) -> None:
+    rows = [*QUESTIONS[:40], question(500, '"><script>alert(1)</script>', "TP")]
+    (path,) = write_option_pages(tmp_path / "own.html", make_options(rows, embed=embed, lemmas=lemmas))
+    html = path.read_text(encoding="utf-8")
+    assert html.count("<fieldset") == 41
+    assert re.findall(r'data-video="(v\d+)"', html)[0] == "v500"
+    assert "<script>alert" not in html
+    many = make_options([question(number, f"act {number}") for number in range(501)], embed=embed, lemmas=lemmas)
+    assert [path.name for path in write_option_pages(tmp_path / "big.html", many)] == ["big-1.html", "big-2.html"]
