@@ -340,6 +340,9 @@ class BatchSettings(Settings):
         return self
 
 
+FrameChooser = Literal["vip", "even"]
+"""Who chooses the frames that a model sees: vip as `vip extract` does, or nobody."""
+
 Representation = Literal["famous", "dense"]
 """What describes a keyframe: FAMOuS (s in the paper) or the dense caption (u)."""
 
@@ -353,7 +356,12 @@ class SampleSettings(Settings):
     pictures: bool = setting(False, "Show the pictures of the context too: the pairs (k, s) and (k, u) of the paper.")
     split: str | None = setting(None, "Split of a published benchmark, by its published name.")
     labels: Path | None = setting(None, "CSV file with a column video or sample, and one for each grouping: domain, causal, …")
-    frames: Positive | None = setting(None, "Pictures of each video: keyframes of its run, or evenly spaced frames.", shown="all, or 8")
+    videos: Path | None = setting(None, "Folder of the videos of a published benchmark, or of their run folders.", metavar="DIR")
+    frames: Positive | None = setting(
+        None, "Frames of each video that are shown, for tasks over videos.", shown="the keyframes of a run, or 8 of a video"
+    )
+    frames_by: FrameChooser | None = setting(None, "Who chooses them: vip, or even (at even distances).", shown="vip")
+    frames_folder: Path = setting(Path("frames"), "Folder that keeps chosen frames, for all engines.", metavar="DIR", is_kept=False)
     shuffle: int | None = setting(None, "Show options in an order drawn by this seed, to find a bias towards a letter.", shown="no")
     most: Positive | None = setting(None, "Make at most N samples, chosen by the seed.", shown="all")
     seed: int = setting(0, "Seed of this choice.")

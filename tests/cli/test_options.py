@@ -10,7 +10,7 @@ import typer.main
 
 from tests.cli.terminal import vip
 from vip import config
-from vip.cli import batch, compare, options
+from vip.cli import batch, compare, options, tasks
 from vip.cli.app import app
 from vip.config import COMMANDS, PANELS, BatchSettings, Bytes, Count, Duration, Settings, setting
 from vip.llm.budget import DEFAULT_MAX_USD
@@ -20,9 +20,11 @@ TABLES = {
     "extract": ("extract",),
     "compare": ("extract",),
     "caption": ("caption",),
-    "batch": tuple(COMMANDS),
+    "batch": ("extract", "caption", "batch"),
+    "samples": ("samples",),
+    "predict": ("predict", "caption"),
 }
-WITHOUT = {"compare": compare.WITHOUT, "batch": batch.WITHOUT}
+WITHOUT = {"compare": compare.WITHOUT, "batch": batch.WITHOUT, "predict": tasks.WITHOUT}
 
 
 class Invented(Settings):

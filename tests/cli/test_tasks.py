@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 
 from tests.api_server import ApiServer
 from tests.cli.terminal import ROOT, SECRET, vip
+from tests.clips import SAMPLE
 from tests.tasks.described import described_folder
+from tests.tasks.nextqa.published import MC_ROWS, write_csv
 
 
 @pytest.fixture
@@ -78,6 +81,9 @@ def test_refusals_are_counted_and_the_command_is_done(runs: Path) -> None:
         (("predict", "s.jsonl", "--engine", "fake", "-o", "runs"), 2, "runs is a folder. Name a file in it with -o."),
         (("predict", "runs/a/keyframes.jsonl", "--engine", "fake"), 3, "Give the file that `vip samples` wrote."),
         (("evaluate", "runs/a", "--task", "nothing"), 2, 'There is no task "nothing".'),
+        (("evaluate", "runs/a", "--task", "infilling", "--frames", "4,8"), 2, "infilling shows no frames of videos. Leave --frames out."),
+        (("evaluate", "runs/a", "--task", "infilling", "--frames", "4,x"), 2, "--frames 4,x: write numbers from 1 to 1000 with commas"),
+        (("samples", "runs/a", "--task", "infilling", "--frames", "4"), 2, "infilling shows no frames of videos. Leave --frames out."),
     ],
 )
 def test_a_mistake_is_one_sentence(arguments: tuple[str, ...], code: int, sentence: str, runs: Path) -> None:
@@ -143,3 +149,29 @@ def test_killed_twenty_times_it_asks_again_at_most_what_was_in_flight(runs: Path
         assert count <= len(server.chats) <= count + killed * in_flight
     rows = [json.loads(line)["sample_id"] for line in (runs / "predictions.jsonl").read_text().splitlines()]
     assert rows == [json.loads(line)["id"] for line in (runs / "samples.jsonl").read_text().splitlines()]
+
+
+def test_a_task_over_videos_is_evaluated_with_each_frame_budget(tmp_path: Path) -> None:
+    (tmp_path / "videos").mkdir()
+    for row in MC_ROWS:
+        shutil.copy(SAMPLE, tmp_path / "videos" / f"{row[0]}.mp4")
+    write_csv(tmp_path / "val.csv", MC_ROWS)
+    command = ("evaluate", "val.csv", "videos", "--task", "nextqa-mc", "--engine", "fake", "--frames", "2,4", "--json")
+    done = vip(tmp_path, *command)
+    assert done.code == 0, done.err
+    assert "Left out the baseline popular-shortest: " in done.err
+    folder = tmp_path / "evaluation"
+    budgets = [row["frames"] for row in done.rows if row.get("engine") == "fake"]
+    assert [" ".join(budget.split()[:3]) for budget in budgets] == [
+        "2 frames, vip",
+        "2 frames, evenly",
+        "4 frames, vip",
+        "4 frames, evenly",
+    ]
+    assert {row["frames"] for row in done.rows if str(row.get("engine")).startswith("baseline:")} == {"text only"}
+    kept = {path: path.stat().st_mtime_ns for path in (folder / "frames").rglob("*.jpg")}
+    assert len(kept) == 2 * (2 + 2 + 4 + 4)
+    assert len((folder / "nextqa-mc-even-4" / "samples.jsonl").read_text().splitlines()) == len(MC_ROWS)
+    assert "over the frame budget" in (folder / "scores.html").read_text()
+    assert vip(tmp_path, *command).code == 0
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import threading
@@ -184,14 +183,13 @@ def test_readers_are_closed_and_opencv_gets_its_threads_back(clips: Clips, cores
 
     with Video(clips("mjpeg.avi").path) as video:
         list(in_parallel(video, video.index.shown_pts.tolist(), work))
-    assert _open_files() == before
+    assert _open_files() <= before  # readers of earlier tests may go meanwhile
     assert inside == {1}
     assert cv2.getNumThreads() == 3
     cv2.setNumThreads(threads)
 
 
 def _open_files() -> int:
-    gc.collect()  # readers of earlier tests that nobody holds any more
     return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0  # noqa: PTH112, PTH208 - a folder of links
 
 

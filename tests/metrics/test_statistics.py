@@ -16,6 +16,7 @@ from vip.metrics.statistics import (
     Estimate,
     bootstrap,
     compare,
+    compare_groups,
     correct_holm,
     estimate_mean,
     smallest_detectable_difference,
@@ -224,6 +225,35 @@ def test_the_paired_test_rejects_a_true_null_in_4_to_6_percent(sizes: list[int])
     first, second = alike(sizes, 4000, 5), alike(sizes, 4000, 6)
     rejected = [p_of(before, after, clusters) < 0.05 for before, after in zip(first, second, strict=True)]
     assert 0.04 <= np.mean(rejected) <= 0.06
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shared", [False, True], ids=["other videos", "the same videos"])
+def test_the_test_of_two_groups_rejects_a_true_null_in_4_to_6_percent(shared: bool) -> None:
+    sizes = UNEQUAL["40 of 1 to 12"]
+    clusters = in_clusters(sizes)
+    numbers = [int(name.split()[1]) for name in clusters]
+    first = [index % 3 == 0 if shared else number % 3 == 0 for index, number in enumerate(numbers)]
+    second = [not one for one in first]
+    tests = [compare_groups(values, clusters, first, second).p_value for values in alike(sizes, 4000, 8)]
+    assert 0.04 <= np.mean([p is not None and p < 0.05 for p in tests]) <= 0.06
+
+
+def test_two_groups_of_other_clusters_have_the_squares_of_their_errors() -> None:
+    values, clusters = [1.0, 2.0, 4.0, 7.0, 3.0, 9.0], ["a", "a", "b", "c", "d", "e"]
+    first = [True, True, True, False, False, False]
+    test = compare_groups(values, clusters, first, [not one for one in first])
+    before, after = estimate_mean(values[:3], clusters[:3]), estimate_mean(values[3:], clusters[3:])
+    assert before.standard_error is not None
+    assert after.standard_error is not None
+    assert test.difference.value == pytest.approx(after.value - before.value)
+    assert test.difference.standard_error == pytest.approx(math.hypot(before.standard_error, after.standard_error))
+
+
+def test_a_group_of_one_video_is_said_and_not_tested() -> None:
+    test = compare_groups([1.0, 2.0, 4.0, 7.0], ["a", "a", "b", "c"], [True, True, False, False], [False, False, True, True])
+    assert (test.p_value, test.difference.value) == (None, 4.0)
+    assert "one cluster" in str(test.difference.no_interval)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from tests.tasks.scoring import WordTask, answer, joined, sample
 from vip.errors import InputError
 from vip.metrics.statistics import compare, smallest_detectable_difference
-from vip.tasks.comparison import compare_files
+from vip.tasks.comparison import compare_files, compare_sets
 from vip.tasks.records import Sample
 from vip.tasks.score import ScoredFile, score
 
@@ -50,3 +50,11 @@ def test_files_of_other_samples_are_refused(tmp_path: Path) -> None:
     files = [scored(tmp_path, "a", 1, 0.5), scored(tmp_path, "b", 1, 0.5, SAMPLES[:20])]
     with pytest.raises(InputError, match=r"a and b are of different samples \(30 and 20, 20 in both\)"):
         compare_files(files, ["a", "b"])
+
+
+def test_p_values_are_corrected_over_all_sets_of_a_table(tmp_path: Path) -> None:
+    files = [scored(tmp_path, name, seed, share) for seed, (name, share) in enumerate([("a", 0.4), ("b", 0.6)])]
+    alone, (one, two) = compare_files(files, ["a", "b"])[0], compare_sets([(files, ["a", "b"]), (files, ["a", "b"])])
+    assert (one.task, one.p_value) == ("infilling-1, dense", alone.p_value)
+    assert one.p_corrected == two.p_corrected == pytest.approx(min(1, 2 * (alone.p_value or 0)), abs=2e-6)
+    assert (one.smallest_detectable or 0) > (alone.smallest_detectable or 0)

@@ -74,7 +74,7 @@ def test_a_line_without_an_end_is_refused_before_it_is_in_memory(tmp_path: Path,
 def test_samples_twice_of_several_tasks_or_without_reference_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r'names 1 sample \("infilling-1/v0/0"\) twice'):
         joined(tmp_path, [*SAMPLES, SAMPLES[0]], [])
-    with pytest.raises(InputError, match="several tasks .infilling-1 version 1, infilling-1 version 2"):
+    with pytest.raises(InputError, match=r"several tasks .infilling-1 version 1, infilling-1 version 2"):
         joined(tmp_path, [SAMPLES[0], sample("9", "a", version=2)], [])
     hidden = [one.model_copy(update={"reference": None}) for one in SAMPLES]
     with pytest.raises(InputError, match="has no answers for 4 samples"):

@@ -17,7 +17,7 @@ from vip.errors import BackendError, BudgetError, InputError, ReplyError, UsageE
 from vip.models.fake import FakeEngine
 from vip.protocols import Reply, Request, SilentObserver
 from vip.tasks import predict as module
-from vip.tasks.files import read_predictions, write_samples
+from vip.tasks.files import draw_samples, read_predictions, write_samples
 from vip.tasks.infilling import Infilling
 from vip.tasks.predict import expected_cost, open_samples, predict, predict_with_baseline
 from vip.tasks.records import Sample
@@ -143,8 +143,13 @@ def test_answers_of_another_engine_or_prompt_are_not_mixed(file: Path, tmp_path:
     out = tmp_path / "p.jsonl"
     predict(file, out, asking=FAKE, observer=QUIET)
     before = out.read_bytes()
-    with pytest.raises(UsageError, match="holds answers of fake to other prompts"):
+    with pytest.raises(UsageError, match="holds answers of fake to other questions"):
         predict(file, out, asking=FAKE, settings=PredictSettings(variant=2), observer=QUIET)
+    assert out.read_bytes() == before
+    with pytest.raises(UsageError, match="holds answers of fake to other questions"):
+        predict(file, out, asking=FAKE, settings=PredictSettings(shots=0), observer=QUIET)
+    with pytest.raises(UsageError, match="holds answers of fake\\."):
+        predict(file, out, asking=CaptionSettings(engine="fake:refuse"), observer=QUIET)
     assert out.read_bytes() == before
     predict(file, out, asking=FAKE, settings=PredictSettings(variant=2), overwrite=True, observer=QUIET)
     assert {row.calls[0].prompt for row in read_predictions(out)} == {"infilling-2"}
@@ -206,7 +211,7 @@ def test_a_baseline_that_is_misspelt_is_one_sentence(file: Path, tmp_path: Path)
 
 def test_at_most_so_many_samples_are_chosen_by_the_seed_in_their_order(made: list[Sample], tmp_path: Path) -> None:
     def chosen(seed: int) -> list[str]:
-        write_samples(tmp_path / "s.jsonl", made, most=5, seed=seed)
+        write_samples(tmp_path / "s.jsonl", draw_samples(made, 5, seed))
         return [json.loads(line)["id"] for line in (tmp_path / "s.jsonl").read_text().splitlines()]
 
     order = [sample.id for sample in made]

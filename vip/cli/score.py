@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vip.cli.completion import choices
+from vip.cli.completion import backends, choices
 from vip.cli.console import AsJson, Console, Quiet, print_json
 from vip.cli.options import option
 
 if TYPE_CHECKING:
+    from vip.tasks.judge import JudgeMetric
     from vip.tasks.score_files import Scores
     from vip.tasks.table import Table
 
@@ -79,6 +80,19 @@ Runs = Annotated[
     option("--runs", help="Run folders of the samples, for the pictures on the page; may be given several times.", metavar="DIR"),
 ]
 
+Data = Annotated[
+    list[str] | None,
+    option("--data", help="Print Table 1 and Figure 2 of this data set or these runs too; may be given several times.", metavar="DIR"),
+]
+Judge = Annotated[
+    str | None,
+    option("--judge", help="Let this engine judge open answers too; costs requests.", metavar="ENGINE", complete=backends("engine")),
+]
+JudgeLabels = Annotated[
+    Path | None,
+    option("--judge-labels", help="Verdicts of people, to hold the judge against: CSV with sample_id,correct.", metavar="FILE"),
+]
+
 
 def score_command(
     files: Files,
@@ -95,6 +109,9 @@ def score_command(
     paper: Paper = False,
     out: Out = None,
     runs: Runs = None,
+    data: Data = None,
+    judge: Judge = None,
+    judge_labels: JudgeLabels = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -114,6 +131,7 @@ def score_command(
         split=split,
         suite=suite,
         metrics=tuple(metric or ()),
+        judge=_open_judge(judge, judge_labels, console),
         missing=missing,  # type: ignore[arg-type]  # checked above
     )
     scores = score_files(files, options, observer=console)
@@ -122,10 +140,32 @@ def score_command(
         if suite is not None:
             _print_averages(scores)
     else:
-        print_tables(all_tables(scores, paper=paper or suite is not None), table, console)
+        print_tables([*all_tables(scores, paper=paper or suite is not None), *_data_tables(data or [], scores)], table, console)
     if out is not None:
         for path in write_scores(scores, out, runs=runs or ()):
             console.write_line(f"{'Open' if path.suffix == '.html' else 'Wrote'} {path}")
+
+
+def _open_judge(engine: str | None, labels: Path | None, console: Console) -> JudgeMetric | None:
+    from vip.config import CaptionSettings, resolve
+    from vip.errors import UsageError
+    from vip.tasks.judge import engine_judge, read_labels
+
+    if engine is None:
+        if labels is not None:
+            raise UsageError("--judge-labels needs a judge: --judge ENGINE.")
+        return None
+    known = read_labels(labels) if labels else None
+    return engine_judge(resolve(CaptionSettings, {"engine": engine}, note=console.note), labels=known, observer=console)
+
+
+def _data_tables(addresses: list[str], scores: Scores) -> list[Table]:
+    if not addresses:
+        return []
+    from vip.tasks.data_set import data_set_tables, measure_data_set
+
+    name = Path(addresses[0].rstrip("/")).name if len(addresses) == 1 else f"{len(addresses)} sources"
+    return data_set_tables(measure_data_set(addresses), name=name, samples=max(result.n for result in scores.results))
 
 
 def _print_averages(scores: Scores) -> None:

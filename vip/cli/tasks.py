@@ -26,6 +26,7 @@ vip samples video.vip/ --task infilling -o samples.jsonl
 vip samples corpus/ --task prediction --context 3 --representation dense -o samples.jsonl
 vip samples runs/ --task infilling --pictures --labels labels.csv -o samples.jsonl
 vip samples val.csv videos/ --task nextqa-mc --frames 8 -o samples.jsonl      published questions, and their videos
+vip samples val.json --task fiber --videos clips/ --frames 8 -o samples.jsonl
 vip samples corpus/ --task infilling --most 1500 --seed 7 -o samples.jsonl
 """
 PREDICT_EXAMPLES = """[bold]Examples[/bold]
@@ -92,6 +93,7 @@ def tasks_command(suite: Suite = None, as_json: AsJson = False, quiet: Quiet = F
                 {
                     **{"task": task.name, "version": task.version, "paper": task.paper, "summary": info.summary, "data": info.data},
                     **{"needs": info.needs, "splits": list(info.splits), "groupings": list(info.groupings), "suite": info.suite},
+                    "over_videos": info.over_videos,
                     **{"metrics": [metric.name for metric in task.metrics], "baselines": sorted(task.baselines)},
                 }
             )
@@ -100,7 +102,8 @@ def tasks_command(suite: Suite = None, as_json: AsJson = False, quiet: Quiet = F
         console.write_line(f"    {task.paper}. Data: {task.info.data}")
         about = [f"metrics: {', '.join(metric.name for metric in task.metrics)}" if task.metrics else ""]
         about += [f"splits: {', '.join(task.info.splits)}" if task.info.splits else ""]
-        about += [f"baselines: {', '.join(task.baselines)}" if task.baselines else "", task.info.needs]
+        about += [f"baselines: {', '.join(task.baselines)}" if task.baselines else ""]
+        about += ["shows frames of videos: --frames, --frames-by" if task.info.over_videos else "", task.info.needs]
         for line in filter(None, about):
             console.write_line(f"    {line}")
 
@@ -117,6 +120,7 @@ def samples_command(
     """Make the samples of a task from runs and data sets, or read them from published files."""
     from vip.config import SampleSettings, resolve
     from vip.tasks.files import check_new, write_samples
+    from vip.tasks.frames import make_samples
     from vip.tasks.registry import context_in, load_task
     from vip.tasks.task import SampleSource
 
@@ -125,9 +129,8 @@ def samples_command(
     settings = settings.model_copy(update={"context": context_in(task) or settings.context})
     check_new(out, overwrite=overwrite)
     loaded = load_task(task)
-    rows = loaded.samples(SampleSource(paths=tuple(sources), settings=settings))
     with console.track("Making samples", 0):
-        count = write_samples(out, rows, most=settings.most, seed=settings.seed)
+        count = write_samples(out, make_samples(loaded, SampleSource(paths=tuple(sources), settings=settings)))
     if as_json:
         print_json({"task": loaded.name, "version": loaded.version, "samples": count, "path": str(out)})
         return

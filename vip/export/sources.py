@@ -43,7 +43,9 @@ def sources_of(given: Sequence[str]) -> list[ExportSource]:
         if any(NAME.fullmatch(name) for name in storage.sizes_in(address, FOLDER)):
             found.append(ExportSource(address))
         elif path := storage.local_path(address):
-            found += [ExportSource(str(folder), load_run(folder)) for folder in runs_in([path])]
+            found += [
+                ExportSource(str(folder), Run(load_run(folder).folder)) for folder in runs_in([path])
+            ]  # checked, and read again later
         else:
             raise InputError(f"{without_secrets(address)} holds no shards. Give the folder that `vip batch -o` wrote.")
     return found

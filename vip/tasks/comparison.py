@@ -5,14 +5,13 @@ Each file is held against the first one. In: scored files. Out: one `Difference`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vip.errors import InputError
-from vip.metrics.statistics import compare, correct_holm, smallest_detectable_difference
+from vip.metrics.statistics import Comparison, compare, correct_holm, smallest_detectable_difference
 from vip.tasks.score import ScoredFile
 from vip.untrusted import one_line
-from vip.wording import counted
 
 SIGNIFICANCE = 0.05
 
@@ -21,6 +20,7 @@ SIGNIFICANCE = 0.05
 class Difference:
     """The difference of two files in one metric, second less first, in percentage points."""
 
+    task: str
     metric: str
     first: str
     second: str
@@ -41,31 +41,30 @@ class Difference:
 
 
 def compare_files(scored: Sequence[ScoredFile], labels: Sequence[str]) -> list[Difference]:
-    """Return the differences of every file to the first one, in each metric that has values of samples.
+    """Return the differences of every file to the first one; arguments and errors as of `compare_sets`."""
+    return compare_sets([(scored, labels)])
+
+
+def compare_sets(sets: Sequence[tuple[Sequence[ScoredFile], Sequence[str]]]) -> list[Difference]:
+    """Return the differences of every file to the first one of its set, in each metric that has values of samples.
+
+    The p values are corrected for the number of all tests, since they stand in one table.
 
     Args:
-        labels: the name of each file in the table.
+        sets: files of the same samples, each with its name in the table.
 
     Raises:
-        InputError: the files are of different samples, or their metrics were computed in different ways.
+        InputError: the files of a set are of different samples, or their metrics were computed in different ways.
     """
-    first = scored[0]
-    for other, label in zip(scored[1:], labels[1:], strict=True):
-        _check_same(first, other, labels[0], label)
-    clusters = [key.video for key in first.joined.pairs.keys]
-    tests = [
-        (name, index, compare(first.values[name], other.values[name], clusters))
-        for name in first.values
-        for index, other in enumerate(scored[1:], 1)
-        if name in other.values
-    ]
+    tests = [test for scored, labels in sets for test in _tests(scored, labels)]
     corrected = correct_holm([test.p_value for _, _, test in tests])
     number = sum(test.p_value is not None for _, _, test in tests)
     return [
         Difference(
+            task=task,
             metric=name,
-            first=labels[0],
-            second=labels[index],
+            first=first,
+            second=second,
             value=_points(test.difference.value) or 0.0,
             low=_points(test.difference.low),
             high=_points(test.difference.high),
@@ -74,8 +73,21 @@ def compare_files(scored: Sequence[ScoredFile], labels: Sequence[str]) -> list[D
             smallest_detectable=_detectable(test.difference.standard_error, test.difference.degrees_of_freedom, number),
             no_interval=test.difference.no_interval,
         )
-        for (name, index, test), p in zip(tests, corrected, strict=True)
+        for ((task, first, second), name, test), p in zip(tests, corrected, strict=True)
     ]
+
+
+def _tests(scored: Sequence[ScoredFile], labels: Sequence[str]) -> Iterator[tuple[tuple[str, str, str], str, Comparison]]:
+    """Yield the test of each file against the first, in each metric."""
+    first = scored[0]
+    for other, label in zip(scored[1:], labels[1:], strict=True):
+        _check_same(first, other, labels[0], label)
+    clusters = [key.video for key in first.joined.pairs.keys]
+    task = first.result.label
+    for name, values in first.values.items():
+        for index, other in enumerate(scored[1:], 1):
+            if name in other.values:
+                yield (task, labels[0], labels[index]), name, compare(values, other.values[name], clusters)
 
 
 def _check_same(first: ScoredFile, other: ScoredFile, name: str, other_name: str) -> None:

@@ -60,7 +60,7 @@ def described_videos(paths: Sequence[str]) -> Iterator[DescribedVideo]:
 
 def _videos_of(source: ExportSource) -> Iterator[DescribedVideo]:
     if source.run:
-        yield _video_of_run(source.run)
+        yield _video_of_run(Run(source.run.folder))  # one of its own: what it reads is not kept
         return
     for info in read_shards(source.address, lambda note: None):
         yield from map(_video_of_sample, samples_in(source.address, info))

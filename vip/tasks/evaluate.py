@@ -1,8 +1,10 @@
 """An evaluation in one call: samples, predictions of an engine and of the baselines, scores and their page, in one folder.
 
     out/infilling-1-famous/samples.jsonl
-                           gpt-5.4-mini.jsonl, copy-nearest.jsonl, …     predictions
-    out/*.result.json, index.html, …                                     scores
+                           gpt-5.4-mini-1.jsonl, copy-nearest.jsonl, …   predictions
+    out/nextqa-mc-vip-8/…, nextqa-mc-even-8/…                            tasks over videos: a folder a frame budget
+    out/frames/                                                          their frames, chosen once
+    out/*.result.json, scores.html, …                                    scores
 
 The same command goes on where it was stopped.
 """
@@ -13,19 +15,21 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 from vip import store
 from vip.captioning.session import is_auto_offline
-from vip.config import CaptionSettings, PredictSettings, SampleSettings
-from vip.errors import UsageError
+from vip.config import CaptionSettings, FrameChooser, PredictSettings, SampleSettings
+from vip.errors import BackendError, UsageError
 from vip.protocols import Observer
 from vip.tasks.files import file_sha256, write_samples
+from vip.tasks.frames import make_samples
 from vip.tasks.keyframe_baselines import NeedsOtherVideosError
 from vip.tasks.predict import predict, predict_with_baseline
 from vip.tasks.registry import context_in, load_task
 from vip.tasks.score_files import SAMPLES, ScoreOptions, Scores, score_files
 from vip.tasks.score_output import write_scores
-from vip.tasks.task import SampleSource, Task
+from vip.tasks.task import SampleSource, Task, TrainableTask
 from vip.wording import option
 
 
@@ -37,6 +41,8 @@ def evaluate(
     samples: SampleSettings | None = None,
     predictions: PredictSettings | None = None,
     asking: CaptionSettings | None = None,
+    frames: Sequence[int] = (),
+    train: Path | None = None,
     metrics: Sequence[str] = (),
     overwrite: bool = False,
     observer: Observer,
@@ -46,36 +52,76 @@ def evaluate(
     Args:
         tasks: names; `infilling-2` is infilling with two keyframes on either side.
         asking: the engine; None, or `auto` without a key: the baselines alone answer.
+        frames: how many frames of each video a model sees, one evaluation each; chosen by vip and evenly spaced, unless the settings of
+            the samples name one of the two.
+        train: training set of a published benchmark, for baselines that count its answers.
         overwrite: replace samples and predictions of other settings.
 
     Raises:
-        UsageError: the folder holds samples of other settings, or answers of another engine.
+        UsageError: frames are asked for and no task shows any; the folder holds samples of other settings, or answers of another engine.
         InputError, BackendError, EngineError: as of the three steps.
     """
     samples, predictions = samples or SampleSettings(), predictions or PredictSettings()
     if asking is not None and is_auto_offline(asking, os.environ):
         asking = None
         observer.note(f"No engine is set, so the baselines alone answer. Name one with {option('engine')}.")
+    loaded = {name: load_task(name) for name in dict.fromkeys(tasks)}
+    if not any(task.info.over_videos for task in loaded.values()):
+        for wanted, value in (("frames", frames), ("frames_by", samples.frames_by), ("videos", samples.videos)):
+            if value:
+                raise UsageError(f"{', '.join(loaded)} shows no frames of videos. Leave {option(wanted)} out.")
     files: list[Path] = []
-    for name in dict.fromkeys(tasks):
-        task = load_task(name)
+    for name, task in loaded.items():
         own = samples.model_copy(update={"context": context_in(name) or samples.context})
-        folder = out / f"{task.name}-{own.context}-{own.representation}"
-        _make_samples(task, sources, own, folder, overwrite=overwrite)
-        for baseline in task.baselines:
-            path = folder / f"{baseline}.jsonl"
-            try:
-                predict_with_baseline(folder / SAMPLES, path, baseline, seed=predictions.seed, overwrite=True, observer=observer)
-            except NeedsOtherVideosError as exc:
-                observer.note(f"Left out the baseline {baseline}: {exc}")
-            else:
-                files.append(path)
-        if asking is not None:
-            path = folder / f"{_file_name(asking.engine)}-{predictions.variant}.jsonl"
-            predict(folder / SAMPLES, path, settings=predictions, asking=asking, overwrite=overwrite, observer=observer)
-            files.append(path)
+        for number, budget in enumerate(_budgets(task, own, frames if asking else frames[:1], out)):
+            folder = out / _folder_name(task, budget)
+            _make_samples(task, sources, budget, folder, overwrite=overwrite)
+            if number == 0:  # a baseline sees no frames
+                files += _ask_baselines(task, folder, train, predictions.seed, observer)
+            if asking is not None:
+                files.append(folder / f"{_file_name(asking.engine)}-{predictions.variant}{_budget_name(task, budget)}.jsonl")
+                predict(folder / SAMPLES, files[-1], settings=predictions, asking=asking, overwrite=overwrite, observer=observer)
     scores = score_files(files, ScoreOptions(metrics=tuple(metrics)), observer=observer)
-    return scores, write_scores(scores, out)
+    return scores, write_scores(scores, out, runs=[Path(one) for one in sources])
+
+
+def _budgets(task: Task, settings: SampleSettings, frames: Sequence[int], out: Path) -> list[SampleSettings]:
+    """Return the settings of the samples for each frame budget; one where the task shows no frames or none are asked for."""
+    if not task.info.over_videos:
+        return [settings.model_copy(update={"videos": None, "frames": None, "frames_by": None})]
+    if "frames_folder" not in settings.model_fields_set:
+        settings = settings.model_copy(update={"frames_folder": out / "frames"})
+    choosers = [settings.frames_by] if settings.frames_by else get_args(FrameChooser)
+    pairs = [{"frames": count, "frames_by": by} for count in dict.fromkeys(frames) for by in choosers]
+    return [settings.model_copy(update=pair) for pair in pairs] or [settings]
+
+
+def _budget_name(task: Task, settings: SampleSettings) -> str:
+    """Return `-even-8` where frames are chosen, else nothing."""
+    if not task.info.over_videos or settings.frames is None:
+        return ""
+    return f"-{settings.frames_by or 'vip'}-{settings.frames}"
+
+
+def _folder_name(task: Task, settings: SampleSettings) -> str:
+    if task.info.over_videos:
+        return f"{task.name}{_budget_name(task, settings)}"
+    return f"{task.name}-{settings.context}-{settings.representation}"
+
+
+def _ask_baselines(task: Task, folder: Path, train: Path | None, seed: int, observer: Observer) -> list[Path]:
+    """Write the answers of the baselines of the task and return their files; one that lacks something is left out with a note."""
+    files = []
+    for name in task.baselines:
+        path = folder / f"{_plain(name)}.jsonl"
+        own = train if isinstance(task, TrainableTask) else None
+        try:
+            predict_with_baseline(folder / SAMPLES, path, name, train=own, seed=seed, overwrite=True, observer=observer)
+        except (BackendError, NeedsOtherVideosError, UsageError) as exc:
+            observer.note(f"Left out the baseline {name}: {exc}")
+        else:
+            files.append(path)
+    return files
 
 
 def _make_samples(task: Task, sources: Sequence[str], settings: SampleSettings, folder: Path, *, overwrite: bool) -> None:
@@ -87,7 +133,7 @@ def _make_samples(task: Task, sources: Sequence[str], settings: SampleSettings, 
     store.make_folder(folder)
     path, new = folder / SAMPLES, folder / f"{SAMPLES}.new"
     try:
-        write_samples(new, task.samples(SampleSource(paths=tuple(sources), settings=settings)), most=settings.most, seed=settings.seed)
+        write_samples(new, make_samples(task, SampleSource(paths=tuple(sources), settings=settings)))
         if store.exists(path) and not overwrite and file_sha256(new) != file_sha256(path):
             raise UsageError(
                 f"{path} holds other samples than these settings make. Add {option('overwrite')}, or name another folder with"
@@ -100,4 +146,8 @@ def _make_samples(task: Task, sources: Sequence[str], settings: SampleSettings, 
 
 def _file_name(engine: str) -> str:
     """Return the name of a model as that of a file."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", engine.partition(":")[2] or engine).strip("-.") or "engine"
+    return _plain(engine.partition(":")[2] or engine).strip("-.") or "engine"
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)

@@ -37,12 +37,16 @@ def check_is_file(path: Path) -> None:
         raise UsageError(f"{path} is a folder. Name a file in it with {option('out')}.")
 
 
-def write_samples(path: Path, samples: Iterable[Sample], *, most: int | None = None, seed: int = 0) -> int:
-    """Write the samples and return their number.
+def draw_samples(samples: Iterable[Sample], most: int | None, seed: int) -> Iterable[Sample]:
+    """Return at most so many samples, those with the smallest hash of seed and id, in their own order; all of them for None."""
+    if most is None:
+        return samples
+    chosen = heapq.nsmallest(most, enumerate(samples), key=lambda one: blake2b(f"{seed} {one[1].id}".encode(), digest_size=16).digest())
+    return [sample for _, sample in sorted(chosen, key=lambda one: one[0])]
 
-    Args:
-        most: at most so many, those with the smallest hash of seed and id; in their own order.
-    """
+
+def write_samples(path: Path, samples: Iterable[Sample]) -> int:
+    """Write the samples and return their number."""
     count = 0
 
     def counted(rows: Iterable[Sample]) -> Iterator[Sample]:
@@ -51,10 +55,6 @@ def write_samples(path: Path, samples: Iterable[Sample], *, most: int | None = N
             count += 1
             yield row
 
-    if most is not None:
-        numbered = enumerate(samples)
-        chosen = heapq.nsmallest(most, numbered, key=lambda one: blake2b(f"{seed} {one[1].id}".encode(), digest_size=16).digest())
-        samples = [sample for _, sample in sorted(chosen, key=lambda one: one[0])]
     store.write_rows(path, counted(samples))
     return count
 

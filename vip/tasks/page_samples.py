@@ -27,6 +27,7 @@ from vip.tasks.records import (
     Sample,
     SamplePicture,
     Subtitle,
+    TaskResult,
     Text,
 )
 from vip.tasks.score import ScoredFile
@@ -62,6 +63,15 @@ class AnswerView(NamedTuple):
     """One for each unit of the reference, with the words that the reference does not have marked."""
 
 
+class UnitRow(NamedTuple):
+    """One unit of the reference, such as a keyframe, beside which the answers to it stand."""
+
+    number: int
+    is_first: bool
+    reference: str
+    target: Jpeg | None
+
+
 class CardView(NamedTuple):
     """A sample."""
 
@@ -76,6 +86,20 @@ class CardView(NamedTuple):
     targets: Sequence[Jpeg | None]
     """The pictures that the reference describes, where they are known."""
     answers: Sequence[AnswerView]
+
+    @property
+    def rows(self) -> list[UnitRow]:
+        """The units of reference and answers, the longest list of them."""
+        count = max(1, len(self.reference), *(len(answer.texts) for answer in self.answers))
+        return [
+            UnitRow(
+                number,
+                number == 0,
+                self.reference[number] if number < len(self.reference) else "",
+                self.targets[number] if number < len(self.targets) else None,
+            )
+            for number in range(count)
+        ]
 
 
 @dataclass
@@ -163,18 +187,23 @@ def _keyframe(run: Run | None, keyframe_id: str) -> KeyframePicture | None:
         return None
 
 
+def sample_card_anchor(result: TaskResult, sample_id: str) -> str:
+    """Return the anchor of a sample's card: a hash, since ids are other people's; samples of two representations have the same ids."""
+    return f"s-{sha256(f'{result.label} {sample_id}'.encode(errors='replace')).hexdigest()[:12]}"
+
+
 def card_of(files: Sequence[ScoredFile], labels: Sequence[str], index: int, pictures: PagePictures) -> CardView:
     """Return a sample with the answers of all files."""
     sample, _ = files[0].joined.pairs[index]
     reference = reference_texts(sample)
     answers = [_answer(one, label, index, reference) for one, label in zip(files, labels, strict=True)]
     return CardView(
-        anchor=f"s-{sha256(f'{sample.task} {sample.id}'.encode()).hexdigest()[:12]}",
+        anchor=sample_card_anchor(files[0].result, sample.id),
         task=sample.task,
         id=sample.id,
         video=sample.video,
         groups=", ".join(f"{name}: {', '.join(values)}" for name, values in sorted(sample.groups.items())),
-        question=_question(sample),
+        question=question_of(sample),
         context=[shown for piece in sample.context if (shown := _shown(sample, piece, pictures))],
         reference=reference,
         targets=pictures.targets(sample),
@@ -240,7 +269,8 @@ def _row_text(row: object) -> str:
     return str(row)
 
 
-def _question(sample: Sample) -> str:
+def question_of(sample: Sample) -> str:
+    """Return what is asked, in words."""
     ask = sample.ask
     if ask.kind == "choice":
         return f"{ask.question} {' '.join(f'({place}) {option}' for place, option in enumerate(ask.options))}"

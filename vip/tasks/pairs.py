@@ -169,6 +169,8 @@ class JoinedFile:
     """As the samples name it."""
     task_version: int
     pairs: Pairs = field(repr=False)
+    statuses: tuple[Status, ...] = field(repr=False)
+    """Of each prediction."""
     left_out: int = 0
     """Samples without a prediction that were left out."""
     samples_sha256: str | None = None
@@ -177,6 +179,8 @@ class JoinedFile:
     parameters: dict[str, Any] = field(default_factory=dict)
     pictures: tuple[int, int] = (0, 0)
     """The fewest and the most pictures that a sample shows."""
+    frames_chosen: tuple[str, ...] = ()
+    """How the samples say that their pictures were chosen."""
     described: tuple[int, int] = (0, 0)
     """The fewest and the most described keyframes that a sample shows."""
 
@@ -189,6 +193,7 @@ class _SampleFacts:
     tasks: dict[tuple[str, int], str] = field(default_factory=dict)
     """Task and version -> the first sample of it."""
     pictures: list[int] = field(default_factory=list)
+    chosen: dict[str, None] = field(default_factory=dict)
     described: list[int] = field(default_factory=list)
     asked: set[tuple[str, int]] = field(default_factory=set)
     """Representations and numbers of the descriptions that are asked for."""
@@ -199,6 +204,8 @@ class _SampleFacts:
         self.keys.append(SampleKey(sample.id, sys.intern(sample.video), groups))
         self.tasks.setdefault((sample.task, sample.task_version), sample.id)
         self.pictures.append(sum(p.kind == "picture" or (p.kind == "keyframe" and p.picture is not None) for p in sample.context))
+        if sample.frames_chosen is not None:
+            self.chosen.setdefault(sample.frames_chosen)
         self.described.append(sum(p.kind == "keyframe" and (p.famous or p.dense_caption) is not None for p in sample.context))
         if sample.ask.kind == "describe_keyframes":
             self.asked.add((sample.ask.representation, sample.ask.count))
@@ -255,6 +262,7 @@ def _join(
         double = [key.id for key in facts.keys if key.id in seen or seen.add(key.id)]  # type: ignore[func-returns-value]
         raise InputError(f"{samples_name} names {_some(double, 'sample')} twice. Make the samples again.")
     places: dict[str, int] = {}
+    found: list[Status] = []
     unknown: list[str] = []
     double = []
     engines: dict[str, None] = {}
@@ -262,6 +270,7 @@ def _join(
     for number, prediction in enumerate(scanned):
         (unknown if prediction.sample_id not in known else double if prediction.sample_id in places else []).append(prediction.sample_id)
         places.setdefault(prediction.sample_id, number)
+        found.append(prediction.status)
         if prediction.engine is not None:
             engines.setdefault(prediction.engine)
         for one in prediction.calls:
@@ -285,14 +294,23 @@ def _join(
         task=task,
         task_version=version,
         pairs=Pairs(samples, predictions, joined),
+        statuses=tuple("missing" if number is None else found[number] for _, _, number in joined),
         left_out=len(facts.keys) - len(joined),
         samples_sha256=samples_sha256,
         predictions_sha256=predictions_sha256,
         engines=tuple(engines),
-        parameters={key: sorted(values)[0] if len(values) == 1 else sorted(values) for key, values in sorted(parameters.items())},
+        parameters={key: _shown_values(values) for key, values in sorted(parameters.items())},
         pictures=(min(facts.pictures), max(facts.pictures)),
+        frames_chosen=tuple(facts.chosen),
         described=(min(facts.described), max(facts.described)),
     )
+
+
+def _shown_values(values: set[str]) -> str | list[str]:
+    """Return the value of a parameter; where calls differ in it, the few there are, or their number: each sample has its own example."""
+    if len(values) == 1:
+        return next(iter(values))
+    return sorted(values) if len(values) <= EXAMPLES else counted(len(values), "value")
 
 
 def _only_task(facts: _SampleFacts, name: str) -> tuple[str, int]:
@@ -360,8 +378,3 @@ def is_ours(path: Path) -> bool:
     except ValueError:
         return False
     return isinstance(row, dict) and "sample_id" in row
-
-
-def statuses(pairs: Pairs) -> list[Status]:
-    """Return the status of each prediction."""
-    return [prediction.status for _, prediction in pairs]

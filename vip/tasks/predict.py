@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from itertools import islice
 from pathlib import Path
 
@@ -35,7 +36,7 @@ from vip.tasks.sample_pictures import load_pictures, pictures_of
 from vip.tasks.task import Task, TrainableTask
 from vip.wording import option
 
-EXAMPLES_KEPT = 200  # samples of different videos, from which demonstrations are taken
+EXAMPLES_KEPT = 64  # samples of different videos, from which demonstrations are taken
 WAITING = 256  # questions prepared at once; the limiter says how many are in flight
 SAMPLE_OF_COST = 20
 UNPARSED = frozenset({"schema", "empty", "broken", "length"})
@@ -233,7 +234,7 @@ class _PredictionRun:
     async def answer_all(self) -> None:
         """Ask about each sample that has no answer yet; each answer is in the journal before its place is free for the next."""
         self.deferred = 0
-        done = {row.sample_id for path in (self.out, self.journal) if store.exists(path) for row in self._kept(path)}
+        done = self._answered()
         gate = asyncio.Semaphore(WAITING)
         with (
             self.observer.track("Asking", self.file.count - len(done)) as advance,
@@ -245,22 +246,26 @@ class _PredictionRun:
                         await gate.acquire()
                         group.create_task(self._answer_one(sample, gate, append, advance))
 
-    def _kept(self, path: Path) -> Iterator[Prediction]:
-        """Yield answers of an earlier call that hold; a sample that failed is asked about again."""
-        for row in store.read_rows(path, Prediction, torn_end=path == self.journal):
-            if row.engine != self.client.engine.name or not self._is_same_prompt(row):
-                raise UsageError(
-                    f"{path} holds answers of {row.engine or 'another engine'} to other prompts or from another engine than asked for now."
-                    f" Add {option('overwrite')}, or name another file with {option('out')}."
-                )
-            if row.status != "failed":
-                yield row
+    def _answered(self) -> set[str]:
+        """Return the ids of the samples that were answered by an earlier call; one that failed is asked about again.
 
-    def _is_same_prompt(self, row: Prediction) -> bool:
-        return all(
-            call.parameters.get("variant") == self.settings.variant and call.parameters.get("seed") == self.settings.seed
-            for call in row.calls
-        )
+        Raises:
+            UsageError: other questions were answered, or by another engine.
+        """
+        found: dict[str, str | None] = {}
+        for path in filter(store.exists, (self.out, self.journal)):
+            for row in store.read_rows(path, Prediction, torn_end=path == self.journal):
+                if row.engine != self.client.engine.name:
+                    raise self._others_error(path, row.engine or "another engine")
+                if row.status != "failed":
+                    found[row.sample_id] = row.question_sha256
+        for sample in self.file.read() if found else ():
+            if sample.id in found and found[sample.id] != question_sha256(self.file, sample, self.settings):
+                raise self._others_error(self.out, f"{self.client.engine.name} to other questions")
+        return set(found)
+
+    def _others_error(self, path: Path, whose: str) -> UsageError:
+        return UsageError(f"{path} holds answers of {whose}. Add {option('overwrite')}, or name another file with {option('out')}.")
 
     async def _answer_one(
         self, sample: Sample, gate: asyncio.Semaphore, append: Callable[[Prediction], None], advance: Callable[[], None]
@@ -274,16 +279,16 @@ class _PredictionRun:
             gate.release()
 
     async def _prediction(self, sample: Sample) -> Prediction:
-        engine = self.client.engine.name
+        about = {"engine": self.client.engine.name, "question_sha256": question_sha256(self.file, sample, self.settings)}
         request, asked, parameters = _question(self.file, sample, self.settings, self.asking)
         try:
             answer = await self.client.ask(request, asked, parameters)
         except ReplyError as exc:
             kind = str(exc.kind)
             status: Status = "unparsed" if kind in UNPARSED else "refused" if kind in REFUSED else "failed"
-            return Prediction(sample_id=sample.id, value=None, status=status, engine=engine, reason=str(exc))
+            return Prediction(sample_id=sample.id, value=None, status=status, reason=str(exc), **about)
         parsed = self.file.task.parse(sample, str(answer.value))
-        return parsed.model_copy(update={"engine": engine, "calls": answer.calls})
+        return parsed.model_copy(update={**about, "calls": answer.calls})
 
     def finish(self) -> PredictionSummary:
         """Put the answers in the order of the samples into one file."""
@@ -307,15 +312,17 @@ def _open_run(
     except BaseException:
         session.close()
         raise
+    if file.task.info.over_videos and not file.has_pictures:
+        observer.note(f"These samples show nothing of their videos: {client.engine.name} answers by the words alone.")
     run = _PredictionRun(file, out, settings, asking, session, client, observer)
-    if overwrite:
-        for path in (out, run.journal):
-            with suppress(FileNotFoundError):
-                path.unlink()
     if file.task.demonstrates and settings.shots and len({sample.video for sample in file.examples}) < 2:
         raise UsageError(
             f"{samples} has samples of one video only, and the prompt shows an example of another. Add runs, or {option('shots', 0)}."
         )
+    if overwrite:
+        for path in (out, run.journal):
+            with suppress(FileNotFoundError):
+                path.unlink()
     return run
 
 
@@ -336,12 +343,18 @@ def _client_for(file: SampleFile, session: CaptionSession) -> EngineClient:
     return client
 
 
+def question_sha256(file: SampleFile, sample: Sample, settings: PredictSettings) -> str:
+    """Return the SHA-256 of what is asked about a sample: its text, schema and pictures."""
+    asked = file.task.request(sample, _demonstration(file, sample, settings), variant=settings.variant)
+    shown = [picture.sha256 or f"{picture.source} {picture.keyframe_id} {picture.pts}" for picture in pictures_of(sample)]
+    return sha256(json.dumps([asked.text, asked.schema, asked.max_tokens, shown], sort_keys=True).encode()).hexdigest()
+
+
 def _question(
     file: SampleFile, sample: Sample, settings: PredictSettings, asking: CaptionSettings
 ) -> tuple[Request, Prompt, dict[str, object]]:
     """Return the request, its prompt, and its parameters for the record."""
-    example = _demonstration(file, sample, settings) if settings.shots and file.task.demonstrates else None
-    asked = file.task.request(sample, example, variant=settings.variant)
+    asked = file.task.request(sample, _demonstration(file, sample, settings), variant=settings.variant)
     pictures = load_pictures(sample, asking.picture_side) if file.has_pictures else ()
     request = Request("describe", asked.text, None, pictures, asked.schema, asked.max_tokens, is_greedy=True)
     parameters: dict[str, object] = {
@@ -350,13 +363,16 @@ def _question(
         "demonstration": asked.demonstration,
         "greedy": True,
     }
+    if pictures:
+        parameters["longest_side_px"] = asking.picture_side
     return request, asked.prompt, parameters
 
 
-def _demonstration(file: SampleFile, sample: Sample, settings: PredictSettings) -> Sample:
-    """Return the example for a sample: of another video, chosen by the seed and the sample's id."""
+def _demonstration(file: SampleFile, sample: Sample, settings: PredictSettings) -> Sample | None:
+    """Return the example for a sample: of another video, chosen by the seed and the sample's id; None where none is shown."""
+    if not settings.shots or not file.task.demonstrates:
+        return None
     others = [one for one in file.examples if one.video != sample.video]
     if not others:
         raise InputError(f"{sample.id} has no example of another video. Add runs, or {option('shots', 0)}.")
-    number = int.from_bytes(blake2b(f"{settings.seed} {sample.id}".encode(), digest_size=8).digest(), "big")
-    return others[number % len(others)]
+    return min(others, key=lambda one: blake2b(f"{settings.seed} {sample.id} {one.id}".encode(), digest_size=8).digest())

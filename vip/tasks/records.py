@@ -187,6 +187,8 @@ class Sample(Record):
     context: tuple[Piece, ...] = ()
     """What the model sees, in order."""
     ask: Ask
+    frames_chosen: str | None = None
+    """How the pictures of its context were chosen: `vip algorithm1, classic`, `evenly spaced`; None where there are none."""
     reference: Reference | None = None
     """None where the answers of a split are hidden."""
 
@@ -200,6 +202,8 @@ class Prediction(Record):
     status: Status = "ok"
     engine: str | None = None
     """Who answered: an engine, `baseline:copy-nearest`; None where a published file does not say."""
+    question_sha256: Sha256 | None = None
+    """Of what was asked, so that an answer to another question is noticed; None for baselines and published files."""
     raw: str | None = None
     """The answer as it came; None where a baseline or a published file has none."""
     reason: str | None = None
@@ -221,12 +225,12 @@ class FrameBudget(RecordPart):
     frames: int | None
     """The number a sample; None where text alone was shown, or where a published file does not say."""
     chosen: str | None = None
-    """By what: `vip algorithm1`, `evenly spaced`."""
+    """By what: `vip algorithm1, classic`, `evenly spaced`."""
     longest_side_px: int | None = None
 
     @property
     def label(self) -> str:
-        """In words: `8 frames, vip algorithm1, 512 px`, `text only`."""
+        """In words: `8 frames, vip algorithm1, classic, 512 px`, `text only`."""
         what = "text only" if self.frames is None else f"{self.frames} {'frame' if self.frames == 1 else 'frames'}"
         parts = [what, self.chosen, f"{self.longest_side_px} px" if self.longest_side_px else None]
         return ", ".join(part for part in parts if part)
@@ -243,6 +247,26 @@ class Contrast(RecordPart):
     low: float | None
     high: float | None
     p_value: float | None
+
+
+class JudgeCalibration(RecordPart):
+    """A judge held against people who judged some of the same answers."""
+
+    labelled: int
+    """Samples that both judged."""
+    agreement: float
+    base_rate: float
+    """Share that people call correct: what the agreement must be read beside."""
+    kappa: float | None
+    """Cohen's."""
+    sensitivity: float | None
+    specificity: float | None
+    corrected: float | None
+    """The judge's mean × 100, corrected for both (Rogan and Gladen 1978)."""
+    low: float | None
+    high: float | None
+    """Ends of its 95 % interval (Lang and Reiczigel 2014)."""
+    no_correction: str | None = None
 
 
 class Score(RecordPart):
@@ -262,6 +286,10 @@ class Score(RecordPart):
     signature: str
     groups: dict[str, dict[str, Score]] = Field(default_factory=dict)
     """Name of a grouping -> group -> its score."""
+    without_value: int = 0
+    """Answers that the metric has no value for, such as those without a verdict of a judge; they count as wrong."""
+    calibration: JudgeCalibration | None = None
+    """Of a judge, where people judged some answers too."""
     contrasts: tuple[Contrast, ...] = ()
     """Of groupings with two groups."""
     parts: dict[str, Score] = Field(default_factory=dict)
@@ -290,3 +318,9 @@ class TaskResult(Record):
     samples_sha256: Sha256 | None
     predictions_sha256: Sha256
     versions: dict[str, str]
+
+    @property
+    def label(self) -> str:
+        """The task with what it asks for: `infilling-2, famous`."""
+        representation = self.parameters.get("representation")
+        return f"{self.task}, {representation}" if isinstance(representation, str) else self.task

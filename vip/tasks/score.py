@@ -19,9 +19,9 @@ from vip.metrics import Result, Status
 from vip.metrics.statistics import Estimate, Indices, bootstrap, compare_groups, estimate_mean
 from vip.protocols import Observer, SilentObserver
 from vip.tasks.pairs import JoinedFile, Pairs
-from vip.tasks.records import Contrast, FrameBudget, Score, TaskResult
+from vip.tasks.records import Contrast, FrameBudget, JudgeCalibration, Score, TaskResult
 from vip.tasks.task import Task, TaskMetric
-from vip.wording import counted
+from vip.wording import SaidOnce, counted
 
 BOOTSTRAP_SEED = 0
 BOOTSTRAP_DRAWS = 1000
@@ -40,6 +40,18 @@ class ResamplingMetric(Protocol):
         """Return a function from indices, which may repeat, to the value as a fraction."""
 
 
+@runtime_checkable
+class CalibratedMetric(Protocol):
+    """A judge, which may be held against people."""
+
+    def calibrate(self, ids: Sequence[str], verdicts: Sequence[float | None], score: Score) -> JudgeCalibration | None:
+        """Return how well it fits people; None where they judged nothing.
+
+        Args:
+            verdicts: 1 or 0 for each sample; None where there is none.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredFile:
     """One file of predictions with its result and the values of its samples."""
@@ -52,11 +64,17 @@ class ScoredFile:
     """One a sample."""
 
 
-def score(joined: JoinedFile, task: Task, metrics: Sequence[TaskMetric], *, observer: Observer | None = None) -> ScoredFile:
+def score(
+    joined: JoinedFile,
+    task: Task,
+    metrics: Sequence[TaskMetric],
+    *,
+    observer: Observer | None = None,
+) -> ScoredFile:
     """Score one file of predictions.
 
     Args:
-        metrics: those of the task that are wanted, in this order.
+        metrics: those of the task that are wanted, in this order; and a judge.
 
     Raises:
         InputError: the samples are of another version of the task, or none is left.
@@ -66,13 +84,16 @@ def score(joined: JoinedFile, task: Task, metrics: Sequence[TaskMetric], *, obse
     if not len(joined.pairs):
         raise InputError(f"{joined.name} answers none of the samples, so there is no score.")
     observer, pairs = observer or SilentObserver(), joined.pairs
-    keys, statuses = pairs.keys, tuple(prediction.status for _, prediction in pairs)
+    keys, statuses = pairs.keys, joined.statuses
     scores: dict[str, Score] = {}
     values: dict[str, tuple[float, ...]] = {}
     with observer.track("Scoring", len(metrics)) as advance:
         for metric in metrics:
             scored = metric.score(pairs)
             scores[metric.name] = _score_with_groups(scored, metric, pairs)
+            without = sum(scored.unscored.values()) - sum(status != "ok" for status in statuses)
+            scores[metric.name] = scores[metric.name].model_copy(update={"without_value": max(0, without)})
+            scores[metric.name] = _calibrated(scores[metric.name], metric, [key.id for key in keys], scored)
             if scored.per_sample is not None:
                 values[metric.name] = scored.per_sample_or_zero
             advance()
@@ -94,6 +115,12 @@ def score(joined: JoinedFile, task: Task, metrics: Sequence[TaskMetric], *, obse
         versions={"vip-keyframes": __version__},
     )
     return ScoredFile(joined, result, values, statuses)
+
+
+def _calibrated(found: Score, metric: object, ids: Sequence[str], result: Result) -> Score:
+    if not isinstance(metric, CalibratedMetric):
+        return found
+    return found.model_copy(update={"calibration": metric.calibrate(ids, result.per_sample or (), found)})
 
 
 def check_version(joined: JoinedFile, task: Task) -> None:
@@ -141,7 +168,7 @@ def choose_metrics(task: Task, wanted: Sequence[str], note: Callable[[str], None
     if not usable and lacking:
         raise lacking[0][1]
     for name, reason in lacking:
-        note(f"Left out {name}: {reason}")
+        note(SaidOnce(f"Left out {name}: {reason}"))
     return usable
 
 
@@ -149,8 +176,16 @@ def frame_budget(joined: JoinedFile) -> FrameBudget | None:
     """Return what a model saw of each sample, as far as the samples say; None where they show nothing, as published files do."""
     (fewest, most), (least, largest) = joined.pictures, joined.described
     described = _range(least, largest, "described keyframe") if largest else None
+    if most and not described and joined.engines and all(name.startswith("baseline:") for name in joined.engines):
+        return FrameBudget(frames=None)  # it saw no picture
     if most:
-        return FrameBudget(frames=most, chosen=described if fewest == most else f"{fewest} at least")
+        parts = [" or ".join(joined.frames_chosen) or described, f"{fewest} at least" if fewest < most else None]
+        side = joined.parameters.get("longest_side_px")
+        return FrameBudget(
+            frames=most,
+            chosen=", ".join(filter(None, parts)) or None,
+            longest_side_px=int(side) if isinstance(side, str) and side.isdigit() else None,
+        )
     return FrameBudget(frames=None, chosen=described) if described else None
 
 

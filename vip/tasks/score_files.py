@@ -13,14 +13,15 @@ from vip import files, store
 from vip.config import SampleSettings
 from vip.errors import InputError, UsageError
 from vip.protocols import Observer, SilentObserver
-from vip.tasks.comparison import Difference, compare_files
+from vip.tasks.comparison import Difference, compare_sets
 from vip.tasks.files import file_sha256, read_predictions
+from vip.tasks.judge import JudgeMetric
 from vip.tasks.pairs import JoinedFile, Missing, is_ours, join_files, join_lists
 from vip.tasks.records import TaskResult
 from vip.tasks.registry import load_task
 from vip.tasks.score import ScoredFile, choose_metrics, score
 from vip.tasks.score_tables import result_labels
-from vip.tasks.task import SampleSource, Task
+from vip.tasks.task import SampleSource, Task, TaskMetric
 from vip.tasks.value.suite import SUITE, suite_files
 from vip.untrusted import parse_json
 from vip.wording import counted, option
@@ -50,6 +51,8 @@ class ScoreOptions:
     metrics: tuple[str, ...] = ()
     """Names; empty: all that work here."""
     missing: Missing = "refuse"
+    judge: JudgeMetric | None = None
+    """Scores open answers too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +88,16 @@ def score_files(paths: Sequence[Path], options: ScoreOptions, *, observer: Obser
             results.append(before)
             continue
         task, joined = _join(path, own)
-        done = score(joined, task, choose_metrics(task, own.metrics, observer.note), observer=observer)
+        done = score(joined, task, _metrics(task, own, observer), observer=observer)
         tasks[done.result.task] = task
         scored.append(done)
         results.append(done.result)
     return Scores(tuple(scored), tuple(results), _compare(scored, results), tasks)
+
+
+def _metrics(task: Task, options: ScoreOptions, observer: Observer) -> list[TaskMetric]:
+    judge = [options.judge] if options.judge else []
+    return [*choose_metrics(task, options.metrics, observer.note), *judge]
 
 
 def _files_with_options(paths: Sequence[Path], options: ScoreOptions) -> list[tuple[Path, ScoreOptions]]:
@@ -114,7 +122,7 @@ def _compare(scored: Sequence[ScoredFile], results: Sequence[TaskResult]) -> tup
     for one in scored:
         by_samples.setdefault((one.result.task, str(one.result.parameters.get("representation"))), []).append(one)
     groups = [some for some in by_samples.values() if len(some) > 1]
-    return tuple(row for some in groups for row in compare_files(some, [labels[id(one.result)] for one in some]))
+    return tuple(compare_sets([(some, [labels[id(one.result)] for one in some]) for some in groups]))
 
 
 def find_files(path: Path) -> list[Path]:

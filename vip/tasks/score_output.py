@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from vip import store
+from vip.tasks.budget_curve import budget_tables
 from vip.tasks.records import Score, TaskResult
 from vip.tasks.score_files import RESULT, Scores
-from vip.tasks.score_tables import budget_label, comparison_table, group_table, groupings, metric_name, score_table, task_label
+from vip.tasks.score_tables import budget_label, comparison_table, group_table, groupings, metric_name, score_table
 from vip.tasks.table import Table, render
 
 PAGE = "scores.html"
@@ -27,6 +29,7 @@ def all_tables(scores: Scores, *, paper: bool = False) -> list[Table]:
         tables += [group_table(result, grouping, label=label, number=number) for grouping in groupings(result)]
     if scores.differences:
         tables.append(comparison_table(scores.differences))
+    tables += budget_tables(scores.results)
     return tables + (paper_tables(scores) if paper else [])
 
 
@@ -53,7 +56,7 @@ def as_json_row(result: TaskResult) -> dict[str, Any]:
         "left_out": result.left_out,
         "unscored": dict(result.unscored),
         "metrics": {
-            name: {"name": f"{metric_name(name)} ({task_label(result)}; {budget_label(result)})", **_score(score)}
+            name: {"name": f"{metric_name(name)} ({result.label}; {budget_label(result)})", **_score(score)}
             for name, score in result.metrics.items()
         },
         "samples_sha256": result.samples_sha256,
@@ -97,8 +100,12 @@ def _write_page(scores: Scores, path: Path, runs: Sequence[Path]) -> Path:
 
 
 def result_names(scores: Scores) -> list[str]:
-    """Return the file name of each result: result.json where there is one, else NAME.result.json."""
+    """Return the file name of each result: result.json where there is one, else NAME.result.json, with its task where names are equal."""
     if len(scores.results) == 1:
         return [RESULT]
     stems = [Path(result.name).stem for result in scores.results]
-    return [f"{stem}.{RESULT}" if stems.count(stem) == 1 else f"{stem}-{number}.{RESULT}" for number, stem in enumerate(stems, 1)]
+    tasks = [re.sub(r"[^A-Za-z0-9._-]+", "-", result.label) for result in scores.results]
+    for names in (stems, [f"{task}-{stem}" for task, stem in zip(tasks, stems, strict=True)]):
+        if len({name.casefold() for name in names}) == len(names):
+            return [f"{name}.{RESULT}" for name in names]
+    return [f"{stem}-{number}.{RESULT}" for number, stem in enumerate(stems, 1)]

@@ -23,7 +23,7 @@ from vip.html.markup import percent, tag
 from vip.html.parts import Fact
 from vip.store import replacing
 from vip.tasks.budget_curve import budget_curves
-from vip.tasks.page_samples import CardView, PagePictures, card_of
+from vip.tasks.page_samples import CardView, PagePictures, card_of, sample_card_anchor
 from vip.tasks.records import Score, TaskResult
 from vip.tasks.score import ScoredFile
 from vip.tasks.score_files import Scores
@@ -35,11 +35,12 @@ from vip.tasks.score_tables import (
     metric_name,
     sample_anchor,
     score_table,
-    task_label,
 )
 from vip.tasks.table import Table
 
 LANE_PX = 26
+LEAST_SPAN = 1.0
+"""Points that an axis shows at least: equal values look equal."""
 CARDS = 8
 """Worst samples, and as many disputed ones."""
 MOST_LISTED = 50
@@ -127,15 +128,16 @@ class ScoresView:
 
     @cached_property
     def metrics(self) -> list[MetricLanes]:
-        names = dict.fromkeys((task_label(result), name) for result in self.scores.results for name in result.metrics)
+        names = dict.fromkeys((result.label, name) for result in self.scores.results for name in result.metrics)
         return [self._lanes(task, name) for task, name in names]
 
     def _lanes(self, task: str, metric: str) -> MetricLanes:
         numbered = list(enumerate(zip(self.scores.results, self.scores.labels, strict=True), 1))
-        rows = [(number, result, label) for number, (result, label) in numbered if task_label(result) == task and metric in result.metrics]
+        rows = [(number, result, label) for number, (result, label) in numbered if result.label == task and metric in result.metrics]
         found = [result.metrics[metric] for _, result, _ in rows]
         ends = [end for score in found for end in (score.low, score.value, score.high) if end is not None]
-        ticks = round_ticks(min(ends), max(ends)) if ends else [0.0, 1.0]
+        spare = max(0.0, LEAST_SPAN - (max(ends) - min(ends))) / 2 if ends else 0.0
+        ticks = round_ticks(min(ends) - spare, max(ends) + spare) if ends else [0.0, 1.0]
         lanes = [
             Lane(f"{label} ({budget_label(result)})", f"#{sample_anchor(result, number)}", *_lane(score, ticks))
             for (number, result, label), score in zip(rows, found, strict=True)
@@ -165,8 +167,8 @@ class ScoresView:
 
     @cached_property
     def worst(self) -> list[CardView]:
-        """The samples with the lowest value in the first metric, over all files."""
-        return [self._card(some, index) for some in self.sets for index in worst(some)]
+        """The samples with the lowest value in the first metric, over all files; those that are disputed stand there."""
+        return [self._card(some, index) for some in self.sets for index in worst(some, without=disputed(some))]
 
     @cached_property
     def disputed(self) -> list[CardView]:
@@ -183,20 +185,20 @@ class ScoresView:
     @cached_property
     def lists(self) -> list[SampleList]:
         """The samples of each figure in the tables."""
-        cards = {(one.task, one.id): one.anchor for one in (*self.worst, *self.disputed)}
+        cards = {one.anchor for one in (*self.worst, *self.disputed)}
         return [found for scored in self.scores.scored for found in self._lists_of(scored, cards)]
 
-    def _lists_of(self, scored: ScoredFile, cards: dict[tuple[str, str], str]) -> Iterator[SampleList]:
+    def _lists_of(self, scored: ScoredFile, cards: set[str]) -> Iterator[SampleList]:
         number = next(place for place, result in enumerate(self.scores.results, 1) if result is scored.result)
         result, label, keys = scored.result, self._label(scored), scored.joined.pairs.keys
-        yield _list(scored, f"{label}: all samples of {task_label(result)}", sample_anchor(result, number), range(len(keys)), cards)
+        yield _list(scored, f"{label}: all samples of {result.label}", sample_anchor(result, number), range(len(keys)), cards)
         for grouping in groupings(result):
             names = next(score.groups[grouping] for score in result.metrics.values() if grouping in score.groups)
             for group in names:
                 members = [place for place, key in enumerate(keys) if group in dict(key.groups).get(grouping, ())]
                 yield _list(
                     scored,
-                    f"{label}, {task_label(result)}: {grouping} {group}",
+                    f"{label}, {result.label}: {grouping} {group}",
                     sample_anchor(result, number, grouping, group),
                     members,
                     cards,
@@ -231,11 +233,15 @@ def first_values(scored: ScoredFile) -> tuple[float, ...] | None:
     return next(iter(scored.values.values()), None)
 
 
-def worst(files: Sequence[ScoredFile], count: int = CARDS) -> list[int]:
-    """Return the numbers of the samples with the lowest mean over the files, lowest first; equal ones in their order."""
+def worst(files: Sequence[ScoredFile], count: int = CARDS, *, without: Sequence[int] = ()) -> list[int]:
+    """Return the numbers of the samples with the lowest mean over the files, lowest first; equal ones in their order.
+
+    Args:
+        without: numbers to leave out.
+    """
     columns = [values for one in files if (values := first_values(one)) is not None]
     means = [math.fsum(values) / len(values) for values in zip(*columns, strict=True)]
-    return sorted(range(len(means)), key=lambda place: (means[place], place))[:count]
+    return sorted(set(range(len(means))).difference(without), key=lambda place: (means[place], place))[:count]
 
 
 def disputed(files: Sequence[ScoredFile], count: int = CARDS) -> list[int]:
@@ -246,13 +252,13 @@ def disputed(files: Sequence[ScoredFile], count: int = CARDS) -> list[int]:
     return [place for place in order[:count] if spreads[place] > 0]
 
 
-def _list(scored: ScoredFile, title: str, anchor: str, members: Sequence[int], cards: dict[tuple[str, str], str]) -> SampleList:
-    first, keys, task = first_values(scored), scored.joined.pairs.keys, scored.result.task
+def _list(scored: ScoredFile, title: str, anchor: str, members: Sequence[int], cards: set[str]) -> SampleList:
+    first, keys, result = first_values(scored), scored.joined.pairs.keys, scored.result
     order = sorted(members, key=lambda place: (first[place] if first else 0.0, place))[:MOST_LISTED]
     rows = [
         ListedSample(
             keys[place].id,
-            f"#{link}" if (link := cards.get((task, keys[place].id))) else "",
+            f"#{link}" if (link := sample_card_anchor(result, keys[place].id)) in cards else "",
             "" if scored.statuses[place] == "ok" else scored.statuses[place],
             [f"{100 * values[place]:.2f}" for values in scored.values.values()],
         )

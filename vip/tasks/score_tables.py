@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vip.tasks.comparison import Difference
-from vip.tasks.records import Score, TaskResult
+from vip.tasks.records import JudgeCalibration, Score, TaskResult
 from vip.tasks.table import Cell, Table, mark_best, number_cell
 from vip.wording import counted
 
@@ -22,16 +22,10 @@ def budget_label(result: TaskResult) -> str:
     return result.budget.label if result.budget else "frames not stated"
 
 
-def task_label(result: TaskResult) -> str:
-    """Return the task with what it asks for: `infilling-2, famous`."""
-    representation = result.parameters.get("representation")
-    return f"{result.task}, {representation}" if isinstance(representation, str) else result.task
-
-
 def result_labels(results: Sequence[TaskResult]) -> list[str]:
     """Return a name for each result: the engine where that tells those of one task apart, else the file, else both numbered."""
     for names in ([result.engine or result.name for result in results], [result.name for result in results]):
-        if len({(name, task_label(result)) for name, result in zip(names, results, strict=True)}) == len(names):
+        if len({(name, result.label) for name, result in zip(names, results, strict=True)}) == len(names):
             return names
     return [f"{result.name} ({number})" for number, result in enumerate(results, 1)]
 
@@ -60,8 +54,8 @@ def score_table(results: Sequence[TaskResult]) -> Table:
         for name, score in result.metrics.items():
             for part, of_part in {"": score, **score.parts}.items():
                 shown = metric_name(name) + (f", {part}" if part else "")
-                places.setdefault((task_label(result), name, part), []).append(len(rows))
-                row = [Cell(label), Cell(f"{shown} ({task_label(result)}; {budget_label(result)})"), score_cell(of_part, link=f"#r{index}")]
+                places.setdefault((result.label, name, part), []).append(len(rows))
+                row = [Cell(label), Cell(f"{shown} ({result.label}; {budget_label(result)})"), score_cell(of_part, link=f"#r{index}")]
                 row += [number_cell(of_part.value_answered)] if has_apart else []
                 rows.append([*row, Cell(f"{of_part.n:,}", of_part.n)])
     for members in places.values():
@@ -81,9 +75,24 @@ def _notes(results: Sequence[TaskResult], labels: Sequence[str]) -> list[str]:
                 f"{label}: {counted(sum(result.unscored.values()), 'sample')} without an answer ({kinds}) "
                 f"counted as wrong, such as {', '.join(result.unscored_ids[:3])}."
             )
+        for name, score in result.metrics.items():
+            if score.without_value:
+                notes.append(f"{label}, {name}: {counted(score.without_value, 'answer')} without a value counted as wrong.")
+            if score.calibration:
+                notes.append(f"{label}, {name}: {_calibration_note(score.calibration)}")
         if result.left_out:
             notes.append(f"{label}: {counted(result.left_out, 'sample')} without a prediction left out; compare with no other score.")
     return notes
+
+
+def _calibration_note(found: JudgeCalibration) -> str:
+    kappa = "not defined" if found.kappa is None else f"{found.kappa:.2f}"
+    beside = f"κ {kappa}, base rate {100 * found.base_rate:.1f} %"
+    told = f"agrees with people on {100 * found.agreement:.1f} % of {counted(found.labelled, 'answer')} ({beside})"
+    if found.corrected is None or found.sensitivity is None or found.specificity is None:
+        return f"{told}. {found.no_correction}"
+    errors = f"sensitivity {found.sensitivity:.2f} and specificity {found.specificity:.2f}"
+    return f"{told}. Corrected for {errors}: {found.corrected:.2f} (95 % interval {found.low:.2f} to {found.high:.2f})."
 
 
 def group_table(result: TaskResult, grouping: str, *, label: str, number: int = 1) -> Table:
@@ -96,7 +105,7 @@ def group_table(result: TaskResult, grouping: str, *, label: str, number: int = 
         count, link = next(iter(scores.values())).n, f"#{sample_anchor(result, number, grouping, group)}"
         rows.append([Cell(group), *(score_cell(scores[name], link=link) for name in names), Cell(f"{count:,}", count)])
     return Table(
-        title=f"{label}: {task_label(result)} by {grouping} ({budget_label(result)})",
+        title=f"{label}: {result.label} by {grouping} ({budget_label(result)})",
         columns=(grouping.capitalize(), *map(metric_name, names), "Samples"),
         rows=tuple(map(tuple, rows)),
     )
@@ -123,7 +132,7 @@ def comparison_table(differences: Sequence[Difference]) -> Table:
         rows.append(
             (
                 Cell(f"{one.second} against {one.first}"),
-                Cell(metric_name(one.metric)),
+                Cell(f"{metric_name(one.metric)} ({one.task})"),
                 Cell(f"{one.value:+.2f}", one.value, is_best=one.is_significant),
                 Cell(interval),
                 p_cell(one.p_value),

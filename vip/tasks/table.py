@@ -67,7 +67,7 @@ def number_cell(value: float | None, *, digits: int = 2, link: str = "") -> Cell
 
 
 def mark_best(rows: Sequence[Sequence[Cell]], column: int, members: Sequence[int] | None = None) -> list[list[Cell]]:
-    """Return the rows with the largest number of a column marked, as it is shown: equal ones are all best. One row alone is not marked.
+    """Return the rows with the largest number of a column marked, as it is shown: equal ones are all best, unless all are equal.
 
     Args:
         members: the rows that are held against each other; None: all.
@@ -75,7 +75,7 @@ def mark_best(rows: Sequence[Sequence[Cell]], column: int, members: Sequence[int
     chosen = range(len(rows)) if members is None else members
     shown = {row: _shown(rows[row][column]) for row in chosen if rows[row][column].number is not None}
     done = [list(row) for row in rows]
-    if len(shown) > 1:
+    if len(set(shown.values())) > 1:
         top = max(shown.values())
         for row, value in shown.items():
             if value == top:

@@ -31,6 +31,8 @@ class TaskInfo:
     """As published."""
     groupings: tuple[str, ...] = ()
     """Keys of `Sample.groups` that results are split by."""
+    over_videos: bool = False
+    """Whether frames of videos are shown: how many, and who chooses them, are settings of its samples."""
     suite: str | None = None
     """The benchmark that it is a part of: `value`."""
 

@@ -1,8 +1,7 @@
-"""A model sees the keyframes of a run or evenly spaced frames of a video, chosen once a video."""
+"""A model sees the keyframes of a run, or frames of a video by vip or evenly spaced."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from vip.models.fake import FakeEngine
 from vip.protocols import Reply, Request, SilentObserver
 from vip.tasks.files import read_predictions, write_samples
 from vip.tasks.nextqa.mc import NextqaMultiChoice
-from vip.tasks.nextqa.pictures import evenly_spaced
 from vip.tasks.predict import predict
 from vip.tasks.records import Sample, SamplePicture
 
@@ -28,25 +26,20 @@ def pictures(sample: Sample) -> list[SamplePicture]:
     return [piece for piece in sample.context if isinstance(piece, SamplePicture)]
 
 
-@pytest.mark.parametrize(
-    ("items", "count", "expected"), [(10, 2, [2, 7]), (10, 1, [5]), (3, 8, [0, 1, 2]), (7, 3, [1, 3, 5]), (4, 4, [0, 1, 2, 3])]
-)
-def test_items_are_taken_from_the_middle_of_equal_parts(items: int, count: int, expected: Sequence[int]) -> None:
-    assert evenly_spaced(range(items), count) == list(expected)
-
-
 @pytest.mark.slow
 def test_frames_of_a_video_are_evenly_spaced_and_those_of_a_run_are_its_keyframes(tmp_path: Path) -> None:
-    clip(tmp_path / "videos" / "v1.mp4", range(4))
-    run = make_run(tmp_path / "videos" / "v2", rules=("kept",) * 5)
-    samples = read(TASK, write_csv(tmp_path / "val.csv", MC_ROWS), tmp_path / "videos", frames=4)
-    of_video, of_run = pictures(samples[0]), pictures(samples[2])
-    assert [picture.pts for picture in of_video] == sorted(picture.pts or 0 for picture in of_video)
-    assert [int((picture.time_s or 0) // 1) for picture in of_video] == [0, 1, 2, 3]
-    assert [picture.keyframe_id for picture in of_run] == [run.keyframes[place].id for place in (0, 1, 3, 4)]
+    run = make_run(tmp_path / "runs" / "v2", rules=("kept",) * 5)
+    clip(tmp_path / "runs" / "v1.mp4", range(4))
+    kept = tmp_path / "frames"
+    samples = read(TASK, write_csv(tmp_path / "val.csv", MC_ROWS), tmp_path / "runs", frames_folder=kept)
+    of_run = pictures(samples[2])
+    assert [picture.keyframe_id for picture in of_run] == [keyframe.id for keyframe in run.keyframes]
     assert of_run[0].sha256 == sha256(run.keyframes[0].data).hexdigest()
     assert samples[0].context == samples[1].context
-    assert "You see 4 frames of a video, in order of time." in TASK.request(samples[0], None).text
+    even = read(TASK, write_csv(tmp_path / "two.csv", MC_ROWS[:2]), tmp_path / "runs", frames=4, frames_by="even", frames_folder=kept)
+    assert [int((picture.time_s or 0) // 1) for picture in pictures(even[0])] == [0, 1, 2, 3]
+    assert even[0].frames_chosen == "evenly spaced"
+    assert "You see 4 frames of a video, in order of time." in TASK.request(even[0], None).text
 
 
 @pytest.mark.slow
@@ -54,7 +47,8 @@ def test_videos_are_found_where_vidor_keeps_them_and_missing_ones_are_named(tmp_
     clip(tmp_path / "vidor" / "0001" / "v1.mp4", range(4))
     path = write_csv(tmp_path / "val.csv", MC_ROWS[:2])
     index = write_json(tmp_path / "map_vid_vidorID.json", {"v1": "0001/v1"})
-    assert len(pictures(read(TASK, path, tmp_path / "vidor", index)[0])) == 8
+    samples = read(TASK, path, tmp_path / "vidor", index, frames=4, frames_folder=tmp_path / "frames")
+    assert len(pictures(samples[0])) == 4
     with pytest.raises(InputError, match=r"There is no run folder and no video v1 in .*vidor\. Give the folder, and VidOR's map"):
         read(TASK, path, tmp_path / "vidor")
 
@@ -78,11 +72,11 @@ def test_an_engine_sees_the_pictures_and_its_letters_are_read(tmp_path: Path, mo
     monkeypatch.setattr(FakeEngine, "generate", answer)
     make_run(tmp_path / "runs" / "v1", rules=("kept",) * 3)
     make_run(tmp_path / "runs" / "v2", rules=("kept",) * 5)
-    samples = read(TASK, write_csv(tmp_path / "val.csv", MC_ROWS), tmp_path / "runs", frames=2)
+    samples = read(TASK, write_csv(tmp_path / "val.csv", MC_ROWS), tmp_path / "runs")
     write_samples(tmp_path / "samples.jsonl", samples)
     done = predict(tmp_path / "samples.jsonl", tmp_path / "p.jsonl", asking=CaptionSettings(engine="fake"), observer=SilentObserver())
     assert done.statuses == {"ok": 1, "unparsed": 3}
-    assert seen == [2, 2, 2, 2]
+    assert seen == [3, 3, 5, 5]
     rows = list(read_predictions(tmp_path / "p.jsonl"))
     assert [(row.value, row.reason) for row in rows] == [(1, None)] + [(None, "several letters: C, D")] * 3
     assert {call.prompt for row in rows for call in row.calls} == {"nextqa-mc"}

@@ -16,6 +16,7 @@ from vip.tasks.fiber.blanks import DEFAULT_CHUNKER, load_chunker, make_blanks
 from vip.tasks.fiber.records import BLANK, FiberRecord, read_records
 from vip.tasks.fiber.submissions import is_records, read_fillers
 from vip.tasks.fiber.vatex import CaptionedVideo, read_captions
+from vip.tasks.frames import introduce_frames
 from vip.tasks.records import Blank, Prediction, Reference, Sample, TaskResult
 from vip.tasks.table import Table
 from vip.tasks.task import Baseline, ReadSamples, SampleSource, TaskInfo, TaskMetric, TaskRequest
@@ -87,6 +88,7 @@ class Fiber:
         data="FIBER's train, val and test.json, of the authors; or made from VATEX's captions (CC BY 4.0), or from dense captions of vip.",
         needs="spaCy and its model en_core_web_trf, where blanks are made",
         splits=("train", "val", "test"),
+        over_videos=True,
     )
     demonstrates = False
     metrics: Sequence[TaskMetric] = (
@@ -136,7 +138,9 @@ class Fiber:
         if variant != 1 or not isinstance(sample.ask, Blank):
             raise UsageError("fiber has one prompt, and asks for blanks alone. Leave the variant out, and give samples of fiber.")
         prompt = load_prompt(prompts_folder() / "tasks" / "fiber.md")
-        return TaskRequest(prompt=prompt, text=prompt.render({"masked": sample.ask.text}), max_tokens=64)
+        return TaskRequest(
+            prompt=prompt, text=prompt.render({"frames": introduce_frames(sample), "masked": sample.ask.text}), max_tokens=64
+        )
 
     def parse(self, sample: Sample, answer: str) -> Prediction:
         """Read one phrase on one line. A sentence with the blank, several lines or too many words are unparsed."""

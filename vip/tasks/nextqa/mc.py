@@ -11,6 +11,7 @@ from vip.errors import InputError
 from vip.metrics import Pair, Result
 from vip.metrics.accuracy import Accuracy
 from vip.prompts import load_prompt, prompts_folder
+from vip.tasks.frames import introduce_frames
 from vip.tasks.nextqa import baselines
 from vip.tasks.nextqa.files import LETTERS, read_choices
 from vip.tasks.nextqa.samples import VERSION, check_predictions, first_reference, published_id, read_samples, reject_variant
@@ -57,6 +58,7 @@ class NextqaMultiChoice:
         needs="a folder of videos or runs, where an engine answers",
         splits=("train", "val", "test"),
         groupings=("type",),
+        over_videos=True,
     )
     demonstrates = False
     metrics = (OptionAccuracy(),)
@@ -76,7 +78,7 @@ class NextqaMultiChoice:
         ask = _choice(sample)
         prompt = load_prompt(prompts_folder() / "tasks" / "nextqa-mc.md")
         options = "\n".join(f"{letter}. {option}" for letter, option in zip(LETTERS, ask.options, strict=False))
-        text = prompt.render({"pictures": introduce(sample), "question": ask.question, "options": options})
+        text = prompt.render({"pictures": introduce_frames(sample), "question": ask.question, "options": options})
         return TaskRequest(prompt=prompt, text=text, max_tokens=64)
 
     def parse(self, sample: Sample, answer: str) -> Prediction:
@@ -107,14 +109,6 @@ class NextqaMultiChoice:
 
     def tables(self, results: Sequence[TaskResult]) -> Sequence[Table]:
         return nextqa_tables(results, self.name)
-
-
-def introduce(sample: Sample) -> str:
-    """Return the sentence of the prompt about the pictures."""
-    count = len(sample.context)
-    if not count:
-        return "You see nothing of the video: answer by the words alone."
-    return f"You see {count} frame{'s' if count > 1 else ''} of a video, in order of time."
 
 
 def _choice(sample: Sample) -> Choice:

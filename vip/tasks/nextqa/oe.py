@@ -12,9 +12,9 @@ from vip.errors import InputError
 from vip.metrics import Pair, Result
 from vip.metrics.wups import VARIANTS, Answer, AnswerReference, Variant, Wups
 from vip.prompts import load_prompt, prompts_folder
+from vip.tasks.frames import introduce_frames
 from vip.tasks.nextqa import baselines
 from vip.tasks.nextqa.files import MOST_ANSWER_LETTERS, read_answers, read_token_predictions
-from vip.tasks.nextqa.mc import introduce
 from vip.tasks.nextqa.samples import VERSION, check_predictions, published_id, read_samples, reject_variant
 from vip.tasks.nextqa.tables import nextqa_tables
 from vip.tasks.records import FreeText, Prediction, Sample, TaskResult
@@ -74,6 +74,7 @@ class NextqaOpenEnded:
         needs="WordNet 3.0 and the data of NLTK's tagger to score; a folder of videos or runs, where an engine answers",
         splits=("train", "val", "test"),
         groupings=("type",),
+        over_videos=True,
     )
     demonstrates = False
 
@@ -96,7 +97,7 @@ class NextqaOpenEnded:
         if not isinstance(sample.ask, FreeText) or not sample.ask.question:
             raise InputError(f"The sample {sample.id} has no question. Make samples of nextqa-oe from a file with the column question.")
         prompt = load_prompt(prompts_folder() / "tasks" / "nextqa-oe.md")
-        text = prompt.render({"pictures": introduce(sample), "question": sample.ask.question})
+        text = prompt.render({"pictures": introduce_frames(sample), "question": sample.ask.question})
         return TaskRequest(prompt=prompt, text=text, max_tokens=64)
 
     def parse(self, sample: Sample, answer: str) -> Prediction:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vip.errors import InputError, UsageError
+from vip.tasks.frames import ShownFrames, VideoFrames
 from vip.tasks.nextqa.files import Kind, Question, group_of, is_video_index, read_answers, read_questions, read_video_index
-from vip.tasks.nextqa.pictures import VideoPictures
-from vip.tasks.records import Choice, FreeText, Reference, Sample, SamplePicture, Value
+from vip.tasks.records import Choice, FreeText, Reference, Sample, Value
 from vip.tasks.registry import SHUFFLED
 from vip.tasks.task import SampleSource
 
@@ -26,7 +26,7 @@ class NextqaSource:
     annotations: tuple[Path, ...]
     references: dict[str, str] = field(default_factory=dict)
     """Second references by id of the question."""
-    pictures: VideoPictures | None = None
+    frames: VideoFrames | None = None
     """None where no videos are given."""
 
 
@@ -51,7 +51,8 @@ def open_source(source: SampleSource) -> NextqaSource:
                 raise InputError(f"{path} has {doubled} ids more than once. Give the second references as they were published.")
             references |= answers
     folders = tuple(path for path in paths if path.is_dir())
-    return NextqaSource(annotations, references, VideoPictures(folders, places, source.settings.frames) if folders else None)
+    advice = "Give the folder, and VidOR's map of paths where it keeps VidOR's folders."
+    return NextqaSource(annotations, references, VideoFrames(folders, source.settings, places, advice) if folders else None)
 
 
 def read_samples(given: SampleSource, task: Kind) -> Iterator[Sample]:
@@ -67,8 +68,8 @@ def read_samples(given: SampleSource, task: Kind) -> Iterator[Sample]:
             if (other := origin.setdefault(question.id, path)) != path:
                 raise InputError(f"{path}, line {question.line}: the question {question.id} is in {other} too. Give one of these files.")
             unused.discard(question.published_id)
-            pictures = source.pictures.of_video(question.video) if source.pictures else ()
-            yield _sample(question, task, given.settings.shuffle, source.references.get(question.published_id), pictures)
+            frames = source.frames.of_video(question.video) if source.frames else None
+            yield _sample(question, task, given.settings.shuffle, source.references.get(question.published_id), frames)
     if unused:
         raise InputError(
             f"{len(unused):,} of {len(source.references):,} second references are of unknown questions, such as {min(unused)[:60]}."
@@ -76,9 +77,7 @@ def read_samples(given: SampleSource, task: Kind) -> Iterator[Sample]:
         )
 
 
-def _sample(
-    question: Question, task: Kind, shuffle: int | None, second_reference: str | None, pictures: tuple[SamplePicture, ...]
-) -> Sample:
+def _sample(question: Question, task: Kind, shuffle: int | None, second_reference: str | None, frames: ShownFrames | None) -> Sample:
     answer: Value | None = question.answer
     options = question.options
     if options and shuffle is not None:
@@ -92,7 +91,8 @@ def _sample(
         task_version=VERSION,
         video=question.video,
         groups={"type": groups_of(question)},
-        context=pictures,
+        context=frames.pictures if frames else (),
+        frames_chosen=frames.chosen if frames else None,
         ask=Choice(question=question.text, options=options) if options else FreeText(question=question.text),
         reference=Reference(values=tuple(values)) if values else None,
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from vip.errors import InputError, UsageError
 from vip.prompts import load_prompt, prompts_folder
+from vip.tasks.frames import introduce_frames
 from vip.tasks.records import Choice, FreeText, Prediction, Rank, Sample, Subtitle, TaskResult
 from vip.tasks.table import Table
 from vip.tasks.task import Baseline, ReadSamples, SampleSource, TaskInfo, TaskMetric, TaskRequest
@@ -42,6 +43,7 @@ class ValueTask:
             needs=index_advice(self.dataset) if self.dataset.category == "retrieval" else "",
             splits=self.dataset.splits,
             groupings=("type",),
+            over_videos=self.dataset.category != "retrieval",
             suite=suite.SUITE,
         )
         self._names: dict[int, str] = {}
@@ -74,7 +76,7 @@ class ValueTask:
     def request(self, sample: Sample, demonstration: Sample | None, *, variant: int = 1) -> TaskRequest:
         if variant != 1:
             raise UsageError(f"{self.name} has one prompt. Leave the variant out.")
-        context = "\n".join(["You see frames of a video, in the order of time.", *_subtitles(sample)])
+        context = "\n".join([introduce_frames(sample), *_subtitles(sample)])
         if isinstance(sample.ask, Choice):
             prompt, most = load_prompt(prompts_folder() / "tasks" / "value-qa.md"), TOKENS_OF_INDEX
             options = "\n".join(f"{number}: {text}" for number, text in enumerate(sample.ask.options))

@@ -1,0 +1,144 @@
+"""Tables 2 to 6 of the paper, cell for cell, and one's own rows in them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from statistics import stdev
+
+import pytest
+
+from tests.metrics.golden import golden
+from tests.tasks.scoring import result, score_of
+from vip.metrics.famous import COMPONENTS
+from vip.metrics.statistics import correct_holm
+from vip.tasks.description_tables import causal_table, component_table, description_tables, domain_table, main_table, own_rows, prompt_table
+from vip.tasks.records import TaskResult
+from vip.tasks.table import Table
+
+NAMES = {"ROUGEL": "ROUGE-L", "BERTScore": "BERTScore", "SentenceBERT": "SentenceBERT"}
+
+
+def rows_of(name: str) -> Iterator[dict[str, str]]:
+    with golden(f"vip/{name}").open() as file:
+        yield from csv.DictReader(file)
+
+
+def cell(table: Table, labels: tuple[str, str], column: str) -> tuple[str, bool]:
+    (row,) = [row for row in table.rows if (row[0].text, row[1].text) == labels]
+    found = row[table.columns.index(column)]
+    return found.text, found.is_best
+
+
+def test_table_3_renders_cell_for_cell() -> None:
+    table, count = main_table([]), 0
+    for row in rows_of("table3.csv"):
+        representation = {"famous": "FAMOuS", "dense": "Dense"}[row["representation"]]
+        column = f"{row['task'].capitalize()}-{row['context_frames']} {representation}"
+        assert cell(table, (NAMES[row["metric"]], row["model"]), column)[0] == f"{float(row['score_x100']):.2f}"
+        count += 1
+    assert count == 72 == 8 * len(table.rows)
+
+
+def test_table_3_underlines_the_best_model_of_each_metric_and_column() -> None:
+    table, best = main_table([]), dict[tuple[str, str], float]()
+    for row in table.rows:
+        for name, one in zip(table.columns[2:], row[2:], strict=True):
+            best[row[0].text, name] = max(best.get((row[0].text, name), 0), one.number or 0)
+    for row in table.rows:
+        for name, one in zip(table.columns[2:], row[2:], strict=True):
+            assert one.is_best == (one.number == best[row[0].text, name])
+
+
+def test_table_4_renders_cell_for_cell() -> None:
+    table = component_table([])
+    for row in rows_of("table4.csv"):
+        for column in ("famous", "dense", *COMPONENTS):
+            name = {"famous": "FAMOuS"}.get(column, column.capitalize())
+            assert cell(table, (NAMES[row["metric"]], row["model"]), name)[0] == f"{float(row[column]):.2f}"
+    assert len(table.rows) == 9
+
+
+def test_table_6_renders_cell_for_cell() -> None:
+    table, count = domain_table([]), 0
+    for row in rows_of("table6.csv"):
+        for metric in NAMES:
+            for kind, shown in {"famous": "FAMOuS", "dense": "Dense"}.items():
+                text, _ = cell(table, (row["domain"], row["model"]), f"{NAMES[metric]} {shown}")
+                assert text == f"{float(row[f'{metric.lower()}_{kind}']):.4f}"
+                count += 1
+    assert count == 192 == 6 * len(table.rows)
+    assert sum(one.is_best for row in table.rows for one in row) == 6  # one a column
+
+
+def test_tables_2_and_5_render_cell_for_cell() -> None:
+    spread, causal = prompt_table([]), causal_table([])
+    values = {(row["table"], row["row"], row["column"]): row["value"] for row in rows_of("tables_1_2_5.csv")}
+    assert cell(spread, ("ROUGE-L", "GPT-4, 3 prompts"), "Mean ± standard deviation")[0] == "17.75 ± 0.43"
+    for metric in ("ROUGE-L", "BERTScore", "SentenceBERT"):
+        deviation = values.get(("2", metric, "standard deviation"))
+        assert cell(spread, (metric, "GPT-4, 3 prompts"), "Mean ± standard deviation")[0].endswith(f"± {deviation}")
+        for column in ("Social", "Physical"):
+            assert cell(causal, (metric, "GPT-4"), column)[0] == values["5", metric, column.lower()]
+
+
+def own(task: str, representation: str = "famous", value: float = 50.0, **more: object) -> TaskResult:
+    groups = {"domain": {"Games": score_of(value + 2), "Sports": score_of(value + 4)}}
+    parts = {name: score_of(value + place) for place, name in enumerate(COMPONENTS)} if representation == "famous" else {}
+    return result(task, "mine", representation, metrics={"rouge-l": score_of(value, groups=groups, parts=parts)}, **more)
+
+
+def test_results_of_one_model_fill_one_row_beside_the_published_ones() -> None:
+    tables = description_tables([own("infilling-1"), own("prediction-2", "dense", 10.0), own("prediction-3", value=1.0)])
+    _, main, components, _, _ = tables
+    mine = ("ROUGE-L", "mine (text only)")
+    assert cell(main, mine, "Infilling-1 FAMOuS") == ("50.00", True)
+    assert cell(main, mine, "Prediction-2 Dense") == ("10.00", False)
+    assert cell(main, mine, "Infilling-2 Dense") == ("–", False)
+    assert [cell(components, mine, name)[0] for name in ("FAMOuS", "Dense", "Focus", "Setting")] == ["1.00", "–", "1.00", "5.00"]
+    assert cell(main, ("ROUGE-L", "GPT-4"), "Infilling-1 FAMOuS") == ("17.34", False)
+
+
+def test_other_prompts_and_frame_budgets_stand_in_rows_of_their_own() -> None:
+    second = own("infilling-1", parameters={"representation": "famous", "prompt": "infilling-2@abc"})
+    seen = own("infilling-1", budget={"frames": 8, "chosen": "vip"})
+    assert [row.name for row in own_rows([own("infilling-1"), second, seen])] == [
+        "mine (text only)",
+        "mine (text only), prompt 2",
+        "mine (8 frames)",
+    ]
+
+
+def test_domains_are_means_over_the_tasks_as_fractions_and_say_what_is_missing() -> None:
+    tasks = ("infilling-1", "infilling-2", "prediction-1", "prediction-2", "prediction-3")
+    whole = domain_table(own_rows([own(task, value=10.0 * place) for place, task in enumerate(tasks)]))
+    assert cell(whole, ("Games", "mine (text only)"), "ROUGE-L FAMOuS")[0] == "0.2200"
+    assert not any("not all of" in note for note in whole.notes)
+    part = domain_table(own_rows([own("infilling-1")]))
+    assert any(note.startswith("mine (text only): not all of") for note in part.notes)
+
+
+def test_stability_is_the_sample_deviation_over_the_prompts() -> None:
+    values = {"1": 10.0, "2": 12.0, "3": 17.0}
+    results = [
+        own("infilling-1", value=value, parameters={"representation": "famous", "prompt": f"infilling-{n}@f"})
+        for n, value in values.items()
+    ]
+    text, _ = cell(prompt_table(results), ("ROUGE-L", "mine (text only), 3 prompts"), "Mean ± standard deviation")
+    assert text == f"13.00 ± {stdev(values.values()):.2f}"
+
+
+@pytest.mark.parametrize(("p", "is_marked"), [(0.001, True), (0.03, False)])
+def test_a_significant_difference_of_causes_is_marked_after_holm(p: float, is_marked: bool) -> None:
+    def metric(p_value: float) -> object:
+        contrast = {"grouping": "causal", "first": "physical", "second": "social", "difference": 1.0, "standard_error": 0.1}
+        groups = {"causal": {"physical": score_of(10.0), "social": score_of(11.0)}}
+        return score_of(10.5, groups=groups, contrasts=[{**contrast, "low": 0.5, "high": 1.5, "p_value": p_value}])
+
+    found = causal_table([result("infilling-1", "mine", metrics={"rouge-l": metric(p), "bert-score": metric(0.5)})])
+    assert cell(found, ("ROUGE-L", "mine (text only)"), "Social") == ("11.00", is_marked)
+    assert cell(found, ("ROUGE-L", "mine (text only)"), "p, Holm")[0] == f"{correct_holm([p, 0.5])[0]:.4f}"
+
+
+def test_results_of_other_tasks_are_left_out() -> None:
+    assert description_tables([result("nextqa-mc", "mine", metrics={"rouge-l": score_of(1.0)})]) == description_tables([])

@@ -1,0 +1,113 @@
+"""The judge: strict verdicts, a name that says what judged, and people to hold it against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.tasks.scoring import WordTask, answer, joined, sample
+from vip.errors import InputError
+from vip.tasks.judge import JudgeMetric, read_labels, read_verdict
+from vip.tasks.pairs import JoinedFile
+from vip.tasks.records import TaskResult
+from vip.tasks.score import score
+from vip.tasks.score_tables import score_table
+
+SAMPLES = [sample(str(n), "a dog", video=f"v{n}") for n in range(8)]
+
+
+class WordJudge:
+    """Calls an answer correct where it says `dog`; gives no verdict on a cat."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, prompts: Sequence[str]) -> list[str | None]:
+        self.asked += prompts
+        answers = [prompt.partition("Answer to check:")[2].partition("\n")[0] for prompt in prompts]
+        return ["I think so" if "cat" in text else f'{{"correct": {str("dog" in text).lower()}}}' for text in answers]
+
+
+def judged(folder: Path, labels: dict[str, bool] | None = None) -> tuple[TaskResult, WordJudge, str]:
+    words = ["a dog", "the dog", "dog", "a fox", "a fox", "a cat", "dog"]
+    rows = [answer(one, word) for one, word in zip(SAMPLES, words, strict=False)] + [answer(SAMPLES[7], status="refused")]
+    judge = WordJudge()
+    metric = JudgeMetric("openai:judge", judge, labels)
+    return score(file_of(folder, rows), WordTask(), [metric]).result, judge, metric.name
+
+
+def file_of(folder: Path, rows: Sequence[object]) -> JoinedFile:
+    return joined(folder, SAMPLES, rows)  # type: ignore[arg-type]
+
+
+def test_a_verdict_that_cannot_be_read_is_none_and_never_guessed(tmp_path: Path) -> None:
+    result, judge, name = judged(tmp_path)
+    found = result.metrics[name]
+    assert found.value == pytest.approx(100 * 4 / 8)
+    assert found.value_answered == pytest.approx(100 * 4 / 6, abs=1e-4)
+    assert found.without_value == 1
+    assert len(judge.asked) == 7  # not about the answer that was refused
+    assert result.unscored == {"refused": 1}
+
+
+def test_its_name_says_who_judged_by_which_prompt(tmp_path: Path) -> None:
+    _, judge, name = judged(tmp_path)
+    assert name.startswith("judge:openai:judge@")
+    assert len(name.partition("@")[2]) == 8
+    assert "Question: 1 keyframes to describe" in judge.asked[0]
+    assert "- a dog" in judge.asked[0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "verdict"),
+    [
+        ('{"correct": true}', True),
+        (' {"correct": false} ', False),
+        ('{"correct": "true"}', None),
+        ('{"correct": 1}', None),
+        ('{"correct": true, "why": "x"}', None),
+        ("yes", None),
+        ("[true]", None),
+        (None, None),
+    ],
+)
+def test_verdicts_are_read_strictly(reply: str | None, verdict: bool | None) -> None:
+    assert read_verdict(reply) is verdict
+
+
+def test_it_is_held_against_people_and_its_mean_corrected(tmp_path: Path) -> None:
+    labels = {SAMPLES[place].id: place not in (2, 4) for place in range(5)}
+    result, _, name = judged(tmp_path, labels)
+    found = result.metrics[name].calibration
+    assert found is not None
+    assert (found.labelled, found.agreement, found.base_rate) == (5, pytest.approx(0.6), pytest.approx(0.6))
+    assert (found.sensitivity, found.specificity) == (pytest.approx(2 / 3, abs=1e-6), pytest.approx(0.5))
+    assert found.corrected == pytest.approx(100 * (0.5 + 0.5 - 1) / (2 / 3 + 0.5 - 1))
+    (note,) = [note for note in score_table([result]).notes if "agrees with people" in note]
+    assert "60.0 % of 5 answers (κ 0.17, base rate 60.0 %)" in note
+
+
+def test_labels_of_other_samples_are_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No sample has the verdicts of both judge and people"):
+        judged(tmp_path, {"other": True})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id,correct\n", "lacks the columns sample_id,correct"),
+        ("sample_id,correct\na,yes\nb,maybe\n", 'line 3: "maybe", which is neither yes nor no'),
+        ("sample_id,correct\na,yes\na,no\n", "line 3: a second label of one sample"),
+    ],
+)
+def test_damaged_labels_are_named_by_their_line(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "labels.csv").write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_labels(tmp_path / "labels.csv")
+
+
+def test_labels_are_words_or_digits(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("sample_id,correct,by\na,Yes,x\nb,0,y\n")
+    assert read_labels(tmp_path / "labels.csv") == {"a": True, "b": False}

@@ -1,0 +1,154 @@
+"""Files, folders and published forms, and what is written of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.tasks.scoring import WordTask, answer, sample, write
+from vip.errors import InputError, UsageError
+from vip.tasks import score_files as module
+from vip.tasks.pairs import Missing
+from vip.tasks.records import Prediction, Sample, TaskResult
+from vip.tasks.score_files import ScoreOptions, find_files, score_files
+from vip.tasks.score_output import all_tables, as_json_row, write_scores
+from vip.tasks.task import SampleSource
+
+SAMPLES = [sample(str(number), "a b c", video=f"v{number // 2}", groups={"domain": ("Games",)}) for number in range(8)]
+
+
+class Published(WordTask):
+    """A task with published files: annotations name ids and answers, submissions are one JSON object."""
+
+    name = "published"
+
+    def samples(self, source: SampleSource) -> Iterator[Sample]:
+        for path in source.paths:
+            for line in Path(path).read_text().splitlines():
+                yield sample(line.split(",")[0], line.split(",")[1], task="published-1")
+
+    def read_predictions(self, path: Path, samples: Sequence[Sample]) -> Iterator[Prediction]:
+        by_name = {one.id.rpartition("/")[2]: one for one in samples}
+        for name, words in json.loads(path.read_text()).items():
+            yield answer(by_name[name], words) if name in by_name else Prediction(sample_id=name, value=words)
+
+
+@pytest.fixture(autouse=True)
+def _tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = module.load_task
+    known = {"infilling": WordTask(), "published": Published()}
+    monkeypatch.setattr(module, "load_task", lambda name: known.get(name.rpartition("-")[0]) or known.get(name) or real(name))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path / "samples.jsonl", SAMPLES)
+    write(tmp_path / "good.jsonl", [answer(one, "a b c" if place else "a", engine="good") for place, one in enumerate(SAMPLES)])
+    write(tmp_path / "bad.jsonl", [answer(one, "a x" if place % 3 else "x", engine="bad") for place, one in enumerate(SAMPLES)])
+    return tmp_path
+
+
+def test_a_folder_is_scored_whole_and_its_files_compared(folder: Path) -> None:
+    scores = score_files([folder], ScoreOptions())
+    assert scores.labels == ["bad", "good"]
+    assert [(one.first, one.second) for one in scores.differences] == [("bad", "good")]
+    assert scores.differences[0].value > 0
+
+
+def test_samples_lie_beside_the_predictions_or_are_named(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    moved = (folder / "good.jsonl").rename(tmp_path / "elsewhere" / "good.jsonl")
+    with pytest.raises(InputError, match=r"There is no .*elsewhere/samples\.jsonl, .* Name the samples with --samples FILE"):
+        score_files([moved], ScoreOptions())
+    assert score_files([moved], ScoreOptions(samples=folder / "samples.jsonl")).results[0].n == 8
+
+
+def test_results_are_written_and_read_again_with_the_same_bytes(folder: Path) -> None:
+    out = folder / "out"
+    written = write_scores(score_files([folder / "good.jsonl", folder / "bad.jsonl"], ScoreOptions()), out)
+    assert [path.name for path in written] == ["good.result.json", "bad.result.json", "scores.md", "scores.html"]
+    before = {path.name: path.read_bytes() for path in written}
+    write_scores(score_files([folder / "good.jsonl", folder / "bad.jsonl"], ScoreOptions()), out)
+    assert {path.name: path.read_bytes() for path in written} == before
+    again = score_files([out], ScoreOptions())
+    assert [one.engine for one in again.results] == ["bad", "good"]
+    assert again.results[1] == TaskResult.model_validate_json(before["good.result.json"])
+    assert not again.differences
+    write_scores(again, folder / "page.html")
+    assert "read from result.json" in (folder / "page.html").read_text()
+
+
+def test_json_has_the_fields_that_programs_read(folder: Path) -> None:
+    row = as_json_row(score_files([folder / "good.jsonl"], ScoreOptions()).results[0])
+    assert {"task": "infilling-1", "version": 1, "n": 8, "unscored": {}}.items() <= row.items()
+    found = row["metrics"]["word-share"]
+    assert found["value"] == pytest.approx(100 * (7 + 1 / 3) / 8, abs=1e-4)
+    assert found["groups"]["domain"]["Games"]["value"] == found["value"]
+    assert found["signature"].startswith("keyframes:mean")
+    assert found["name"] == "word-share (infilling-1, dense; text only, 2 described keyframes)"
+
+
+def test_every_printed_score_names_its_frame_budget(folder: Path) -> None:
+    scores = score_files([folder], ScoreOptions())
+    table, *groups = all_tables(scores)[:3]
+    assert all("text only, 2 described keyframes" in row[1].text for row in table.rows)
+    assert all("text only, 2 described keyframes" in one.title for one in groups)
+
+
+def test_published_files_are_scored_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "val.csv").write_text("q1,a b\nq2,c d\n")
+    theirs = tmp_path / "theirs.json"
+    theirs.write_text('{"q1": "a b", "q2": "c"}')
+    options = ScoreOptions(task="published", annotations=(tmp_path / "val.csv",))
+    (result,) = score_files([theirs], options).results
+    assert (result.task, result.n, result.metrics["word-share"].value) == ("published-1", 2, 75.0)
+    theirs.write_text('{"q1": "a b", "q7": "c"}')
+    with pytest.raises(InputError, match=re.escape("theirs.json does not fit the 2 samples of val.csv: 1 prediction of samples that")):
+        score_files([theirs], options)
+
+
+@pytest.mark.parametrize(
+    ("missing", "n", "value"),
+    [("wrong", 2, 50.0), ("leave-out", 1, 100.0)],
+)
+def test_what_becomes_of_missing_predictions_is_chosen(tmp_path: Path, missing: Missing, n: int, value: float) -> None:
+    (tmp_path / "val.csv").write_text("q1,a b\nq2,c d\n")
+    (tmp_path / "theirs.json").write_text('{"q1": "a b"}')
+    options = ScoreOptions(task="published", annotations=(tmp_path / "val.csv",), missing=missing)
+    (result,) = score_files([tmp_path / "theirs.json"], options).results
+    assert (result.n, result.metrics["word-share"].value, result.left_out) == (n, value, 2 - n)
+
+
+def test_options_that_contradict_each_other_are_said(folder: Path) -> None:
+    (folder / "theirs.json").write_text("{}")
+    with pytest.raises(UsageError, match=r"theirs\.json is no JSONL file of `vip predict`. .* --task NAME --annotations FILE"):
+        score_files([folder / "theirs.json"], ScoreOptions())
+    with pytest.raises(UsageError, match="--annotations needs the name of the task: --task NAME"):
+        score_files([folder / "theirs.json"], ScoreOptions(annotations=(folder / "samples.jsonl",)))
+    with pytest.raises(InputError, match="answers samples of infilling-1, not of published"):
+        score_files([folder / "good.jsonl"], ScoreOptions(task="published"))
+    with pytest.raises(InputError, match=r"none\.csv does not exist"):
+        score_files([folder / "theirs.json"], ScoreOptions(task="published", annotations=(folder / "none.csv",)))
+
+
+def test_a_result_of_another_version_or_a_damaged_one_is_said(folder: Path) -> None:
+    write_scores(score_files([folder / "good.jsonl"], ScoreOptions()), folder / "out")
+    path = folder / "out" / "result.json"
+    text = path.read_text()
+    path.write_text(text.replace('"task_version": 1', '"task_version": 9'))
+    with pytest.raises(InputError, match="was scored for version 9 of infilling-1, and this vip has version 1"):
+        score_files([path], ScoreOptions())
+    path.write_text(text.replace('"n": 8', '"n": "many"'))
+    with pytest.raises(InputError, match=r"result\.json is no result of vip"):
+        score_files([path], ScoreOptions())
+
+
+def test_a_folder_without_predictions_and_a_path_without_a_file_are_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no predictions"):
+        find_files(tmp_path)
+    with pytest.raises(InputError, match="does not exist"):
+        find_files(tmp_path / "none.jsonl")

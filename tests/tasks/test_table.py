@@ -1,0 +1,84 @@
+"""One table in five forms."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from vip.tasks.table import Cell, Table, mark_best, number_cell, render
+
+TABLE = Table(
+    title="Scores",
+    columns=("Model", "Value"),
+    rows=(
+        (Cell("a_b|<x>"), number_cell(1.234)),
+        (Cell("=1+1"), Cell("9.87 ± 0.50", 9.8712, is_best=True)),
+        (Cell("none"), number_cell(None)),
+    ),
+    notes=("50 % of them.",),
+)
+
+
+def test_text_has_columns_of_one_width_and_marks_the_best() -> None:
+    assert render(TABLE, "text").splitlines() == [
+        "Scores",
+        "Model           Value",
+        "a_b|<x>          1.23",
+        "=1+1     9.87 ± 0.50*",
+        "none                –",
+        "50 % of them.",
+    ]
+
+
+def test_markdown_escapes_what_it_would_read() -> None:
+    assert render(TABLE, "markdown").splitlines() == [
+        "**Scores**",
+        "",
+        "| Model | Value |",
+        "| --- | --: |",
+        "| a\\_b\\|\\<x\\> | 1.23 |",
+        "| =1+1 | **9.87 ± 0.50** |",
+        "| none | – |",
+        "",
+        "50 % of them.",
+    ]
+
+
+def test_latex_is_for_booktabs_and_underlines_the_best() -> None:
+    text = render(TABLE, "latex")
+    assert "\\toprule\nModel & Value \\\\\n\\midrule" in text
+    assert "a\\_b\\textbar{}\\textless{}x\\textgreater{} & 1.23 \\\\" in text
+    assert "\\underline{9.87 $\\pm$ 0.50}" in text
+    assert "\\caption{Scores. 50 \\% of them.}" in text
+    assert text.count("{") == text.count("}")
+
+
+def test_csv_keeps_numbers_whole_and_holds_no_formula() -> None:
+    rows = list(csv.reader(io.StringIO(render(TABLE, "csv"))))
+    assert rows == [["Model", "Value"], ["a_b|<x>", "1.234"], ["'=1+1", "9.8712"], ["none", ""]]
+
+
+def test_json_keeps_numbers_whole_and_names_the_best() -> None:
+    found = json.loads(render(TABLE, "json"))
+    assert (found["columns"], found["rows"][1], found["best"]) == (["Model", "Value"], ["=1+1", 9.8712], [[], [1], []])
+
+
+def test_terminals_get_no_escape_sequences() -> None:
+    table = Table(title="t", columns=("a",), rows=((Cell("\x1b[31mred\nline"),),))
+    assert render(table, "text").splitlines() == ["t", "a", "red line"]
+
+
+def test_the_best_are_those_that_look_best() -> None:
+    rows = [[number_cell(value)] for value in (1.231, 1.229, 1.0, None)]
+    assert [row[0].is_best for row in mark_best(rows, 0)] == [True, True, False, False]
+    assert [row[0].is_best for row in mark_best(rows, 0, [1, 2])] == [False, True, False, False]
+    assert not mark_best(rows[:1], 0)[0][0].is_best
+    assert not any(row[0].is_best for row in mark_best(rows[:2], 0))  # both are 1.23
+
+
+def test_a_row_of_another_length_is_a_bug() -> None:
+    with pytest.raises(ValueError, match="expected 2 cells, got 1"):
+        Table(title="t", columns=("a", "b"), rows=((Cell(),),))
