@@ -13,17 +13,15 @@ import typer.main
 
 import vip as package
 from tests.cli.terminal import end, environment, start_command, vip
-from vip.cli import batch, caption, compare, doctor, export, extract, report, run_all, trust
 from vip.cli.app import app
 
-COMMANDS = ("run", "extract", "compare", "caption", "batch", "export", "report", "trust", "doctor")
+COMMANDS = (
+    *("run", "extract", "compare", "caption", "batch", "export", "tasks", "samples", "predict", "evaluate", "report", "score", "trust"),
+    "doctor",
+)
+EPILOGS = {str(command.name): str(command.epilog) for command in app.registered_commands}
 SCRIPT = Path(sys.executable).with_name("vip")
-EXAMPLES = [
-    line.split(" | ")[0]
-    for module in (run_all, extract, compare, caption, batch, export, report, doctor, trust)
-    for line in module.EXAMPLES.splitlines()
-    if line.startswith("vip ")
-]
+EXAMPLES = [line.split(" | ")[0] for epilog in EPILOGS.values() for line in epilog.splitlines() if line.startswith("vip ")]
 needs_script = pytest.mark.skipif(not SCRIPT.exists(), reason="the script vip is not installed beside this Python")
 
 
@@ -64,13 +62,9 @@ def test_every_command_has_examples_in_its_help(command: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_example_is_broken_on_a_terminal_of_80_columns(command: str, tmp_path: Path) -> None:
-    module = {
-        "run": run_all,
-        **{one.__name__.rpartition(".")[2]: one for one in (batch, caption, compare, doctor, export, extract, report, trust)},
-    }
     done = vip(tmp_path, command, "--help", COLUMNS="80")
     lines = [line.strip() for line in done.out.splitlines()]
-    examples = [line.strip() for line in module[command].EXAMPLES.splitlines() if line.startswith("vip ") or " | " in line]
+    examples = [line.strip() for line in EPILOGS[command].splitlines() if line.startswith("vip ") or " | " in line]
     assert examples
     assert [line for line in examples if line not in lines] == []
     assert all(len(line) <= 80 for line in done.out.splitlines())

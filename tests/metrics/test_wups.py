@@ -148,6 +148,7 @@ def test_the_stop_words_are_those_of_the_authors() -> None:
     assert not STOP_WORDS & {"yes", "no", "not", "in", "on", "out", "up", "down"}
 
 
+@pytest.mark.extra("nltk")
 def test_raw_answers_without_the_taggers_data_ask_for_it(tiny: Path, tmp_path: Path) -> None:
     with pytest.raises(BackendError, match=r"Run `python -m nltk\.downloader averaged_perceptron_tagger_eng`"):
         Wups(wordnet=tiny, tagger=tmp_path).check()

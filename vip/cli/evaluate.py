@@ -13,11 +13,11 @@ from vip.cli.score import Metrics, print_results, print_tables
 from vip.cli.tasks import Overwrite, Sources, Train, complete_task
 
 EXAMPLES = """[bold]Examples[/bold]
-vip evaluate runs/ --task infilling,prediction              the baselines, without a model
-vip evaluate corpus/ --task infilling --engine openai:gpt-5.4-mini --max-usd 5
-vip evaluate corpus/ --task infilling-1,infilling-2 --representation dense --most 500
-vip evaluate corpus/ --task infilling --metric all          BERTScore and SentenceBERT too
-vip evaluate val.csv videos/ --task nextqa-mc --engine openai:gpt-5.4-mini --frames 4,8,16,32
+vip evaluate runs/ --task infilling,prediction     without a model
+vip evaluate corpus/ --task infilling --engine openai:gpt-5.4-mini
+vip evaluate corpus/ --task infilling-1,infilling-2 --most 500
+vip evaluate corpus/ --task infilling --metric all
+vip evaluate val.csv videos/ --task nextqa-mc --frames 4,8,16,32
 """
 
 WITHOUT = (

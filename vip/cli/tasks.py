@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from vip.tasks.predict import PredictionSummary
 
 TASKS_EXAMPLES = """[bold]Examples[/bold]
-vip tasks                                  what there is, and where its data comes from
-vip tasks --suite value                    the tasks of one benchmark
+vip tasks                  what there is, and where its data comes from
+vip tasks --suite value    the tasks of one benchmark
 vip tasks --json
 """
 SAMPLES_EXAMPLES = """[bold]Examples[/bold]
-vip samples video.vip/ --task infilling -o samples.jsonl
-vip samples corpus/ --task prediction --context 3 --representation dense -o samples.jsonl
-vip samples runs/ --task infilling --pictures --labels labels.csv -o samples.jsonl
-vip samples val.csv videos/ --task nextqa-mc --frames 8 -o samples.jsonl      published questions, and their videos
-vip samples val.json --task fiber --videos clips/ --frames 8 -o samples.jsonl
-vip samples corpus/ --task infilling --most 1500 --seed 7 -o samples.jsonl
+vip samples video.vip/ --task infilling
+vip samples corpus/ --task prediction-3 --representation dense
+vip samples runs/ --task infilling --pictures --labels labels.csv
+vip samples val.csv videos/ --task nextqa-mc --frames 8
+vip samples val.json --task fiber --videos clips/ --frames 8
+vip samples corpus/ --task infilling --most 1500 --seed 7
 """
 PREDICT_EXAMPLES = """[bold]Examples[/bold]
-vip predict samples.jsonl --engine openai:gpt-5.4-mini -o predictions.jsonl
-vip predict samples.jsonl --engine openai:gpt-5.4-mini --variant 2 --dry-run
-vip predict samples.jsonl --engine openai:gpt-5.4-mini --batch          half the price, within a day
-vip predict samples.jsonl --base-url http://localhost:8000/v1 -o predictions.jsonl
-vip predict samples.jsonl --baseline copy-nearest -o nearest.jsonl      without a model
-vip predict samples.jsonl --baseline popular-shortest --train train.csv -o popular.jsonl
+vip predict samples.jsonl --engine openai:gpt-5.4-mini
+vip predict samples.jsonl --engine openai:gpt-5.4-mini --dry-run
+vip predict samples.jsonl --engine openai:gpt-5.4-mini --batch
+vip predict samples.jsonl --base-url http://localhost:8000/v1
+vip predict samples.jsonl --baseline copy-nearest -o nearest.jsonl
+vip predict samples.jsonl --baseline popular --train train.csv
 """
 
 WITHOUT = (

@@ -121,10 +121,10 @@ def bootstrap(score: Callable[[Indices], float], clusters: Sequence[str], *, see
     value = float(score(everything))
     if len(names) == 1:
         return _without_interval(value, len(codes), 1, level, _one_cluster(len(codes), names[0]), "bootstrap")
-    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
     random = np.random.default_rng(seed)
     drawn = random.integers(len(names), size=(draws, len(names)))
-    values = np.array([score(np.concatenate([members[cluster] for cluster in row])) for row in drawn], dtype=np.float64)
+    values = np.array([score(_members(order, sizes, row)) for row in drawn], dtype=np.float64)
     if np.ptp(values) == 0:
         why = "Every draw of clusters has the same value, so there is no interval. Add samples."
         return _without_interval(value, len(codes), len(names), level, why, "bootstrap")
@@ -140,6 +140,18 @@ def bootstrap(score: Callable[[Indices], float], clusters: Sequence[str], *, see
         level=level,
         method="bootstrap",
     )
+
+
+def _members(order: Indices, sizes: Indices, clusters: Indices) -> Indices:
+    """Return the samples of clusters, one cluster after the other.
+
+    Args:
+        order: the samples, sorted by cluster.
+        sizes: the number of samples in each cluster.
+    """
+    lengths, starts = sizes[clusters], (np.cumsum(sizes) - sizes)[clusters]
+    shifts = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    return np.asarray(order[shifts + np.arange(len(shifts))], np.intp)
 
 
 def compare(

@@ -87,6 +87,7 @@ def test_scores_of_tokens_take_the_best_reference_and_types_that_are_right_or_wr
     assert [metric.name for metric in task.metrics] == ["wups", "wups-strict", "wups-at-0.9"]
 
 
+@pytest.mark.extra("nltk")
 def test_raw_answers_need_the_tagger_and_say_so(task: NextqaOpenEnded, samples: list[Sample], tmp_path: Path) -> None:
     metric = NextqaOpenEnded(wordnet=task.wordnet, tagger=tmp_path).metrics[0]
     metric.check()
