@@ -43,9 +43,9 @@ class Bleu:
     def weighted(self, pairs: Sequence[CaptionPair]) -> Callable[[Floats], float]:
         """Return a function from the weights of the pairs to BLEU, for draws of pairs."""
         corpus = self.tokenizer.tokenize(pairs)
-        lengths = corpus.lengths[corpus.prediction_at]
+        lengths = corpus.lengths[corpus.prediction_at].astype(np.float64)
         guesses = np.array([np.maximum(0, lengths - n + 1) for n in range(1, self.n + 1)])
-        closest, matches = np.array(closest_lengths(corpus)), corpus.matches[: self.n]
+        closest, matches = np.array(closest_lengths(corpus), np.float64), corpus.matches[: self.n].astype(np.float64)
 
         def value(weights: Floats) -> float:
             precisions = (matches @ weights + TINY) / (guesses @ weights + SMALL)
