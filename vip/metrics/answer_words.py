@@ -22,7 +22,7 @@ weren't what when where which while who whom why will with won won't wouldn woul
 yourselves
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-"""The authors' list (MIT, © 2021 Junbin Xiao): NLTK's English stop words but for 23 that answers are made of, such as no, not, up and down."""
+"""The authors' list (MIT, © 2021 Junbin Xiao): NLTK's English stop words but for 23 that answers are made of, such as no, up, before."""
 
 _PARTS: dict[str, PartOfSpeech] = {"NN": "n", "JJ": "a", "VB": "v", "RB": "r"}
 """Part of speech by the first two letters of a tag of the Penn Treebank."""
