@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -305,13 +306,29 @@ class Video(OpenFile):
             positions = self._positions(group)
             first, last = self._start_packet(positions[0]), max(positions)
             done = 0
-            for frame in self._decode_packets(first, last, wanted=frozenset(group)):
+            for frame in self._decode_wanted(first, last, frozenset(group)):
                 place = len(group) if frame.pts is None else bisect_left(group, frame.pts, done)
                 if place < len(group) and group[place] == frame.pts:
                     yield from self._decode_missing(group[done:place], first, last)
                     yield frame
                     done = place + 1
             yield from self._decode_missing(group[done:], first, last)
+
+    def _decode_wanted(self, first: int, last: int, wanted: frozenset[int]) -> Iterator[VideoFrame]:
+        """Yield the frames of a GOP with these PTS among others, without those that no other frame needs, about half of them in H.264.
+
+        From the first damage on none is left out, since the decoder hides damage by frames that it has; some frames then come again.
+        """
+        if not self._hurt:
+            with closing(self._decode_packets(first, last, wanted=wanted)) as frames:
+                for frame in frames:
+                    if self._hurt or frame.is_corrupt:
+                        break
+                    yield frame
+                else:
+                    if not self._hurt:
+                        return
+        yield from self._decode_packets(first, last)
 
     def _decode_missing(self, missing: Sequence[int], first: int, last: int) -> Iterator[VideoFrame]:
         """Yield frames of a GOP that decoding it alone did not show: some need more packets, or, with intra refresh, the GOP before."""
@@ -337,15 +354,15 @@ class Video(OpenFile):
             if not wanted:
                 return
 
-    def _decode_packets(self, first: int, last: int, *, wanted: frozenset[int] | None = None) -> Iterator[VideoFrame]:
+    def _decode_packets(self, first: int, last: int, *, wanted: frozenset[int] | None = None) -> Generator[VideoFrame, None, None]:
         """Yield everything that the decoder gives for the packets first … last of the index; a damaged one is passed over.
 
         Args:
-            wanted: PTS; of the others, frames that no other frame needs may be left out, about half of them in H.264.
+            wanted: PTS; of the others, frames that no other frame needs are left out.
         """
         return self._decode_reliably(partial(self._decode_stretch, first, last, wanted))
 
-    def _decode_reliably(self, decode: Callable[[], Iterator[VideoFrame]]) -> Iterator[VideoFrame]:
+    def _decode_reliably(self, decode: Callable[[], Iterator[VideoFrame]]) -> Generator[VideoFrame, None, None]:
         """Yield what `decode` gives; from the first damage on what it gives with one thread.
 
         Threads meet damage in another order each time, so what they make of it differs from run to run, and some crash.
@@ -377,17 +394,13 @@ class Video(OpenFile):
         try:
             for packet in self._read(first, last):
                 if wanted is not None:
-                    self._decoder.skip_frame = "NONREF" if self._is_spared(packet, wanted) else "DEFAULT"
+                    self._decoder.skip_frame = "NONREF" if packet.pts is not None and packet.pts not in wanted else "DEFAULT"
                 yield from self._decode(packet)
             yield from self._decode(None)
         finally:
             if wanted is not None:
                 self._decoder.skip_frame = "DEFAULT"
             self._decoder.flush_buffers()
-
-    def _is_spared(self, packet: Packet[VideoStream], wanted: frozenset[int]) -> bool:
-        """Return whether the decoder may leave this frame out if no other needs it. Once there was damage, any may be needed to hide it."""
-        return packet.pts is not None and packet.pts not in wanted and not packet.is_corrupt and not self._hurt and not self._damaged
 
     def _prime(self) -> None:
         """Show the decoder the first packet: some streams say only there how the rest is to be read (x264's version for 4:4:4)."""
