@@ -20,6 +20,7 @@ from vip.metrics.sentence_bert import DEFAULT_ENCODER, SentenceBert
 from vip.tasks.nextqa.files import group_of, read_questions
 from vip.tasks.records import Choice, Prediction, Sample
 from vip.tasks.task import Baseline, ReadSamples
+from vip.wording import option
 
 OPTIONS = 5
 BATCH = 128
@@ -123,7 +124,7 @@ def _popular(read: ReadSamples, train: Path | None) -> Iterator[Prediction]:
 def _count_answers(train: Path | None, name: str, *, with_options: bool) -> dict[str, Counter[str]]:
     """Return how often each answer is the right one, by the type of the question; TN and TP are one type."""
     if train is None:
-        raise UsageError(f"The baseline {name} counts answers of the training set. Give its file with `--train train.csv`.")
+        raise UsageError(f"The baseline {name} counts answers of the training set. Give its file with {option('train', 'train.csv')}.")
     counts: dict[str, Counter[str]] = {}
     for question in read_questions(train, "nextqa-mc" if with_options else "nextqa-oe"):
         answer = question.options[question.answer] if isinstance(question.answer, int) else question.answer

@@ -13,6 +13,7 @@ from vip.tasks.nextqa.files import Kind, Question, group_of, is_video_index, rea
 from vip.tasks.records import Choice, FreeText, Reference, Sample, Value
 from vip.tasks.registry import SHUFFLED
 from vip.tasks.task import SampleSource
+from vip.wording import option
 
 VERSION = 1
 GROUPS = {"C": ("CW", "CH"), "T": ("TPN", "TC"), "D": ("DB", "DC", "DL", "DO")}
@@ -165,4 +166,6 @@ def reject_variant(variant: int) -> None:
         UsageError: it is not the first.
     """
     if variant != 1:
-        raise UsageError(f"NExT-QA has one prompt, not {variant}. Leave the variant out; `--shuffle SEED` shows options in another order.")
+        raise UsageError(
+            f"NExT-QA has one prompt, not {variant}. Leave the variant out; {option('shuffle', 'SEED')} shows options in another order."
+        )
