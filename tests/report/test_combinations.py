@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vip import registry
@@ -78,6 +78,7 @@ def test_folders_are_named_like_what_chose() -> None:
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
+@example("", "_")
 def test_any_name_becomes_a_folder_name_that_every_file_system_takes(sampler: str, pruner: str) -> None:
     assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,98}[A-Za-z0-9]", Combination(sampler, pruner).folder_name)
 

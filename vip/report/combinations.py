@@ -42,7 +42,7 @@ class Combination:
         if FOLDER_NAME.fullmatch(name):
             return name
         safe = re.sub(r"[^A-Za-z0-9._+-]+", "-", name)[:60]
-        return f"{safe}-{hashlib.sha256(self.name.encode(errors='surrogateescape')).hexdigest()[:8]}".lstrip(".-+")
+        return f"{safe}-{hashlib.sha256(self.name.encode(errors='surrogateescape')).hexdigest()[:8]}".lstrip("._-+")
 
     @property
     def is_evenly_spaced(self) -> bool:
