@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -98,3 +99,15 @@ def test_what_a_process_prints_is_no_message_and_goes_to_stderr() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("", "said by a library\n")
+
+
+def test_a_child_whose_driver_is_gone_before_it_says_a_word_ends_in_silence() -> None:
+    ours, theirs = socket.socketpair()
+    command = "import sys; from vip.corpus.workers.shard_writer import main; main(sys.argv[1])"
+    with subprocess.Popen(
+        [sys.executable, "-c", command, str(theirs.fileno())], pass_fds=[theirs.fileno()], stderr=subprocess.PIPE, text=True
+    ) as child:
+        ours.close()
+        theirs.close()
+        assert child.communicate(timeout=60)[1] == ""
+    assert child.returncode == 0

@@ -236,7 +236,11 @@ def child_pipe(fd: str) -> Iterator[Connection]:
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with _open_connection(fd) as pipe, suppress(EOFError, ConnectionError):
-        end_with_parent(pipe.recv())
+        try:
+            driver = pipe.recv()
+        except (EOFError, ConnectionError):  # it ended while this process began
+            raise SystemExit from None
+        end_with_parent(driver)
         try:
             yield pipe
         except MemoryError:
