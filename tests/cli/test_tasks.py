@@ -80,6 +80,8 @@ def test_refusals_are_counted_and_the_command_is_done(runs: Path) -> None:
         (("predict", "s.jsonl", "--engine", "offline"), 4, "offline only describes pictures and answers no questions."),
         (("predict", "s.jsonl", "--engine", "fake", "-o", "runs"), 2, "runs is a folder. Name a file in it with -o."),
         (("predict", "runs/a/keyframes.jsonl", "--engine", "fake"), 3, "Give the file that `vip samples` wrote."),
+        (("evaluate", "runs/a", "--task", ","), 2, "No task is named. Write --task infilling,prediction; `vip tasks` lists them."),
+        (("evaluate", "runs/a", "--task", "infilling", "--metric", "rouge"), 2, 'no metric "rouge". Did you mean "rouge-l"?'),
         (("evaluate", "runs/a", "--task", "nothing"), 2, 'There is no task "nothing".'),
         (("evaluate", "runs/a", "--task", "infilling", "--frames", "4,8"), 2, "infilling shows no frames of videos. Leave --frames out."),
         (("evaluate", "runs/a", "--task", "infilling", "--frames", "4,x"), 2, "--frames 4,x: write numbers from 1 to 1000 with commas"),
@@ -93,6 +95,8 @@ def test_a_mistake_is_one_sentence(arguments: tuple[str, ...], code: int, senten
     assert sentence in done.err
     assert "Traceback" not in done.err
     assert done.out == ""
+    assert len(done.err.splitlines()) == 1
+    assert not (runs / "evaluation").exists()
 
 
 def test_of_one_video_the_baselines_that_need_others_are_left_out(runs: Path) -> None:

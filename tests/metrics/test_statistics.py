@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from vip.errors import InputError
 from vip.metrics.statistics import (
-    Estimate,
+    IntervalEstimate,
     bootstrap,
     compare,
     compare_groups,
@@ -66,7 +66,7 @@ def test_intervals_of_few_and_very_unequal_clusters_are_rather_too_wide_than_too
     assert 0.94 <= np.mean(held) <= 0.97
 
 
-def is_inside(value: float, estimate: Estimate) -> bool:
+def is_inside(value: float, estimate: IntervalEstimate) -> bool:
     assert estimate.low is not None
     assert estimate.high is not None
     return estimate.low <= value <= estimate.high
@@ -192,7 +192,7 @@ def test_the_same_seed_draws_the_same_clusters_in_whatever_order_they_stand(samp
     mixed = list(samples)
     random.shuffle(mixed)  # type: ignore[attr-defined]
 
-    def estimate(some: list[tuple[str, float]], seed: int = 7) -> Estimate:
+    def estimate(some: list[tuple[str, float]], seed: int = 7) -> IntervalEstimate:
         values = np.array([value for _, value in some])
         return bootstrap(lambda chosen: math.fsum(values[chosen]), [cluster for cluster, _ in some], seed=seed, draws=20)
 
@@ -273,7 +273,7 @@ def p_of(first: Floats, second: Floats, clusters: list[str]) -> float:
     return p_value
 
 
-def degrees(estimate: Callable[[], Estimate]) -> float:
+def degrees(estimate: Callable[[], IntervalEstimate]) -> float:
     found = estimate().degrees_of_freedom
     assert found is not None
     return found

@@ -10,7 +10,7 @@ from vip.metrics import Pair, Result
 from vip.metrics.metric import Status, score_mean
 from vip.records import Famous, Record
 from vip.tasks.description_metrics import DescriptionMetric
-from vip.tasks.infilling import Infilling
+from vip.tasks.infilling import VideoInfilling
 from vip.tasks.pairs import JoinedFile, join_files
 from vip.tasks.records import (
     DescribeKeyframes,
@@ -54,7 +54,7 @@ def _share(prediction: str, reference: str) -> float:
     return len(words & set(prediction.split())) / len(words)
 
 
-class WordTask(Infilling):
+class WordTask(VideoInfilling):
     """Infilling by a metric that needs no library."""
 
     def __init__(self, *more: WordShare) -> None:

@@ -16,7 +16,7 @@ from vip.config import SampleSettings
 from vip.errors import InputError, UsageError
 from vip.tasks.fiber.task import Fiber
 from vip.tasks.frames import ShownFrames, VideoFrames, choose_frames, make_samples, show_frames
-from vip.tasks.infilling import Infilling
+from vip.tasks.infilling import VideoInfilling
 from vip.tasks.records import Blank, Sample, SamplePicture
 from vip.tasks.task import SampleSource
 
@@ -107,7 +107,7 @@ def test_frames_are_chosen_for_the_samples_that_are_drawn_alone(tmp_path: Path, 
 
 def test_what_shows_no_frames_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"infilling shows no frames of videos\. Leave --videos out\."):
-        make_samples(Infilling(), SampleSource(paths=(), settings=SampleSettings(videos=tmp_path)))
+        make_samples(VideoInfilling(), SampleSource(paths=(), settings=SampleSettings(videos=tmp_path)))
     with pytest.raises(InputError, match=r"nowhere is no folder\. Give the folder of the videos"):
         make_samples(Fiber(), SampleSource(paths=(), settings=SampleSettings(videos=tmp_path / "nowhere")))
 

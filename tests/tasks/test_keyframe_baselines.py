@@ -9,9 +9,9 @@ import pytest
 from tests.tasks.described import described_folder
 from tests.tasks.test_keyframe_task import samples, wanted
 from vip.errors import InputError
-from vip.tasks.infilling import Infilling
+from vip.tasks.infilling import VideoInfilling
 from vip.tasks.keyframe_baselines import BASELINES
-from vip.tasks.prediction import Prediction
+from vip.tasks.prediction import VideoPrediction
 from vip.tasks.records import DescriptionText
 from vip.tasks.records import Prediction as Answer
 
@@ -23,16 +23,16 @@ def texts(row: Answer) -> list[str]:
 
 
 def test_copy_nearest_takes_the_keyframe_on_the_nearer_side(tmp_path: Path) -> None:
-    made = samples(Infilling(), described_folder(tmp_path / "a", 5), representation="dense")
+    made = samples(VideoInfilling(), described_folder(tmp_path / "a", 5), representation="dense")
     (row,) = BASELINES["copy-nearest"](lambda: iter(made), 0)
     assert texts(row) == ["A dog 0 in a.", "A dog 0 in a.", "A ball 4 in a."]
-    made = samples(Prediction(), described_folder(tmp_path / "b", 5), context=2, representation="dense")
+    made = samples(VideoPrediction(), described_folder(tmp_path / "b", 5), context=2, representation="dense")
     (row,) = BASELINES["copy-nearest"](lambda: iter(made), 0)
     assert texts(row) == ["A frisbee 1 in b."] * 3
 
 
 def test_frequent_words_are_those_of_the_context(tmp_path: Path) -> None:
-    made = samples(Infilling(), described_folder(tmp_path / "a", 5), representation="dense")
+    made = samples(VideoInfilling(), described_folder(tmp_path / "a", 5), representation="dense")
     (row,) = BASELINES["frequent-words"](lambda: iter(made), 0)
     assert texts(row) == ["a in dog 0 ball"] * 3  # five words a text; "a" occurs four times
 
@@ -40,7 +40,7 @@ def test_frequent_words_are_those_of_the_context(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["random-keyframe", "nearest-text"])
 def test_others_answer_from_other_videos_and_the_same_each_time(name: str, tmp_path: Path) -> None:
     folders = [described_folder(tmp_path / video, 8, first_word=3 * number) for number, video in enumerate("abc")]
-    made = samples(Infilling(), *folders, representation="dense")
+    made = samples(VideoInfilling(), *folders, representation="dense")
     first, again = ([texts(row) for row in BASELINES[name](lambda: iter(made), 5)] for _ in range(2))
     assert first == again
     assert all(f"in {sample.video}." not in text for sample, answer in zip(made, first, strict=True) for text in answer)
@@ -50,7 +50,7 @@ def test_others_answer_from_other_videos_and_the_same_each_time(name: str, tmp_p
 
 def test_nearest_text_finds_the_sample_that_reads_the_same(tmp_path: Path) -> None:
     mine, twin, other = (described_folder(tmp_path / name, 5, first_word=word) for name, word in (("a", 0), ("b", 0), ("c", 7)))
-    made = samples(Infilling(), mine, twin, other)
+    made = samples(VideoInfilling(), mine, twin, other)
     rows = list(BASELINES["nearest-text"](lambda: iter(made), 0))
     assert made[1].reference is not None
     assert rows[0].value == made[1].reference.values[0]

@@ -13,18 +13,18 @@ from tests.tasks.described import described_folder
 from vip import store
 from vip.config import SampleSettings
 from vip.errors import InputError
-from vip.tasks.described_videos import DescribedKeyframe, DescribedVideo
-from vip.tasks.infilling import Infilling
-from vip.tasks.keyframe_task import KeyframeTask
-from vip.tasks.prediction import Prediction
+from vip.tasks.described_videos import DescribedFrame, DescribedVideo
+from vip.tasks.infilling import VideoInfilling
+from vip.tasks.keyframe_task import DescribeKeyframesTask
+from vip.tasks.prediction import VideoPrediction
 from vip.tasks.records import DescribeKeyframes, DescriptionText, KeyframeDescription, Sample
 from vip.tasks.registry import load_task
 from vip.tasks.task import SampleSource
 
-TASKS: list[KeyframeTask] = [Infilling(), Prediction()]
+TASKS: list[DescribeKeyframesTask] = [VideoInfilling(), VideoPrediction()]
 
 
-def samples(task: KeyframeTask, *folders: Path, **settings: object) -> list[Sample]:
+def samples(task: DescribeKeyframesTask, *folders: Path, **settings: object) -> list[Sample]:
     source = SampleSource(paths=tuple(map(str, folders)), settings=SampleSettings(**settings))  # type: ignore[arg-type]
     return list(task.samples(source))
 
@@ -42,7 +42,7 @@ def wanted(sample: Sample) -> list[str]:
 
 @given(keyframes=st.integers(0, 14), context=st.integers(1, 3), targets=st.integers(1, 4))
 def test_a_video_of_k_keyframes_has_k_minus_2n_minus_2_windows_with_three_targets(keyframes: int, context: int, targets: int) -> None:
-    video = DescribedVideo("v", [DescribedKeyframe(f"v:{n}", float(n), DescriptionText(dense_caption=f"{n}")) for n in range(keyframes)])
+    video = DescribedVideo("v", [DescribedFrame(f"v:{n}", float(n), DescriptionText(dense_caption=f"{n}")) for n in range(keyframes)])
     settings = SampleSettings(context=context, targets=targets, representation="dense")
     for task, sides in zip(TASKS, (2, 1), strict=True):
         made = list(task._windows(video, settings))
@@ -55,20 +55,20 @@ def test_a_video_of_k_keyframes_has_k_minus_2n_minus_2_windows_with_three_target
 
 def test_no_sample_crosses_videos_and_each_knows_its_own(tmp_path: Path) -> None:
     first, second = described_folder(tmp_path / "a", 6), described_folder(tmp_path / "b", 5)
-    made = samples(Infilling(), first, second)
+    made = samples(VideoInfilling(), first, second)
     assert [(sample.id, sample.video) for sample in made] == [("infilling-1/a/0", "a"), ("infilling-1/a/1", "a"), ("infilling-1/b/0", "b")]
     assert all(piece.keyframe_id.startswith(sample.video) for sample in made for piece in sample.context if piece.kind == "keyframe")
 
 
 def test_two_runs_of_one_video_keep_their_samples_apart(tmp_path: Path) -> None:
-    made = samples(Prediction(), described_folder(tmp_path / "x" / "a", 4), described_folder(tmp_path / "y" / "a", 4))
+    made = samples(VideoPrediction(), described_folder(tmp_path / "x" / "a", 4), described_folder(tmp_path / "y" / "a", 4))
     assert [sample.id for sample in made] == ["prediction-1/a/0", "prediction-1/a-2/0"]
 
 
 def test_labels_group_the_samples(tmp_path: Path) -> None:
     labels = tmp_path / "labels.csv"
     labels.write_text("video,domain,causal\na,Games; Sports,social\n")
-    (sample,) = samples(Infilling(), described_folder(tmp_path / "a", 5), labels=labels)
+    (sample,) = samples(VideoInfilling(), described_folder(tmp_path / "a", 5), labels=labels)
     assert sample.groups == {"domain": ("Games", "Sports"), "causal": ("social",)}
 
 
@@ -82,7 +82,7 @@ def test_labels_of_an_engine_name_it(tmp_path: Path) -> None:
     assert [answer.status for answer in answers] == ["ok", "ok", "unparsed", "ok"]
     file = tmp_path / "causal.jsonl"
     store.write_rows(file, [answer.model_copy(update={"engine": "openai:m"}) for answer in answers])
-    groups = [sample.groups for sample in samples(Infilling(), *folders, labels=file)]
+    groups = [sample.groups for sample in samples(VideoInfilling(), *folders, labels=file)]
     by = {"causal_by": ("openai:m",)}
     assert groups == [{"causal": ("physical",), **by}, {"causal": ("social",), **by}, {}, {"causal": ("social",), **by}]
 
@@ -91,12 +91,12 @@ def test_labels_without_a_key_are_one_sentence(tmp_path: Path) -> None:
     labels = tmp_path / "labels.csv"
     labels.write_text("name,domain\na,Games\n")
     with pytest.raises(InputError, match="has neither a column video nor a column sample"):
-        samples(Infilling(), described_folder(tmp_path / "a", 5), labels=labels)
+        samples(VideoInfilling(), described_folder(tmp_path / "a", 5), labels=labels)
 
 
 def test_too_few_keyframes_for_a_window_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        samples(Infilling(), described_folder(tmp_path / "a", 5), context=2)
+        samples(VideoInfilling(), described_folder(tmp_path / "a", 5), context=2)
     assert str(caught.value) == (
         "infilling needs 7 described keyframes in a row (2 + 3 + 2); the longest video has 5. Extract more with --keyframes 7, or ask for"
         " fewer with --targets 1."
@@ -107,25 +107,25 @@ def test_keyframes_without_descriptions_are_one_sentence(tmp_path: Path) -> None
     folder = described_folder(tmp_path / "a", 5)
     (folder / "descriptions.jsonl").unlink()
     with pytest.raises(InputError, match=r"no keyframe has a description yet\. Run `?vip"):
-        samples(Infilling(), folder)
+        samples(VideoInfilling(), folder)
 
 
 def test_the_prompt_holds_the_context_and_the_example_and_no_word_of_the_reference(tmp_path: Path) -> None:
-    (mine,) = samples(Infilling(), described_folder(tmp_path / "mine", 5), representation="dense")
-    (other,) = samples(Infilling(), described_folder(tmp_path / "other", 5, first_word=7), representation="dense")
+    (mine,) = samples(VideoInfilling(), described_folder(tmp_path / "mine", 5), representation="dense")
+    (other,) = samples(VideoInfilling(), described_folder(tmp_path / "other", 5, first_word=7), representation="dense")
     for variant in (1, 2, 3):
-        request = Infilling().request(mine, other, variant=variant)
+        request = VideoInfilling().request(mine, other, variant=variant)
         assert all(text not in request.text for text in wanted(mine))
         assert all(text in request.text for text in wanted(other))
         assert "Keyframe 1: A dog 0 in mine." in request.text
         assert "Keyframe 5: A ball 4 in mine." in request.text
         assert request.demonstration == other.id
         assert request.prompt.name == f"infilling-{variant}"
-    assert "Let's think frame by frame" in Infilling().request(mine, other).text
+    assert "Let's think frame by frame" in VideoInfilling().request(mine, other).text
 
 
 def test_pictures_are_named_with_their_hash(tmp_path: Path) -> None:
-    (sample,) = samples(Infilling(), described_folder(tmp_path / "a", 5), pictures=True)
+    (sample,) = samples(VideoInfilling(), described_folder(tmp_path / "a", 5), pictures=True)
     pictures = [piece.picture for piece in sample.context if isinstance(piece, KeyframeDescription)]
     assert [picture and picture.keyframe_id for picture in pictures] == ["a:0", "a:4"]
     assert all(picture and len(picture.sha256 or "") == 64 for picture in pictures)
@@ -143,14 +143,14 @@ WRONG = [
 
 @pytest.mark.parametrize(("answer", "reason"), WRONG)
 def test_an_answer_that_does_not_fit_is_unparsed_with_its_reason(answer: str, reason: str, tmp_path: Path) -> None:
-    (sample,) = samples(Infilling(), described_folder(tmp_path / "a", 5))
-    parsed = Infilling().parse(sample, answer)
+    (sample,) = samples(VideoInfilling(), described_folder(tmp_path / "a", 5))
+    parsed = VideoInfilling().parse(sample, answer)
     assert (parsed.status, parsed.value, parsed.reason, parsed.raw) == ("unparsed", None, reason, answer)
 
 
 def test_an_answer_that_fits_is_three_descriptions(tmp_path: Path) -> None:
-    (sample,) = samples(Infilling(), described_folder(tmp_path / "a", 5))
-    parsed = Infilling().parse(sample, json.dumps({"descriptions": [GOOD] * 3}))
+    (sample,) = samples(VideoInfilling(), described_folder(tmp_path / "a", 5))
+    parsed = VideoInfilling().parse(sample, json.dumps({"descriptions": [GOOD] * 3}))
     assert parsed.status == "ok"
     assert isinstance(sample.ask, DescribeKeyframes)
     assert isinstance(parsed.value, tuple)

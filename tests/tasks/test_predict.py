@@ -18,7 +18,7 @@ from vip.models.fake import FakeEngine
 from vip.protocols import Reply, Request, SilentObserver
 from vip.tasks import predict as module
 from vip.tasks.files import draw_samples, read_predictions, write_samples
-from vip.tasks.infilling import Infilling
+from vip.tasks.infilling import VideoInfilling
 from vip.tasks.predict import expected_cost, open_samples, predict, predict_with_baseline
 from vip.tasks.records import Sample
 
@@ -29,7 +29,7 @@ QUIET = SilentObserver()
 @pytest.fixture
 def made(tmp_path: Path) -> list[Sample]:
     folders = [described_folder(tmp_path / "videos" / name, 7, first_word=4 * number) for number, name in enumerate("abcd")]
-    return samples(Infilling(), *folders, representation="dense")
+    return samples(VideoInfilling(), *folders, representation="dense")
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_answers_of_another_engine_or_prompt_are_not_mixed(file: Path, tmp_path:
 
 def test_engines_that_cannot_answer_are_refused_before_anything_is_asked(tmp_path: Path) -> None:
     folders = [described_folder(tmp_path / name, 5) for name in "ab"]
-    write_samples(tmp_path / "s.jsonl", samples(Infilling(), *folders, pictures=True))
+    write_samples(tmp_path / "s.jsonl", samples(VideoInfilling(), *folders, pictures=True))
     with pytest.raises(BackendError, match="offline only describes pictures"):
         predict(tmp_path / "s.jsonl", tmp_path / "p.jsonl", asking=CaptionSettings(engine="offline"), observer=QUIET)
 
@@ -165,7 +165,7 @@ def test_engines_that_cannot_answer_are_refused_before_anything_is_asked(tmp_pat
 def test_pictures_are_sent_in_order_and_a_changed_one_is_noticed(asked: list[Request], tmp_path: Path) -> None:
     folders = [described_folder(tmp_path / name, 5) for name in "ab"]
     file = tmp_path / "s.jsonl"
-    write_samples(file, samples(Infilling(), *folders, pictures=True))
+    write_samples(file, samples(VideoInfilling(), *folders, pictures=True))
     predict(file, tmp_path / "p.jsonl", asking=FAKE, observer=QUIET)
     assert [len(request.pictures) for request in asked] == [2, 2]
     (folders[0] / "keyframes" / "0000.jpg").write_bytes((folders[0] / "keyframes" / "0003.jpg").read_bytes())
@@ -174,7 +174,7 @@ def test_pictures_are_sent_in_order_and_a_changed_one_is_noticed(asked: list[Req
 
 
 def test_samples_of_one_video_have_no_example(tmp_path: Path) -> None:
-    write_samples(tmp_path / "s.jsonl", samples(Infilling(), described_folder(tmp_path / "a", 6)))
+    write_samples(tmp_path / "s.jsonl", samples(VideoInfilling(), described_folder(tmp_path / "a", 6)))
     with pytest.raises(UsageError, match="samples of one video only"):
         predict(tmp_path / "s.jsonl", tmp_path / "p.jsonl", asking=FAKE, observer=QUIET)
     done = predict(tmp_path / "s.jsonl", tmp_path / "p.jsonl", asking=FAKE, settings=PredictSettings(shots=0), observer=QUIET)

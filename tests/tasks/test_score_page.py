@@ -13,7 +13,7 @@ from tests.tasks.scoring import WordTask, answer, joined, result, sample, score_
 from vip.config import SampleSettings
 from vip.store import load_run
 from vip.tasks.budget_curve import budget_points, budget_tables
-from vip.tasks.infilling import Infilling
+from vip.tasks.infilling import VideoInfilling
 from vip.tasks.page_samples import MOST_LETTERS, PagePictures, mark_differences
 from vip.tasks.records import SamplePicture
 from vip.tasks.score import ScoredFile, score
@@ -75,7 +75,7 @@ def test_a_sample_stands_once_though_it_is_among_the_worst_and_the_most_disputed
 def test_pictures_are_those_of_the_runs_that_the_user_names(tmp_path: Path) -> None:
     folder = tmp_path / "park"
     described_folder(folder, 6)
-    samples = list(Infilling().samples(SampleSource(paths=(str(folder),), settings=SampleSettings(targets=2))))
+    samples = list(VideoInfilling().samples(SampleSource(paths=(str(folder),), settings=SampleSettings(targets=2))))
     pictures = PagePictures([tmp_path])
     assert len(pictures.targets(samples[0])) == 2
     assert all(pictures.targets(samples[0]))

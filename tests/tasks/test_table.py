@@ -8,15 +8,15 @@ import json
 
 import pytest
 
-from vip.tasks.table import Cell, Table, mark_best, number_cell, render
+from vip.tasks.table import Table, TableCell, mark_best, number_cell, render
 
 TABLE = Table(
     title="Scores",
     columns=("Model", "Value"),
     rows=(
-        (Cell("a_b|<x>"), number_cell(1.234)),
-        (Cell("=1+1"), Cell("9.87 ± 0.50", 9.8712, is_best=True)),
-        (Cell("none"), number_cell(None)),
+        (TableCell("a_b|<x>"), number_cell(1.234)),
+        (TableCell("=1+1"), TableCell("9.87 ± 0.50", 9.8712, is_best=True)),
+        (TableCell("none"), number_cell(None)),
     ),
     notes=("50 % of them.",),
 )
@@ -67,7 +67,7 @@ def test_json_keeps_numbers_whole_and_names_the_best() -> None:
 
 
 def test_terminals_get_no_escape_sequences() -> None:
-    table = Table(title="t", columns=("a",), rows=((Cell("\x1b[31mred\nline"),),))
+    table = Table(title="t", columns=("a",), rows=((TableCell("\x1b[31mred\nline"),),))
     assert render(table, "text").splitlines() == ["t", "a", "red line"]
 
 
@@ -81,4 +81,4 @@ def test_the_best_are_those_that_look_best() -> None:
 
 def test_a_row_of_another_length_is_a_bug() -> None:
     with pytest.raises(ValueError, match="expected 2 cells, got 1"):
-        Table(title="t", columns=("a", "b"), rows=((Cell(),),))
+        Table(title="t", columns=("a", "b"), rows=((TableCell(),),))

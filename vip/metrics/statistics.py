@@ -1,8 +1,8 @@
 """Error bars: means and differences of samples that come in clusters, such as many keyframes of one video.
 
 Samples of one video are alike, so that their number overstates what is known. The standard error is that of the jackknife over clusters,
-the interval uses Student's t. In: one value and one cluster a sample. Out: `Estimate`, `Comparison`. Where the sample says nothing about
-its own spread, there is no interval, and a sentence says why.
+the interval uses Student's t. In: one value and one cluster a sample. Out: `IntervalEstimate`, `DifferenceTest`. Where the sample says
+nothing about its own spread, there is no interval, and a sentence says why.
 
 More: Cameron and Miller 2015, "A practitioner's guide to cluster-robust inference"; Miller 2024, "Adding error bars to evals".
 """
@@ -27,7 +27,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class IntervalEstimate:
     """A value of a sample, with what is known about the value of the population."""
 
     value: float
@@ -47,10 +47,10 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class DifferenceTest:
     """The difference of two lists of values of the same samples."""
 
-    difference: Estimate
+    difference: IntervalEstimate
     """Second less first."""
     p_value: float | None
     """Of the paired t test that there is no difference, two-sided; None where there is no interval."""
@@ -58,7 +58,7 @@ class Comparison:
     """The difference that this test at 5 % finds in 80 % of such samples."""
 
 
-def estimate_mean(values: Sequence[float] | Floats, clusters: Sequence[str], *, level: float = 0.95) -> Estimate:
+def estimate_mean(values: Sequence[float] | Floats, clusters: Sequence[str], *, level: float = 0.95) -> IntervalEstimate:
     """Return the mean over the samples, its clustered standard error and its t interval.
 
     With G clusters, the mean m over all N samples, and m_g the mean over those outside cluster g, of which there are n_g inside:
@@ -91,7 +91,7 @@ def estimate_mean(values: Sequence[float] | Floats, clusters: Sequence[str], *, 
         return _without_interval(value, total, len(names), level, f"{same}, so there is no interval. Add samples.")
     degrees = _degrees_of_freedom(sizes)
     margin = quantile((1 + level) / 2, degrees) * standard_error
-    return Estimate(
+    return IntervalEstimate(
         value=value,
         standard_error=standard_error,
         low=value - margin,
@@ -103,7 +103,9 @@ def estimate_mean(values: Sequence[float] | Floats, clusters: Sequence[str], *, 
     )
 
 
-def bootstrap(score: Callable[[Indices], float], clusters: Sequence[str], *, seed: int, draws: int = 1000, level: float = 0.95) -> Estimate:
+def bootstrap(
+    score: Callable[[Indices], float], clusters: Sequence[str], *, seed: int, draws: int = 1000, level: float = 0.95
+) -> IntervalEstimate:
     """Return a value that is no mean, such as CIDEr, with the percentile interval of the cluster bootstrap (Davison and Hinkley 1997, 3.8).
 
     Each draw takes as many clusters as there are, with replacement and whole. With fewer than some 30 clusters the interval is too narrow.
@@ -129,7 +131,7 @@ def bootstrap(score: Callable[[Indices], float], clusters: Sequence[str], *, see
         why = "Every draw of clusters has the same value, so there is no interval. Add samples."
         return _without_interval(value, len(codes), len(names), level, why, "bootstrap")
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return Estimate(
+    return IntervalEstimate(
         value=value,
         standard_error=float(values.std(ddof=1)),
         low=float(low),
@@ -156,7 +158,7 @@ def _members(order: Indices, sizes: Indices, clusters: Indices) -> Indices:
 
 def compare(
     first: Sequence[float] | Floats, second: Sequence[float] | Floats, clusters: Sequence[str], *, level: float = 0.95
-) -> Comparison:
+) -> DifferenceTest:
     """Return the mean difference of two lists of values of the same samples, with the paired and clustered t test.
 
     Raises:
@@ -168,14 +170,14 @@ def compare(
     difference = estimate_mean(after - before, clusters, level=level)
     error, degrees = difference.standard_error, difference.degrees_of_freedom
     if error is None or degrees is None:
-        return Comparison(difference=difference, p_value=None, smallest_detectable=None)
+        return DifferenceTest(difference=difference, p_value=None, smallest_detectable=None)
     p_value = two_sided_p(difference.value / error, degrees)
-    return Comparison(difference=difference, p_value=p_value, smallest_detectable=smallest_detectable_difference(error, degrees))
+    return DifferenceTest(difference=difference, p_value=p_value, smallest_detectable=smallest_detectable_difference(error, degrees))
 
 
 def compare_groups(
     values: Sequence[float] | Floats, clusters: Sequence[str], in_first: Sequence[bool], in_second: Sequence[bool], *, level: float = 0.95
-) -> Comparison:
+) -> DifferenceTest:
     """Return the difference of the means of two groups of samples, second less first, with Welch's t test on clustered errors.
 
     The standard error is that of the jackknife over clusters, which both means leave out together, as a video may have samples in both
@@ -196,12 +198,12 @@ def compare_groups(
     degrees = [one.degrees_of_freedom for one in of_groups]
     if errors[0] is None or errors[1] is None or degrees[0] is None or degrees[1] is None:
         why = next(one.no_interval for one in of_groups if one.no_interval) or ""
-        return Comparison(difference=_without_interval(value, total, len(names), level, why), p_value=None, smallest_detectable=None)
+        return DifferenceTest(difference=_without_interval(value, total, len(names), level, why), p_value=None, smallest_detectable=None)
     error = _jackknife_difference(sample, codes, len(names), masks)
     squares = errors[0] ** 2, errors[1] ** 2
     freedom = sum(squares) ** 2 / (squares[0] ** 2 / degrees[0] + squares[1] ** 2 / degrees[1])
     margin = quantile((1 + level) / 2, freedom) * error
-    difference = Estimate(
+    difference = IntervalEstimate(
         value=value,
         standard_error=error,
         low=value - margin,
@@ -212,7 +214,7 @@ def compare_groups(
         level=level,
     )
     p_value = two_sided_p(value / error, freedom) if error > 0 else None
-    return Comparison(difference=difference, p_value=p_value, smallest_detectable=smallest_detectable_difference(error, freedom))
+    return DifferenceTest(difference=difference, p_value=p_value, smallest_detectable=smallest_detectable_difference(error, freedom))
 
 
 def _jackknife_difference(sample: Floats, codes: Indices, clusters: int, masks: Sequence[npt.NDArray[np.bool_]]) -> float:
@@ -276,8 +278,10 @@ def _one_cluster(samples: int, name: str) -> str:
     return f'All {samples} samples are of one cluster ("{name}"), so there is no interval. Add samples of other videos.'
 
 
-def _without_interval(value: float, n: int, clusters: int, level: float, why: str, method: Literal["t", "bootstrap"] = "t") -> Estimate:
-    return Estimate(
+def _without_interval(
+    value: float, n: int, clusters: int, level: float, why: str, method: Literal["t", "bootstrap"] = "t"
+) -> IntervalEstimate:
+    return IntervalEstimate(
         value=value,
         standard_error=None,
         low=None,

@@ -13,7 +13,7 @@ from vip.html.charts import AXIS_Y, HEIGHT_PX, Chart, Scale, dot, draw, polyline
 from vip.html.markup import join, percent, tag
 from vip.tasks.records import Score, TaskResult
 from vip.tasks.score_tables import metric_name
-from vip.tasks.table import Cell, Table, number_cell
+from vip.tasks.table import Table, TableCell, number_cell
 
 KINDS = ("kept", "", "bad")
 Points = dict[str, dict[int, Score]]
@@ -49,7 +49,7 @@ def budget_tables(results: Sequence[TaskResult]) -> list[Table]:
     tables = []
     for (task, engine, metric), points in budget_points(results).items():
         rows = [
-            (Cell(str(frames), frames), *(number_cell(some[frames].value if frames in some else None) for some in points.values()))
+            (TableCell(str(frames), frames), *(number_cell(some[frames].value if frames in some else None) for some in points.values()))
             for frames in _frames(points)
         ]
         title = f"{metric_name(metric)} of {task} over the frame budget{f', {engine}' if engine else ''}"

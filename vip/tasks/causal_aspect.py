@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vip.tasks.infilling import Infilling
+from vip.tasks.infilling import VideoInfilling
 from vip.tasks.keyframe_task import in_words, task_prompt
 from vip.tasks.labels import ASPECTS
 from vip.tasks.plain import PlainTask
@@ -29,7 +29,7 @@ class CausalAspect(PlainTask):
 
     def samples(self, source: SampleSource) -> Iterator[Sample]:
         """Yield a sample for each of infilling, with the same id; all its keyframes are shown, and there is no reference."""
-        for window in Infilling().samples(source):
+        for window in VideoInfilling().samples(source):
             assert window.reference is not None
             before = len(window.context) // 2
             hidden = [

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vip.errors import InputError
-from vip.metrics.statistics import Comparison, compare, correct_holm, smallest_detectable_difference
+from vip.metrics.statistics import DifferenceTest, compare, correct_holm, smallest_detectable_difference
 from vip.tasks.score import ScoredFile
 from vip.untrusted import one_line
 
@@ -77,7 +77,7 @@ def compare_sets(sets: Sequence[tuple[Sequence[ScoredFile], Sequence[str]]]) -> 
     ]
 
 
-def _tests(scored: Sequence[ScoredFile], labels: Sequence[str]) -> Iterator[tuple[tuple[str, str, str], str, Comparison]]:
+def _tests(scored: Sequence[ScoredFile], labels: Sequence[str]) -> Iterator[tuple[tuple[str, str, str], str, DifferenceTest]]:
     """Yield the test of each file against the first, in each metric."""
     first = scored[0]
     for other, label in zip(scored[1:], labels[1:], strict=True):

@@ -16,7 +16,7 @@ from vip.dataset.shards import read_shards, samples_in
 from vip.errors import InputError
 from vip.export.sources import sources_of
 from vip.records import Description
-from vip.tasks.table import Cell, Table, number_cell
+from vip.tasks.table import Table, TableCell, number_cell
 from vip.wording import counted
 
 PUBLISHED = (
@@ -109,9 +109,9 @@ def data_set_tables(facts: DataSetFacts, *, name: str, samples: int | None) -> l
     length_s = facts.seconds / facts.timed if facts.timed else None
     tokens = facts.tokens / facts.captions if facts.captions else None
     domain = "–" if not facts.domains else "Open" if len(facts.domains) > 1 else next(iter(facts.domains))
-    own = [Cell(name), Cell("yes" if facts.captions else ""), Cell("yes" if facts.structured else ""), Cell(domain)]
-    own += [_length(length_s), number_cell(tokens, digits=1), Cell("–") if samples is None else Cell(f"{samples:,}", samples)]
-    rows = [*([Cell(text) for text in row] for row in PUBLISHED), own]
+    own = [TableCell(name), TableCell("yes" if facts.captions else ""), TableCell("yes" if facts.structured else ""), TableCell(domain)]
+    own += [_length(length_s), number_cell(tokens, digits=1), TableCell("–") if samples is None else TableCell(f"{samples:,}", samples)]
+    rows = [*([TableCell(text) for text in row] for row in PUBLISHED), own]
     notes = [f"{name}: {counted(facts.videos, 'video')}; tokens are words and punctuation marks. The paper names no tokenizer."]
     if facts.timed < facts.videos:
         notes.append(f"{counted(facts.videos - facts.timed, 'video')} of unknown length left out of the mean length.")
@@ -120,15 +120,15 @@ def data_set_tables(facts: DataSetFacts, *, name: str, samples: int | None) -> l
     return [table, *([_domain_table(facts, name)] if facts.domains else [])]
 
 
-def _length(length_s: float | None) -> Cell:
+def _length(length_s: float | None) -> TableCell:
     if length_s is None:
         return number_cell(None)
-    return Cell(f"{length_s / 60:.1f}m" if length_s >= 60 else f"{length_s:.1f}s", round(length_s, 6))
+    return TableCell(f"{length_s / 60:.1f}m" if length_s >= 60 else f"{length_s:.1f}s", round(length_s, 6))
 
 
 def _domain_table(facts: DataSetFacts, name: str) -> Table:
     rows = [
-        (Cell(domain), Cell(f"{count:,}", count), number_cell(100 * count / facts.videos, digits=1))
+        (TableCell(domain), TableCell(f"{count:,}", count), number_cell(100 * count / facts.videos, digits=1))
         for domain, count in sorted(facts.domains.items(), key=lambda one: (-one[1], one[0]))
     ]
     return Table(

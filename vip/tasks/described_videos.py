@@ -21,7 +21,7 @@ Groups = dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedKeyframe:
+class DescribedFrame:
     """A keyframe of a video and what is said about it."""
 
     id: str
@@ -36,7 +36,7 @@ class DescribedVideo:
     """A video whose keyframes are all described, in time order."""
 
     name: str
-    keyframes: Sequence[DescribedKeyframe]
+    keyframes: Sequence[DescribedFrame]
     groups: Groups = field(default_factory=dict)
 
 
@@ -77,7 +77,7 @@ def _video_of_run(run: Run) -> DescribedVideo:
         )
 
     rows = [
-        DescribedKeyframe(frame.id, frame.time_s, _text_of(said[frame.id]), lambda place=place: picture(place))  # type: ignore[misc]
+        DescribedFrame(frame.id, frame.time_s, _text_of(said[frame.id]), lambda place=place: picture(place))  # type: ignore[misc]
         for place, frame in enumerate(run.keyframes)
         if frame.id in said
     ]
@@ -86,7 +86,7 @@ def _video_of_run(run: Run) -> DescribedVideo:
 
 def _video_of_sample(sample: VideoSample) -> DescribedVideo:
     rows = [
-        DescribedKeyframe(frame.keyframe.id, frame.keyframe.time_s, _text_of(frame.description))
+        DescribedFrame(frame.keyframe.id, frame.keyframe.time_s, _text_of(frame.description))
         for frame in sample.frames
         if frame.description
     ]

@@ -19,7 +19,7 @@ from vip.metrics.famous import COMPONENTS
 from vip.metrics.statistics import correct_holm
 from vip.tasks.records import TaskResult
 from vip.tasks.score_tables import METRIC_NAMES, metric_name, p_cell
-from vip.tasks.table import Cell, Table, mark_best, number_cell
+from vip.tasks.table import Table, TableCell, mark_best, number_cell
 
 TASKS_OF_TABLE_3 = ("infilling-1", "infilling-2", "prediction-1", "prediction-2")
 TASKS_OF_TABLE_6 = (*TASKS_OF_TABLE_3, "prediction-3")
@@ -122,13 +122,13 @@ def component_table(own: Sequence[ModelRow]) -> Table:
 
 
 def _by_metric(title: str, models: Sequence[ModelRow], columns: Sequence[_Column]) -> Table:
-    rows: list[list[Cell]] = []
+    rows: list[list[TableCell]] = []
     for metric in METRIC_NAMES:
         start = len(rows)
         for model in models:
             values = [model.values.get((metric, one.task, one.representation, one.part)) for one in columns]
             if any(value is not None for value in values):
-                rows.append([Cell(metric_name(metric)), Cell(model.name), *map(number_cell, values)])
+                rows.append([TableCell(metric_name(metric)), TableCell(model.name), *map(number_cell, values)])
         for column in range(2, 2 + len(columns)):
             rows = mark_best(rows, column, range(start, len(rows)))
     notes = [_own_note(models, rows)]
@@ -136,7 +136,7 @@ def _by_metric(title: str, models: Sequence[ModelRow], columns: Sequence[_Column
     return Table(title=title, columns=names, rows=tuple(map(tuple, rows)), notes=tuple(filter(None, notes)), labels=2)
 
 
-def _own_note(models: Sequence[ModelRow], rows: Sequence[Sequence[Cell]]) -> str:
+def _own_note(models: Sequence[ModelRow], rows: Sequence[Sequence[TableCell]]) -> str:
     theirs = ", ".join(dict.fromkeys(model.name for model in models if model.is_published))
     shown = {row[1].text for row in rows}
     is_alone = not any(model.name in shown for model in models if not model.is_published)
@@ -148,13 +148,13 @@ def domain_table(own: Sequence[ModelRow]) -> Table:
     models = [*published(6), *(row for row in own if any(_domains(row)))]
     domains = dict.fromkeys(domain for model in models for domain in _domains(model))
     columns = [(metric, kind) for metric in METRIC_NAMES for kind in REPRESENTATIONS]
-    rows: list[list[Cell]] = []
+    rows: list[list[TableCell]] = []
     partial: dict[str, None] = {}
     for domain in domains:
         for model in models:
             values = [_domain_value(model, metric, kind, domain) for metric, kind in columns]
             if any(value is not None for value, _ in values):
-                rows.append([Cell(domain), Cell(model.name), *(number_cell(value, digits=4) for value, _ in values)])
+                rows.append([TableCell(domain), TableCell(model.name), *(number_cell(value, digits=4) for value, _ in values)])
                 partial.update(
                     (model.name, None) for _, tasks in values if not model.is_published and tasks not in (0, len(TASKS_OF_TABLE_6))
                 )
@@ -188,8 +188,8 @@ def prompt_table(results: Sequence[TaskResult]) -> Table:
     """Return Table 2: mean and sample standard deviation over the prompts, on Infilling-1 with FAMOuS."""
     rows = [
         [
-            Cell(metric_name(metric)),
-            Cell(f"{model.name}, 3 prompts"),
+            TableCell(metric_name(metric)),
+            TableCell(f"{model.name}, 3 prompts"),
             _spread_cell(*(model.values[metric, *_INFILLING_1, part] for part in ("mean", "standard deviation"))),
         ]
         for metric in METRIC_NAMES
@@ -204,7 +204,7 @@ def prompt_table(results: Sequence[TaskResult]) -> Table:
             values = [value for one in by_prompt.values() if metric in one.metrics and (value := one.metrics[metric].value) is not None]
             if len(values) > 1:
                 spread = _spread_cell(math.fsum(values) / len(values), stdev(values))
-                rows.append([Cell(metric_name(metric)), Cell(f"{model_name}, {len(values)} prompts"), spread])
+                rows.append([TableCell(metric_name(metric)), TableCell(f"{model_name}, {len(values)} prompts"), spread])
     return Table(
         title=f"Stability over prompts on Infilling-1, FAMOuS (Table 2 of {PAPER})",
         columns=("Metric", "Model", "Mean ± standard deviation"),
@@ -221,18 +221,18 @@ def _is_infilling_1(result: TaskResult) -> bool:
     return (result.task, result.parameters.get("representation")) == _INFILLING_1
 
 
-def _spread_cell(mean: float, deviation: float) -> Cell:
-    return Cell(f"{mean:.2f} ± {deviation:.2f}", mean)
+def _spread_cell(mean: float, deviation: float) -> TableCell:
+    return TableCell(f"{mean:.2f} ± {deviation:.2f}", mean)
 
 
 def causal_table(results: Sequence[TaskResult]) -> Table:
     """Return Table 5: samples with a physical and with a social cause, on Infilling-1 with FAMOuS; significant differences are marked."""
     rows = [
         [
-            Cell(metric_name(metric)),
-            Cell(model.name),
+            TableCell(metric_name(metric)),
+            TableCell(model.name),
             *(number_cell(model.values[metric, *_INFILLING_1, part]) for part in ("social", "physical")),
-            Cell("–"),
+            TableCell("–"),
         ]
         for metric in METRIC_NAMES
         for model in published(5)
@@ -251,7 +251,7 @@ def causal_table(results: Sequence[TaskResult]) -> Table:
     )
 
 
-def _causal_rows(result: TaskResult) -> list[list[Cell]]:
+def _causal_rows(result: TaskResult) -> list[list[TableCell]]:
     found = [
         name
         for name in METRIC_NAMES
@@ -266,6 +266,6 @@ def _causal_rows(result: TaskResult) -> list[list[Cell]]:
         groups = result.metrics[name].groups["causal"]
         is_marked = p is not None and p < SIGNIFICANCE
         cells = [number_cell(groups[part].value) for part in ("social", "physical")]
-        cells = [Cell(cell.text, cell.number, is_best=is_marked) for cell in cells]
-        rows.append([Cell(metric_name(name)), Cell(_row_name(result)), *cells, p_cell(p)])
+        cells = [TableCell(cell.text, cell.number, is_best=is_marked) for cell in cells]
+        rows.append([TableCell(metric_name(name)), TableCell(_row_name(result)), *cells, p_cell(p)])
     return rows

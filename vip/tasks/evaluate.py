@@ -27,6 +27,7 @@ from vip.tasks.frames import make_samples
 from vip.tasks.keyframe_baselines import NeedsOtherVideosError
 from vip.tasks.predict import predict, predict_with_baseline
 from vip.tasks.registry import context_in, load_task
+from vip.tasks.score import choose_metrics
 from vip.tasks.score_files import SAMPLES, ScoreOptions, Scores, score_files
 from vip.tasks.score_output import write_scores
 from vip.tasks.task import SampleSource, Task, TrainableTask
@@ -58,18 +59,23 @@ def evaluate(
         overwrite: replace samples and predictions of other settings.
 
     Raises:
-        UsageError: frames are asked for and no task shows any; the folder holds samples of other settings, or answers of another engine.
+        UsageError: no task is named; frames are asked for and no task shows any; the folder holds samples of other settings, or answers of
+            another engine.
         InputError, BackendError, EngineError: as of the three steps.
     """
     samples, predictions = samples or SampleSettings(), predictions or PredictSettings()
-    if asking is not None and is_auto_offline(asking, os.environ):
-        asking = None
-        observer.note(f"No engine is set, so the baselines alone answer. Name one with {option('engine')}.")
     loaded = {name: load_task(name) for name in dict.fromkeys(tasks)}
+    if not loaded:
+        raise UsageError(f"No task is named. Write {option('task', 'infilling,prediction')}; `vip tasks` lists them.")
     if not any(task.info.over_videos for task in loaded.values()):
         for wanted, value in (("frames", frames), ("frames_by", samples.frames_by), ("videos", samples.videos)):
             if value:
                 raise UsageError(f"{', '.join(loaded)} shows no frames of videos. Leave {option(wanted)} out.")
+    for task in loaded.values():  # before anything is paid for
+        choose_metrics(task, metrics, observer.note)
+    if asking is not None and is_auto_offline(asking, os.environ):
+        asking = None
+        observer.note(f"No engine is set, so the baselines alone answer. Name one with {option('engine')}.")
     files: list[Path] = []
     for name, task in loaded.items():
         own = samples.model_copy(update={"context": context_in(name) or samples.context})

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from vip.tasks.keyframe_task import KeyframeTask
+from vip.tasks.keyframe_task import DescribeKeyframesTask
 from vip.tasks.task import TaskInfo
 
 
-class Infilling(KeyframeTask):
+class VideoInfilling(DescribeKeyframesTask):
     """Infilling-n: keyframes i-n … i-1 and j+1 … j+n are given, i … j asked for; the paper asks for three, n = 1 and 2."""
 
     name = "infilling"

@@ -19,7 +19,7 @@ from vip.errors import InputError
 from vip.prompts import Prompt, load_prompt, prompts_folder
 from vip.records import Famous
 from vip.tasks import keyframe_baselines
-from vip.tasks.described_videos import DescribedKeyframe, DescribedVideo, described_videos
+from vip.tasks.described_videos import DescribedFrame, DescribedVideo, described_videos
 from vip.tasks.description_metrics import description_metrics
 from vip.tasks.description_tables import description_tables
 from vip.tasks.labels import read_labels
@@ -34,7 +34,7 @@ TOKENS_A_KEYFRAME = 400  # of an answer: a description has about 114
 FIELDS = tuple(Famous.model_fields)
 
 
-class KeyframeTask:
+class DescribeKeyframesTask:
     """Keyframes are given, and descriptions of others asked for."""
 
     name: str
@@ -153,13 +153,13 @@ def _ask(sample: Sample) -> DescribeKeyframes:
     return sample.ask
 
 
-def _wanted(frame: DescribedKeyframe, settings: SampleSettings) -> DescriptionText:
+def _wanted(frame: DescribedFrame, settings: SampleSettings) -> DescriptionText:
     if settings.representation == "famous":
         return DescriptionText(famous=frame.description.famous)
     return DescriptionText(dense_caption=frame.description.dense_caption)
 
 
-def _shown(frame: DescribedKeyframe, settings: SampleSettings) -> KeyframeDescription:
+def _shown(frame: DescribedFrame, settings: SampleSettings) -> KeyframeDescription:
     if settings.pictures and frame.picture is None:
         raise InputError(f"{option('pictures')} needs run folders; the pictures of {frame.id} lie in the shards of a data set.")
     text = _wanted(frame, settings)

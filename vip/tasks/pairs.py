@@ -349,7 +349,8 @@ def _check_ids(
     if len(unknown) == found and unknown:
         advice = "These are predictions of other samples: give theirs."
     elif absent and not unknown and not double:
-        advice = f"Predict the rest, or choose what becomes of them by {option('missing', 'wrong')} or {option('missing', 'leave-out')}."
+        wrong, left_out = option("missing", "wrong"), option("missing", "leave-out")
+        advice = f"Predict the rest, or choose how the missing ones count: {wrong}, or {left_out}."
     else:
         advice = "Give the samples that these predictions were made for, each answered once."
     raise InputError(f"{name} does not fit the {counted(asked, 'sample')} of {samples_name}: {'; '.join(faults)}. {advice}")

@@ -29,7 +29,7 @@ class PlainTask:
         return ()
 
 
-class ExactMatch:
+class RightAnswers:
     """The share of predictions whose value is one of the right ones."""
 
     name = "exact-match"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from vip.tasks.keyframe_task import KeyframeTask
+from vip.tasks.keyframe_task import DescribeKeyframesTask
 from vip.tasks.task import TaskInfo
 
 
-class Prediction(KeyframeTask):
+class VideoPrediction(DescribeKeyframesTask):
     """Prediction-n: n keyframes are given, the next asked for; the paper asks for three, n = 1, 2 and 3."""
 
     name = "prediction"

@@ -12,8 +12,8 @@ GROUP = "vip.tasks"
 SHUFFLED = "-shuffled-"
 """Stands between the name of a task and the seed by which its options were put into another order."""
 BUILT_IN = {
-    "infilling": "vip.tasks.infilling:Infilling",
-    "prediction": "vip.tasks.prediction:Prediction",
+    "infilling": "vip.tasks.infilling:VideoInfilling",
+    "prediction": "vip.tasks.prediction:VideoPrediction",
     "fiber": "vip.tasks.fiber.task:Fiber",
     "causal-aspect": "vip.tasks.causal_aspect:CausalAspect",
     "nextqa-mc": "vip.tasks.nextqa.mc:NextqaMultiChoice",

@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 from vip import __version__
 from vip.errors import BackendError, InputError, UsageError, did_you_mean
 from vip.metrics import Result, Status
-from vip.metrics.statistics import Estimate, Indices, bootstrap, compare_groups, estimate_mean
+from vip.metrics.statistics import Indices, IntervalEstimate, bootstrap, compare_groups, estimate_mean
 from vip.protocols import Observer, SilentObserver
 from vip.tasks.pairs import JoinedFile, Pairs
 from vip.tasks.records import Contrast, FrameBudget, JudgeCalibration, Score, TaskResult
@@ -286,7 +286,7 @@ def make_score(result: Result, pairs: Pairs, metric: TaskMetric | None = None) -
     )
 
 
-def _estimate(result: Result, pairs: Pairs, clusters: Sequence[str], metric: TaskMetric | None) -> Estimate | None:
+def _estimate(result: Result, pairs: Pairs, clusters: Sequence[str], metric: TaskMetric | None) -> IntervalEstimate | None:
     if result.value is None:
         return None
     if is_mean(result):
@@ -304,7 +304,7 @@ def _estimate(result: Result, pairs: Pairs, clusters: Sequence[str], metric: Tas
     return bootstrap(value_of, clusters, seed=BOOTSTRAP_SEED, draws=BOOTSTRAP_DRAWS)
 
 
-def _no_interval(result: Result, estimate: Estimate | None) -> str | None:
+def _no_interval(result: Result, estimate: IntervalEstimate | None) -> str | None:
     if estimate is not None:
         return estimate.no_interval
     if result.value is None:

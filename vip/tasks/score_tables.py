@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from vip.tasks.comparison import Difference
 from vip.tasks.records import JudgeCalibration, Score, TaskResult
-from vip.tasks.table import Cell, Table, mark_best, number_cell
+from vip.tasks.table import Table, TableCell, mark_best, number_cell
 from vip.wording import counted
 
 METRIC_NAMES = {"rouge-l": "ROUGE-L", "bert-score": "BERTScore", "sentence-bert": "SentenceBERT"}
@@ -30,24 +30,24 @@ def result_labels(results: Sequence[TaskResult]) -> list[str]:
     return [f"{result.name} ({number})" for number, result in enumerate(results, 1)]
 
 
-def score_cell(score: Score, *, link: str = "") -> Cell:
+def score_cell(score: Score, *, link: str = "") -> TableCell:
     """Return a value with half the width of its 95 % interval."""
     if score.value is None:
         return number_cell(None, link=link)
     if score.low is None or score.high is None:
-        return Cell(f"{score.value:.2f}", score.value, link=link)
+        return TableCell(f"{score.value:.2f}", score.value, link=link)
     half = (score.high - score.low) / 2
-    return Cell(f"{score.value:.2f} ± {half:.2f}", score.value, link=link)
+    return TableCell(f"{score.value:.2f} ± {half:.2f}", score.value, link=link)
 
 
-def p_cell(value: float | None) -> Cell:
+def p_cell(value: float | None) -> TableCell:
     """Return a p value as it is printed."""
-    return Cell("< 0.0001", value) if value is not None and value < 0.0001 else number_cell(value, digits=4)
+    return TableCell("< 0.0001", value) if value is not None and value < 0.0001 else number_cell(value, digits=4)
 
 
 def score_table(results: Sequence[TaskResult]) -> Table:
     """Return one row a file and metric, with its parts below it."""
-    labels, rows = result_labels(results), list[list[Cell]]()
+    labels, rows = result_labels(results), list[list[TableCell]]()
     places: dict[tuple[str, str, str], list[int]] = {}
     has_apart = any(score.value_answered != score.value for result in results for score in result.metrics.values())
     for index, (result, label) in enumerate(zip(results, labels, strict=True), 1):
@@ -55,9 +55,13 @@ def score_table(results: Sequence[TaskResult]) -> Table:
             for part, of_part in {"": score, **score.parts}.items():
                 shown = metric_name(name) + (f", {part}" if part else "")
                 places.setdefault((result.label, name, part), []).append(len(rows))
-                row = [Cell(label), Cell(f"{shown} ({result.label}; {budget_label(result)})"), score_cell(of_part, link=f"#r{index}")]
+                row = [
+                    TableCell(label),
+                    TableCell(f"{shown} ({result.label}; {budget_label(result)})"),
+                    score_cell(of_part, link=f"#r{index}"),
+                ]
                 row += [number_cell(of_part.value_answered)] if has_apart else []
-                rows.append([*row, Cell(f"{of_part.n:,}", of_part.n)])
+                rows.append([*row, TableCell(f"{of_part.n:,}", of_part.n)])
     for members in places.values():
         rows = mark_best(rows, 2, members)
     columns = ("Predictions", "Score", "Value × 100", *(("Answered alone",) if has_apart else ()), "Samples")
@@ -103,7 +107,7 @@ def group_table(result: TaskResult, grouping: str, *, label: str, number: int = 
     for group in groups:
         scores = {name: result.metrics[name].groups[grouping][group] for name in names}
         count, link = next(iter(scores.values())).n, f"#{sample_anchor(result, number, grouping, group)}"
-        rows.append([Cell(group), *(score_cell(scores[name], link=link) for name in names), Cell(f"{count:,}", count)])
+        rows.append([TableCell(group), *(score_cell(scores[name], link=link) for name in names), TableCell(f"{count:,}", count)])
     return Table(
         title=f"{label}: {result.label} by {grouping} ({budget_label(result)})",
         columns=(grouping.capitalize(), *map(metric_name, names), "Samples"),
@@ -131,10 +135,10 @@ def comparison_table(differences: Sequence[Difference]) -> Table:
         interval = f"{one.low:+.2f} to {one.high:+.2f}" if one.low is not None and one.high is not None else "–"
         rows.append(
             (
-                Cell(f"{one.second} against {one.first}"),
-                Cell(f"{metric_name(one.metric)} ({one.task})"),
-                Cell(f"{one.value:+.2f}", one.value, is_best=one.is_significant),
-                Cell(interval),
+                TableCell(f"{one.second} against {one.first}"),
+                TableCell(f"{metric_name(one.metric)} ({one.task})"),
+                TableCell(f"{one.value:+.2f}", one.value, is_best=one.is_significant),
+                TableCell(interval),
                 p_cell(one.p_value),
                 p_cell(one.p_corrected),
                 number_cell(one.smallest_detectable),

@@ -34,7 +34,7 @@ _MARKDOWN = {**{letter: f"\\{letter}" for letter in "\\`*_[]<>|#"}, "&": "&amp;"
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TableCell:
     """A cell: a text, the number that it shows, and whether it is the best of its kind."""
 
     text: str = ""
@@ -50,7 +50,7 @@ class Table:
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[TableCell, ...], ...]
     notes: tuple[str, ...] = ()
     labels: int = field(default=1)
     """So many columns at the left are names; the others are numbers and stand at the right."""
@@ -61,12 +61,12 @@ class Table:
                 raise ValueError(f"expected {len(self.columns)} cells, got {len(row)}")
 
 
-def number_cell(value: float | None, *, digits: int = 2, link: str = "") -> Cell:
+def number_cell(value: float | None, *, digits: int = 2, link: str = "") -> TableCell:
     """Return the cell of a number; `–` where there is none."""
-    return Cell("–", None, link=link) if value is None else Cell(f"{value:.{digits}f}", value, link=link)
+    return TableCell("–", None, link=link) if value is None else TableCell(f"{value:.{digits}f}", value, link=link)
 
 
-def mark_best(rows: Sequence[Sequence[Cell]], column: int, members: Sequence[int] | None = None) -> list[list[Cell]]:
+def mark_best(rows: Sequence[Sequence[TableCell]], column: int, members: Sequence[int] | None = None) -> list[list[TableCell]]:
     """Return the rows with the largest number of a column marked, as it is shown: equal ones are all best, unless all are equal.
 
     Args:
@@ -80,11 +80,11 @@ def mark_best(rows: Sequence[Sequence[Cell]], column: int, members: Sequence[int
         for row, value in shown.items():
             if value == top:
                 cell = rows[row][column]
-                done[row][column] = Cell(cell.text, cell.number, is_best=True, link=cell.link)
+                done[row][column] = TableCell(cell.text, cell.number, is_best=True, link=cell.link)
     return done
 
 
-def _shown(cell: Cell) -> float:
+def _shown(cell: TableCell) -> float:
     try:
         return float(cell.text.split()[0])
     except (ValueError, IndexError):
@@ -153,7 +153,7 @@ def _csv(table: Table) -> str:
     return file.getvalue().removesuffix("\n")
 
 
-def _of_spreadsheet(cell: Cell) -> str | float:
+def _of_spreadsheet(cell: TableCell) -> str | float:
     """Return the number of a cell, or its text so that no spreadsheet takes it for a formula."""
     if cell.number is not None:
         return cell.number

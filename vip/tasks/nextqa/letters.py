@@ -11,7 +11,7 @@ from vip.tasks.nextqa.baselines import options_of
 from vip.tasks.nextqa.files import LETTERS
 from vip.tasks.nextqa.samples import first_reference
 from vip.tasks.records import Prediction, Sample
-from vip.tasks.table import Cell, Table, number_cell
+from vip.tasks.table import Table, TableCell, number_cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,9 @@ def letter_table(counts: LetterCounts) -> Table:
     """Return a row a letter: how often it was chosen, was right, and the accuracy where it was."""
     rows = tuple(
         (
-            Cell(letter),
-            Cell(f"{counts.chosen[place]:,}", counts.chosen[place]),
-            Cell(f"{counts.right[place]:,}", counts.right[place]),
+            TableCell(letter),
+            TableCell(f"{counts.chosen[place]:,}", counts.chosen[place]),
+            TableCell(f"{counts.right[place]:,}", counts.right[place]),
             number_cell(100 * counts.hit[place] / counts.right[place] if counts.right[place] else None),
         )
         for place, letter in enumerate(LETTERS)

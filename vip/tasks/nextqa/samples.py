@@ -119,7 +119,7 @@ def check_predictions(
 ) -> None:
     """Refuse predictions that do not fit the samples, and name each kind of problem with its number.
 
-    Samples without a prediction alone are no problem here: whoever joins both decides about them.
+    Samples without a prediction alone are no problem here: the step that joins both decides about them.
 
     Args:
         doubled: ids that the file has more than once.

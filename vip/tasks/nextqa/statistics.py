@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from vip.metrics.answer_words import STOP_WORDS
 from vip.tasks.nextqa.files import Question, QuestionType, group_of
-from vip.tasks.table import Cell, Table, number_cell
+from vip.tasks.table import Table, TableCell, number_cell
 
 MOST_QUESTION_WORDS, MOST_ANSWER_WORDS, MOST_COUNTED = 22, 6, 20
 """Limits of the annotation: words of a question, words of an answer, the answer to how many."""
@@ -153,6 +153,6 @@ def statistics_table(sets: dict[str, QuestionStatistics]) -> Table:
     for name, one in sets.items():
         shares = [100 * one.type_share(group) for group in GROUPS] + [100 * one.why_share]
         lengths = [table[group].mean for table in (one.question_words, one.answer_words) for group in ("all", *GROUPS)]
-        counts = [Cell(f"{one.questions:,}", one.questions), Cell(f"{one.videos:,}", one.videos)]
-        rows.append((Cell(name), *counts, *(number_cell(share, digits=1) for share in shares), *map(number_cell, lengths)))
+        counts = [TableCell(f"{one.questions:,}", one.questions), TableCell(f"{one.videos:,}", one.videos)]
+        rows.append((TableCell(name), *counts, *(number_cell(share, digits=1) for share in shares), *map(number_cell, lengths)))
     return Table(title="Questions (Table 1, Figure 3 of Xiao et al. 2021)", columns=("Set", *columns), rows=tuple(rows))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from vip.html.layout import resource
 from vip.tasks.records import TaskResult
 from vip.tasks.score_tables import result_labels
-from vip.tasks.table import Cell, Table, mark_best, number_cell
+from vip.tasks.table import Table, TableCell, mark_best, number_cell
 
 PAPER = "Xiao et al. 2021"
 METRICS = {"nextqa-mc": "accuracy", "nextqa-oe": "wups"}
@@ -78,7 +78,10 @@ def published(number: int) -> tuple[_Row, ...]:
 def _table(table: PaperTable, own: Sequence[tuple[str, TaskResult]]) -> Table:
     mine = [_Row(label, "", own_values(result)) for label, result in own if SPLITS.get((table.task, result.n)) == table.split]
     theirs = published(table.number)
-    rows = [[Cell(row.name), Cell(row.text), *(number_cell(row.values.get(name)) for name in table.columns)] for row in [*theirs, *mine]]
+    rows = [
+        [TableCell(row.name), TableCell(row.text), *(number_cell(row.values.get(name)) for name in table.columns)]
+        for row in [*theirs, *mine]
+    ]
     for column in range(2, 2 + len(table.columns)):
         rows = mark_best(rows, column, [number for number, row in enumerate([*theirs, *mine]) if row.name != "Human"])
     elsewhere = [label for label, result in own if (table.task, result.n) not in SPLITS]
@@ -130,7 +133,8 @@ def curve_table(results: Sequence[TaskResult]) -> Table:
     counts = sorted({point.frames for point in points})
     values = {(point.features, point.frames): point.value for point in points}
     rows = [
-        (Cell(name), *(number_cell(values.get((name, count))) for count in counts)) for name in dict.fromkeys(p.features for p in points)
+        (TableCell(name), *(number_cell(values.get((name, count))) for count in counts))
+        for name in dict.fromkeys(p.features for p in points)
     ]
     return Table(
         title=f"Score by number of frames (Figure 4 of {PAPER})", columns=("Frames chosen by", *map(str, counts)), rows=tuple(rows)

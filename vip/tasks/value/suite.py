@@ -14,7 +14,7 @@ from pathlib import Path
 
 from vip.errors import InputError
 from vip.tasks.records import TaskResult
-from vip.tasks.table import Cell, Table, mark_best, number_cell
+from vip.tasks.table import Table, TableCell, mark_best, number_cell
 from vip.tasks.value.datasets import BY_KEY, CATEGORIES, DATASETS, PREFIX, Category, Dataset
 from vip.untrusted import one_line
 
@@ -119,10 +119,10 @@ def suite_tables(results: Sequence[TaskResult]) -> list[Table]:
     return [Table(title="VALUE", columns=columns, rows=tuple(map(tuple, cells)), notes=tuple(notes))]
 
 
-def _row(name: str, scores: Mapping[str, float]) -> list[Cell]:
+def _row(name: str, scores: Mapping[str, float]) -> list[TableCell]:
     average = meta_average(scores)
     number = None if average.is_partial else average.value  # a partial average is not held against others
-    return [Cell(one_line(name)), *(number_cell(scores.get(dataset.key)) for dataset in DATASETS), Cell(average.text, number)]
+    return [TableCell(one_line(name)), *(number_cell(scores.get(dataset.key)) for dataset in DATASETS), TableCell(average.text, number)]
 
 
 @dataclass(frozen=True, slots=True)
