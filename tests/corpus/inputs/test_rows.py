@@ -165,7 +165,7 @@ def test_a_file_has_the_same_key_by_whatever_path(tmp_path: Path) -> None:
 
 
 def test_a_row_that_looks_like_an_option_or_climbs_up_is_a_path_that_is_missing(tmp_path: Path) -> None:
-    for text in ("-o evil", "--exec rm", "../../x", "../" * 100 + "nothing.mp4", "$(reboot)", "x" * 5000):
+    for text in ("-o evil", "--exec rm", "../../nothing.mp4", "../" * 100 + "nothing.mp4", "$(reboot)", "x" * 5000):
         assert refused(text, tmp_path).kind == "missing"
         assert refused(text, tmp_path, public_only=True).kind == "not_public"
 
