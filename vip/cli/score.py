@@ -9,9 +9,11 @@ import typer
 
 from vip.cli.completion import backends, choices
 from vip.cli.console import AsJson, Console, Quiet, print_json
+from vip.cli.data_statistics import data_tables, describe_data, print_data, write_page
 from vip.cli.options import option
 
 if TYPE_CHECKING:
+    from vip.tasks.data_description import DataDescription
     from vip.tasks.judge import JudgeMetric
     from vip.tasks.score_files import Scores
     from vip.tasks.table import Table
@@ -25,13 +27,14 @@ vip score p.jsonl --missing wrong             no answer is a wrong one
 vip score results.json --task nextqa-mc --annotations val.csv
 vip score evaluation/ --paper --table latex   the tables of the paper
 vip score submission/ --suite value --annotations reference_data/
+vip score --data train.csv --task nextqa-mc -o data.html
 """
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
 MISSING = ("refuse", "wrong", "leave-out")
 
 Files = Annotated[
-    list[Path],
+    list[Path] | None,
     typer.Argument(
         help="Files of predictions, of which those behind the first are compared with it; result.json files; or folders of both.",
         show_default=False,
@@ -82,7 +85,11 @@ Runs = Annotated[
 
 Data = Annotated[
     list[str] | None,
-    option("--data", help="Print Table 1 and Figure 2 of this data set or these runs too; may be given several times.", metavar="DIR"),
+    option(
+        "--data",
+        help="Print statistics of runs or a data set too; with --task nextqa-mc or nextqa-oe, of annotations. May be given several times.",
+        metavar="PATH",
+    ),
 ]
 Judge = Annotated[
     str | None,
@@ -95,7 +102,7 @@ JudgeLabels = Annotated[
 
 
 def score_command(
-    files: Files,
+    files: Files = None,
     samples: Samples = None,
     task: TaskName = None,
     annotations: Annotations = None,
@@ -122,6 +129,10 @@ def score_command(
     _check_word("missing", missing, MISSING)
     _check_word("table", table, FORMATS)
     console = Console(quiet=quiet, as_json=as_json)
+    description = describe_data(task, data or [])
+    if not files:
+        _show_data(data or [], description, table, out, console)
+        return
     options = ScoreOptions(
         samples=samples,
         task=task,
@@ -140,9 +151,15 @@ def score_command(
         if suite is not None:
             _print_averages(scores)
     else:
-        print_tables([*all_tables(scores, paper=paper or suite is not None), *_data_tables(data or [], scores)], table, console)
+        own = data_tables(data or [], description, max(result.n for result in scores.results))
+        print_tables([*all_tables(scores, paper=paper or suite is not None), *own], table, console)
+    if description is not None:
+        print_data(description, console)
     if out is not None:
-        for path in write_scores(scores, out, runs=runs or ()):
+        written = write_scores(scores, out, runs=runs or ())
+        if description is not None and out.suffix not in {".html", ".htm"}:
+            written.append(write_page(description, out, in_folder=True))
+        for path in written:
             console.write_line(f"{'Open' if path.suffix == '.html' else 'Wrote'} {path}")
 
 
@@ -159,13 +176,25 @@ def _open_judge(engine: str | None, labels: Path | None, console: Console) -> Ju
     return engine_judge(resolve(CaptionSettings, {"engine": engine}, note=console.note), labels=known, observer=console)
 
 
-def _data_tables(addresses: list[str], scores: Scores) -> list[Table]:
-    if not addresses:
-        return []
-    from vip.tasks.data_set import data_set_tables, measure_data_set
+def _show_data(data: list[str], description: DataDescription | None, table: str, out: Path | None, console: Console) -> None:
+    """Show the statistics of data without any score.
 
-    name = Path(addresses[0].rstrip("/")).name if len(addresses) == 1 else f"{len(addresses)} sources"
-    return data_set_tables(measure_data_set(addresses), name=name, samples=max(result.n for result in scores.results))
+    Raises:
+        UsageError: there is nothing to score and nothing to describe.
+    """
+    from vip.errors import UsageError
+
+    if not data:
+        raise UsageError("Name a file of predictions. To describe a data set without scores, name it with --data.")
+    if description is None and (out is not None or console.as_json):
+        raise UsageError("Of runs and data sets there are tables only. Leave -o and --json out, or name the --task of annotations.")
+    tables = data_tables(data, description, None)
+    if not console.as_json:
+        print_tables(tables, table, console)
+    if description is not None:
+        print_data(description, console)
+        if out is not None:
+            console.write_line(f"Open {write_page(description, out, in_folder=False)}")
 
 
 def _print_averages(scores: Scores) -> None:

@@ -11,9 +11,11 @@ from vip.errors import InputError
 from vip.metrics import Pair, Result
 from vip.metrics.accuracy import Accuracy
 from vip.prompts import load_prompt, prompts_folder
+from vip.tasks.data_description import DataDescription
 from vip.tasks.frames import introduce_frames
 from vip.tasks.nextqa import baselines
 from vip.tasks.nextqa.files import LETTERS, read_choices
+from vip.tasks.nextqa.figures import describe_sets
 from vip.tasks.nextqa.samples import VERSION, check_predictions, first_reference, published_id, read_samples, reject_variant
 from vip.tasks.nextqa.tables import nextqa_tables
 from vip.tasks.records import Choice, Prediction, Sample, TaskResult
@@ -69,6 +71,9 @@ class NextqaMultiChoice:
 
     def with_training(self, train: Path) -> NextqaMultiChoice:
         return replace(self, train=train)
+
+    def describe_data(self, paths: Sequence[Path]) -> DataDescription:
+        return describe_sets(paths, "nextqa-mc")
 
     def samples(self, source: SampleSource) -> Iterator[Sample]:
         return read_samples(source, "nextqa-mc")

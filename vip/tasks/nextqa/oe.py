@@ -12,9 +12,11 @@ from vip.errors import InputError
 from vip.metrics import Pair, Result
 from vip.metrics.wups import VARIANTS, Answer, AnswerReference, Variant, Wups
 from vip.prompts import load_prompt, prompts_folder
+from vip.tasks.data_description import DataDescription
 from vip.tasks.frames import introduce_frames
 from vip.tasks.nextqa import baselines
 from vip.tasks.nextqa.files import MOST_ANSWER_LETTERS, read_answers, read_token_predictions
+from vip.tasks.nextqa.figures import describe_sets
 from vip.tasks.nextqa.samples import VERSION, check_predictions, published_id, read_samples, reject_variant
 from vip.tasks.nextqa.tables import nextqa_tables
 from vip.tasks.records import FreeText, Prediction, Sample, TaskResult
@@ -88,6 +90,9 @@ class NextqaOpenEnded:
 
     def with_training(self, train: Path) -> NextqaOpenEnded:
         return replace(self, train=train)
+
+    def describe_data(self, paths: Sequence[Path]) -> DataDescription:
+        return describe_sets(paths, "nextqa-oe")
 
     def samples(self, source: SampleSource) -> Iterator[Sample]:
         return read_samples(source, "nextqa-oe")
