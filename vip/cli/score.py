@@ -91,6 +91,14 @@ Data = Annotated[
         metavar="PATH",
     ),
 ]
+Setting = Annotated[
+    list[str] | None,
+    option(
+        "--setting",
+        help="What a file of predictions does not say: clips=16,features=Res+I3D. Once for each file, in their order.",
+        metavar="NAME=VALUE",
+    ),
+]
 Judge = Annotated[
     str | None,
     option("--judge", help="Let this engine judge open answers too; costs requests.", metavar="ENGINE", complete=backends("engine")),
@@ -117,6 +125,7 @@ def score_command(
     out: Out = None,
     runs: Runs = None,
     data: Data = None,
+    setting: Setting = None,
     judge: Judge = None,
     judge_labels: JudgeLabels = None,
     as_json: AsJson = False,
@@ -143,6 +152,7 @@ def score_command(
         suite=suite,
         metrics=tuple(metric or ()),
         judge=_open_judge(judge, judge_labels, console),
+        settings=tuple(map(_read_setting, setting or ())),
         missing=missing,  # type: ignore[arg-type]  # checked above
     )
     scores = score_files(files, options, observer=console)
@@ -174,6 +184,20 @@ def _open_judge(engine: str | None, labels: Path | None, console: Console) -> Ju
         return None
     known = read_labels(labels) if labels else None
     return engine_judge(resolve(CaptionSettings, {"engine": engine}, note=console.note), labels=known, observer=console)
+
+
+def _read_setting(text: str) -> dict[str, str]:
+    """Return `clips=16,features=Res+I3D` as a table.
+
+    Raises:
+        UsageError: it is of another form.
+    """
+    from vip.errors import UsageError
+
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(name.strip().isidentifier() and sign and value.strip() for name, sign, value in pairs):
+        raise UsageError(f"--setting {text}: write names and values, such as clips=16,features=Res+I3D.")
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _show_data(data: list[str], description: DataDescription | None, table: str, out: Path | None, console: Console) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,8 +12,8 @@ from vip.html.charts import AXIS_Y, HEIGHT_PX, Scale, dot, draw, polyline, value
 from vip.html.markup import join, percent, tag
 
 ROW_PX, NAME_PX, BAR_PX = 34, 14, 10
-COLOURS = (("kept", "blue"), ("", "grey"), ("bad", "red"))
-"""Kinds of dots with their words."""
+COLOURS = (("kept", "blue"), ("bad", "red"), ("third", "green"), ("", "grey"))
+"""Kinds of lines and dots with their words."""
 MOST_LABELS = 8
 
 
@@ -47,31 +46,30 @@ def line_legend(names: Sequence[str]) -> str:
     return " ".join(f"{name}: {COLOURS[place % len(COLOURS)][1]}." for place, name in enumerate(names)) if len(names) > 1 else ""
 
 
-def draw_lines(lines: Mapping[str, Mapping[int, float]], label: str, *, unit: str = "") -> Markup:
-    """Return one line a name over whole numbers, which stand at equal distances; what a line lacks is 0.
+def draw_lines(lines: Mapping[str, Mapping[int, float]], label: str, *, unit: str = "", is_count: bool = True) -> Markup:
+    """Return one line a name over numbers, which stand at equal distances.
 
     Args:
         unit: stands behind a value in its tooltip.
+        is_count: every whole number between the first and the last stands on the axis, and what a line lacks is 0; else those numbers
+            alone that have values, and what a line lacks is not drawn.
     """
-    numbers = sorted({number for line in lines.values() for number in line})
-    if not numbers:
+    known = sorted({number for line in lines.values() for number in line})
+    if not known:
         return draw(tag("g", class_="axis"), height_px=1, label=label)
-    span = range(numbers[0], numbers[-1] + 1)
-    top = max(value for line in lines.values() for value in line.values())
-    scale = Scale.enclosing(0.0, max(top, 1e-6))
-    places = {number: 100 * (number - span[0] + 0.5) / len(span) for number in span}
+    span = list(range(known[0], known[-1] + 1)) if is_count else known
+    values = [value for line in lines.values() for value in line.values()]
+    scale = Scale.enclosing(0.0 if is_count else min(values), max(*values, 1e-6))
+    places = {number: 100 * (place + 0.5) / len(span) for place, number in enumerate(span)}
     shown = [span[place] for place in evenly_spaced(len(span), MOST_LABELS)]
     names = [tag("text", str(number), x=percent(places[number]), y=AXIS_Y, text_anchor="middle") for number in shown]
     parts = [value_axis(scale), tag("g", *names, class_="axis")]
     for place, (name, line) in enumerate(lines.items()):
-        parts.append(polyline((places[number], scale.y(line.get(number, 0.0))) for number in span))
         kind = COLOURS[place % len(COLOURS)][0]
+        drawn = {number: line.get(number, 0.0) for number in span} if is_count else dict(sorted(line.items()))
+        parts.append(polyline(((places[number], scale.y(value)) for number, value in drawn.items()), kind))
         parts += [
-            dot(f"{name}, {number}: {_shown(line[number])}{unit}", kind, places[number], scale.y(line[number]), radius_px=3.5)
-            for number in sorted(line)
+            dot(f"{name}, {number}: {value:.1f}{unit}", kind, places[number], scale.y(value), radius_px=3.5)
+            for number, value in sorted(line.items())
         ]
     return draw(join(parts), height_px=HEIGHT_PX, label=label)
-
-
-def _shown(value: float) -> str:
-    return f"{value:.1f}" if math.isfinite(value) else "–"

@@ -5,7 +5,7 @@ In: files of predictions, result.json files, or folders with them. Out: `Scores`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -53,6 +53,8 @@ class ScoreOptions:
     missing: Missing = "refuse"
     judge: JudgeMetric | None = None
     """Scores open answers too."""
+    settings: tuple[Mapping[str, str], ...] = ()
+    """Of each file of predictions, in their order, what it does not say itself: `{"clips": "16"}`; empty: nothing of any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +84,18 @@ def score_files(paths: Sequence[Path], options: ScoreOptions, *, observer: Obser
     scored: list[ScoredFile] = []
     results: list[TaskResult] = []
     tasks: dict[str, Task] = {}
-    for path, own in _files_with_options(paths, options):
+    found = _files_with_options(paths, options)
+    if options.settings and len(options.settings) != len(found):
+        raise UsageError(f"{option('setting')} is given {len(options.settings)} times for {counted(len(found), 'file')}. Give it once for each.")
+    for number, (path, own) in enumerate(found):
         if before := read_result(path):
             _check_result(before, path)
-            results.append(before)
+            more = options.settings[number] if options.settings else {}
+            results.append(before.model_copy(update={"parameters": {**before.parameters, **more}}))
             continue
         task, joined = _join(path, own)
+        if options.settings:
+            joined = replace(joined, parameters={**joined.parameters, **options.settings[number]})
         done = score(joined, task, _metrics(task, own, observer), observer=observer)
         tasks[done.result.task] = task
         scored.append(done)

@@ -146,14 +146,18 @@ class ScoresView:
 
     @cached_property
     def curves(self) -> list[Chart]:
-        return budget_curves(self.scores.results)
+        from vip.tasks.score_output import paper_charts  # here, since it loads this module
+
+        return [*budget_curves(self.scores.results), *paper_charts(self.scores)]
 
     @cached_property
     def tables(self) -> list[Table]:
         numbered = enumerate(zip(self.scores.results, self.scores.labels, strict=True), 1)
         groups = [group_table(one, name, label=label, number=number) for number, (one, label) in numbered for name in groupings(one)]
         differences = [comparison_table(self.scores.differences)] if self.scores.differences else []
-        return [score_table(self.scores.results), *differences, *groups]
+        from vip.tasks.score_output import answer_tables
+
+        return [score_table(self.scores.results), *differences, *groups, *answer_tables(self.scores)]
 
     # ------------------------------------------------------------ samples
 

@@ -24,6 +24,8 @@ from vip.tasks.table import Table
 
 OPENINGS, BELOW_OPENING, WORDS = 8, 2, 30
 """Bars of first words, of what follows each, and of frequent words."""
+LEAST_SHARE = 0.001
+"""Of all questions: rarer first words have no bar."""
 MOST_OF_LIST = 100
 """Openings and frequent words in the record of a set."""
 
@@ -153,6 +155,8 @@ def opening_bars(openings: Counter[tuple[str, ...]]) -> list[Bar]:
         length = len(start) + 1
         below = [(words, count) for words, count in by_length[length].items() if words[:-1] == start]
         for words, count in sorted(below, key=lambda row: (-row[1], row[0]))[:most]:
+            if count < LEAST_SHARE * total:
+                break
             bars.append(Bar(" ".join(words), count, f"{100 * count / total:.1f} %", length - 1))
             if length < 3:
                 add(words, BELOW_OPENING)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vip.errors import InputError
+from vip.html.charts import Chart
 from vip.metrics import Pair, Result
 from vip.metrics.accuracy import Accuracy
 from vip.prompts import load_prompt, prompts_folder
@@ -15,10 +16,13 @@ from vip.tasks.data_description import DataDescription
 from vip.tasks.frames import introduce_frames
 from vip.tasks.nextqa import baselines
 from vip.tasks.nextqa.files import LETTERS, read_choices
+from vip.tasks.nextqa.figure4 import figure_charts, figure_tables
 from vip.tasks.nextqa.figures import describe_sets
+from vip.tasks.nextqa.letters import count_letters, letter_table
 from vip.tasks.nextqa.samples import VERSION, check_predictions, first_reference, published_id, read_samples, reject_variant
 from vip.tasks.nextqa.tables import nextqa_tables
 from vip.tasks.records import Choice, Prediction, Sample, TaskResult
+from vip.tasks.registry import SHUFFLED
 from vip.tasks.table import Table
 from vip.tasks.task import Baseline, SampleSource, TaskInfo, TaskRequest
 
@@ -113,7 +117,15 @@ class NextqaMultiChoice:
         )
 
     def tables(self, results: Sequence[TaskResult]) -> Sequence[Table]:
-        return nextqa_tables(results, self.name)
+        return [*nextqa_tables(results, self.name), *figure_tables(results, self.name)]
+
+    def charts(self, results: Sequence[TaskResult]) -> Sequence[Chart]:
+        return figure_charts(results, self.name)
+
+    def answer_tables(self, pairs: Sequence[tuple[Sample, Prediction]], title: str) -> Sequence[Table]:
+        """Return how often each letter was chosen, where options were shuffled: in the published order some are right more often."""
+        is_shuffled = bool(pairs) and SHUFFLED in pairs[0][0].task
+        return [replace(letter_table(count_letters(pairs)), title=f"{title}: letters")] if is_shuffled else []
 
 
 def _choice(sample: Sample) -> Choice:
