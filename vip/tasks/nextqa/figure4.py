@@ -31,12 +31,13 @@ class FigurePoint(NamedTuple):
 
 
 def figure_points(results: Sequence[TaskResult], task: str) -> list[FigurePoint]:
-    """Return the scores of the results of a task by features and clips, in their order; those that say neither are left out."""
+    """Return the scores of the results of a task by features and clips, in their order; those that say neither, or have no groups, are left out."""
     points = []
     for result in results:
         values = own_values(result) if result.task == task else {}
         clips, features = _clips(result), _features(result)
-        if "all" in values and (clips is not None or FEATURES in result.parameters):
+        has_groups = len(set(COARSE) & set(values)) > 1
+        if "all" in values and has_groups and (clips is not None or FEATURES in result.parameters):
             points.append(FigurePoint(features, clips, {name: values[name] for name in COARSE if name in values}))
     return points
 
