@@ -28,6 +28,8 @@ vip score results.json --task nextqa-mc --annotations val.csv
 vip score evaluation/ --paper --table latex   the tables of the paper
 vip score submission/ --suite value --annotations reference_data/
 vip score --data train.csv --task nextqa-mc -o data.html
+vip score mc.json oe.json --suite nextqa --annotations mc.csv \\
+  --annotations oe.csv --questions questions.html --runs videos/
 """
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
@@ -76,11 +78,23 @@ Out = Annotated[Path | None, option("--out", "-o", help="Folder for results, tab
 
 Suite = Annotated[
     str | None,
-    option("--suite", help="Score submissions to a suite of tasks: value. --annotations names a folder.", metavar="NAME"),
+    option(
+        "--suite", help="Score all tasks of a suite: value (--annotations names a folder), nextqa (files of both tasks).", metavar="NAME"
+    ),
 ]
 Runs = Annotated[
     list[Path] | None,
-    option("--runs", help="Run folders of the samples, for the pictures on the page; may be given several times.", metavar="DIR"),
+    option(
+        "--runs", help="Run folders of the samples, or the folder of the videos, for the pictures on pages; repeatable.", metavar="DIR"
+    ),
+]
+Questions = Annotated[
+    Path | None,
+    option("--questions", help="NExT-QA: page with the answers of all files, options and open answers side by side.", metavar="PAGE"),
+]
+Show = Annotated[
+    list[str] | None,
+    option("--show", help="Video on the page of --questions; repeatable.", metavar="ID", default="12 that the files differ on"),
 ]
 
 Data = Annotated[
@@ -124,6 +138,8 @@ def score_command(
     paper: Paper = False,
     out: Out = None,
     runs: Runs = None,
+    questions: Questions = None,
+    show: Show = None,
     data: Data = None,
     setting: Setting = None,
     judge: Judge = None,
@@ -158,13 +174,18 @@ def score_command(
     scores = score_files(files, options, observer=console)
     if as_json:
         print_results(scores)
-        if suite is not None:
+        if suite == "value":
             _print_averages(scores)
     else:
         own = data_tables(data or [], description, max(result.n for result in scores.results))
         print_tables([*all_tables(scores, paper=paper or suite is not None), *own], table, console)
     if description is not None:
         print_data(description, console)
+    if questions is not None:
+        from vip.tasks.nextqa.answers_page import write_answers_page
+
+        write_answers_page(scores, questions, folders=runs or (), video_index=video_index, show=show or ())
+        console.write_line(f"Open {questions}")
     if out is not None:
         written = write_scores(scores, out, runs=runs or ())
         if description is not None and out.suffix not in {".html", ".htm"}:
