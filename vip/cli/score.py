@@ -84,9 +84,7 @@ Suite = Annotated[
 ]
 Runs = Annotated[
     list[Path] | None,
-    option(
-        "--runs", help="Run folders of the samples, or the folder of the videos, for the pictures on pages; repeatable.", metavar="DIR"
-    ),
+    option("--runs", help="Run folders of the samples, or the folder of the videos, for the pictures on pages; repeatable.", metavar="DIR"),
 ]
 Questions = Annotated[
     Path | None,

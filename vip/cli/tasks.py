@@ -63,9 +63,9 @@ Suite = Annotated[str | None, options.option("--suite", help="Show the tasks of 
 TaskName = Annotated[
     str, options.option("--task", "-t", help="Name of the task; `vip tasks` lists them.", metavar="NAME", complete=complete_task)
 ]
-Sources = Annotated[
-    list[str] | None, typer.Argument(help="Run folders, folders of them, data sets; or published annotation files.", show_default=False)
-]
+SOURCES_HELP = "Run folders, folders of them, data sets; or published annotation files."
+Sources = Annotated[list[str], typer.Argument(help=SOURCES_HELP, show_default=False)]
+SourcesOrQuestions = Annotated[list[str] | None, typer.Argument(help=SOURCES_HELP, show_default=False)]
 SamplesFile = Annotated[Path | None, typer.Argument(help="What vip samples wrote; or --task and --annotations.", show_default=False)]
 TaskOfAnnotations = Annotated[
     str | None,
@@ -123,7 +123,7 @@ def tasks_command(suite: Suite = None, as_json: AsJson = False, quiet: Quiet = F
 def samples_command(
     context: typer.Context,
     task: TaskName,
-    sources: Sources = None,
+    sources: SourcesOrQuestions = None,
     out: SamplesOut = Path("samples.jsonl"),
     from_questions: FromQuestions = None,
     encoder: Encoder = None,

@@ -88,7 +88,9 @@ def score_files(paths: Sequence[Path], options: ScoreOptions, *, observer: Obser
     tasks: dict[str, Task] = {}
     found = _files_with_options(paths, options)
     if options.settings and len(options.settings) != len(found):
-        raise UsageError(f"{option('setting')} is given {len(options.settings)} times for {counted(len(found), 'file')}. Give it once for each.")
+        raise UsageError(
+            f"{option('setting')} is given {len(options.settings)} times for {counted(len(found), 'file')}. Give it once for each."
+        )
     for number, (path, own) in enumerate(found):
         if before := read_result(path):
             _check_result(before, path)

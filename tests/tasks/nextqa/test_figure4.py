@@ -8,7 +8,9 @@ from vip.tasks.nextqa.figure4 import FigurePoint, clip_lines, feature_rows, figu
 from vip.tasks.records import FrameBudget, Score, TaskResult
 
 
-def result(value: float, *, task: str = "nextqa-mc", budget: FrameBudget | None = None, groups: bool = True, **parameters: Any) -> TaskResult:
+def result(
+    value: float, *, task: str = "nextqa-mc", budget: FrameBudget | None = None, groups: bool = True, **parameters: Any
+) -> TaskResult:
     def score(of: float, **more: Any) -> Score:
         return Score(value=of, value_answered=of, n=10, signature="s", **more)
 

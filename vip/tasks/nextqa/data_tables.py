@@ -66,7 +66,9 @@ def table_2(sets: Mapping[str, QuestionStatistics], task: Kind) -> Table:
         title=f"Data sets (Table 2 of {PAPER})",
         columns=("Data set", "Videos of", "Goal", "Annotation", "Videos", "Questions", "Seconds a video", "Answers"),
         rows=tuple(rows),
-        notes=("OC, OG: open-ended, as a class or generated. MC: multi-choice. The files name no source, and no frame rate to tell seconds.",),
+        notes=(
+            "OC, OG: open-ended, as a class or generated. MC: multi-choice. The files name no source, and no frame rate to tell seconds.",
+        ),
         labels=4,
     )
 
@@ -106,9 +108,7 @@ def video_table(name: str, one: QuestionStatistics) -> Table:
 
 def rule_table(name: str, questions: Sequence[Question], one: QuestionStatistics) -> Table:
     """Return how many questions break a rule of the annotation (section 3.2), with examples."""
-    rows = [
-        (TableCell(rule), TableCell(", ".join(ids[:3]) or "–"), _count(len(ids))) for rule, ids in annotation_faults(questions).items()
-    ]
+    rows = [(TableCell(rule), TableCell(", ".join(ids[:3]) or "–"), _count(len(ids))) for rule, ids in annotation_faults(questions).items()]
     yes, no = one.yes_no["yes"], one.yes_no["no"]
     notes = (f"Answers yes and no of the type DB: {yes:,} and {no:,}; the paper balances them.",) if yes or no else ()
     return Table(

@@ -31,7 +31,7 @@ class FigurePoint(NamedTuple):
 
 
 def figure_points(results: Sequence[TaskResult], task: str) -> list[FigurePoint]:
-    """Return the scores of the results of a task by features and clips, in their order; those that say neither, or have no groups, are left out."""
+    """Return the scores of results by features and clips, in their order; those that say neither, or have no groups, are left out."""
     points = []
     for result in results:
         values = own_values(result) if result.task == task else {}

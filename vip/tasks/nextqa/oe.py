@@ -16,9 +16,9 @@ from vip.prompts import load_prompt, prompts_folder
 from vip.tasks.data_description import DataDescription
 from vip.tasks.frames import introduce_frames
 from vip.tasks.nextqa import baselines
-from vip.tasks.nextqa.files import MOST_ANSWER_LETTERS, read_answers, read_token_predictions
 from vip.tasks.nextqa.figure4 import figure_charts, figure_tables
 from vip.tasks.nextqa.figures import describe_sets
+from vip.tasks.nextqa.files import MOST_ANSWER_LETTERS, read_answers, read_token_predictions
 from vip.tasks.nextqa.samples import VERSION, check_predictions, published_id, read_samples, reject_variant
 from vip.tasks.nextqa.tables import nextqa_tables
 from vip.tasks.records import FreeText, Prediction, Sample, TaskResult

@@ -63,9 +63,7 @@ def make_own_questions(source: Path, out: Path, *, embed: Embed, seed: int = 0) 
         )
     write_questions(out, made)
     pages = write_option_pages(out.with_suffix(".html"), made)
-    return OwnQuestions(
-        len(complete), len(made) - len(complete), len(questions) - len(made), _count_places(complete), out, tuple(pages)
-    )
+    return OwnQuestions(len(complete), len(made) - len(complete), len(questions) - len(made), _count_places(complete), out, tuple(pages))
 
 
 def _count_places(made: Sequence[MultiChoiceQuestion]) -> tuple[int, ...]:
@@ -113,4 +111,5 @@ def _read_vectors(path: Path, name: str, rows: int) -> Vectors:
     lengths = np.linalg.norm(found, axis=1, keepdims=True)
     if not np.isfinite(found).all() or not (lengths > 0).all():
         raise InputError(f"{path}: {name} has a row of zeros, or a number that is not finite. {advice}")
-    return found / lengths
+    unit: Vectors = found / lengths
+    return unit

@@ -45,7 +45,9 @@ def nextqa_files(paths: Sequence[Path], annotations: Sequence[Path]) -> list[Nex
     for path in [inside for given in paths for inside in _files_in(given)]:
         task = task_of(path)
         if task not in by_task:
-            raise InputError(f"{path} answers {task}, and no annotations have such questions. Add them: {option('annotations', 'val.csv')}.")
+            raise InputError(
+                f"{path} answers {task}, and no annotations have such questions. Add them: {option('annotations', 'val.csv')}."
+            )
         found.append(NextqaFile(path, task, tuple(by_task[task])))
     return found
 
@@ -67,8 +69,7 @@ def has_options(path: Path) -> bool:
         InputError: it cannot be read.
     """
     try:
-        file = gzip.open(path, "rt", encoding="utf-8-sig") if path.suffix == ".gz" else path.open(encoding="utf-8-sig")
-        with file:
+        with gzip.open(path, "rt", encoding="utf-8-sig") if path.suffix == ".gz" else path.open(encoding="utf-8-sig") as file:
             return OPTIONS[0] in next(csv.reader([file.readline(MOST_HEADER_LETTERS)]), [])
     except (OSError, EOFError, ValueError, csv.Error) as exc:
         raise InputError(f"{path} cannot be read ({exc}). Give the val.csv or test.csv of NExT-QA.") from exc
