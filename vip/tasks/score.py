@@ -283,6 +283,7 @@ def make_score(result: Result, pairs: Pairs, metric: TaskMetric | None = None) -
         no_interval=_no_interval(result, estimate),
         signature=result.signature,
         parts={name: make_score(part, pairs) for name, part in result.parts.items()},
+        notes=result.notes,
     )
 
 
