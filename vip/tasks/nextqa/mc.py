@@ -19,12 +19,13 @@ from vip.tasks.nextqa.figure4 import figure_charts, figure_tables
 from vip.tasks.nextqa.figures import describe_sets
 from vip.tasks.nextqa.files import LETTERS, read_choices
 from vip.tasks.nextqa.letters import count_letters, letter_table
-from vip.tasks.nextqa.samples import VERSION, check_predictions, first_reference, published_id, read_samples, reject_variant
+from vip.tasks.nextqa.samples import VERSION, check_predictions, count_are, first_reference, published_id, read_samples, reject_variant
 from vip.tasks.nextqa.tables import nextqa_tables
 from vip.tasks.records import Choice, Prediction, Sample, TaskResult
 from vip.tasks.registry import SHUFFLED
 from vip.tasks.table import Table
 from vip.tasks.task import Baseline, SampleSource, TaskInfo, TaskRequest
+from vip.wording import counted
 
 _ANSWER = re.compile(r"(?:answer|option)?(?: is)?\s*:?\s*[(\[]?([A-Z])(?:[)\].:,]+\s*(?P<text>.*?))?\.?", re.DOTALL | re.IGNORECASE)
 _ANY_LETTER = re.compile(r"(?<![A-Za-z0-9'])[A-Z](?![A-Za-z0-9'])")
@@ -104,10 +105,10 @@ class NextqaMultiChoice:
         others = [
             sample.id for sample, row in pairs if None not in (row.answer, sample.reference) and row.answer != first_reference(sample)
         ]
-        problems = [f"{len(outside):,} predictions are no index of an option, such as that of {outside[0]}"] if outside else []
+        problems = [f"{count_are(len(outside), 'prediction')} no index of an option, such as that of {outside[0]}"] if outside else []
         if others:
             problems.append(
-                f"the right answers of {len(others):,} questions are others there, such as of {others[0]}: another split or version"
+                f"the right answers of {counted(len(others), 'question')} are others there, such as of {others[0]}: another split or version"
             )
         check_predictions(path, choices, samples, doubled=doubled, problems=problems)
         return (
