@@ -12,8 +12,7 @@ from vip.wording import counted
 
 EXAMPLES = """[bold]Examples[/bold]
 vip features clips/ -r --model torchvision:resnet101 -o app.h5
-vip features clips/ -o app_mot.h5 --model torchvision:resnet101 \\
-  --motion torchvision:r3d_18
+vip features clips/ --model torchvision:resnet18 --motion torchvision:r3d_18
 vip features clips/ --model open_clip:ViT-B-32/laion2b_s34b_b79k -o clip.h5
 vip features clips/ --model torchvision:resnet101@mine.pt --clips 8 -o a.h5
 vip features clips/ --model torchvision:resnet101 --maps -o maps.h5

@@ -28,8 +28,8 @@ vip score results.json --task nextqa-mc --annotations val.csv
 vip score evaluation/ --paper --table latex   the tables of the paper
 vip score submission/ --suite value --annotations reference_data/
 vip score --data train.csv --task nextqa-mc -o data.html
-vip score mc.json oe.json --suite nextqa --annotations mc.csv \\
-  --annotations oe.csv --questions questions.html --runs videos/
+vip score results/ --suite nextqa --annotations mc.csv --annotations oe.csv
+vip score mc.json --task nextqa-mc --annotations mc.csv --questions q.html
 """
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")

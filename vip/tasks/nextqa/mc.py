@@ -108,7 +108,8 @@ class NextqaMultiChoice:
         problems = [f"{count_are(len(outside), 'prediction')} no index of an option, such as that of {outside[0]}"] if outside else []
         if others:
             problems.append(
-                f"the right answers of {counted(len(others), 'question')} are others there, such as of {others[0]}: another split or version"
+                f"the right answers of {counted(len(others), 'question')} are others there, such as of {others[0]}:"
+                " another split or version"
             )
         check_predictions(path, choices, samples, doubled=doubled, problems=problems)
         return (
