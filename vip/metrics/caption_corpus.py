@@ -22,7 +22,8 @@ Floats = npt.NDArray[np.float64]
 CaptionPair = Pair[str, Sequence[str]]
 TOKENS = f"tokens:{VERSION}, ascii, lower case"
 
-
+MOST = 4
+"""Words of the longest n-gram."""
 MOST_SAMPLES = 1000  # counted at once: sorting many short lists takes less time and memory than sorting a long one
 
 
@@ -30,7 +31,7 @@ MOST_SAMPLES = 1000  # counted at once: sorting many short lists takes less time
 class Ngrams:
     """The n-grams of a corpus as numbers."""
 
-    numbers: Integers  # (W,): of the n-gram that begins at each word; those that would leave their caption are meaningless
+    numbers: npt.NDArray[np.int32]  # (W,): of the n-gram that begins at each word; those that would leave their caption are meaningless
     kinds: int
     """Different numbers, from 0 on."""
     n: int
@@ -69,17 +70,24 @@ class CaptionCorpus:
         self.lengths = np.fromiter(map(len, captions), np.int64, len(captions))
         self._starts = np.append(0, np.cumsum(self.lengths))
         numbers: dict[str, int] = {}
-        self._words = np.fromiter((numbers.setdefault(word, len(numbers)) for word in chain.from_iterable(captions)), np.int64)
+        self._words = np.fromiter((numbers.setdefault(word, len(numbers)) for word in chain.from_iterable(captions)), np.int32)
         self._vocabulary = max(1, len(numbers))
+        self._values: dict[str, Floats] = {}
+
+    def values(self, metric: str, compute: Callable[[CaptionCorpus], Floats]) -> Floats:
+        """Return one value a sample of a metric, computed once: clips, videos and error bars ask for the same values."""
+        if metric not in self._values:
+            self._values[metric] = compute(self)
+        return self._values[metric]
 
     def ngrams(self, most: int) -> Iterator[Ngrams]:
         """Yield the 1-grams, 2-grams and so on up to `most`."""
         numbers, kinds = self._words, self._vocabulary
         yield Ngrams(numbers, kinds, 1)
         for n in range(2, most + 1):  # the (n-1)-gram at each place, and the word at its end
-            last = np.append(self._words[n - 1 :], np.zeros(n - 1, np.int64))[: len(numbers)]
-            different, renumbered = np.unique(numbers * self._vocabulary + last, return_inverse=True)
-            numbers, kinds = renumbered.reshape(-1), max(1, len(different))
+            last = np.append(self._words[n - 1 :], np.zeros(n - 1, np.int32))[: len(numbers)]
+            different, renumbered = np.unique(numbers.astype(np.int64) * self._vocabulary + last, return_inverse=True)
+            numbers, kinds = renumbered.reshape(-1).astype(np.int32), max(1, len(different))
             yield Ngrams(numbers, kinds, n)
 
     def count(self, ngrams: Ngrams) -> Iterator[NgramCounts]:
@@ -103,21 +111,80 @@ class CaptionCorpus:
         return int(self.prediction_at[first]), int(self.prediction_at[behind]) if behind < self.samples else len(self.lengths)
 
     @cached_property
-    def matches(self) -> Integers:
-        """How many 1-grams to 4-grams of each prediction a reference has, none counted more often than in one reference. (4, N)"""
-        return np.array([sum(self._count_matches(part, ngrams.kinds) for part in self.count(ngrams)) for ngrams in self.ngrams(4)])
+    def overlap(self) -> NgramOverlap:
+        """What predictions and references have in common: all that BLEU and CIDEr-D need, counted once."""
+        matches, similarity = [], np.zeros(len(self.lengths))
+        for ngrams in self.ngrams(MOST):
+            parts = [_PartOverlap.of(self, part, ngrams.kinds) for part in self.count(ngrams)]
+            matches.append(np.concatenate([part.matches for part in parts]) if parts else np.zeros(0, np.int64))
+            frequency = np.zeros(ngrams.kinds, np.int64)
+            for part in parts:
+                np.add.at(frequency, part.of_references, 1)
+            rarity = np.log(self.samples) - np.log(np.maximum(1, frequency))
+            for part in parts:
+                first, last = part.counts.captions
+                similarity[first:last] += part.similarity(rarity)
+        return NgramOverlap(np.array(matches), similarity)
 
-    def _count_matches(self, counts: NgramCounts, kinds: int) -> Integers:
-        keys = self.sample_of[counts.caption] * kinds + counts.ngram
-        is_prediction = self.is_prediction[counts.caption]
-        wanted, place = np.unique(keys[~is_prediction], return_inverse=True)
-        limits = np.zeros(len(wanted) + 1, np.int64)
-        np.maximum.at(limits, place.reshape(-1), counts.count[~is_prediction])
-        predicted = keys[is_prediction]
-        found = np.searchsorted(wanted, predicted)
-        is_known = np.append(wanted, -1)[found] == predicted
-        matches = np.minimum(counts.count[is_prediction], limits[found]) * is_known
-        return np.bincount(self.sample_of[counts.caption[is_prediction]], matches, self.samples).astype(np.int64)
+
+@dataclass(frozen=True, slots=True)
+class NgramOverlap:
+    """What predictions and their references have in common, over 1-grams to 4-grams."""
+
+    matches: Integers  # (4, N): n-grams of each prediction that a reference has, none counted more often than in one reference
+    similarity: Floats
+    """Sum over n of the clipped cosine of each reference and its prediction, n-grams weighted by rarity. (C,), 0 for predictions."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PartOverlap:
+    """Counts of some samples, with the place that the prediction of a sample has of each of its n-grams."""
+
+    counts: NgramCounts
+    matches: Integers  # (S,): of each sample
+    of_references: npt.NDArray[np.int32]
+    """The n-grams of the references, once a sample."""
+    in_prediction: npt.NDArray[np.int32]
+    """Of each row the row of the same n-gram in the prediction of its sample; -1 where it has none. (M,)"""
+    prediction_of: npt.NDArray[np.int32]
+    """Of each caption its prediction, both counted from the first of the part."""
+
+    @classmethod
+    def of(cls, corpus: CaptionCorpus, counts: NgramCounts, kinds: int) -> _PartOverlap:
+        first, last = counts.captions
+        samples = corpus.sample_of[first:last]
+        is_prediction = corpus.is_prediction[counts.caption]
+        sample = corpus.sample_of[counts.caption]
+        keys = sample * kinds + counts.ngram
+        rows = np.flatnonzero(is_prediction)  # sorted by sample, then by n-gram, as captions are
+        predicted = keys[rows]
+        place = np.searchsorted(predicted, keys)
+        found = np.append(predicted, -1)[place] == keys
+        in_prediction = np.where(found, np.append(rows, -1)[place], -1).astype(np.int32)
+        shared = np.flatnonzero(found & ~is_prediction)
+        limits = np.zeros(len(predicted), np.int32)
+        np.maximum.at(limits, place[shared], counts.count[shared])
+        met = np.minimum(counts.count[rows], limits)
+        begin, number = int(samples[0]), int(samples[-1] - samples[0]) + 1
+        matches = np.bincount(sample[rows] - begin, met, number).astype(np.int64)
+        of_references = (np.unique(keys[~is_prediction]) % kinds).astype(np.int32)
+        prediction_of = (corpus.prediction_at[samples] - first).astype(np.int32)
+        return cls(counts, matches, of_references, in_prediction, prediction_of)
+
+    def similarity(self, rarity: Floats) -> Floats:
+        """Return the clipped cosine of each reference of the part and its prediction.
+
+        Args:
+            rarity: of each n-gram.
+        """
+        counts, (first, last) = self.counts, self.counts.captions
+        caption = counts.caption - first
+        weights = counts.count * rarity[counts.ngram]
+        norms = np.sqrt(np.bincount(caption, weights**2, last - first))
+        theirs = np.where(self.in_prediction >= 0, weights[self.in_prediction], 0.0)
+        products = np.bincount(caption, np.minimum(theirs, weights) * weights, last - first)
+        scale = norms * norms[self.prediction_of]
+        return np.asarray(np.divide(products, scale, out=np.zeros(len(scale)), where=scale != 0), np.float64)
 
 
 class CaptionTokenizer:

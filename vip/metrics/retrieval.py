@@ -69,6 +69,8 @@ class Ranking:
         if moments is None or target.video not in moments.videos:
             return MOST_PREDICTIONS
         correct = is_correct(moments, target, tiou or 0.0)
+        if kind == "svmr":  # of other videos nothing was asked: they take no place, as in the published scores
+            correct = correct[[video == target.video for video in moments.videos[:MOST_PREDICTIONS]]]
         return int(correct.argmax()) if correct.any() else MOST_PREDICTIONS
 
 

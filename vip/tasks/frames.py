@@ -115,7 +115,7 @@ def make_samples(task: Task, source: SampleSource) -> Iterable[Sample]:
 def with_frames(samples: Iterable[Sample], frames: VideoFrames) -> Iterator[Sample]:
     """Yield the samples with the frames of their videos, or of their clips, in front of what they show."""
     for sample in samples:
-        shown = frames.of_video(sample.video, sample.start_s, sample.end_s)
+        shown = frames.of_video(sample.clip or sample.video, sample.start_s, sample.end_s)
         yield sample.model_copy(update={"context": (*shown.pictures, *sample.context), "frames_chosen": shown.chosen})
 
 

@@ -6,6 +6,7 @@ In: files of predictions, result.json files, or folders with them. Out: `Scores`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from vip.tasks.registry import load_task
 from vip.tasks.score import ScoredFile, choose_metrics, score
 from vip.tasks.score_tables import result_labels
 from vip.tasks.task import SampleSource, Task, TaskMetric
+from vip.tasks.value.archive import unpacked_submission
 from vip.tasks.value.suite import SUITE, suite_files
 from vip.untrusted import parse_json
 from vip.wording import counted, option
@@ -79,10 +81,17 @@ def score_files(paths: Sequence[Path], options: ScoreOptions, *, observer: Obser
         BackendError: a metric lacks a library, weights or data.
     """
     observer = observer or SilentObserver()
+    with ExitStack() as unpacked:
+        if options.suite is not None:
+            paths = [unpacked.enter_context(unpacked_submission(path)) for path in paths]
+        return _score_each(_files_with_options(paths, options), observer)
+
+
+def _score_each(found: Sequence[tuple[Path, ScoreOptions]], observer: Observer) -> Scores:
     scored: list[ScoredFile] = []
     results: list[TaskResult] = []
     tasks: dict[str, Task] = {}
-    for path, own in _files_with_options(paths, options):
+    for path, own in found:
         if before := read_result(path):
             _check_result(before, path)
             results.append(before)

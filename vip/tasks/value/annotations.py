@@ -52,7 +52,7 @@ def read_video_index(path: Path, split: str | None = None) -> dict[int, str]:
     """Return the names of videos by the number that predictions use: the second number of each in `<task>_video2dur_idx.json`.
 
     Args:
-        split: None: all splits of the file.
+        split: None: all splits of the file. `test` is all that begin so: the queries of TVR's were merged, its videos were not.
 
     Raises:
         InputError: the file is damaged, or does not have the split.
@@ -64,12 +64,13 @@ def read_video_index(path: Path, split: str | None = None) -> dict[int, str]:
     except ValueError as exc:
         raise InputError(f"{path} is no JSON ({one_line(str(exc))[:80]}). Give <task>_video2dur_idx.json as it was published.") from exc
     splits = value if isinstance(value, dict) else {}
-    if split is not None and split not in splits:
+    chosen = list(splits) if split is None else [name for name in splits if name == split or name.startswith(f"{split}_")]
+    if split is not None and not chosen:
         raise InputError(f'{path} has no split "{one_line(split)}", but {", ".join(map(one_line, list(splits)[:9])) or "none"}.')
     names: dict[int, str] = {}
-    for group in [splits[split]] if split is not None else splits.values():
+    for group in (splits[name] for name in chosen):
         for name, pair in group.items() if isinstance(group, dict) else ():
-            if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[1], int):
+            if not isinstance(pair, list) or len(pair) != 2 or type(pair[1]) is not int:
                 raise InputError(f"{path}: the video {one_line(name)[:80]} has no length and number. Give the file as it was published.")
             names[pair[1]] = name
     if not names:
@@ -136,9 +137,9 @@ def _solutions(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 def _sample(row: Mapping[str, Any], dataset: Dataset, key: str, ask: Any, reference: Reference | None) -> Sample:
     groups = {"type": (str(row["type"]),)} if isinstance(row.get("type"), str) else {}
-    video = str(row.get("vid_name", row.get("video_id", row.get("file", row[key]))))
-    if dataset.key.startswith("yc2"):
-        video = video.rpartition("_")[0] or video  # clips are named <video>_<number>
+    clip = str(row.get("vid_name", row.get("video_id", row.get("file", row[key]))))
+    is_cut = dataset.key.startswith("yc2")  # clips are named <video>_<number>
+    video = (clip.rpartition("_")[0] or clip) if is_cut else clip
     is_clip = dataset.kind == "caption" and row.get("ts") is not None
     start_s, end_s = map(_seconds, row["ts"]) if is_clip else (None, None)
     return Sample(
@@ -146,6 +147,7 @@ def _sample(row: Mapping[str, Any], dataset: Dataset, key: str, ask: Any, refere
         task=dataset.name,
         task_version=VERSION,
         video=video,
+        clip=clip if is_cut else None,
         start_s=start_s,
         end_s=end_s,
         groups=groups,

@@ -209,7 +209,7 @@ def write_submission(file: IO[str], dataset: Dataset, predictions: Iterable[tupl
         json.dump({sample.id: prediction.value for sample, prediction in rows}, file)
     elif dataset.category == "captioning":
         for sample, prediction in rows:
-            row = {"video_id": sample.video, "clip_id": _number(sample.id), "descs": [{"desc": prediction.value}]}
+            row = {"video_id": sample.clip or sample.video, "clip_id": _number(sample.id), "descs": [{"desc": prediction.value}]}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     else:
         json.dump(_sections(rows, numbers), file)

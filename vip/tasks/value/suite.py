@@ -176,15 +176,15 @@ def suite_files(folder: Path, annotations: Path, split: str | None = None) -> li
         raise InputError(f'A submission has the splits val and test, not "{one_line(split)}".')
     found = []
     for dataset in DATASETS:
-        name = dataset.test.name if split == "test" else dataset.validation.name
+        name = dataset.split_name(split or "val")
         if (path := find_submission(folder, dataset, name)) is not None:
-            found.append(SuiteFile(dataset.name, path, *_find_annotations(annotations, dataset, name), name))
+            found.append(SuiteFile(dataset.name, path, *find_annotations(annotations, dataset, name), name))
     if not found:
         raise InputError(f"{folder} has no predictions of this split, such as {DATASETS[0].submission_name(DATASETS[0].validation.name)}.")
     return found
 
 
-def _find_annotations(folder: Path, dataset: Dataset, split: str) -> tuple[Path, Path | None]:
+def find_annotations(folder: Path, dataset: Dataset, split: str) -> tuple[Path, Path | None]:
     """Return the annotations of a task, and for retrieval the index of its videos."""
     start = f"{dataset.key}_{split}"
     for place in (folder / dataset.key, folder):
