@@ -69,6 +69,5 @@ def submit_command(
         console.write_line(f"{one.name}  {counted(one.answers, 'answer')}")
     console.write_line(f"{counted(len(written), 'file')} in {out}, read again without a fault.")
     if missing:
-        console.note(
-            f"Partial: the server takes val and test of all tasks, and {counted(len(missing), 'file')} are missing: {missing[0]}, …"
-        )
+        lacking = f"{counted(len(missing), 'file')} are missing, such as {missing[0]}"
+        console.note(f"Partial: the server takes val and test of every task, and {lacking}.")

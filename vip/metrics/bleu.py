@@ -43,13 +43,15 @@ class Bleu:
     def weighted(self, pairs: Sequence[CaptionPair]) -> Callable[[Floats], float]:
         """Return a function from the weights of the pairs to BLEU, for draws of pairs."""
         corpus = self.tokenizer.tokenize(pairs)
-        lengths = corpus.lengths[corpus.prediction_at].astype(np.float64)
-        guesses = np.array([np.maximum(0, lengths - n + 1) for n in range(1, self.n + 1)])
-        closest, matches = closest_lengths(corpus).astype(np.float64), corpus.overlap.matches[: self.n].astype(np.float64)
+        lengths = corpus.lengths[corpus.prediction_at]
+        guesses = [np.maximum(0, lengths - n + 1) for n in range(1, self.n + 1)]
+        rows = np.array([*corpus.overlap.matches[: self.n], *guesses, lengths, closest_lengths(corpus)], np.float64)
 
         def value(weights: Floats) -> float:
-            precisions = (matches @ weights + TINY) / (guesses @ weights + SMALL)
-            ratio = (lengths @ weights + TINY) / (closest @ weights + SMALL)
+            sums = np.einsum("ij,j->i", rows, weights)  # one thread, the same digits everywhere
+            matches, guessed, length, closest = sums[: self.n], sums[self.n : -2], sums[-2], sums[-1]
+            precisions = (matches + TINY) / (guessed + SMALL)
+            ratio = (length + TINY) / (closest + SMALL)
             return float(np.prod(precisions) ** (1 / self.n) * (math.exp(1 - 1 / ratio) if ratio < 1 else 1.0))
 
         return value

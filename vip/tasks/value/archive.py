@@ -49,9 +49,7 @@ def _checked(path: Path, members: list[ZipInfo]) -> list[ZipInfo]:
         if len(parts) == 3 and parts[1] in BY_KEY:
             raise InputError(f"{path} has the folder {one_line(parts[0])[:80]} around its tasks. Zip the folders of the tasks themselves.")
         if len(parts) != 2 or parts[0] not in BY_KEY or ".." in parts or "\\" in one.filename:
-            raise InputError(
-                f"{path} holds {one_line(one.filename)[:80]}, which is no file of a task, such as tvr/tvr_val_predictions.json."
-            )
+            raise InputError(f"{path} holds {one_line(one.filename)[:80]}, no file of a task such as tvr/tvr_val_predictions.json.")
     return files
 
 

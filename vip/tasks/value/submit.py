@@ -110,7 +110,7 @@ def _write(source: _Source, path: Path) -> SubmittedFile:
     if missing or extra:
         ids, what = (missing, "lacks") if missing else (sorted(extra), "has too many:")
         raise InputError(
-            f'{source.path} {what} {len(ids):,} of {len(source.samples):,} ids, such as "{one_line(ids[0])[:80]}". Predict this split again.'
+            f'{source.path} {what} {len(ids):,} of {len(source.samples):,} ids, such as "{one_line(ids[0])[:80]}". Predict it again.'
         )
     path.parent.mkdir(exist_ok=True)
     with path.open("wb") as binary, io.TextIOWrapper(binary, encoding="utf-8", newline="\n") as file:
@@ -143,7 +143,7 @@ def _find_sources(sources: Sequence[Path], annotations: Path | None, split: str 
         if path.is_file() and path.suffix != ".zip":
             if not is_ours(path):
                 raise InputError(
-                    f"{path} is no file of `vip predict`. Files of others are read from a folder with the names of the server."
+                    f"{path} is no file of `vip predict`. Those of others are read from a folder with the names of the server."
                 )
             found = [path]
         else:
@@ -192,9 +192,7 @@ def _published_sources(folder: Path, annotations: Path | None) -> Iterator[_Sour
             path = find_submission(folder, dataset, dataset.split_name(split))
             if path is not None:
                 if annotations is None:
-                    raise UsageError(
-                        f"{path.name} is checked against its annotations. Name their folder with {option('annotations', 'DIR')}."
-                    )
+                    raise UsageError(f"{path.name} is checked against annotations. Name their folder with {option('annotations', 'DIR')}.")
                 yield _published_source(path, dataset, split, annotations)
 
 
