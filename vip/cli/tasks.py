@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vip.cli import options
+from vip.cli import zero_shot as by_similarity
 from vip.cli.caption import Batch
 from vip.cli.console import AsJson, Console, Quiet, print_json
 from vip.wording import counted, option
@@ -37,6 +38,7 @@ vip predict samples.jsonl --base-url http://localhost:8000/v1
 vip predict samples.jsonl --baseline copy-nearest -o nearest.jsonl
 vip predict --task nextqa-mc --annotations val.csv --videos clips/ --frames 8
 vip predict --task nextqa-mc --annotations val.csv --baseline popular-shortest --train train.csv
+vip predict --task value-how2qa --annotations val.jsonl --videos clips/ --subtitles subs.jsonl --zero-shot clip:ViT-B-32/openai
 """
 
 WITHOUT = (
@@ -155,19 +157,31 @@ def predict_command(
     out: PredictionsOut = Path("predictions.jsonl"),
     baseline: BaselineName = None,
     train: Train = None,
+    zero_shot: by_similarity.ZeroShot = None,
+    features: by_similarity.Features = None,
+    video_index: by_similarity.VideoIndex = None,
+    window: by_similarity.Window = 10,
+    threshold: by_similarity.ThresholdOption = None,
     overwrite: Overwrite = False,
     dry_run: options.DryRun = False,
     batch: Batch = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Answer the samples of a task by an engine, or by a baseline without a model."""
+    """Answer the samples of a task by an engine, by a baseline without a model, or by CLIP without training."""
     from vip.config import CaptionSettings, PredictSettings, SampleSettings, resolve
     from vip.errors import UsageError
     from vip.tasks.predict import expected_cost, predict, predict_with_baseline
 
     console = Console(quiet=quiet, as_json=as_json)
     settings = resolve(PredictSettings, options.given(context, PredictSettings), note=console.note)
+    if zero_shot is not None:
+        how = {"features": features, "video_index": video_index, "window": window, "threshold": threshold}
+        done = by_similarity.predict_by_similarity(
+            context, zero_shot, task, annotations or [], out, **how, overwrite=overwrite, console=console
+        )
+        show_predictions(done, console)
+        return
     of_samples = [name for name, value in options.given(context, SampleSettings).items() if value is not None and name != "seed"]
     if task is not None or annotations or samples is None:
         samples = _samples_of_annotations(context, samples, task, annotations or [], out, overwrite=overwrite, console=console)

@@ -131,9 +131,8 @@ class CaptionCorpus:
         kinds = kinds[order]
         begins = np.append(True, kinds[1:] != kinds[:-1])[: len(kinds)]
         del kinds  # the 4-grams of 600,000 captions are millions
-        frequency = (
-            np.add.reduceat(np.concatenate([part.frequency for part in parts])[order], np.flatnonzero(begins)) if len(order) else order
-        )
+        counts = np.concatenate([part.frequency for part in parts])[order]
+        frequency = np.add.reduceat(counts, np.flatnonzero(begins)) if len(counts) else counts
         rarity = (np.log(self.samples) - np.log(np.maximum(1, frequency)))[np.cumsum(begins, dtype=np.int32) - 1]
         unsorted = np.empty(len(order))
         unsorted[order] = rarity

@@ -103,6 +103,8 @@ def make_samples(task: Task, source: SampleSource) -> Iterable[Sample]:
         InputError, StoreError: as of the task, and of its videos.
     """
     settings = source.settings
+    if settings.subtitles is not None and task.info.suite != "value":
+        raise UsageError(f"{task.name} has no subtitles. Leave {option('subtitles')} out.")
     for name in ("videos", "frames", "frames_by"):
         if getattr(settings, name) is not None and not task.info.over_videos:
             raise UsageError(f"{task.name} shows no frames of videos. Leave {option(name)} out.")
