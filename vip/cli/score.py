@@ -118,6 +118,7 @@ def score_command(
     """Score saved predictions, with error bars; compare files of the same samples. Needs no model and no network."""
     from vip.tasks.score_files import ScoreOptions, score_files
     from vip.tasks.score_output import all_tables, write_scores
+    from vip.tasks.value.suite import suite_tables
 
     _check_word("missing", missing, MISSING)
     _check_word("table", table, FORMATS)
@@ -140,7 +141,8 @@ def score_command(
         if suite is not None:
             _print_averages(scores)
     else:
-        print_tables([*all_tables(scores, paper=paper or suite is not None), *_data_tables(data or [], scores)], table, console)
+        own = all_tables(scores, paper=paper) + ([] if paper or suite is None else suite_tables(scores.results))
+        print_tables([*own, *_data_tables(data or [], scores)], table, console)
     if out is not None:
         for path in write_scores(scores, out, runs=runs or ()):
             console.write_line(f"{'Open' if path.suffix == '.html' else 'Wrote'} {path}")

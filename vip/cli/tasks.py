@@ -176,9 +176,9 @@ def predict_command(
     console = Console(quiet=quiet, as_json=as_json)
     settings = resolve(PredictSettings, options.given(context, PredictSettings), note=console.note)
     if zero_shot is not None:
-        how = {"features": features, "video_index": video_index, "window": window, "threshold": threshold}
+        how = by_similarity.Similarity(features, video_index, window, threshold)
         done = by_similarity.predict_by_similarity(
-            context, zero_shot, task, annotations or [], out, **how, overwrite=overwrite, console=console
+            context, zero_shot, task, annotations or [], out, how, overwrite=overwrite, console=console
         )
         show_predictions(done, console)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,17 +38,24 @@ ThresholdOption = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Similarity:
+    """Options of `vip predict --zero-shot` alone."""
+
+    features: Path | None
+    video_index: Path | None
+    window: int
+    threshold: str | None
+
+
 def predict_by_similarity(
     context: typer.Context,
     name: str,
     task: str | None,
     annotations: list[str],
     out: Path,
+    how: Similarity,
     *,
-    features: Path | None,
-    video_index: Path | None,
-    window: int,
-    threshold: str | None,
     overwrite: bool,
     console: Console,
 ) -> PredictionSummary:
@@ -63,16 +71,16 @@ def predict_by_similarity(
 
     if task is None or not annotations:
         raise UsageError(f"{option('zero_shot')} needs {option('task', 'NAME')} and {option('annotations', 'FILE')}.")
-    if window < 1:
-        raise UsageError(f"{option('window', window)}: a moment has at least one frame.")
+    if how.window < 1:
+        raise UsageError(f"{option('window', how.window)}: a moment has at least one frame.")
     settings = resolve(SampleSettings, options.given(context, SampleSettings), note=console.note)
     chosen = ZeroShotOptions(
         embedder=name,
         annotations=tuple(annotations),
         settings=settings,
-        features=features,
-        video_index=video_index,
-        window=window,
-        threshold=threshold,
+        features=how.features,
+        video_index=how.video_index,
+        window=how.window,
+        threshold=how.threshold,
     )
     return predict_zero_shot(task, out, chosen, overwrite=overwrite, observer=console)

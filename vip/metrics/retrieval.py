@@ -156,7 +156,7 @@ def average_recall(recalls: Sequence[float | None]) -> float | None:
 def is_correct(moments: RankedMoments, target: Target, tiou: float) -> npt.NDArray[np.bool_]:
     """Return which moments that count are correct. (K,)"""
     most = MOST_PREDICTIONS
-    right = np.array([video == target.video for video in moments.videos[:most]])
+    right = np.fromiter(map(target.video.__eq__, moments.videos[:most]), bool)
     starts, ends = np.array(moments.starts_s[:most], np.float32), np.array(moments.ends_s[:most], np.float32)
     met = np.array([compute_tiou(starts, ends, span) >= np.float32(tiou) for span in target.spans_s])  # (S, K)
     needed = SPANS_TO_MEET if len(target.spans_s) >= MANY_SPANS else 1

@@ -20,6 +20,7 @@ from vip.tasks.value.channels import SubtitleFile
 from vip.tasks.value.datasets import BY_KEY, PAPER, Dataset
 from vip.tasks.value.metrics import value_metrics
 from vip.tasks.value.submissions import read_submission
+from vip.tasks.value.tables import value_tables
 from vip.untrusted import one_line
 
 TOKENS_OF_INDEX, TOKENS_OF_CAPTION = 16, 128
@@ -73,7 +74,7 @@ class ValueTask:
         return {"first-option": first_option, "longest-option": longest_option} if self.dataset.category == "qa" else {}
 
     def tables(self, results: Sequence[TaskResult]) -> Sequence[Table]:
-        return suite.suite_tables(results)
+        return value_tables(results)
 
     # ------------------------------------------------------------ asking
 

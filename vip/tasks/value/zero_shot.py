@@ -81,7 +81,7 @@ def _rows_of_length_1(rows: Vectors) -> Vectors:
 
 
 def _of_length_1(vector: Vectors) -> Vectors:
-    return _rows_of_length_1(vector[None])[0]
+    return np.asarray(_rows_of_length_1(vector[None])[0], np.float32)
 
 
 # ---------------------------------------------------------------- ranking

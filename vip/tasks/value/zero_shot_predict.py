@@ -268,7 +268,8 @@ def _rankings(
 def _choose_threshold(options: ZeroShotOptions, samples: Sequence[Sample], similarities: Sequence[Any], embedder: Embedder) -> Threshold:
     """Return the threshold that is given, or tune it on these samples."""
     if options.threshold is None:
-        answers = [int(sample.reference.values[0]) for sample in samples if sample.reference]  # type: ignore[call-overload]  # an index
+        right = [sample.reference.values[0] for sample in samples if sample.reference is not None]
+        answers = [value for value in right if isinstance(value, int)]
         return tune_threshold([decision_score(row) for row in similarities], answers)
     try:
         return Threshold(float(options.threshold), float("nan"), 0)
