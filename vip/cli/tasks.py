@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 TASKS_EXAMPLES = """[bold]Examples[/bold]
 vip tasks                  what there is, and where its data comes from
 vip tasks --suite value    the tasks of one benchmark
+vip tasks --suite value --data annotations/ -o data.html     lengths, subtitles, words of its files
 vip tasks --json
 """
 SAMPLES_EXAMPLES = """[bold]Examples[/bold]
@@ -86,7 +87,15 @@ Train = Annotated[
 ]
 
 
-def tasks_command(suite: Suite = None, as_json: AsJson = False, quiet: Quiet = False) -> None:
+DataFolder = Annotated[
+    Path | None, options.option("--data", help="Describe the published files in this folder, with --suite value.", metavar="DIR")
+]
+DataPage = Annotated[Path | None, options.option("--out", "-o", help="Page to write, with --data.", metavar="FILE")]
+
+
+def tasks_command(
+    suite: Suite = None, data: DataFolder = None, out: DataPage = None, as_json: AsJson = False, quiet: Quiet = False
+) -> None:
     """List the tasks: what is asked, what each needs, where its data comes from."""
     from vip.errors import UsageError, did_you_mean
     from vip.tasks.registry import load_task, task_names
@@ -96,6 +105,9 @@ def tasks_command(suite: Suite = None, as_json: AsJson = False, quiet: Quiet = F
     suites = {task.info.suite for task in tasks if task.info.suite}
     if suite is not None and suite not in suites:
         raise UsageError(f'There is no suite "{suite}".{did_you_mean(suite, suites)}')
+    if data is not None or out is not None:
+        _describe_data(suite, data, out, console)
+        return
     for task in tasks:
         if suite is not None and task.info.suite != suite:
             continue
@@ -118,6 +130,26 @@ def tasks_command(suite: Suite = None, as_json: AsJson = False, quiet: Quiet = F
         about += ["shows frames of videos: --frames, --frames-by" if task.info.over_videos else "", task.info.needs]
         for line in filter(None, about):
             console.write_line(f"    {line}")
+
+
+def _describe_data(suite: str | None, data: Path | None, out: Path | None, console: Console) -> None:
+    """Print the statistics of the published files of VALUE, and write them as a page."""
+    from vip.cli.score import print_tables
+    from vip.errors import UsageError
+    from vip.tasks.value.statistics import measure_folder
+    from vip.tasks.value.statistics_page import statistics_json, statistics_tables, write_statistics_page
+
+    if suite != "value" or data is None:
+        raise UsageError(f"{option('data', 'DIR')} describes files of VALUE. Write `vip tasks --suite value --data DIR`.")
+    found = measure_folder(data)
+    if console.as_json:
+        print_json(statistics_json(found))
+    else:
+        print_tables(statistics_tables(found), "text", console)
+    if out is not None:
+        write_statistics_page(out, found)
+        if not console.as_json:
+            console.write_line(f"Open {out}")
 
 
 def samples_command(

@@ -70,3 +70,16 @@ def test_the_index_names_videos_by_their_second_number(tmp_path: Path) -> None:
             read_video_index(write_json(tmp_path / "i.json", value))
     with pytest.raises(InputError, match="cannot be read"):
         read_video_index(tmp_path / "none.json")
+
+
+def test_the_test_split_of_tvr_has_the_videos_of_both_its_parts(tmp_path: Path) -> None:
+    index = {"test_challenge": {"a": [60, 0]}, "test_public": {"b": [60, 1]}, "train": {"c": [60, 2]}, "val": {"d": [60, 3]}}
+    path = write_json(tmp_path / "tvr_video2dur_idx.json", index)
+    assert read_video_index(path, "test") == {0: "a", 1: "b"}
+    assert read_video_index(path, "test_public") == {1: "b"}
+
+
+def test_a_clip_of_youcook2_keeps_its_name_beside_its_video(tmp_path: Path) -> None:
+    row = {"vid_name": "LYj5-CdRIz0_3", "clip_id": 13347, "duration": 5, "descs": [{"desc": "cover and cook"}]}
+    _, (sample,) = read("yc2c", write_lines(tmp_path / "yc2c.jsonl", [row]))
+    assert (sample.video, sample.clip) == ("LYj5-CdRIz0", "LYj5-CdRIz0_3")

@@ -34,7 +34,7 @@ def read_samples(path: Path, dataset: Dataset) -> Iterator[Sample]:
         InputError: the file is damaged, of another task, or has an id twice.
     """
     seen: dict[str, int] = {}
-    for line, row in _rows(path, dataset):
+    for line, row in read_rows(path, dataset):
         try:
             sample = _READERS[dataset.kind](row, dataset)
         except (KeyError, TypeError, ValueError, LookupError, AttributeError) as exc:
@@ -78,7 +78,7 @@ def read_video_index(path: Path, split: str | None = None) -> dict[int, str]:
     return names
 
 
-def _rows(path: Path, dataset: Dataset) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def read_rows(path: Path, dataset: Dataset) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the rows of a file with their lines."""
     if dataset.key == "tvqa" and path.suffix == ".json":
         yield from _solutions(path)
