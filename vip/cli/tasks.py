@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TASKS_EXAMPLES = """[bold]Examples[/bold]
 vip tasks                  what there is, and where its data comes from
 vip tasks --suite value    the tasks of one benchmark
-vip tasks --suite value --data annotations/ -o data.html     lengths, subtitles, words of its files
+vip tasks --suite value --data annotations/     what its files hold
 vip tasks --json
 """
 SAMPLES_EXAMPLES = """[bold]Examples[/bold]
@@ -39,7 +39,7 @@ vip predict samples.jsonl --base-url http://localhost:8000/v1
 vip predict samples.jsonl --baseline copy-nearest -o nearest.jsonl
 vip predict --task nextqa-mc --annotations val.csv --videos clips/ --frames 8
 vip predict --task nextqa-mc --annotations val.csv --baseline popular-shortest --train train.csv
-vip predict --task value-how2qa --annotations val.jsonl --videos clips/ --subtitles subs.jsonl --zero-shot clip:ViT-B-32/openai
+vip predict -t value-yc2r --annotations a.jsonl --videos v/ --zero-shot clip
 """
 
 WITHOUT = (
