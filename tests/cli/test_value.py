@@ -13,7 +13,7 @@ from tests.models import clip_models
 from tests.tasks.value.made import write_lines
 from vip.tasks.value.channels import write_features
 
-pytestmark = pytest.mark.extra("open_clip")
+pytestmark = [pytest.mark.extra("open_clip"), pytest.mark.slow]
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_submission_is_predicted_written_and_scored(folder: Path) -> None:
     annotations = "annotations/violin/violin_test_release.jsonl"
-    asked = ("predict", "--task", "value-violin", "--annotations", annotations, "--features", "features", "-o", "p/violin.jsonl")
+    asked = ("predict", "--task", "value-violin", "--annotations", annotations, "--video-features", "features", "-o", "p/violin.jsonl")
     done = vip(folder, *asked, "--zero-shot", "clip:clip")
     assert done.code == 0, done.err
     record = json.loads((folder / "p" / "violin.zero-shot.json").read_text())
@@ -57,6 +57,8 @@ def test_a_submission_is_predicted_written_and_scored(folder: Path) -> None:
         (("submit", "features", "--suite", "glue", "-o", "s"), 2, 'There is no suite "glue" with a server'),
         (("submit", "features", "--split", "dev", "-o", "s"), 2, "has the splits val and test"),
         (("predict", "--zero-shot", "clip:clip"), 2, "--zero-shot needs --task NAME and --annotations FILE"),
+        (("predict", "--video-features", "features"), 2, "--video-features is for --zero-shot"),
+        (("predict", "x.jsonl", "--zero-shot", "clip:clip"), 2, "answers by itself"),
         (("tasks", "--data", "annotations"), 2, "vip tasks --suite value --data DIR"),
         (("tasks", "--suite", "value", "--data", "features"), 3, "has no files of VALUE"),
     ],

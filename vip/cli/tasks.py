@@ -190,7 +190,7 @@ def predict_command(
     baseline: BaselineName = None,
     train: Train = None,
     zero_shot: by_similarity.ZeroShot = None,
-    features: by_similarity.Features = None,
+    video_features: by_similarity.VideoFeatures = None,
     video_index: by_similarity.VideoIndex = None,
     window: by_similarity.Window = 10,
     threshold: by_similarity.ThresholdOption = None,
@@ -207,8 +207,9 @@ def predict_command(
 
     console = Console(quiet=quiet, as_json=as_json)
     settings = resolve(PredictSettings, options.given(context, PredictSettings), note=console.note)
+    by_similarity.check_options(zero_shot, video_features, video_index, threshold, others=(samples, baseline, train))
     if zero_shot is not None:
-        how = by_similarity.Similarity(features, video_index, window, threshold)
+        how = by_similarity.Similarity(video_features, video_index, window, threshold)
         done = by_similarity.predict_by_similarity(
             context, zero_shot, task, annotations or [], out, how, overwrite=overwrite, console=console
         )

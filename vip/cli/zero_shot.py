@@ -21,9 +21,11 @@ ZeroShot = Annotated[
         "--zero-shot", help="Answer VALUE by the similarities of CLIP: clip:ARCH/TAG.", metavar="NAME", complete=backends("embedder")
     ),
 ]
-Features = Annotated[
+VideoFeatures = Annotated[
     Path | None,
-    options.option("--features", help="Folder with NAME.npz of each video; with --videos, missing ones are made and kept.", metavar="DIR"),
+    options.option(
+        "--video-features", help="Folder with NAME.npz of each video; with --videos, missing ones are made and kept.", metavar="DIR"
+    ),
 ]
 VideoIndex = Annotated[Path | None, options.option("--video-index", help="Corpus of a retrieval task, as published.", metavar="FILE")]
 Window = Annotated[int, options.option("--window", help="Frames of a moment, each 1.5 s; for --zero-shot.", metavar="N", default="10")]
@@ -46,6 +48,28 @@ class Similarity:
     video_index: Path | None
     window: int
     threshold: str | None
+
+
+def check_options(
+    zero_shot: str | None, features: Path | None, video_index: Path | None, threshold: str | None, *, others: tuple[object, ...]
+) -> None:
+    """Refuse options that go without each other.
+
+    Args:
+        others: what answers in another way: samples, a baseline, a training set.
+
+    Raises:
+        UsageError: an option of --zero-shot stands alone, or another way of answering is named too.
+    """
+    from vip.errors import UsageError
+    from vip.wording import option
+
+    named = {"video_features": features, "video_index": video_index, "threshold": threshold}
+    alone = next((name for name, value in named.items() if value is not None), None)
+    if zero_shot is None and alone is not None:
+        raise UsageError(f"{option(alone)} is for {option('zero_shot', 'clip:ARCH/TAG')}. Add it, or leave {option(alone)} out.")
+    if zero_shot is not None and any(one is not None for one in others):
+        raise UsageError(f"{option('zero_shot')} reads annotations and answers by itself. Leave samples, baselines and training sets out.")
 
 
 def predict_by_similarity(

@@ -120,12 +120,12 @@ def _check_options(dataset: Dataset, samples: Sequence[Sample], options: ZeroSho
     has_frames = settings.videos is not None or options.features is not None
     if not has_frames and settings.subtitles is None:
         raise UsageError(
-            f"Name the videos with {option('videos', 'DIR')}, features of the same model with {option('features', 'DIR')},"
+            f"Name the videos with {option('videos', 'DIR')}, features of the same model with {option('video_features', 'DIR')},"
             f" or subtitles with {option('subtitles', 'FILE')}."
         )
     if dataset.kind == "vcmr" and not has_frames:
         raise UsageError(
-            f"The moments of {dataset.name} are found in frames. Add {option('videos', 'DIR')}, or {option('features', 'DIR')}."
+            f"The moments of {dataset.name} are found in frames. Add {option('videos', 'DIR')}, or {option('video_features', 'DIR')}."
         )
     if dataset.options == 2 and options.threshold is None and any(sample.reference is None for sample in samples):
         raise UsageError(
