@@ -357,6 +357,7 @@ class SampleSettings(Settings):
     split: str | None = setting(None, "Split of a published benchmark, by its published name.")
     labels: Path | None = setting(None, "CSV file with a column video or sample, and one for each grouping: domain, causal, …")
     videos: Path | None = setting(None, "Folder of the videos of a published benchmark, or of their run folders.", metavar="DIR")
+    subtitles: Path | None = setting(None, "Subtitles as VALUE publishes them, shown with their times.", metavar="FILE")
     frames: Positive | None = setting(
         None, "Frames of each video that are shown, for tasks over videos.", shown="the keyframes of a run, or 8 of a video"
     )

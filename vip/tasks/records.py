@@ -179,6 +179,8 @@ class Sample(Record):
     task_version: int
     video: str
     """What statistics are clustered by; samples never cross videos."""
+    clip: str | None = None
+    """Name of the file that holds a part of the video, as benchmarks name it; None: it is that of the video."""
     start_s: float | None = None
     """Where the clip begins in the video; None: the whole video, or not known."""
     end_s: float | None = None
