@@ -20,18 +20,39 @@ from torch import Tensor, nn
 MULTI_CHOICE: dict[str, str] = {
     "blind-qa": "vip.baselines.nextqa.blind_qa:BlindQA",
     "evqa": "vip.baselines.nextqa.evqa:EVQA",
+    "stvqa": "vip.baselines.nextqa.stvqa:STVQA",
+    "co-mem": "vip.baselines.nextqa.co_mem:CoMem",
+    "hme": "vip.baselines.nextqa.hme:HME",
+    "hcrn": "vip.baselines.nextqa.hcrn:HCRN",
     "hga": "vip.baselines.nextqa.hga:HGA",
+    "psac": "vip.baselines.nextqa.psac:PSAC",
+    "psac-plus": "vip.baselines.nextqa.psac:PSAC",
 }
 """Models that score options: name → module:class. A class is a `MultiChoiceModel`."""
 
 OPEN_ENDED: dict[str, str] = {
     "blind-qa": "vip.baselines.nextqa.blind_qa:BlindQAEncoder",
     "evqa": "vip.baselines.nextqa.evqa:EVQAEncoder",
+    "stvqa": "vip.baselines.nextqa.stvqa:STVQAEncoder",
+    "co-mem": "vip.baselines.nextqa.co_mem:CoMemEncoder",
+    "hme": "vip.baselines.nextqa.hme:HMEEncoder",
+    "hcrn": "vip.baselines.nextqa.hcrn:HCRNEncoder",
     "hga": "vip.baselines.nextqa.hga:HGAEncoder",
+    "psac": "vip.baselines.nextqa.psac:PSACEncoder",
+    "psac-plus": "vip.baselines.nextqa.psac:PSACEncoder",
+    "uatt": "vip.baselines.nextqa.uatt:UATTEncoder",
 }
 """Encoders of video and question for open-ended answers: name → module:class. A class is an `Encoder`."""
 
-DECODERS: dict[str, str] = {}
+DECODERS: dict[str, str] = {
+    "naive": "vip.baselines.nextqa.decoders:Naive",
+    "naive-trans": "vip.baselines.nextqa.decoders:NaiveTrans",
+    "qns-ans": "vip.baselines.nextqa.decoders:QnsAns",
+    "att-vid": "vip.baselines.nextqa.decoders:AttVid",
+    "att-qns": "vip.baselines.nextqa.decoders:AttQns",
+    "uatt": "vip.baselines.nextqa.decoders:UATTDecoder",
+    "hme": "vip.baselines.nextqa.decoders:HMEDecoder",
+}
 """Decoders of answers: name → module:class. A class is a `Decoder`."""
 
 

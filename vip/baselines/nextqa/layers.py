@@ -21,11 +21,14 @@ class WordEncoder(nn.Module):
         self.input_dropout = nn.Dropout(input_dropout)
         self.rnn = recurrent(cell, size, hidden, layers=layers, dropout=dropout)
 
-    def forward(self, words: Words) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return the outputs (B, T, H), 0 behind the end; the last hidden states (L, B, H); those of the cells, None for a GRU."""
+    def forward(self, words: Words, start: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Return the outputs (B, T, H), 0 behind the end; the last hidden states (L, B, H); those of the cells, None for a GRU.
+
+        Args: start: hidden states and cells (L, B, H) that an LSTM begins with; None: 0.
+        """
         vectors = self.input_dropout(words.vectors)
         packed = pack_padded_sequence(vectors, words.lengths.cpu(), batch_first=True, enforce_sorted=False)
-        outputs, last = self.rnn(packed)
+        outputs, last = self.rnn(packed, start)
         padded, _ = pad_packed_sequence(outputs, batch_first=True, total_length=vectors.shape[1])
         return (padded, last[0], last[1]) if isinstance(last, tuple) else (padded, last, None)
 

@@ -1,0 +1,234 @@
+"""HCRN: relations among the frames of a segment, then among segments, each under a condition (Le et al. 2020; Xiao et al. 2021, section 4.1.2).
+
+    CRN(objects, condition): for k of n − 1, n − 2, …, 2 (all n, where n is 2)
+        some subsets of k objects, drawn at random (`subsets`, 1 in the code's settings)
+        h = ELU(W_k [mean of the subset; condition])       with a gate σ(G_k […]) where the condition is the question
+        mean of h over the subsets
+    frames of a segment:  CRN under the segment's motion, CRN under the question
+    segments:             CRN under the motion of the whole (an LSTM over the segments), CRN under the question
+    what comes out:       attention by the question, then two layers with batch normalisation → score
+
+Where things differ:
+- Le et al. take 8 segments of 16 frames with a vector a frame. Features in the form of NExT-QA have one vector a clip, so a segment is here
+  some clips in a row (`segments`: 4 of 4 clips of the 16), its motion is their mean, and its frames are the clips' appearance.
+- Le et al. read question and options apart. Xiao et al. do so with GloVe ("HCRN"); with BERT question and option are one text ("HCRN*", table 4).
+  A model gets them here as one text, so this is HCRN* with either kind of words.
+- The code draws subsets when it evaluates too, so two runs differ. Here only training draws; otherwise the subsets lie evenly among all of
+  their size, in lexical order.
+- Xiao et al. give no code of HCRN; sizes and dropouts are those of the code of Le et al.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations
+from math import comb
+
+import torch
+from pydantic import model_validator
+from torch import Tensor, nn
+
+from vip.baselines.nextqa.attention import AttentionWeights
+from vip.baselines.nextqa.interface import Encoded, Encoder, InputSizes, ModelOptions, MultiChoiceModel, VideoFeatures, Words
+from vip.baselines.nextqa.layers import recurrent
+
+FEWEST = 4
+"""Objects of a relation: of fewer, the second CRN would have none."""
+
+
+class HCRNOptions(ModelOptions):
+    """Hyper-parameters of HCRN."""
+
+    hidden: int = 512
+    """D of all relations; even, half of it a direction over the words."""
+    segments: int = 4
+    """Into how many runs of clips a video is cut."""
+    subsets: int = 1
+    """Subsets of one size that are drawn."""
+    word_dropout: float = 0.15
+    question_dropout: float = 0.18
+    dropout: float = 0.15
+    """On what is attended to, and in the last layers."""
+
+    @model_validator(mode="after")
+    def _check_segments(self) -> HCRNOptions:
+        if self.segments < FEWEST:
+            raise ValueError(f"segments is {self.segments}. Expected {FEWEST} or more.")
+        return self
+
+
+def subset_sizes(objects: int) -> range:
+    """Return the sizes of the subsets of `objects` objects, large ones first."""
+    return range(2, 1, -1) if objects == 2 else range(objects - 1, 1, -1)
+
+
+@lru_cache(maxsize=64)
+def _subsets(objects: int, size: int) -> tuple[tuple[int, ...], ...]:
+    return tuple(combinations(range(objects), size))
+
+
+class ConditionalRelations(nn.Module):
+    """A CRN: from n objects and a condition, one object a size of subset."""
+
+    def __init__(self, size: int, *, objects: int, subsets: int, has_gate: bool) -> None:
+        """Args: size: D of objects and condition."""
+        super().__init__()
+        self.objects, self.subsets = objects, subsets
+        self.relations = nn.ModuleList(nn.Linear(2 * size, size) for _ in subset_sizes(objects))
+        self.gates = nn.ModuleList(nn.Linear(2 * size, size) for _ in subset_sizes(objects)) if has_gate else None
+
+    def forward(self, objects: Tensor, condition: Tensor) -> Tensor:
+        """Return (B, number of sizes, K, D).
+
+        Args: objects: (B, n, K, D), each K vectors; condition: (B, D).
+        """
+        outputs = []
+        for place, size in enumerate(subset_sizes(self.objects)):
+            means = torch.stack([objects[:, list(chosen)].mean(dim=1) for chosen in self._chosen(size)])  # (subsets, B, K, D)
+            joint = torch.cat((means, condition[:, None].expand_as(means)), dim=-1)
+            related = nn.functional.elu(self.relations[place](joint))
+            if self.gates is not None:
+                related = related * torch.sigmoid(self.gates[place](joint))
+            outputs.append(related.mean(dim=0))
+        return torch.stack(outputs, dim=1)
+
+    def _chosen(self, size: int) -> list[tuple[int, ...]]:
+        """Return the subsets of one size: drawn in training, else spread evenly."""
+        count = min(self.subsets, comb(self.objects, size))
+        every = _subsets(self.objects, size)
+        if self.training:
+            return [every[place] for place in torch.randperm(len(every))[:count].tolist()]
+        return [every[(2 * place + 1) * len(every) // (2 * count)] for place in range(count)]
+
+
+class QuestionAttention(nn.Module):
+    """A weighted mean of the video's vectors under a question."""
+
+    def __init__(self, size: int, dropout: float) -> None:
+        super().__init__()
+        self.question, self.video = nn.Linear(size, size, bias=False), nn.Linear(size, size, bias=False)
+        self.score = nn.Sequential(nn.Linear(2 * size, size), nn.ELU(), nn.Linear(size, 1))
+        self.dropout = nn.Dropout(dropout)
+        self.weights = AttentionWeights()
+
+    def forward(self, question: Tensor, video: Tensor) -> Tensor:
+        """Return (B, D) of a question (B, D) and vectors (B, K, D)."""
+        video = self.dropout(video)
+        projected = self.video(video)
+        scores = self.score(torch.cat((projected, self.question(question)[:, None] * projected), dim=-1))[..., 0]
+        mean: Tensor = (self.weights(scores)[:, None] @ video)[:, 0]
+        return mean
+
+
+class _QuestionReader(nn.Module):
+    """An LSTM of both directions over the words, through a tanh."""
+
+    def __init__(self, sizes: InputSizes, options: HCRNOptions) -> None:
+        super().__init__()
+        self.word_dropout, self.dropout = nn.Dropout(options.word_dropout), nn.Dropout(options.question_dropout)
+        self.rnn = recurrent("lstm", sizes.words, options.hidden // 2, bidirectional=True)
+
+    def forward(self, words: Words) -> tuple[Tensor, Tensor]:
+        """Return the outputs (B, T, D) and the last states of both directions (B, D)."""
+        vectors = torch.tanh(self.word_dropout(words.vectors))
+        packed = nn.utils.rnn.pack_padded_sequence(vectors, words.lengths.cpu(), batch_first=True, enforce_sorted=False)
+        outputs, (states, _) = self.rnn(packed)
+        padded, _ = nn.utils.rnn.pad_packed_sequence(outputs, batch_first=True, total_length=vectors.shape[1])
+        return padded, self.dropout(torch.cat((states[0], states[1]), dim=-1))
+
+
+class HCRNReader(nn.Module):
+    """Question and video, up to the vectors that the question attends to."""
+
+    def __init__(self, sizes: InputSizes, options: HCRNOptions) -> None:
+        super().__init__()
+        size, segments = options.hidden, options.segments
+        if sizes.clips % segments or sizes.clips // segments < FEWEST:
+            raise ValueError(f"{sizes.clips} clips do not make {segments} segments of {FEWEST} clips or more of one length. Set segments.")
+        self.segments, frames = segments, sizes.clips // segments
+        self.words = _QuestionReader(sizes, options)
+        self.question = nn.Linear(size, size)
+        self.appearance, self.motion = nn.Linear(sizes.appearance, size), nn.Linear(sizes.motion, size)
+        self.sequence, self.whole_motion = recurrent("lstm", sizes.motion, size), nn.Linear(size, size)
+        self.frames_motion, self.frames_question = self._pair(frames, options)
+        self.segments_motion, self.segments_question = self._pair(segments, options)
+        self.attention = QuestionAttention(size, options.dropout)
+        self.apply(_initialize)
+
+    @staticmethod
+    def _pair(objects: int, options: HCRNOptions) -> tuple[ConditionalRelations, ConditionalRelations]:
+        """Return the CRN under motion, and the one under the question over what it gives."""
+        motion = ConditionalRelations(options.hidden, objects=objects, subsets=options.subsets, has_gate=False)
+        left = len(subset_sizes(objects))
+        return motion, ConditionalRelations(options.hidden, objects=left, subsets=options.subsets, has_gate=True)
+
+    def forward(self, video: VideoFeatures, words: Words) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return the attended video (B, D), the question (B, D), its outputs (B, T, D) and the video's vectors (B, K, D)."""
+        outputs, question = self.words(words)
+        relations = self._relations(video, self.question(question))
+        return self.attention(question, relations), question, outputs, relations
+
+    def _relations(self, video: VideoFeatures, question: Tensor) -> Tensor:
+        """Return the video's vectors (B, K, D) under a question (B, D)."""
+        batch, segments = question.shape[0], self.segments
+        motion = video.motion.unflatten(1, (segments, -1)).mean(dim=2)  # (B, S, M)
+        frames = self.appearance(video.appearance).unflatten(1, (segments, -1)).flatten(0, 1)[:, :, None]  # (B × S, F, 1, D)
+        related = self.frames_motion(frames, self.motion(motion).flatten(0, 1))
+        related = self.frames_question(related, question.repeat_interleave(segments, dim=0))
+        objects = related.flatten(1, 2).unflatten(0, (batch, segments))  # (B, S, K, D)
+        _, (last, _) = self.sequence(motion)
+        related = self.segments_motion(objects, self.whole_motion(last[-1]))
+        return self.segments_question(related, question).flatten(1, 2)
+
+
+def _initialize(module: nn.Module) -> None:
+    """Set the weights of linear layers and RNNs by Xavier's uniform rule, their biases to 0."""
+    if isinstance(module, (nn.Linear, nn.LSTM)):
+        for parameter in module.parameters():
+            nn.init.xavier_uniform_(parameter) if parameter.dim() > 1 else nn.init.zeros_(parameter)
+
+
+class HCRN(MultiChoiceModel):
+    """HCRN for multiple choice."""
+
+    Options = HCRNOptions
+
+    def __init__(self, sizes: InputSizes, options: HCRNOptions) -> None:
+        super().__init__()
+        size = options.hidden
+        self.reader = HCRNReader(sizes, options)
+        self.question = nn.Linear(size, size)
+        self.score = nn.Sequential(
+            nn.Dropout(options.dropout),
+            nn.Linear(2 * size, size),
+            nn.ELU(),
+            nn.BatchNorm1d(size),
+            nn.Dropout(options.dropout),
+            nn.Linear(size, 1),
+        )
+        self.question.apply(_initialize)
+        self.score.apply(_initialize)
+
+    def forward(self, video: VideoFeatures, words: Words) -> Tensor:
+        """Return the scores (B,)."""
+        seen, question, *_ = self.reader(video, words)
+        scores: Tensor = self.score(torch.cat((seen, self.question(question)), dim=-1))[:, 0]
+        return scores
+
+
+class HCRNEncoder(Encoder):
+    """HCRN for open-ended answers: the last layer gives D numbers to a decoder. (Le et al. choose one of 1,000 answers instead.)"""
+
+    Options = HCRNOptions
+
+    def __init__(self, sizes: InputSizes, options: HCRNOptions) -> None:
+        super().__init__()
+        self.fused_size = self.hidden_size = options.hidden
+        self.reader = HCRNReader(sizes, options)
+        self.fuse = nn.Sequential(nn.Dropout(options.dropout), nn.Linear(2 * options.hidden, options.hidden), nn.ELU())
+
+    def forward(self, video: VideoFeatures, words: Words) -> Encoded:
+        """Return what a decoder answers from. `video` has a vector a relation instead of a clip."""
+        seen, state, question, relations = self.reader(video, words)
+        fused = self.fuse(torch.cat((seen, state), dim=-1))
+        return Encoded(fused=fused, question_state=state, question=question, question_mask=words.mask, video=relations)
