@@ -48,7 +48,7 @@ class FeatureFile:
 
     def __init__(self, path: Path, *, appearance: int | None = None) -> None:
         self.path = path
-        self._file = _open(path)
+        self._file = open_hdf5(path)
         self._feat = self._dataset("feat")
         shape = tuple(int(size) for size in self._feat.shape)
         if len(shape) not in {3, 5} or self._feat.dtype.kind != "f" or 0 in shape[1:]:
@@ -147,7 +147,13 @@ class FeatureStore:
             file.close()
 
 
-def _open(path: Path) -> Any:
+def open_hdf5(path: Path) -> Any:
+    """Return an open file of h5py.
+
+    Raises:
+        BackendError: h5py is not installed.
+        InputError: it is missing, or is no HDF5.
+    """
     try:
         import h5py
     except ImportError as exc:

@@ -3,7 +3,9 @@
 A model gets vectors only: features of the clips of a video, and vectors of words. Files, vocabularies and word vectors are the business of
 `vip.baselines.features`, `vip.baselines.words` and `vip.baselines.training`; no model knows them.
 
-To add a model: write its file, write `NAME.toml` beside it (its hyper-parameters with their sources), add a line to a table below.
+To add a model: write its file, write its hyper-parameters with their sources beside it (`NAME.toml` with options, `NAME-oe.toml` open-ended,
+`NAME.toml` of a decoder; the table `[model]`), and add a line to a table below. Settings of all models are in `multi-choice.toml` and
+`open-ended.toml`; a model may change them in `[words]`, `[training]` and, open-ended, by `decoder = "NAME"`.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from torch import Tensor, nn
 
 MULTI_CHOICE: dict[str, str] = {
     "blind-qa": "vip.baselines.nextqa.blind_qa:BlindQA",
+    "bert-choice": "vip.baselines.nextqa.blind_qa:BertChoice",
     "evqa": "vip.baselines.nextqa.evqa:EVQA",
     "hga": "vip.baselines.nextqa.hga:HGA",
 }
