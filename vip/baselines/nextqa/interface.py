@@ -1,7 +1,7 @@
 """What every model of NExT-QA is given and returns, and the table that finds a model by its name.
 
 A model gets vectors only: features of the clips of a video, and vectors of words. Files, vocabularies and word vectors are the business of
-`vip.baselines.features`, `vip.baselines.words` and `vip.baselines.training`; no model knows them.
+`vip.baselines.features`, `vip.baselines.nextqa.words` and `vip.baselines.training`; no model knows them.
 
 To add a model: write its file, write its hyper-parameters with their sources beside it (`NAME.toml` with options, `NAME-oe.toml` open-ended,
 `NAME.toml` of a decoder; the table `[model]`), and add a line to a table below. Settings of all models are in `multi-choice.toml` and
@@ -53,6 +53,11 @@ class VideoFeatures:
     def clips(self) -> Tensor:
         """Both, one after the other: (B, N, A + M)."""
         return torch.cat((self.appearance, self.motion), dim=-1)
+
+    def to(self, device: torch.device) -> VideoFeatures:
+        """Return them on a device."""
+        maps = None if self.maps is None else self.maps.to(device)
+        return VideoFeatures(self.appearance.to(device), self.motion.to(device), maps)
 
     def repeat(self, times: int) -> VideoFeatures:
         """Return each video `times` times in a row, once for each option: (B × times, …)."""
