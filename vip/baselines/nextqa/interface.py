@@ -1,9 +1,11 @@
 """What every model of NExT-QA is given and returns, and the table that finds a model by its name.
 
 A model gets vectors only: features of the clips of a video, and vectors of words. Files, vocabularies and word vectors are the business of
-`vip.baselines.features`, `vip.baselines.words` and `vip.baselines.training`; no model knows them.
+`vip.baselines.features`, `vip.baselines.nextqa.words` and `vip.baselines.training`; no model knows them.
 
-To add a model: write its file, write `NAME.toml` beside it (its hyper-parameters with their sources), add a line to a table below.
+To add a model: write its file, write its hyper-parameters with their sources beside it (`NAME.toml` with options, `NAME-oe.toml` open-ended,
+`NAME.toml` of a decoder; the table `[model]`), and add a line to a table below. Settings of all models are in `multi-choice.toml` and
+`open-ended.toml`; a model may change them in `[words]`, `[training]` and, open-ended, by `decoder = "NAME"`.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from torch import Tensor, nn
 
 MULTI_CHOICE: dict[str, str] = {
     "blind-qa": "vip.baselines.nextqa.blind_qa:BlindQA",
+    "bert-choice": "vip.baselines.nextqa.blind_qa:BertChoice",
     "evqa": "vip.baselines.nextqa.evqa:EVQA",
     "stvqa": "vip.baselines.nextqa.stvqa:STVQA",
     "co-mem": "vip.baselines.nextqa.co_mem:CoMem",
@@ -71,6 +74,11 @@ class VideoFeatures:
     def clips(self) -> Tensor:
         """Both, one after the other: (B, N, A + M)."""
         return torch.cat((self.appearance, self.motion), dim=-1)
+
+    def to(self, device: torch.device) -> VideoFeatures:
+        """Return them on a device."""
+        maps = None if self.maps is None else self.maps.to(device)
+        return VideoFeatures(self.appearance.to(device), self.motion.to(device), maps)
 
     def repeat(self, times: int) -> VideoFeatures:
         """Return each video `times` times in a row, once for each option: (B × times, …)."""
