@@ -14,16 +14,17 @@
                        relu(W_c [c; h_N; s])
 
 Where paper and code differ:
-- Gao et al. read the clips by temporal convolutions and deconvolutions. Xiao et al. (footnote 4) take the implementation that came with HME:
-  "a two-layer GRU instead of TCN". Their code has GRUs for open-ended answers and LSTMs for multiple choice: `cell = "gru"` or `"lstm"`.
-- In the paper of Gao et al. each memory attends to its clips with the question and the other memory at hand. In the code the gates see the sum
-  of both memories, and the question comes in afterwards, in W_a and W_b. This is built.
+- Gao et al. read the clips by temporal convolutions and deconvolutions. Xiao et al. (footnote 4) take the implementation that came with
+  HME: "a two-layer GRU instead of TCN". Their code has GRUs for open-ended answers, LSTMs for multiple choice: `cell = "gru"` or `"lstm"`.
+- In the paper of Gao et al. each memory attends to its clips with the question and the other memory at hand. In the code the gates see the
+  sum of both memories, and the question comes in afterwards, in W_a and W_b. This is built.
 - The code cuts the gradient at the first m_a, m_b, not at c_a, c_b. So does this.
 """
 
 from __future__ import annotations
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from vip.baselines.nextqa.attention import AttentionWeights
@@ -35,14 +36,14 @@ from vip.baselines.nextqa.stacked import StackedEncoder, layers_side_by_side
 class CoMemOptions(ModelOptions):
     """Hyper-parameters of CoMem."""
 
-    hidden: int = 256
+    hidden: int = Field(ge=1, le=8192)
     """H."""
-    cell: Cell = "lstm"
+    cell: Cell
     """`gru` as in the paper, `lstm` as in the code for multiple choice."""
-    cycles: int = 3
+    cycles: int = Field(ge=1, le=64)
     """How often the memories are read."""
-    word_dropout: float = 0.2
-    layer_dropout: float = 0.5
+    word_dropout: float = Field(ge=0, lt=1)
+    layer_dropout: float = Field(ge=0, lt=1)
     """Between the two layers over the words."""
 
 

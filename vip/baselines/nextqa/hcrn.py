@@ -1,4 +1,5 @@
-"""HCRN: relations among the frames of a segment, then among segments, each under a condition (Le et al. 2020; Xiao et al. 2021, section 4.1.2).
+"""HCRN: relations among the frames of a segment, then among segments, each under a condition (Le et al. 2020; Xiao et al. 2021,
+section 4.1.2).
 
     CRN(objects, condition): for k of n − 1, n − 2, …, 2 (all n, where n is 2)
         some subsets of k objects, drawn at random (`subsets`, 1 in the code's settings)
@@ -9,10 +10,10 @@
     what comes out:       attention by the question, then two layers with batch normalisation → score
 
 Where things differ:
-- Le et al. take 8 segments of 16 frames with a vector a frame. Features in the form of NExT-QA have one vector a clip, so a segment is here
+- Le et al. take 8 segments of 16 frames with a vector a frame. Features in the form of NExT-QA have one vector a clip. So a segment is here
   some clips in a row (`segments`: 4 of 4 clips of the 16), its motion is their mean, and its frames are the clips' appearance.
-- Le et al. read question and options apart. Xiao et al. do so with GloVe ("HCRN"); with BERT question and option are one text ("HCRN*", table 4).
-  A model gets them here as one text, so this is HCRN* with either kind of words.
+- Le et al. read question and options apart, and so do Xiao et al. with GloVe ("HCRN"); with BERT, question and option are one text
+  ("HCRN*", table 4). A model gets them as one text here, so this is HCRN* with either kind of words.
 - The code draws subsets when it evaluates too, so two runs differ. Here only training draws; otherwise the subsets lie evenly among all of
   their size, in lexical order.
 - Xiao et al. give no code of HCRN; sizes and dropouts are those of the code of Le et al.
@@ -25,36 +26,31 @@ from itertools import combinations
 from math import comb
 
 import torch
-from pydantic import model_validator
+from pydantic import Field
 from torch import Tensor, nn
 
 from vip.baselines.nextqa.attention import AttentionWeights
 from vip.baselines.nextqa.interface import Encoded, Encoder, InputSizes, ModelOptions, MultiChoiceModel, VideoFeatures, Words
 from vip.baselines.nextqa.layers import recurrent
+from vip.errors import InputError
 
-FEWEST = 4
-"""Objects of a relation: of fewer, the second CRN would have none."""
+FEWEST, MOST = 4, 20
+"""Objects of a relation: of fewer, the second CRN would have none; of more, there are millions of subsets."""
 
 
 class HCRNOptions(ModelOptions):
     """Hyper-parameters of HCRN."""
 
-    hidden: int = 512
+    hidden: int = Field(ge=2, le=8192, multiple_of=2)
     """D of all relations; even, half of it a direction over the words."""
-    segments: int = 4
+    segments: int = Field(ge=4, le=20)
     """Into how many runs of clips a video is cut."""
-    subsets: int = 1
+    subsets: int = Field(ge=1, le=1024)
     """Subsets of one size that are drawn."""
-    word_dropout: float = 0.15
-    question_dropout: float = 0.18
-    dropout: float = 0.15
+    word_dropout: float = Field(ge=0, lt=1)
+    question_dropout: float = Field(ge=0, lt=1)
+    dropout: float = Field(ge=0, lt=1)
     """On what is attended to, and in the last layers."""
-
-    @model_validator(mode="after")
-    def _check_segments(self) -> HCRNOptions:
-        if self.segments < FEWEST:
-            raise ValueError(f"segments is {self.segments}. Expected {FEWEST} or more.")
-        return self
 
 
 def subset_sizes(objects: int) -> range:
@@ -143,8 +139,11 @@ class HCRNReader(nn.Module):
     def __init__(self, sizes: InputSizes, options: HCRNOptions) -> None:
         super().__init__()
         size, segments = options.hidden, options.segments
-        if sizes.clips % segments or sizes.clips // segments < FEWEST:
-            raise ValueError(f"{sizes.clips} clips do not make {segments} segments of {FEWEST} clips or more of one length. Set segments.")
+        if sizes.clips % segments or not FEWEST <= sizes.clips // segments <= MOST:
+            raise InputError(
+                f"The {sizes.clips} clips of a video do not make {segments} segments of {FEWEST} to {MOST} clips each."
+                f" Give features of {segments * FEWEST} clips, or set model.segments."
+            )
         self.segments, frames = segments, sizes.clips // segments
         self.words = _QuestionReader(sizes, options)
         self.question = nn.Linear(size, size)
@@ -171,14 +170,15 @@ class HCRNReader(nn.Module):
     def _relations(self, video: VideoFeatures, question: Tensor) -> Tensor:
         """Return the video's vectors (B, K, D) under a question (B, D)."""
         batch, segments = question.shape[0], self.segments
-        motion = video.motion.unflatten(1, (segments, -1)).mean(dim=2)  # (B, S, M)
-        frames = self.appearance(video.appearance).unflatten(1, (segments, -1)).flatten(0, 1)[:, :, None]  # (B × S, F, 1, D)
+        motion = video.motion.reshape(batch, segments, -1, video.motion.shape[-1]).mean(dim=2)  # (B, S, M)
+        frames = self.appearance(video.appearance).reshape(batch * segments, -1, 1, question.shape[-1])  # (B × S, F, 1, D)
         related = self.frames_motion(frames, self.motion(motion).flatten(0, 1))
         related = self.frames_question(related, question.repeat_interleave(segments, dim=0))
-        objects = related.flatten(1, 2).unflatten(0, (batch, segments))  # (B, S, K, D)
+        objects = related.reshape(batch, segments, -1, question.shape[-1])  # (B, S, K, D)
         _, (last, _) = self.sequence(motion)
         related = self.segments_motion(objects, self.whole_motion(last[-1]))
-        return self.segments_question(related, question).flatten(1, 2)
+        relations: Tensor = self.segments_question(related, question).flatten(1, 2)
+        return relations
 
 
 def _initialize(module: nn.Module) -> None:

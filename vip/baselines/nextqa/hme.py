@@ -1,5 +1,5 @@
-"""HME: memories of the video and of the question that are written and read, and a fusion in three steps (Fan et al. 2019; Xiao et al. 2021,
-section 4.1.2).
+"""HME: memories of the video and of the question that are written and read, and a fusion in three steps (Fan et al. 2019; Xiao et al.
+2021, section 4.1.2).
 
     A, M = two LSTMs over the clips, one above the other, for appearance and for motion;  q = two-layer LSTM over the words
     a, m = temporal attention of q over A, over M (outputs of both layers)
@@ -12,13 +12,14 @@ Where paper and code differ:
 - W_v is one layer for appearance and motion in the code (a second one is made and never used). Built: one.
 - The code runs one video after the other; here all at once. Words behind the end of a question are left out in both.
 - Open-ended: Xiao et al. write that all models adapted from multiple choice answer by attention over the question (`att-qns`). Their code
-  gives HME a decoder of its own, two LSTM layers begun with the question's states (`hme`). Both are built.
+  gives HME a decoder of its own: two LSTM layers, begun with the question's states (`hme-lstm`). Both are built.
 - The memories have as many places as there may be clips and words: 16 and 37 (23 for open-ended). Any other number can be set.
 """
 
 from __future__ import annotations
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from vip.baselines.nextqa.attention import AdditiveAttention, AttentionWeights
@@ -30,20 +31,20 @@ from vip.baselines.nextqa.stacked import StackedEncoder, layers_side_by_side
 class HMEOptions(ModelOptions):
     """Hyper-parameters of HME."""
 
-    hidden: int = 256
+    hidden: int = Field(ge=1, le=8192)
     """H."""
-    attention: int = 256
+    attention: int = Field(ge=1, le=8192)
     """Size in which query and clips are added."""
-    video_memory: int = 0
+    video_memory: int = Field(ge=0, le=4096)
     """Places of the video's memory; 0: one a clip."""
-    word_memory: int = 0
+    word_memory: int = Field(ge=0, le=4096)
     """Places of the question's memory; 0: as many as a text may have words."""
-    steps: int = 3
+    steps: int = Field(ge=2, le=64)
     """Steps of the fusion."""
-    word_dropout: float = 0.2
-    layer_dropout: float = 0.5
+    word_dropout: float = Field(ge=0, lt=1)
+    layer_dropout: float = Field(ge=0, lt=1)
     """Between the two layers over the words."""
-    fusion_dropout: float = 0.2
+    fusion_dropout: float = Field(ge=0, lt=1)
 
 
 class TwoStreamMemory(nn.Module):
@@ -207,7 +208,10 @@ class HMEReader(nn.Module):
         self.remembered = nn.Linear(both, hidden)
 
     def forward(self, video: VideoFeatures, words: Words) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """Return the fused vector (B, 3H), the question's outputs (B, T, H), its states and cells (2, B, H), the video's memory (B, N, H)."""
+        """Return the fused vector (B, 3H), the question's outputs (B, T, H), its states and cells (2, B, H), and the video's memory.
+
+        The memory is (B, N, H).
+        """
         question, states, cells = self.words(words)
         asked = layers_side_by_side(states)
         appearance, motion = self.appearance(video.appearance), self.motion(video.motion)
@@ -243,7 +247,7 @@ class HMEEncoder(Encoder):
     """HME for open-ended answers."""
 
     Options = HMEOptions
-    decoders = ("att-qns", "hme", "naive", "naive-trans", "qns-ans", "att-vid")
+    decoders = ("att-qns", "hme-lstm", "naive", "naive-trans", "qns-ans", "att-vid")
 
     def __init__(self, sizes: InputSizes, options: HMEOptions) -> None:
         super().__init__()

@@ -53,8 +53,8 @@ DECODERS: dict[str, str] = {
     "qns-ans": "vip.baselines.nextqa.decoders:QnsAns",
     "att-vid": "vip.baselines.nextqa.decoders:AttVid",
     "att-qns": "vip.baselines.nextqa.decoders:AttQns",
-    "uatt": "vip.baselines.nextqa.decoders:UATTDecoder",
-    "hme": "vip.baselines.nextqa.decoders:HMEDecoder",
+    "uatt-lstm": "vip.baselines.nextqa.decoders:UATTDecoder",
+    "hme-lstm": "vip.baselines.nextqa.decoders:HMEDecoder",
 }
 """Decoders of answers: name → module:class. A class is a `Decoder`."""
 

@@ -1,5 +1,5 @@
-"""PSAC and PSAC+: self-attention with positions for video and words, and co-attention between both; no RNN (Li et al. 2019; Xiao et al. 2021,
-section 4.1.2).
+"""PSAC and PSAC+: self-attention with positions for video and words, and co-attention between both; no RNN (Li et al. 2019; Xiao et al.
+2021, section 4.1.2).
 
     V = X + layers of (self-attention of 8 heads, feed-forward) over X + P     X: clips, P: a linear layer of sines of their positions
     Q = words → D, two highway layers, then a block of four depthwise separable convolutions, self-attention of 8 heads, feed-forward
@@ -11,17 +11,19 @@ PSAC sees appearance alone, PSAC+ appearance and motion side by side (`motion = 
 
 Where paper and code differ:
 - Li et al. have a network over the characters of each word beside its vector. A model gets vectors of words here, so there is none.
-- Attention over the video is divided by √ of the width of the whole vector in the code (√ of a head's key in Vaswani et al. 2017, which the paper
-  follows). Built as in the code.
-- Q is masked with the words in the code; words behind the end reach their neighbours through its convolutions. Here they do not.
+- In the code the scores of attention over the video are divided by √ of the width of the whole vector, in Vaswani et al. 2017 by √ of the
+  width of a key: `scale = "vector"` or `"key"`.
+- In the code words behind the end reach their neighbours through the convolutions. Here they do not.
 - Xiao et al. give no code of PSAC; the sizes are those of the code of Li et al.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import torch
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
@@ -32,23 +34,31 @@ from vip.baselines.nextqa.interface import Encoded, Encoder, InputSizes, ModelOp
 class PSACOptions(ModelOptions):
     """Hyper-parameters of PSAC."""
 
-    motion: bool = False
+    motion: bool
     """Whether motion is seen too (PSAC+)."""
-    hidden: int = 512
+    hidden: int = Field(ge=2, le=8192, multiple_of=2)
     """D; a multiple of `heads`."""
-    heads: int = 8
-    video_layers: int = 1
-    head_size: int = 256
+    heads: int = Field(ge=1, le=64)
+    video_layers: int = Field(ge=1, le=64)
+    head_size: int = Field(ge=1, le=4096)
     """Of keys and values over the video."""
-    inner: int = 512
+    scale: Literal["vector", "key"]
+    """By the root of which width scores over the video are divided."""
+    inner: int = Field(ge=1, le=8192)
     """Of the feed-forward layer over the video."""
-    positions: int = 300
+    positions: int = Field(ge=2, le=8192, multiple_of=2)
     """Sines and cosines of a position of the video."""
-    convolutions: int = 4
-    kernel: int = 7
+    convolutions: int = Field(ge=1, le=64)
+    kernel: int = Field(ge=1, le=63)
     """Width of the convolutions, odd."""
-    dropout: float = 0.1
-    score_dropout: float = 0.5
+    dropout: float = Field(ge=0, lt=1)
+    score_dropout: float = Field(ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _check_widths(self) -> PSACOptions:
+        if self.hidden % self.heads or self.kernel % 2 == 0:
+            raise ValueError("hidden is a multiple of heads, and kernel is odd")
+        return self
 
 
 def sinusoids(length: int, size: int) -> Tensor:
@@ -84,9 +94,8 @@ class VideoLayer(nn.Module):
 
     def __init__(self, size: int, options: PSACOptions) -> None:
         super().__init__()
-        self.attention = SelfAttention(
-            size, heads=options.heads, head_size=options.head_size, scale=math.sqrt(size), dropout=options.dropout
-        )
+        scale = math.sqrt(size if options.scale == "vector" else options.head_size)
+        self.attention = SelfAttention(size, heads=options.heads, head_size=options.head_size, scale=scale, dropout=options.dropout)
         self.feed = nn.Sequential(nn.Linear(size, options.inner), nn.ReLU(), nn.Linear(options.inner, size))
         self.attention_norm, self.feed_norm = nn.LayerNorm(size), nn.LayerNorm(size)
         self.dropout = nn.Dropout(options.dropout)
@@ -112,7 +121,8 @@ class VideoSelfAttention(nn.Module):
         attended = clips + self.position(sinusoids(clips.shape[1], self.positions).to(clips))
         for layer in self.layers:
             attended = layer(attended)
-        return clips + attended
+        summed: Tensor = clips + attended
+        return summed
 
 
 class Highway(nn.Module):
@@ -125,7 +135,8 @@ class Highway(nn.Module):
     def forward(self, words: Tensor) -> Tensor:
         """Return (B, T, size)."""
         gate = torch.sigmoid(self.gate(words))
-        return gate * self.dropout(self.linear(words)) + (1 - gate) * words
+        passed: Tensor = gate * self.dropout(self.linear(words)) + (1 - gate) * words
+        return passed
 
 
 class SeparableConvolution(nn.Module):

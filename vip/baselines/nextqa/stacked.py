@@ -18,10 +18,8 @@ class StackedOutputs:
     """(B, N, H)."""
     second: Tensor
     """(B, N, H)."""
-    hidden: Tensor
-    """(2, B, H): last hidden states."""
-    cell: Tensor | None
-    """(2, B, H): last cells of LSTMs; None for GRUs."""
+    states: tuple[Tensor, Tensor] | None
+    """(2, B, H) twice: last hidden states and last cells of LSTMs; None for GRUs."""
 
     @property
     def both(self) -> Tensor:
@@ -43,9 +41,8 @@ class StackedEncoder(nn.Module):
         first, first_last = self.first(clips)
         second, second_last = self.second(first)
         if isinstance(first_last, tuple):
-            hidden, cell = (torch.cat(pair) for pair in zip(first_last, second_last, strict=True))
-            return StackedOutputs(first, second, hidden, cell)
-        return StackedOutputs(first, second, torch.cat((first_last, second_last)), None)
+            return StackedOutputs(first, second, (torch.cat((first_last[0], second_last[0])), torch.cat((first_last[1], second_last[1]))))
+        return StackedOutputs(first, second, None)
 
 
 def layers_side_by_side(states: Tensor) -> Tensor:

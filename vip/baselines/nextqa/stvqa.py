@@ -7,14 +7,15 @@
     a = Σ_n β_n v_n,  β = attention of q₂             over the clips
     score = w · (q₂ + a)                              open-ended: a linear layer to H instead
 
-The authors' code draws spatial attention for one video after the other; here for all at once, with equal numbers. For multiple choice it runs
-over the question and an option, joined. Its text gives no sizes; those of `stvqa.toml` are the code's.
+For multiple choice "question" is the question and one option, joined. The authors' code reckons spatial attention for one video after the
+other, here it is done for all at once; the numbers are the same. Xiao et al. give no sizes; those of `stvqa.toml` are the code's.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pydantic import Field
 from torch import Tensor, nn
 
 from vip.baselines.nextqa.attention import AdditiveAttention
@@ -26,14 +27,14 @@ from vip.baselines.nextqa.stacked import StackedEncoder, layers_side_by_side
 class STVQAOptions(ModelOptions):
     """Hyper-parameters of STVQA."""
 
-    hidden: int = 256
+    hidden: int = Field(ge=1, le=8192)
     """H."""
-    attention: int = 256
+    attention: int = Field(ge=1, le=8192)
     """Size in which query and places are added."""
-    word_dropout: float = 0.2
-    layer_dropout: float = 0.5
+    word_dropout: float = Field(ge=0, lt=1)
+    layer_dropout: float = Field(ge=0, lt=1)
     """Between the two layers over the words."""
-    map_dropout: float = 0.2
+    map_dropout: float = Field(ge=0, lt=1)
     """On what spatial attention gives out."""
 
 
@@ -65,7 +66,7 @@ class STVQAReader(nn.Module):
         """Return the fused vector (B, 2H) and the outputs of both encoders."""
         _, first_look, _ = self.words(words)
         clips = self.clips(self._look(video, layers_side_by_side(first_look)))
-        question, states, _ = self.words(words, (clips.hidden, clips.cell))
+        question, states, _ = self.words(words, clips.states)
         state = layers_side_by_side(states)
         return _Read(state + self.temporal(state, clips.both), question, states[-1], clips.second)
 

@@ -1,19 +1,20 @@
-"""UATT: attention from each word to the video and from each clip to the question, with what was read before (Xue et al. 2017; Xiao et al. 2021,
-section 4.2: "an order-preserved co-attention module"). For open-ended answers only.
+"""UATT: attention from each word to the video and from each clip to the question, with what was read before (Xue et al. 2017; Xiao et al.
+2021, section 4.2: "an order-preserved co-attention module"). For open-ended answers only.
 
     V, Q = LSTMs of both directions over clips and over words
     r₀ = 0;  for each word q_t in order:   r_t = attend(q_t, V, r_{t−1})
     w₀ = 0;  for each clip v_n in order:   w_n = attend(v_n, Q, w_{n−1})
     attend(x, Y, h) = Σ_j β_j W_Y y_j + tanh(U' h),   β = softmax of w · tanh(W_x x + W_Y y_j + U h)
-    the answer: an LSTM of two layers, begun with hidden states (r_T, w_N) and the cells of V and Q (`uatt` of the decoders)
+    the answer: an LSTM of two layers, begun with hidden states (r_T, w_N) and the cells of V and Q (`uatt-lstm`)
 
-Where the code is more or less than that: the cells are those of the forward directions; words behind the end are attended to and passed through
-as if they were words. Here they have weight 0 and leave r as it is.
+In the code the cells are those of the forward directions; so are they here. Words behind the end are attended to and passed through there
+as if they were words; here they have weight 0 and leave r as it is.
 """
 
 from __future__ import annotations
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -25,9 +26,9 @@ from vip.baselines.nextqa.layers import recurrent
 class UATTOptions(ModelOptions):
     """Hyper-parameters of UATT."""
 
-    hidden: int = 512
+    hidden: int = Field(ge=1, le=8192)
     """H, of one direction, of the attention's memory and of the decoder."""
-    word_dropout: float = 0.3
+    word_dropout: float = Field(ge=0, lt=1)
 
 
 class AttentionWithHistory(nn.Module):
@@ -48,7 +49,7 @@ class AttentionWithHistory(nn.Module):
         Args: queries: (B, S, Q), taken in order; places: (B, T, P); query_mask: (B, S) bool; place_mask: (B, T) bool.
         """
         asked, seen = self.query(queries), self.places(places)
-        read = asked.new_zeros(asked.shape[0], asked.shape[2])
+        read: Tensor = asked.new_zeros(asked.shape[0], asked.shape[2])
         for step in range(asked.shape[1]):
             scores = self.score(torch.tanh((asked[:, step] + self.history(read))[:, None] + seen))[..., 0]
             following = (self.weights(scores, place_mask)[:, None] @ seen)[:, 0] + torch.tanh(self.carry(read))
@@ -60,7 +61,7 @@ class UATTEncoder(Encoder):
     """UATT."""
 
     Options = UATTOptions
-    decoders = ("uatt",)
+    decoders = ("uatt-lstm",)
 
     def __init__(self, sizes: InputSizes, options: UATTOptions) -> None:
         super().__init__()
@@ -83,9 +84,15 @@ class UATTEncoder(Encoder):
         return Encoded(
             fused=read,
             question_state=watched,
-            question=question.unflatten(-1, (2, -1)).sum(dim=-2),
+            question=_both_directions(question),
             question_mask=words.mask,
-            video=clips.unflatten(-1, (2, -1)).sum(dim=-2),
+            video=_both_directions(clips),
             hidden=torch.stack((read, watched)),
             cell=torch.stack((clip_cells[0], question_cells[0])),
         )
+
+
+def _both_directions(outputs: Tensor) -> Tensor:
+    """Return the sum (B, T, H) of both directions of outputs (B, T, 2H)."""
+    forward, backward = outputs.chunk(2, dim=-1)
+    return forward + backward
