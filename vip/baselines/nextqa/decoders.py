@@ -46,7 +46,7 @@ class TwoLayerOptions(DecoderOptions):
 class _RecurrentDecoder(Decoder):
     """What all decoders share: an RNN of the encoder's size, and a logit a word of the vocabulary."""
 
-    Options = DecoderOptions
+    Options: ClassVar[type[ModelOptions]] = DecoderOptions
     cell: ClassVar[Cell] = "gru"
     layers: ClassVar[int] = 1
 

@@ -11,7 +11,9 @@ section 4.1.2).
 
 Where things differ:
 - Le et al. take 8 segments of 16 frames with a vector a frame. Features in the form of NExT-QA have one vector a clip. So a segment is here
-  some clips in a row (`segments`: 4 of 4 clips of the 16), its motion is their mean, and its frames are the clips' appearance.
+  some clips in a row, its frames are their appearance, its motion the mean of theirs. 16 clips make 8 segments of 8, which overlap
+  (`segments`, `frames`); 4 segments of 4 would leave one relation in the end, and nothing to attend to. With features of 128 clips,
+  `frames = 16` is the layout of Le et al.
 - Le et al. read question and options apart, and so do Xiao et al. with GloVe ("HCRN"); with BERT, question and option are one text
   ("HCRN*", table 4). A model gets them as one text here, so this is HCRN* with either kind of words.
 - The code draws subsets when it evaluates too, so two runs differ. Here only training draws; otherwise the subsets lie evenly among all of
@@ -34,17 +36,17 @@ from vip.baselines.nextqa.interface import Encoded, Encoder, InputSizes, ModelOp
 from vip.baselines.nextqa.layers import recurrent
 from vip.errors import InputError
 
-FEWEST, MOST = 4, 20
-"""Objects of a relation: of fewer, the second CRN would have none; of more, there are millions of subsets."""
-
 
 class HCRNOptions(ModelOptions):
     """Hyper-parameters of HCRN."""
 
     hidden: int = Field(ge=2, le=8192, multiple_of=2)
     """D of all relations; even, half of it a direction over the words."""
+    # of fewer than 4, the second CRN would have no objects; of more than 20, there are millions of subsets
     segments: int = Field(ge=4, le=20)
-    """Into how many runs of clips a video is cut."""
+    """How many runs of clips are taken of a video, spread evenly."""
+    frames: int = Field(ge=4, le=20)
+    """Clips of each."""
     subsets: int = Field(ge=1, le=1024)
     """Subsets of one size that are drawn."""
     word_dropout: float = Field(ge=0, lt=1)
@@ -136,21 +138,24 @@ class _QuestionReader(nn.Module):
 class HCRNReader(nn.Module):
     """Question and video, up to the vectors that the question attends to."""
 
+    places: Tensor
+    """(S, F) int64: the clips of each segment."""
+
     def __init__(self, sizes: InputSizes, options: HCRNOptions) -> None:
         super().__init__()
-        size, segments = options.hidden, options.segments
-        if sizes.clips % segments or not FEWEST <= sizes.clips // segments <= MOST:
+        size = options.hidden
+        if sizes.clips < options.frames:
             raise InputError(
-                f"The {sizes.clips} clips of a video do not make {segments} segments of {FEWEST} to {MOST} clips each."
-                f" Give features of {segments * FEWEST} clips, or set model.segments."
+                f"Features of {sizes.clips} clips make no segments of {options.frames}. Set model.frames={sizes.clips} or fewer."
             )
-        self.segments, frames = segments, sizes.clips // segments
+        starts = torch.linspace(0, sizes.clips - options.frames, options.segments).round().long()
+        self.register_buffer("places", starts[:, None] + torch.arange(options.frames), persistent=False)  # (S, F)
         self.words = _QuestionReader(sizes, options)
         self.question = nn.Linear(size, size)
         self.appearance, self.motion = nn.Linear(sizes.appearance, size), nn.Linear(sizes.motion, size)
         self.sequence, self.whole_motion = recurrent("lstm", sizes.motion, size), nn.Linear(size, size)
-        self.frames_motion, self.frames_question = self._pair(frames, options)
-        self.segments_motion, self.segments_question = self._pair(segments, options)
+        self.frames_motion, self.frames_question = self._pair(options.frames, options)
+        self.segments_motion, self.segments_question = self._pair(options.segments, options)
         self.attention = QuestionAttention(size, options.dropout)
         self.apply(_initialize)
 
@@ -169,9 +174,9 @@ class HCRNReader(nn.Module):
 
     def _relations(self, video: VideoFeatures, question: Tensor) -> Tensor:
         """Return the video's vectors (B, K, D) under a question (B, D)."""
-        batch, segments = question.shape[0], self.segments
-        motion = video.motion.reshape(batch, segments, -1, video.motion.shape[-1]).mean(dim=2)  # (B, S, M)
-        frames = self.appearance(video.appearance).reshape(batch * segments, -1, 1, question.shape[-1])  # (B × S, F, 1, D)
+        batch, segments = len(question), len(self.places)
+        motion = video.motion[:, self.places].mean(dim=2)  # (B, S, M)
+        frames = self.appearance(video.appearance)[:, self.places].flatten(0, 1)[:, :, None]  # (B × S, F, 1, D)
         related = self.frames_motion(frames, self.motion(motion).flatten(0, 1))
         related = self.frames_question(related, question.repeat_interleave(segments, dim=0))
         objects = related.reshape(batch, segments, -1, question.shape[-1])  # (B, S, K, D)
