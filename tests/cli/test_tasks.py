@@ -55,6 +55,26 @@ def test_the_three_steps_by_hand(runs: Path) -> None:
     assert copied["n"] == 6
 
 
+def test_published_annotations_are_answered_in_one_step(tmp_path: Path) -> None:
+    write_csv(tmp_path / "val.csv", MC_ROWS)
+    command = ("predict", "--task", "nextqa-mc", "--annotations", "val.csv", "--baseline", "always:4", "-o", "p.jsonl")
+    done = vip(tmp_path, *command)
+    assert (done.code, done.out) == (0, f"{len(MC_ROWS)} predictions by baseline:always:4 in p.jsonl\n"), done.err
+    assert {row["value"] for row in map(json.loads, (tmp_path / "p.jsonl").read_text().splitlines())} == {4}
+    vip(tmp_path, "samples", "val.csv", "--task", "nextqa-mc")
+    assert (tmp_path / "p.samples.jsonl").read_bytes() == (tmp_path / "samples.jsonl").read_bytes()
+    assert vip(tmp_path, "score", "p.jsonl").code == 0
+    for more, message in (
+        (("p.samples.jsonl", "--frames", "8"), "p.samples.jsonl holds samples already: --frames is for `vip samples`. Leave it out."),
+        (("p.samples.jsonl", "--task", "nextqa-mc"), "p.samples.jsonl holds samples already. Leave --task and --annotations out."),
+        (("--task", "nextqa-mc"), "Name the file that `vip samples` wrote, or --task NAME and --annotations FILE."),
+        ((), "Name the file that `vip samples` wrote, or --task NAME and --annotations FILE."),
+        (command[1:], "p.jsonl exists already. Add --overwrite to replace it, or name another file with -o."),
+    ):
+        refused = vip(tmp_path, "predict", *more)
+        assert (refused.code, refused.err) == (2, f"vip: {message}\n")
+
+
 def test_what_it_would_cost_is_said_and_nothing_is_sent(runs: Path) -> None:
     vip(runs, "samples", *FOLDERS, "-t", "prediction")
     done = vip(runs, "predict", "samples.jsonl", "--engine", "openai:gpt-5.4-mini", "--dry-run")

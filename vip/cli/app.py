@@ -39,7 +39,9 @@ app.command("batch", cls=with_settings("batch", "extract", "caption", without=ba
 app.command("export", epilog=export.EXAMPLES)(export.export_command)
 app.command("tasks", epilog=tasks.TASKS_EXAMPLES)(tasks.tasks_command)
 app.command("samples", cls=with_settings("samples"), epilog=tasks.SAMPLES_EXAMPLES)(tasks.samples_command)
-app.command("predict", cls=with_settings("predict", "caption", without=tasks.WITHOUT), epilog=tasks.PREDICT_EXAMPLES)(tasks.predict_command)
+app.command("predict", cls=with_settings("predict", "samples", "caption", without=tasks.WITHOUT), epilog=tasks.PREDICT_EXAMPLES)(
+    tasks.predict_command
+)
 app.command("evaluate", cls=with_settings("samples", "predict", "caption", without=evaluate.WITHOUT), epilog=evaluate.EXAMPLES)(
     evaluate.evaluate_command
 )

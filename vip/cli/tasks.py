@@ -35,14 +35,16 @@ vip predict samples.jsonl --engine openai:gpt-5.4-mini --dry-run
 vip predict samples.jsonl --engine openai:gpt-5.4-mini --batch
 vip predict samples.jsonl --base-url http://localhost:8000/v1
 vip predict samples.jsonl --baseline copy-nearest -o nearest.jsonl
-vip predict samples.jsonl --baseline popular --train train.csv
+vip predict --task nextqa-mc --annotations val.csv --videos clips/ --frames 8
+vip predict --task nextqa-mc --annotations val.csv --baseline popular-shortest --train train.csv
 """
 
 WITHOUT = (
     *("describe_engine", "structure_engine", "recipe", "topic", "language", "context", "verify", "prompts"),
     *("embedder", "detector", "labels"),
+    *("targets", "representation", "pictures", "frames_folder"),
 )
-"""Settings of captions that say nothing about answers."""
+"""Settings of captions that say nothing about answers, and of samples that are made from runs."""
 
 
 def _task_names() -> list[str]:
@@ -62,7 +64,15 @@ TaskName = Annotated[
 Sources = Annotated[
     list[str], typer.Argument(help="Run folders, folders of them, data sets; or published annotation files.", show_default=False)
 ]
-SamplesFile = Annotated[Path, typer.Argument(help="What vip samples wrote.", show_default=False)]
+SamplesFile = Annotated[Path | None, typer.Argument(help="What vip samples wrote; or --task and --annotations.", show_default=False)]
+TaskOfAnnotations = Annotated[
+    str | None,
+    options.option("--task", "-t", help="Task of the annotations; `vip tasks` lists them.", metavar="NAME", complete=complete_task),
+]
+Annotations = Annotated[
+    list[str] | None,
+    options.option("--annotations", help="Published annotation file, as it is. Repeatable.", metavar="FILE"),
+]
 SamplesOut = Annotated[Path, options.option("--out", "-o", help="File to write.", metavar="FILE", default="samples.jsonl")]
 PredictionsOut = Annotated[Path, options.option("--out", "-o", help="File to write.", metavar="FILE", default="predictions.jsonl")]
 Overwrite = Annotated[bool, options.switch("--overwrite", help="Replace the file that is there.")]
@@ -139,7 +149,9 @@ def samples_command(
 
 def predict_command(
     context: typer.Context,
-    samples: SamplesFile,
+    samples: SamplesFile = None,
+    task: TaskOfAnnotations = None,
+    annotations: Annotations = None,
     out: PredictionsOut = Path("predictions.jsonl"),
     baseline: BaselineName = None,
     train: Train = None,
@@ -150,12 +162,17 @@ def predict_command(
     quiet: Quiet = False,
 ) -> None:
     """Answer the samples of a task by an engine, or by a baseline without a model."""
-    from vip.config import CaptionSettings, PredictSettings, resolve
+    from vip.config import CaptionSettings, PredictSettings, SampleSettings, resolve
     from vip.errors import UsageError
     from vip.tasks.predict import expected_cost, predict, predict_with_baseline
 
     console = Console(quiet=quiet, as_json=as_json)
     settings = resolve(PredictSettings, options.given(context, PredictSettings), note=console.note)
+    of_samples = [name for name, value in options.given(context, SampleSettings).items() if value is not None and name != "seed"]
+    if task is not None or annotations or samples is None:
+        samples = _samples_of_annotations(context, samples, task, annotations or [], out, overwrite=overwrite, console=console)
+    elif of_samples:
+        raise UsageError(f"{samples} holds samples already: {option(of_samples[0])} is for `vip samples`. Leave it out.")
     if baseline is not None:
         done = predict_with_baseline(samples, out, baseline, train=train, seed=settings.seed, overwrite=overwrite, observer=console)
         show_predictions(done, console)
@@ -171,6 +188,34 @@ def predict_command(
         return
     done = predict(samples, out, settings=settings, asking=asking, in_batches=batch, overwrite=overwrite, observer=console)
     show_predictions(done, console)
+
+
+def _samples_of_annotations(
+    context: typer.Context, samples: Path | None, task: str | None, annotations: list[str], out: Path, *, overwrite: bool, console: Console
+) -> Path:
+    """Write the samples of published files beside the predictions and return their path.
+
+    Raises:
+        UsageError: samples are given too, or the task or the annotations are not; or there are predictions already.
+    """
+    from vip.config import SampleSettings, resolve
+    from vip.errors import UsageError
+    from vip.tasks.files import check_new, write_samples
+    from vip.tasks.frames import make_samples
+    from vip.tasks.registry import context_in, load_task
+    from vip.tasks.task import SampleSource
+
+    if samples is not None:
+        raise UsageError(f"{samples} holds samples already. Leave {option('task')} and {option('annotations')} out.")
+    if task is None or not annotations:
+        raise UsageError(f"Name the file that `vip samples` wrote, or {option('task', 'NAME')} and {option('annotations', 'FILE')}.")
+    check_new(out, overwrite=overwrite)
+    settings = resolve(SampleSettings, options.given(context, SampleSettings), note=console.note)
+    settings = settings.model_copy(update={"context": context_in(task) or settings.context})
+    path = out.with_name(f"{out.stem}.samples.jsonl")
+    with console.track("Making samples", 0):
+        write_samples(path, make_samples(load_task(task), SampleSource(paths=tuple(annotations), settings=settings)))
+    return path
 
 
 def show_predictions(done: PredictionSummary, console: Console) -> None:
