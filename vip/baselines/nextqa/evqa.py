@@ -35,9 +35,7 @@ class EVQAEncoder(Encoder):
     def forward(self, video: VideoFeatures, words: Words) -> Encoded:
         outputs, hidden, _ = self.words(words)
         clips, (last, _) = self.video(video.clips)
-        return Encoded(
-            fused=hidden[-1] + last[-1], question_state=hidden[-1], question=outputs, question_mask=words.mask, video=clips
-        )
+        return Encoded(fused=hidden[-1] + last[-1], question_state=hidden[-1], question=outputs, question_mask=words.mask, video=clips)
 
 
 class EVQA(MultiChoiceModel):

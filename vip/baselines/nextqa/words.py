@@ -153,8 +153,6 @@ class BertWords(WordVectors):
         return set() if self.settings.fine_tune else {f"bert.{name}" for name in self.bert.state_dict()}
 
 
-
-
 class StoredWords(WordVectors):
     """Vectors of pieces of words from HDF5 files, projected to the model's size; as the authors' `bert_ft_train.h5`.
 
@@ -237,7 +235,9 @@ def load_bert(folder: Path) -> tuple[Any, Any]:
         safe = {"local_files_only": True, "trust_remote_code": False}
         return AutoModel.from_pretrained(folder, use_safetensors=True, **safe), AutoTokenizer.from_pretrained(folder, **safe)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as exc:
-        raise InputError(f"{folder} holds no BERT that can be loaded ({one_line(str(exc))[:150]}). It needs safetensors and a tokenizer.") from exc
+        raise InputError(
+            f"{folder} holds no BERT that can be loaded ({one_line(str(exc))[:150]}). It needs safetensors and a tokenizer."
+        ) from exc
 
 
 def _pad(rows: Sequence[Sequence[int]]) -> Tensor:
