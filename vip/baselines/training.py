@@ -190,8 +190,9 @@ class TrainingLoop(LightningModule):
         """Return the mean over all devices."""
         if self.trainer.world_size == 1:
             return total / count
-        sums = self.all_gather(torch.tensor([total, float(count)], dtype=torch.float64, device=self.device)).sum(dim=0)
-        return float(sums[0] / sums[1])
+        sums = self.all_gather(torch.tensor([total, float(count)], dtype=torch.float64, device=self.device))
+        assert isinstance(sums, Tensor)
+        return float(sums[:, 0].sum() / sums[:, 1].sum())
 
     @property
     def is_first(self) -> bool:

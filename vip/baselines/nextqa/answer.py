@@ -50,14 +50,14 @@ def answer_items(
     *,
     features: Sequence[Path] = (),
     texts: Path | None = None,
-    device: str = "cpu",
+    device: str = "auto",
 ) -> Iterator[Answer]:
     """Yield the answer to each item, in order.
 
     Args:
         features: files with the videos of all items.
         texts: stored vectors of these questions, where the model's words are those.
-        device: as torch names it.
+        device: as torch names it; `auto` is a GPU where there is one.
 
     Raises:
         UsageError: features or stored vectors are not given.
@@ -72,6 +72,7 @@ def answer_items(
     words = make_words(settings.words, vocabulary, None, bert=folder / BERT, stored_width=record.sizes.stored_words)
     learner = make_learner(settings, record.sizes.to_input_sizes(), words, vocabulary, None)
     load_weights(folder / WEIGHTS, learner)
+    device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     learner.eval().to(device)
     if isinstance(words, StoredWords):
         if texts is None:

@@ -51,7 +51,7 @@ def load_settings(
     return BaselineSettings(
         task=task,
         model=model,
-        model_options=check(_table(tables, "model"), kind.Options, "model").model_dump(),
+        options=check(_table(tables, "model"), kind.Options, "model").model_dump(),
         decoder=name,
         decoder_options=check(options, load_class(DECODERS, name).Options, "decoder-options").model_dump() if name else {},
         words=check(_table(tables, "words"), WordSettings, "words"),
@@ -101,7 +101,7 @@ def make_words(
     if settings.kind == "features":
         return StoredWords(stored_width, settings)
     assert vocabulary is not None
-    return EmbeddedWords(vocabulary, settings, torch.zeros(len(vocabulary), settings.size) if vectors is None else vectors.clone())
+    return EmbeddedWords(vocabulary, settings, torch.zeros(len(vocabulary), settings.size) if vectors is None else vectors)
 
 
 def make_learner(
