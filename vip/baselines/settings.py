@@ -76,7 +76,7 @@ class BaselineSettings(Part):
 
     task: str
     model: str
-    options: dict[str, Any] = Field(alias="model_options")
+    options: dict[str, Any]
     """Those of the model, checked by its class."""
     decoder: str | None = None
     decoder_options: dict[str, Any] = {}
@@ -86,7 +86,7 @@ class BaselineSettings(Part):
     @property
     def sha256(self) -> str:
         """Of all settings, whatever their order."""
-        return sha256(json.dumps(self.model_dump(by_alias=True), sort_keys=True).encode()).hexdigest()
+        return sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()
 
     @property
     def learning_rate(self) -> float:
@@ -157,7 +157,7 @@ def check(values: Mapping[str, Any], kind: type[BaseModel], where: str) -> Any:
     except ValidationError as exc:
         first = exc.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        known = [field.alias or key for key, field in kind.model_fields.items()]
+        known = list(kind.model_fields)
         if first["type"] == "extra_forbidden":
             raise UsageError(f"{where} has no setting {name}. It has {', '.join(known) or 'none'}.") from exc
         raise UsageError(f"{where}.{name}: {first['msg']}, got {one_line(repr(first['input']))[:60]}.") from exc

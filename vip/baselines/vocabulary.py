@@ -124,7 +124,9 @@ def read_glove(path: Path, vocabulary: Vocabulary, size: int, *, seed: int) -> t
                     continue
                 values = rest.split()
                 if len(values) != size:
-                    raise InputError(f"{path}, line {line_number}: {len(values)} numbers a word, expected {size}. Give vectors of that size.")
+                    raise InputError(
+                        f"{path}, line {line_number}: {len(values)} numbers a word, expected {size}. Give vectors of that size."
+                    )
                 vectors[number] = [float(value) for value in values]
                 if not np.isfinite(vectors[number]).all():
                     raise ValueError("a number is not finite")
@@ -146,6 +148,8 @@ def _open_text(path: Path) -> Iterator[IO[str]]:
             with archive.open(names[0]) as packed, io.TextIOWrapper(packed, encoding="utf-8", errors="replace") as text:
                 yield text
         return
-    opened = gzip.open(path, "rt", encoding="utf-8", errors="replace") if path.suffix == ".gz" else path.open(encoding="utf-8", errors="replace")
+    opened = (
+        gzip.open(path, "rt", encoding="utf-8", errors="replace") if path.suffix == ".gz" else path.open(encoding="utf-8", errors="replace")
+    )
     with opened as text:
         yield text

@@ -82,6 +82,15 @@ BaselineName = Annotated[
 Train = Annotated[
     Path | None, options.option("--train", help="Training set as published, for baselines that count its answers.", metavar="FILE")
 ]
+ModelFolder = Annotated[
+    Path | None, options.option("--model", help="Answer by a model that `vip train` trained: its folder.", metavar="DIR")
+]
+Features = Annotated[
+    list[Path] | None, options.option("--features", help="Features of the videos, for --model. Repeatable.", metavar="FILE")
+]
+TextFeatures = Annotated[
+    Path | None, options.option("--text-features", help="Stored vectors of the questions, for a --model of such words.", metavar="FILE")
+]
 
 
 def tasks_command(suite: Suite = None, as_json: AsJson = False, quiet: Quiet = False) -> None:
@@ -155,13 +164,16 @@ def predict_command(
     out: PredictionsOut = Path("predictions.jsonl"),
     baseline: BaselineName = None,
     train: Train = None,
+    model: ModelFolder = None,
+    features: Features = None,
+    text_features: TextFeatures = None,
     overwrite: Overwrite = False,
     dry_run: options.DryRun = False,
     batch: Batch = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Answer the samples of a task by an engine, or by a baseline without a model."""
+    """Answer the samples of a task by an engine, by a trained model, or by a baseline without one."""
     from vip.config import CaptionSettings, PredictSettings, SampleSettings, resolve
     from vip.errors import UsageError
     from vip.tasks.predict import expected_cost, predict, predict_with_baseline
@@ -173,6 +185,18 @@ def predict_command(
         samples = _samples_of_annotations(context, samples, task, annotations or [], out, overwrite=overwrite, console=console)
     elif of_samples:
         raise UsageError(f"{samples} holds samples already: {option(of_samples[0])} is for `vip samples`. Leave it out.")
+    if model is not None:
+        if baseline is not None or train is not None:
+            raise UsageError(f"{option('model')} answers by itself. Leave {option('baseline' if baseline else 'train')} out.")
+        from vip.tasks.nextqa.trained_models import predict_with_model
+
+        answered = predict_with_model(
+            samples, out, model, features=features or (), texts=text_features, overwrite=overwrite, observer=console
+        )
+        show_predictions(answered, console)
+        return
+    if features or text_features:
+        raise UsageError(f"{option('features' if features else 'text-features')} is for trained models. Add {option('model', 'DIR')}.")
     if baseline is not None:
         done = predict_with_baseline(samples, out, baseline, train=train, seed=settings.seed, overwrite=overwrite, observer=console)
         show_predictions(done, console)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,7 +17,8 @@ from vip.baselines.features import FeatureStore
 from vip.baselines.nextqa.interface import InputSizes, VideoFeatures
 from vip.baselines.nextqa.words import Text, TextBatch
 from vip.baselines.vocabulary import PAD
-from vip.errors import InputError
+from vip.errors import InputError, UsageError
+from vip.wording import option
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,26 @@ def input_sizes(features: FeatureStore | None, *, words: int, length: int) -> In
     sizes = features.sizes
     maps = sizes.maps[0] if sizes.maps else 0
     return InputSizes(appearance=sizes.appearance, motion=sizes.motion, clips=sizes.clips, words=words, length=length, maps=maps)
+
+
+@contextmanager
+def open_features(paths: Sequence[Path], videos: Sequence[str], kind: Any, appearance: int | None) -> Iterator[FeatureStore]:
+    """Open features for a class of models, and close them.
+
+    Raises:
+        UsageError: none are given.
+        InputError: they are damaged, lack a video, or are no maps where the model needs some.
+    """
+    if not paths:
+        raise UsageError(f"This model sees the video. Give its features: {option('features', 'FILE')}.")
+    features = FeatureStore(paths, appearance=appearance)
+    try:
+        features.check(videos)
+        if kind.needs_maps and features.sizes.maps is None:
+            raise InputError(f"{paths[0]} has no feature maps, and this model needs some: feat of shape (videos, clips, numbers, 7, 7).")
+        yield features
+    finally:
+        features.close()
 
 
 def check_items(items: Sequence[Item], *, with_answers: bool) -> None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from vip.baselines.learner import Learner
 from vip.baselines.nextqa.data import Batch, Item
 from vip.baselines.nextqa.interface import Decoder, Encoder
-from vip.baselines.nextqa.words import WordVectors
+from vip.baselines.nextqa.words import WordVectors, trained_embedding
 from vip.baselines.settings import TrainingSettings
 from vip.baselines.vocabulary import START, Vocabulary, tokenize
 
@@ -47,7 +47,7 @@ class OpenEndedLearner(Learner):
     ) -> None:
         super().__init__()
         self.words, self.encoder, self.decoder = words, encoder, decoder
-        self.answer_words = nn.Embedding.from_pretrained(vectors.clone(), freeze=False)
+        self.answer_words = trained_embedding(vectors)
         self.vocabulary, self.settings, self.answer_length = vocabulary, settings, answer_length
         self.score_answer = score_answer or exact_match
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,10 @@ class TextBatch:
     """(B, T, D): vectors from a file."""
 
     def to(self, device: torch.device) -> TextBatch:
-        moved = {name: None if (value := getattr(self, name)) is None else value.to(device) for name in ("numbers", "kinds", "vectors")}
-        return replace(self, **moved)
+        def moved(value: Tensor | None) -> Tensor | None:
+            return None if value is None else value.to(device)
+
+        return TextBatch(self.lengths, moved(self.numbers), moved(self.kinds), moved(self.vectors))
 
 
 class WordVectors(nn.Module, ABC):
@@ -73,6 +75,11 @@ class WordVectors(nn.Module, ABC):
         return set()
 
 
+def trained_embedding(vectors: Tensor) -> nn.Embedding:
+    """Return an embedding that begins with copies of these vectors (V, E)."""
+    return nn.Embedding(vectors.shape[0], vectors.shape[1], _weight=vectors.clone())
+
+
 class EmbeddedWords(WordVectors):
     """Vectors of a vocabulary, trained with the model; GloVe is what they begin with.
 
@@ -83,7 +90,7 @@ class EmbeddedWords(WordVectors):
     def __init__(self, vocabulary: Vocabulary, settings: WordSettings, vectors: Tensor) -> None:
         super().__init__()
         self.vocabulary, self.settings = vocabulary, settings
-        self.embedding = nn.Embedding.from_pretrained(vectors, freeze=False)
+        self.embedding = trained_embedding(vectors)
 
     def prepare(self, texts: Sequence[Text]) -> TextBatch:
         rows = [self._encode(text) for text in texts]
@@ -151,8 +158,6 @@ class BertWords(WordVectors):
 
     def frozen_names(self) -> set[str]:
         return set() if self.settings.fine_tune else {f"bert.{name}" for name in self.bert.state_dict()}
-
-
 
 
 class StoredWords(WordVectors):
@@ -237,7 +242,9 @@ def load_bert(folder: Path) -> tuple[Any, Any]:
         safe = {"local_files_only": True, "trust_remote_code": False}
         return AutoModel.from_pretrained(folder, use_safetensors=True, **safe), AutoTokenizer.from_pretrained(folder, **safe)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as exc:
-        raise InputError(f"{folder} holds no BERT that can be loaded ({one_line(str(exc))[:150]}). It needs safetensors and a tokenizer.") from exc
+        raise InputError(
+            f"{folder} holds no BERT that can be loaded ({one_line(str(exc))[:150]}). It needs safetensors and a tokenizer."
+        ) from exc
 
 
 def _pad(rows: Sequence[Sequence[int]]) -> Tensor:
