@@ -72,7 +72,7 @@ def _decoder_name(task: str, model: str, given: Any, default: str | None) -> str
         if given:
             raise UsageError(f"{option('decoder', given)} is for open-ended answers. Leave it out.")
         return None
-    fitting = load_class(OPEN_ENDED, model).decoders or tuple(DECODERS)
+    fitting = load_class(OPEN_ENDED, model).decoders
     if given and given not in fitting:
         raise UsageError(f'{model} has no decoder "{given}".{did_you_mean(str(given), fitting)} It has {", ".join(fitting)}.')
     return str(given) if given else default if default in fitting else fitting[0]

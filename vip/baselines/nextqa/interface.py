@@ -58,6 +58,9 @@ DECODERS: dict[str, str] = {
 }
 """Decoders of answers: name → module:class. A class is a `Decoder`."""
 
+PAPER_DECODERS = ("att-qns", "naive", "naive-trans", "qns-ans", "att-vid")
+"""Those of table 8 of the paper, which fit every encoder that sees; `att-qns` is its default."""
+
 
 @dataclass(frozen=True, slots=True)
 class VideoFeatures:
@@ -171,8 +174,8 @@ class Encoder(nn.Module, ABC):
     Options: ClassVar[type[ModelOptions]]
     sees_video: ClassVar[bool] = True
     needs_maps: ClassVar[bool] = False
-    decoders: ClassVar[tuple[str, ...] | None] = None
-    """Names of the decoders that fit it, the default first; None: all, and the default of the paper is `att-qns`."""
+    decoders: ClassVar[tuple[str, ...]] = PAPER_DECODERS
+    """Names of the decoders that fit it, the default first."""
 
     fused_size: int
     """F of `Encoded`."""
