@@ -1,8 +1,8 @@
 """Features of videos from HDF5 files in the form of the authors of NExT-QA (section 4, "Implementation"; dataloader/sample_loader.py).
 
-In: files with `ids` (V names) and `feat`, float (V, N, D): N clips a video, of each the appearance and behind it the motion; or feature maps
-(V, N, C, h, w), of which the mean over h × w stands for D. Out: the features of some videos as arrays. What is not asked for is not read:
-a file of 60 GB needs no memory.
+In: files with `ids` (V names) and `feat`, float (V, N, D): N clips a video, of each the appearance and behind it the motion; or feature
+maps (V, N, C, h, w), of which the mean over h × w stands for D. Out: the features of some videos as arrays. What is not asked for is not
+read: a file of 60 GB needs no memory.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class FeatureFile:
     """One open file.
 
     Args:
-        appearance: how many of the D numbers are appearance; None: as the attribute `appearance` of `feat` says, else 2048 of 4096, else all.
+        appearance: how many of the D numbers are appearance; None: as the attribute `appearance` of `feat` says, else 2048 of 4096, else
+        all.
 
     Raises:
         BackendError: h5py is not installed.

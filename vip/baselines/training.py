@@ -1,8 +1,8 @@
-"""Training on the loop of Lightning: epochs over the training set, the score on val after each, the best weights, and going on where it stopped.
+"""Training on the loop of Lightning: epochs over the training set, the score on val after each, the best weights, and where to go on.
 
-In: a learner, batches of train and val. Out: the best weights and a row an epoch in the run folder. Adam, and half the learning rate where the
-score on val has not risen for some epochs (videoqa.py of NExT-QA). Each epoch begins with random numbers drawn from the seed and its own number,
-so that a training that was stopped and resumed gives the same weights as one that was not.
+In: a learner, batches of train and val. Out: the best weights and a row an epoch in the run folder. Adam, and half the learning rate where
+the score on val has not risen for some epochs (videoqa.py of NExT-QA). Each epoch begins with random numbers of the seed and its own
+number: a training that was stopped and resumed gives the same weights as one that was not.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Words and their numbers: tokens of questions and answers, the vocabulary of a training set, and GloVe vectors for it.
 
 As in build_vocab.py and word2vec.py of NExT-QA: words of question and answer in lower case that occur five times or more, the most frequent
-first, behind four special ones. Two things differ: tokens are made by the rule below, not by NLTK, and vectors of special words are drawn at
-random as those of unknown words are (there: means over all of GloVe, for which two million unused vectors would be read).
+first, behind four special ones. Two things differ: tokens are made by the rule below, not by NLTK, and vectors of special words are drawn
+at random as those of unknown words are (there: means over all of GloVe, for which two million unused vectors would be read).
 """
 
 from __future__ import annotations
@@ -148,8 +148,5 @@ def _open_text(path: Path) -> Iterator[IO[str]]:
             with archive.open(names[0]) as packed, io.TextIOWrapper(packed, encoding="utf-8", errors="replace") as text:
                 yield text
         return
-    opened = (
-        gzip.open(path, "rt", encoding="utf-8", errors="replace") if path.suffix == ".gz" else path.open(encoding="utf-8", errors="replace")
-    )
-    with opened as text:
-        yield text
+    with path.open("rb") as raw, gzip.open(raw) if path.suffix == ".gz" else raw as data:
+        yield io.TextIOWrapper(data, encoding="utf-8", errors="replace")

@@ -38,7 +38,7 @@ def load_settings(
     if task not in TASKS:
         raise UsageError(f'No model is trained for "{task}".{did_you_mean(task, TASKS)} Name {" or ".join(TASKS)}.')
     if model not in TASKS[task]:
-        raise UsageError(f'{task} has no model "{model}".{did_you_mean(model, TASKS[task])} It has {", ".join(TASKS[task])}.')
+        raise UsageError(f'{task} has no model "{model}".{did_you_mean(model, TASKS[task])}')
     own = read_tables(_FOLDER / ("multi-choice.toml" if task == "nextqa-mc" else "open-ended.toml"))
     of_model = read_tables(_FOLDER / (f"{model}.toml" if task == "nextqa-mc" else f"{model}-oe.toml"))
     given = merge([read_tables(config) if config else {}, assignments or {}, {"decoder": decoder} if decoder else {}])
@@ -72,9 +72,9 @@ def _decoder_name(task: str, model: str, given: Any, default: str | None) -> str
         if given:
             raise UsageError(f"{option('decoder', given)} is for open-ended answers. Leave it out.")
         return None
-    fitting = load_class(OPEN_ENDED, model).decoders
+    fitting = load_class(OPEN_ENDED, model).decoders or tuple(name for name in DECODERS if not load_class(DECODERS, name).needs_states)
     if given and given not in fitting:
-        raise UsageError(f'{model} has no decoder "{given}".{did_you_mean(str(given), fitting)} It has {", ".join(fitting)}.')
+        raise UsageError(f'{model} has no decoder "{given}".{did_you_mean(str(given), fitting)}')
     return str(given) if given else default if default in fitting else fitting[0]
 
 

@@ -1,8 +1,8 @@
 """Block fusion: two vectors to one, a bilinear form whose tensor is of low rank in blocks (Ben-Younes et al. 2019, "BLOCK", section 3).
 
 Both vectors are projected to `size` numbers and cut into `chunks`. Of each pair of chunks, `rank` elementwise products of linear maps are
-added, and the signed square root of the sum is brought to length 1. All chunks together are projected to the output. Defaults are those of the
-package `block.bootstrap`, which the authors of NExT-QA take.
+added, and the signed square root of the sum is brought to length 1. All chunks together are projected to the output. Defaults are those of
+the package `block.bootstrap`, which the authors of NExT-QA take.
 """
 
 from __future__ import annotations

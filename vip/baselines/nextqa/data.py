@@ -16,7 +16,6 @@ from torch.utils.data import Dataset
 from vip.baselines.features import FeatureStore
 from vip.baselines.nextqa.interface import InputSizes, VideoFeatures
 from vip.baselines.nextqa.words import Text, TextBatch
-from vip.baselines.vocabulary import PAD
 from vip.errors import InputError, UsageError
 from vip.wording import option
 
@@ -76,7 +75,7 @@ class Collator:
     Args:
         prepare_texts: of the model's words.
         features: None where the model sees no video.
-        encode_answer: words of an open-ended answer to numbers; None for options.
+        encode_answer: an open-ended answer to the numbers of its words, as many for each; None for options.
     """
 
     prepare_texts: Callable[[Sequence[Text]], TextBatch]
@@ -101,11 +100,7 @@ class Collator:
             return None
         if self.encode_answer is None:
             return torch.tensor([int(item.answer or 0) for item in items])
-        rows = [self.encode_answer(str(item.answer)) for item in items]
-        answers = torch.full((len(rows), max(map(len, rows))), PAD)
-        for place, row in enumerate(rows):
-            answers[place, : len(row)] = torch.tensor(row)
-        return answers
+        return torch.tensor([self.encode_answer(str(item.answer)) for item in items])
 
 
 def texts_of(item: Item) -> list[Text]:

@@ -100,6 +100,7 @@ class _FromStates(_RecurrentDecoder):
     """Two LSTM layers that begin with states the encoder gives."""
 
     Options = TwoLayerOptions
+    needs_states = True
     cell = "lstm"
     layers = 2
 

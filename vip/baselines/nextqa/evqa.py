@@ -2,8 +2,9 @@
 
     h = LSTM(words);  v = LSTM(clips);  score = w · (h_last + v_last) + b
 
-With options this model cannot see: w · v_last is the same for all options of a question, and drops out of their ranking and of the loss. The
-paper and the authors' code both add; their EVQA is 0.9 points from BlindQA. Antol et al. multiply, which relates words to clips. The option
+With options this model cannot see: w · v_last is the same for all options of a question, and drops out of their ranking and of the loss.
+The paper and the authors' code both add; their EVQA is 0.9 points from BlindQA. Antol et al. multiply, which relates words to clips. The
+option
 `fusion` names both: "add" and "multiply".
 """
 

@@ -9,10 +9,10 @@
 
 Where the authors' code differs from the papers, an option of the settings names both:
 
-- `pooling`: "attention" weighs the places by a softmax (papers). In the code the softmax runs over an axis of size 1, so that every weight is 1
-  and pooling is a plain "sum"; the published figures are of this.
-- `co_attention_learns`: in the code the layers of the co-attention are wrapped anew at each step and keep their first weights (false); in the
-  papers they are trained (true).
+- `pooling`: "attention" weighs the places by a softmax (papers). In the code the softmax runs over an axis of size 1, so that every weight
+  is 1 and pooling is a plain "sum"; the published figures are of this.
+- `co_attention_learns`: in the code the layers of the co-attention are wrapped anew at each step and keep their first weights (false); in
+  the papers they are trained (true).
 - `reduce_motion`: the open-ended code first maps motion to the size of appearance, then both together, and maps words too before the GRU.
 """
 

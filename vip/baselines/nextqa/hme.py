@@ -23,16 +23,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from vip.baselines.nextqa.attention import AdditiveAttention, AttentionWeights
-from vip.baselines.nextqa.interface import (
-    PAPER_DECODERS,
-    Encoded,
-    Encoder,
-    InputSizes,
-    ModelOptions,
-    MultiChoiceModel,
-    VideoFeatures,
-    Words,
-)
+from vip.baselines.nextqa.interface import Encoded, Encoder, InputSizes, ModelOptions, MultiChoiceModel, VideoFeatures, Words
 from vip.baselines.nextqa.layers import WordEncoder
 from vip.baselines.nextqa.stacked import StackedEncoder, layers_side_by_side
 
@@ -256,7 +247,7 @@ class HMEEncoder(Encoder):
     """HME for open-ended answers."""
 
     Options = HMEOptions
-    decoders = (*PAPER_DECODERS, "hme-lstm")
+    decoders = ("att-qns", "hme-lstm", "naive", "naive-trans", "qns-ans", "att-vid")
 
     def __init__(self, sizes: InputSizes, options: HMEOptions) -> None:
         super().__init__()

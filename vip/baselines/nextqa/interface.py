@@ -3,9 +3,9 @@
 A model gets vectors only: features of the clips of a video, and vectors of words. Files, vocabularies and word vectors are the business of
 `vip.baselines.features`, `vip.baselines.nextqa.words` and `vip.baselines.training`; no model knows them.
 
-To add a model: write its file, write its hyper-parameters with their sources beside it (`NAME.toml` with options, `NAME-oe.toml` open-ended,
-`NAME.toml` of a decoder; the table `[model]`), and add a line to a table below. Settings of all models are in `multi-choice.toml` and
-`open-ended.toml`; a model may change them in `[words]`, `[training]` and, open-ended, by `decoder = "NAME"`.
+To add a model: write its file, write its hyper-parameters with their sources beside it (`NAME.toml` with options, `NAME-oe.toml`
+open-ended, `NAME.toml` of a decoder; the table `[model]`), and add a line to a table below. Settings of all models are in
+`multi-choice.toml` and `open-ended.toml`; a model may change them in `[words]`, `[training]` and, open-ended, by `decoder = "NAME"`.
 """
 
 from __future__ import annotations
@@ -57,9 +57,6 @@ DECODERS: dict[str, str] = {
     "hme-lstm": "vip.baselines.nextqa.decoders:HMEDecoder",
 }
 """Decoders of answers: name → module:class. A class is a `Decoder`."""
-
-PAPER_DECODERS = ("att-qns", "naive", "naive-trans", "qns-ans", "att-vid")
-"""Those of table 8 of the paper, which fit every encoder that sees; `att-qns` is its default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +171,8 @@ class Encoder(nn.Module, ABC):
     Options: ClassVar[type[ModelOptions]]
     sees_video: ClassVar[bool] = True
     needs_maps: ClassVar[bool] = False
-    decoders: ClassVar[tuple[str, ...]] = PAPER_DECODERS
-    """Names of the decoders that fit it, the default first."""
+    decoders: ClassVar[tuple[str, ...] | None] = None
+    """Names of the decoders that fit it, the default first; None: all that need no states of its own."""
 
     fused_size: int
     """F of `Encoded`."""
@@ -204,6 +201,8 @@ class Decoder(nn.Module, ABC):
     """
 
     Options: ClassVar[type[ModelOptions]]
+    needs_states: ClassVar[bool] = False
+    """Whether it begins with `Encoded.hidden` and `Encoded.cell`, which few encoders give."""
 
     @abstractmethod
     def start(self, encoded: Encoded) -> DecoderState:

@@ -1,8 +1,11 @@
 """An open-ended model, from texts to words: the words' vectors, an encoder, a decoder, their loss (section 4.3; videoqa.py of NExT-OE).
 
-The answer is `<start> w1 … wk` with padding behind it, up to the longest of the batch. From the start on, the decoder says all of it: at each
-place it is given the word before, the right one as often as `teacher_forcing` says, else its own. The loss is the cross-entropy over all
-places, padding too, so that padding ends an answer. Seven places are generated; special words are left out of the text.
+The answer is `<start> w1 … wk` with padding behind it, seven places in all. From the start on, the decoder says all of it: at each place it
+is given the word before, the right one as often as `teacher_forcing` says, else its own. The loss is the cross-entropy over all places,
+padding too, so that padding ends an answer. Seven places are generated; special words are left out of the text.
+
+The authors' code pads to the longest answer of a batch, so that this one's end is not learned; in batches of 64, that is about seven
+places.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from vip.baselines.nextqa.data import Batch, Item
 from vip.baselines.nextqa.interface import Decoder, Encoder
 from vip.baselines.nextqa.words import WordVectors, trained_embedding
 from vip.baselines.settings import TrainingSettings
-from vip.baselines.vocabulary import START, Vocabulary, tokenize
+from vip.baselines.vocabulary import PAD, START, Vocabulary, tokenize
 
 ScoreAnswer = Callable[[Item, str], float]
 """How good an answer is, from 0 to 1."""
@@ -52,8 +55,9 @@ class OpenEndedLearner(Learner):
         self.score_answer = score_answer or exact_match
 
     def encode_answer(self, answer: str) -> list[int]:
-        """Return the numbers of an answer's words behind its start."""
-        return [START, *self.vocabulary.encode(tokenize(answer))][: self.answer_length]
+        """Return the numbers of an answer's start, its words, and padding up to the length of all answers."""
+        numbers = [START, *self.vocabulary.encode(tokenize(answer))][: self.answer_length]
+        return numbers + [PAD] * (self.answer_length - len(numbers))
 
     def loss(self, batch: Batch) -> Tensor:
         assert batch.answers is not None

@@ -20,7 +20,7 @@ from vip.baselines.nextqa.assemble import TASKS, make_learner, make_words, score
 from vip.baselines.nextqa.data import Collator, Item, ItemDataset, check_items, input_sizes, items_sha256, open_features
 from vip.baselines.nextqa.interface import load_class
 from vip.baselines.nextqa.multi_choice import MultiChoiceLearner
-from vip.baselines.nextqa.open_ended import OpenEndedLearner
+from vip.baselines.nextqa.open_ended import OpenEndedLearner, ScoreAnswer
 from vip.baselines.nextqa.words import BertWords, StoredTexts, StoredWords, WordVectors, load_bert
 from vip.baselines.run_folder import (
     BERT,
@@ -93,12 +93,13 @@ def train_model(
     with store.create_folder(folder) if is_first_process() else nullcontext():
         before = _read_before(folder, resume=resume, overwrite=overwrite)
         settings = _resolve(settings, before, epochs, folder)
+        score_answer = score_answer_by(settings.training.best_by)
         with _open_features(settings, data) as features:
             if before is None:
                 record = _begin(settings, data, features, folder, observer)
             else:
                 record = _go_on(before, settings, data, features, folder)
-            return _run(record, data, features, folder, machine, observer, resume=before is not None)
+            return _run(record, data, features, folder, machine, observer, score_answer, resume=before is not None)
 
 
 # ---------------------------------------------------------------- the folder
@@ -254,6 +255,7 @@ def _run(
     folder: Path,
     machine: Machine,
     observer: Observer,
+    score_answer: ScoreAnswer,
     *,
     resume: bool,
 ) -> TrainedModel:
@@ -261,7 +263,7 @@ def _run(
     if resume and is_first_process() and count_epochs(folder) >= settings.training.epochs and record.is_finished:
         observer.note(f"{counted(settings.training.epochs, 'epoch')} are done already. Ask for more: {option('epochs', 'NUMBER')}.")
         return record
-    learner, words = _make_learner(record, data, folder, is_begun=store.exists(folder / LAST))
+    learner, words = _make_learner(record, data, folder, score_answer, is_begun=store.exists(folder / LAST))
     if isinstance(words, StoredWords):
         words.files = [StoredTexts(path) for path in data.texts]
         for file, items in zip(words.files, (data.train, data.val), strict=True):
@@ -292,7 +294,7 @@ def _run(
 
 
 def _make_learner(
-    record: TrainedModel, data: TrainingData, folder: Path, *, is_begun: bool
+    record: TrainedModel, data: TrainingData, folder: Path, score_answer: ScoreAnswer, *, is_begun: bool
 ) -> tuple[MultiChoiceLearner | OpenEndedLearner, WordVectors]:
     """Return the learner as it begins, and its words. Vectors of GloVe are not read again where weights are there already."""
     settings = record.settings
@@ -304,8 +306,7 @@ def _make_learner(
         vectors = torch.from_numpy(_first_vectors(settings, data, vocabulary)[0])
     torch.manual_seed(settings.training.seed)
     words = make_words(settings.words, vocabulary, vectors, bert=folder / BERT, stored_width=record.sizes.stored_words)
-    score = score_answer_by(settings.training.best_by) if settings.task == "nextqa-oe" else None
-    return make_learner(settings, record.sizes.to_input_sizes(), words, vocabulary, vectors, score_answer=score), words
+    return make_learner(settings, record.sizes.to_input_sizes(), words, vocabulary, vectors, score_answer=score_answer), words
 
 
 def _first_vectors(settings: BaselineSettings, data: TrainingData, vocabulary: Vocabulary) -> tuple[npt.NDArray[np.float32], int | None]:

@@ -1,7 +1,7 @@
 """Texts to vectors of words: a trained embedding, a BERT, or vectors from a file (Xiao et al. 2021, section 4.2; networks/EncoderRNN.py).
 
-In: a question, and perhaps one option of it. Out: `Words`, what every model gets. The text of a pair is `<start> question <end> option <end>`,
-or for BERT `[CLS] question [SEP] option [SEP]`; that of a question alone `<start> question`.
+In: a question, and perhaps one option of it. Out: `Words`, what every model gets. The text of a pair is `<start> question <end> option
+<end>`, or for BERT `[CLS] question [SEP] option [SEP]`; that of a question alone `<start> question`.
 """
 
 from __future__ import annotations

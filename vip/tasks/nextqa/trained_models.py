@@ -1,4 +1,7 @@
-"""Models of the paper on NExT-QA: from annotations to a run folder, and from a run folder to predictions. The models are in `vip.baselines`."""
+"""Models of the paper on NExT-QA: from annotations to a run folder, and from a run folder to predictions.
+
+The models themselves are in `vip.baselines`.
+"""
 
 from __future__ import annotations
 
