@@ -72,7 +72,15 @@ def make_loader(
     items: Dataset[Any], collate: Callable[[Sequence[Any]], Any], *, batch: int, workers: int = 0, order: EpochOrder | None = None
 ) -> DataLoader[Any]:
     """Return the batches of `items`, in their own order without `order`."""
-    return DataLoader(items, batch_size=batch, sampler=order, collate_fn=collate, num_workers=workers, persistent_workers=workers > 0)
+    return DataLoader(
+        items,
+        batch_size=batch,
+        sampler=order,
+        collate_fn=collate,
+        num_workers=workers,
+        persistent_workers=workers > 0,
+        generator=torch.Generator(),  # or each loader that begins would draw from the numbers of the training
+    )
 
 
 def train(
@@ -97,12 +105,18 @@ def train(
         InputError: the loss is not a number any more, or the file to go on from is damaged.
     """
     loop = TrainingLoop(learner, settings, learning_rate, folder, observer, len(train_batches))
-    last = folder / LAST
-    with _quiet_lightning(), ExitStack() as bars:
+    last = folder / LAST if resume and store.exists(folder / LAST) else None
+    with _quiet_lightning(), ExitStack() as bars, _translated(machine):
         loop.bars = bars
         trainer = _make_trainer(settings, folder, machine)
-        with _translated(last, machine):
-            trainer.fit(loop, train_batches, val_batches, ckpt_path=str(last) if resume and store.exists(last) else None, weights_only=True)
+        try:
+            trainer.fit(loop, train_batches, val_batches, ckpt_path=last, weights_only=True)
+        except Exception as exc:
+            if last is None or loop.has_begun:
+                raise
+            raise InputError(
+                f"{last} cannot be read ({one_line(str(exc))[:100]}). Begin the training anew: {option('overwrite')}."
+            ) from exc
     return loop.rows
 
 
@@ -118,6 +132,8 @@ class TrainingLoop(LightningModule):
         self.observer, self.batches = observer, batches
         self.rows: list[EpochRecord] = []
         self.bars = ExitStack()
+        self.has_begun = False
+        """Whether an epoch has begun: what failed before is the file to go on from."""
         self.strict_loading = False  # weights that are never trained are not in the file
         self._plateau_state: dict[str, Any] | None = None
         self._losses: list[Tensor] = []
@@ -139,6 +155,7 @@ class TrainingLoop(LightningModule):
     # ------------------------------------------------------------ train
 
     def on_train_epoch_start(self) -> None:
+        self.has_begun = True
         torch.manual_seed(seed_of(self.settings.seed, self.current_epoch, self.global_rank))
         self._losses = []
         title = f"Epoch {self.current_epoch + 1} of {self.settings.epochs}"
@@ -216,19 +233,18 @@ def _do_nothing() -> None:
 
 
 def _make_trainer(settings: TrainingSettings, folder: Path, machine: Machine) -> Trainer:
-    with _translated(folder / LAST, machine):
-        return Trainer(
-            accelerator=machine.device,
-            devices=machine.devices,
-            strategy="auto" if machine.devices == 1 else "ddp_find_unused_parameters_true",
-            max_epochs=settings.epochs,
-            default_root_dir=folder,
-            logger=False,
-            enable_checkpointing=False,  # the module saves behind the step of the plateau, which Lightning's callback does not
-            enable_progress_bar=False,
-            enable_model_summary=False,
-            num_sanity_val_steps=0,
-        )
+    return Trainer(
+        accelerator=machine.device,
+        devices=machine.devices,
+        strategy="auto" if machine.devices == 1 else "ddp_find_unused_parameters_true",
+        max_epochs=settings.epochs,
+        default_root_dir=folder,
+        logger=False,
+        enable_checkpointing=False,  # the module saves behind the step of the plateau, which Lightning's callback does not
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+    )
 
 
 @contextmanager
@@ -248,7 +264,7 @@ def _quiet_lightning() -> Iterator[None]:
 
 
 @contextmanager
-def _translated(last: Path, machine: Machine) -> Iterator[None]:
+def _translated(machine: Machine) -> Iterator[None]:
     """Turn errors of Lightning and torch into those of vip."""
     from lightning.fabric.utilities.exceptions import MisconfigurationException
 
@@ -265,10 +281,6 @@ def _translated(last: Path, machine: Machine) -> Iterator[None]:
         ) from exc
     except torch.OutOfMemoryError as exc:
         raise BackendError("The memory of the device does not suffice. Choose a smaller training.batch, or a smaller model.") from exc
-    except (KeyError, EOFError, RuntimeError, ValueError) as exc:
-        if "pickle" in f"{type(exc).__name__} {exc}".lower() or isinstance(exc, EOFError):
-            raise InputError(f"{last} cannot be read ({one_line(str(exc))[:100]}). Train again with {option('overwrite')}.") from exc
-        raise
 
 
 def is_first_process() -> bool:

@@ -17,7 +17,9 @@ def test_a_chunk_is_a_sum_of_products_its_signed_root_and_its_direction() -> Non
     for chunk in range(2):
         one = fusion.first_parts[chunk](ones[3 * chunk : 3 * chunk + 3])
         two = fusion.second_parts[chunk](twos[3 * chunk : 3 * chunk + 3])
-        added = torch.stack([sum((one[3 * rank + place] * two[3 * rank + place] for rank in range(5)), torch.tensor(0.0)) for place in range(3)])
+        added = torch.stack(
+            [sum((one[3 * rank + place] * two[3 * rank + place] for rank in range(5)), torch.tensor(0.0)) for place in range(3)]
+        )
         root = added.sign() * added.abs().sqrt()
         parts.append(root / root.norm())
     torch.testing.assert_close(fusion(first, second)[0], fusion.output(torch.cat(parts)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -64,6 +64,7 @@ def answer_items(
         InputError: the folder, the features or the items cannot be used.
     """
     check_items(items, with_answers=False)
+    items = [replace(item, answer=None) for item in items]
     settings = record.settings
     kind = load_class(TASKS[settings.task], settings.model)
     vocabulary = read_vocabulary(folder / VOCABULARY) if store.exists(folder / VOCABULARY) else None
