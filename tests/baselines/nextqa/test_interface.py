@@ -32,13 +32,14 @@ SIZES = InputSizes(appearance=6, motion=5, clips=16, words=7, length=9, maps=4)
 SMALL = {"hidden": 24, "attention": 8, "fusion": 24, "fusion_chunks": 4, "heads": 4, "head_size": 6, "inner": 12, "positions": 8}
 SCORERS = [name for name in MULTI_CHOICE if name != "bert-choice"]
 SEEING = [name for name in SCORERS if load_class(MULTI_CHOICE, name).sees_video]
+STATELESS = [name for name in DECODERS if not load_class(DECODERS, name).needs_states]
 QUESTIONS, OPTIONS, VOCABULARY = 4, 5, 11
 
 
 def options_of(kind: Any, file: str, *, dropout: bool) -> Any:
     """Return the settings of a file, in small sizes, perhaps without any dropout."""
     table = tomllib.loads((FOLDER / file).read_text())["model"]
-    small = {name: SMALL.get(name, value) for name, value in table.items()}
+    small = {name: SMALL.get(name, value) if isinstance(value, int) else value for name, value in table.items()}
     return kind.Options(**(small if dropout else {name: 0.0 if "dropout" in name else value for name, value in small.items()}))
 
 
@@ -65,7 +66,7 @@ def decoder(name: str, of: Encoder, *, dropout: bool = True) -> Decoder:
 
 def fitting(name: str) -> str:
     """Return the decoder that an encoder is used with first."""
-    return (load_class(OPEN_ENDED, name).decoders or ("att-qns",))[0]
+    return str((load_class(OPEN_ENDED, name).decoders or ("att-qns",))[0])
 
 
 def video(batch: int, seed: int = 2) -> VideoFeatures:
@@ -147,7 +148,7 @@ def test_padding_changes_no_score(name: str, filler: float) -> None:
 def test_padding_changes_no_logit_of_an_answer(name: str) -> None:
     reader = encoder(name)
     seen, asked, given = video(8), texts(8), torch.randn(8, 3, SIZES.words, generator=torch.Generator().manual_seed(4))
-    for speaker in (decoder(kind, reader) for kind in reader.decoders or [kind for kind in DECODERS if not kind.endswith("-lstm")]):
+    for speaker in (decoder(kind, reader) for kind in reader.decoders or STATELESS):
         plain = answer(reader, speaker, seen, asked, given)
         assert plain.shape == (8, 3, VOCABULARY)
         torch.testing.assert_close(answer(reader, speaker, seen, padded(asked, 5, 50.0), given), plain, atol=1e-5, rtol=0)
@@ -171,6 +172,24 @@ def test_a_model_that_sees_looks_at_the_video(name: str) -> None:
     assert (scorer(name)(video(4), texts(4)) - scorer(name)(video(4, seed=9), texts(4))).abs().min() > 1e-6
 
 
+@pytest.mark.parametrize("name", [name for name in SEEING if name != "evqa"])
+@torch.no_grad()
+def test_the_video_decides_which_option_is_better(name: str) -> None:
+    model, pairs = scorer(name), texts(2)
+    margins = [model(video(1, seed=seed).repeat(2), pairs).diff() for seed in (2, 9)]
+    assert (margins[0] - margins[1]).abs() > 1e-6
+
+
+@torch.no_grad()
+def test_evqa_ranks_options_without_the_video_unless_it_multiplies() -> None:
+    kind, pairs = load_class(MULTI_CHOICE, "evqa"), texts(2)
+    for fusion, is_blind in (("add", True), ("multiply", False)):
+        torch.manual_seed(1)
+        model = kind(SIZES, kind.Options(hidden=24, dropout=0.2, fusion=fusion)).eval()
+        margins = [model(video(1, seed=seed).repeat(2), pairs).diff() for seed in (2, 9)]
+        assert ((margins[0] - margins[1]).abs() < 1e-6).item() is is_blind
+
+
 @pytest.mark.parametrize("name", SCORERS)
 def test_the_score_reaches_every_parameter(name: str) -> None:
     model = scorer(name).train()
@@ -185,7 +204,7 @@ def test_an_answer_reaches_every_parameter(reader_name: str, speaker_name: str) 
     assert not unreached(*_answered(reader, speaker_name))
 
 
-@pytest.mark.parametrize("name", [name for name in DECODERS if not name.endswith("-lstm")])
+@pytest.mark.parametrize("name", STATELESS)
 def test_an_answer_reaches_every_parameter_of_a_decoder(name: str) -> None:
     for reader_name in ("evqa", "hme"):
         _, speaker = _answered(encoder(reader_name).train(), name)
@@ -260,7 +279,7 @@ def _loss_of_scores(model: MultiChoiceModel, seen: VideoFeatures, pairs: Words, 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("reader_name", "speaker_name"),
-    [(name, fitting(name)) for name in OPEN_ENDED] + [("hme", "hme-lstm")] + [("evqa", name) for name in DECODERS if "lstm" not in name],
+    [(name, fitting(name)) for name in OPEN_ENDED] + [("hme", "hme-lstm")] + [("evqa", name) for name in STATELESS],
 )
 def test_a_decoder_learns_eight_answers(reader_name: str, speaker_name: str) -> None:
     reader = encoder(reader_name, dropout=False).train()
