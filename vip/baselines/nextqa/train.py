@@ -271,7 +271,7 @@ def _run(
             file.check(len(items), len(items[0].options))
     encode = learner.encode_answer if isinstance(learner, OpenEndedLearner) else None
     collate = Collator(words.prepare, features, encode)
-    batch, workers = settings.training.batch, machine.workers
+    batch, workers = max(1, settings.training.batch // machine.devices), machine.workers  # each device has its share
     order = EpochOrder(len(data.train), settings.training.seed)
     rows = train(
         learner,
