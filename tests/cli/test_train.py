@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +18,7 @@ from tests.baselines.made import make_items, write_features_of
 from tests.cli.terminal import Done, end, start, vip
 from tests.tasks.nextqa.published import OE_COLUMNS, write_csv
 from vip.baselines.nextqa.data import Item
+from vip.baselines.training import TrainingLoop
 from vip.cli.app import run
 
 SMALL = ("--set", "words.size=16", "--set", "words.least_count=1", "--set", "training.batch=8", "--set", "model.hidden=16")
@@ -56,46 +60,64 @@ def epochs(folder: Path) -> int:
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
-def test_a_model_is_trained_answers_and_is_scored(folder: Path) -> None:
+def test_a_model_is_trained_answers_and_is_scored(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     more = ("--model", "evqa", *SMALL, "--set", "model.fusion=multiply", "--set", "training.learning_rate=0.01", "--epochs", "12")
     done = train(folder, *more, "-o", "run")
     assert done.code == 0, done.err
     assert done.out.startswith("model:evqa settings:")
     assert "vip: epoch 12 of 12: loss " in done.err
     assert "vocabulary of" in done.err
+    monkeypatch.chdir(folder)
     for name in ("p.jsonl", "q.jsonl"):
-        answered = vip(folder, *PREDICT, "run", "-o", name, OMP_NUM_THREADS="1")
-        assert answered.code == 0, answered.err
-        assert answered.out.startswith("16 predictions by model:evqa settings:")
+        assert run([*PREDICT, "run", "-o", name]) == 0
+        assert capsys.readouterr().out.startswith("16 predictions by model:evqa settings:")
     assert (folder / "p.jsonl").read_bytes() == (folder / "q.jsonl").read_bytes()
     first = json.loads((folder / "p.jsonl").read_text().splitlines()[0])
     assert first["engine"].endswith(" seed:666")
     assert len(first["scores"]) == 5
-    scored = vip(folder, "score", "p.jsonl", "--task", "nextqa-mc", "--annotations", "data/val.csv", "--json")
-    assert scored.rows[0]["metrics"]["accuracy"]["value"] >= 0.9, scored.out
+    assert run(["score", "p.jsonl", "--task", "nextqa-mc", "--annotations", "data/val.csv", "--json"]) == 0
+    scored = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert scored["metrics"]["accuracy"]["value"] >= 0.9
 
 
-def test_stopped_and_resumed_it_gives_the_same_predictions(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_and_terminated_it_goes_on_to_the_same_predictions(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(folder)
     given = ("--model", "hga", *HGA, "--epochs", "40")
     process = start(folder, "train", "nextqa-mc", *DATA, *given, "-o", "broken", OMP_NUM_THREADS="1")
-    for number in (signal.SIGKILL, signal.SIGTERM):
-        begun, deadline = epochs(folder / "broken"), time.monotonic() + 60
-        while epochs(folder / "broken") < begun + 2 and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(number)
-        done = end(process)
-        assert done.code == {signal.SIGKILL: -9, signal.SIGTERM: 143}[number], done.err
-        assert "Traceback" not in done.err
-        assert epochs(folder / "broken") < 40
-        if number == signal.SIGKILL:
-            process = start(folder, "train", "nextqa-mc", *DATA, "--resume", "-o", "broken", OMP_NUM_THREADS="1")
+    deadline = time.monotonic() + 60
+    while epochs(folder / "broken") < 2 and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.kill()
+    assert end(process).code == -signal.SIGKILL
+    killed = epochs(folder / "broken")
+    assert 2 <= killed < 39
+    with monkeypatch.context() as patch:
+        _terminate_at_step(8, patch)
+        assert run(["train", "nextqa-mc", *DATA, "--resume", "-o", "broken"]) == 143
+    assert capsys.readouterr().err.endswith("vip: terminated. Run the same command again to go on where it stopped.\n")
+    assert epochs(folder / "broken") in {killed, killed + 1}  # killed behind the row, before the file to go on from was whole
     assert run(["train", "nextqa-mc", *DATA, "--resume", "-o", "broken"]) == 0
     assert run(["train", "nextqa-mc", *DATA, *given, "-o", "whole"]) == 0
     for name in ("whole", "broken"):
         assert run([*PREDICT, name, "-o", f"{name}.jsonl"]) == 0
     assert (folder / "broken.jsonl").read_bytes() == (folder / "whole.jsonl").read_bytes()
     assert (folder / "broken/epochs.jsonl").read_bytes() == (folder / "whole/epochs.jsonl").read_bytes()
+
+
+def _terminate_at_step(number: int, patch: pytest.MonkeyPatch) -> None:
+    """Send SIGTERM to this process in a step of the training."""
+    step, steps = TrainingLoop.training_step, count(1)
+
+    def terminated(self: TrainingLoop, batch: Any, place: int) -> torch.Tensor:
+        if next(steps) == number:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return step(self, batch, place)
+
+    patch.setattr(TrainingLoop, "training_step", terminated)
 
 
 def test_an_open_ended_model_is_trained_and_answers(
