@@ -1,7 +1,8 @@
-"""Whether what models are trained with is installed. Nothing heavy is loaded here."""
+"""What is asked before anything heavy is loaded: are the libraries there, and is this process the one that writes?"""
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 
 from vip.errors import BackendError
@@ -20,3 +21,8 @@ def check_installed() -> None:
         raise BackendError(
             f"Models are trained and run with {missing[0]}, which is not installed. Run: pip install 'vip-keyframes[train]'."
         )
+
+
+def is_first_process() -> bool:
+    """Return whether this process is the one that the user started; Lightning starts others, one a device, by the same command."""
+    return os.environ.get("LOCAL_RANK", "0") == "0" and os.environ.get("NODE_RANK", "0") == "0"

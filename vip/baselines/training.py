@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -281,8 +280,3 @@ def _translated(machine: Machine) -> Iterator[None]:
         ) from exc
     except torch.OutOfMemoryError as exc:
         raise BackendError("The memory of the device does not suffice. Choose a smaller training.batch, or a smaller model.") from exc
-
-
-def is_first_process() -> bool:
-    """Return whether this process is the one that the user started; Lightning starts others, one a device, by the same command."""
-    return os.environ.get("LOCAL_RANK", "0") == "0" and os.environ.get("NODE_RANK", "0") == "0"

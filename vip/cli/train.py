@@ -74,6 +74,7 @@ def train_command(
     quiet: Quiet = False,
 ) -> None:
     """Train a model of a paper on features of videos."""
+    from vip.baselines.installed import is_first_process
     from vip.tasks.nextqa.trained_models import TrainRequest, train_on_annotations
 
     console = Console(quiet=quiet or as_json, as_json=as_json)
@@ -99,6 +100,8 @@ def train_command(
         overwrite=overwrite,
     )
     done = train_on_annotations(request, observer=console)
+    if not is_first_process():
+        return
     if as_json:
         print_json(
             {

@@ -232,8 +232,8 @@ def test_a_folder_goes_on_only_with_what_it_began_with(tmp_path: Path, data: Tra
 def test_what_is_missing_is_said_before_training(tmp_path: Path, data: TrainingData) -> None:
     with pytest.raises(UsageError, match="Give its features"):
         trained(tmp_path / "a", dataclasses.replace(data, features=()), settings())
+    item = dataclasses.replace(data.train[0], video="nowhere")
     with pytest.raises(InputError, match="1 of 57 videos have no features, such as nowhere"):
-        item = dataclasses.replace(data.train[0], video="nowhere")
         trained(tmp_path / "b", dataclasses.replace(data, train=[*data.train, item]), settings())
     with pytest.raises(InputError, match="has no right answer"):
         trained(tmp_path / "c", dataclasses.replace(data, val=[dataclasses.replace(data.val[0], answer=None)]), settings())

@@ -102,7 +102,7 @@ def test_a_bert_that_does_not_fit_is_refused(bert: Path, tmp_path: Path) -> None
         BertWords(bert, word_settings(layer=5))
     with pytest.raises(InputError, match="takes 16 pieces, not 37"):
         BertWords(bert, word_settings(length=37))
-    with pytest.raises(InputError, match="no config.json"):
+    with pytest.raises(InputError, match=r"no config\.json"):
         BertWords(tmp_path, word_settings())
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     with pytest.raises(InputError, match="holds no BERT that can be loaded"):

@@ -16,6 +16,7 @@ import torch
 
 from vip import files, store
 from vip.baselines.features import FeatureStore
+from vip.baselines.installed import is_first_process
 from vip.baselines.nextqa.assemble import TASKS, make_learner, make_words, score_answer_by, settings_with, texts_for_vocabulary
 from vip.baselines.nextqa.data import Collator, Item, ItemDataset, check_items, input_sizes, items_sha256, open_features
 from vip.baselines.nextqa.interface import load_class
@@ -36,7 +37,7 @@ from vip.baselines.run_folder import (
     read_model,
 )
 from vip.baselines.settings import BaselineSettings
-from vip.baselines.training import EpochOrder, Machine, is_first_process, make_loader, train
+from vip.baselines.training import EpochOrder, Machine, make_loader, train
 from vip.baselines.vocabulary import Vocabulary, build_vocabulary, draw_vectors, read_glove, read_vocabulary, write_vocabulary
 from vip.errors import StoreError, UsageError
 from vip.protocols import Observer
@@ -270,7 +271,7 @@ def _run(
             file.check(len(items), len(items[0].options))
     encode = learner.encode_answer if isinstance(learner, OpenEndedLearner) else None
     collate = Collator(words.prepare, features, encode)
-    batch, workers = settings.training.batch, machine.workers
+    batch, workers = max(1, settings.training.batch // machine.devices), machine.workers  # each device has its share
     order = EpochOrder(len(data.train), settings.training.seed)
     rows = train(
         learner,
