@@ -228,3 +228,14 @@ def test_a_clip_is_what_the_tests_take_it_for(clips: Clips) -> None:
     clip: Clip = clips("h264.mp4")
     assert [number_in(card(number)) for number in range(256)] == list(range(256))
     assert [number_in(image) for _, image in linear(clip.path)] == list(range(FRAMES))
+
+
+@pytest.mark.parametrize("name", ["h264.mp4", "hevc.mp4", "vp9.webm", "av1.mkv"])
+def test_frames_of_a_gop_are_decoded_in_one_pass(clips: Clips, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    decoded: list[object] = []
+    plain = Video._decode
+    monkeypatch.setattr(Video, "_decode", lambda self, packet: decoded.append(packet) or plain(self, packet))  # type: ignore[func-returns-value]
+    with Video(clips(name).path) as video:
+        wanted = video.index.shown_pts[3:9:2].tolist()
+        assert [frame.pts for frame in video.frames(wanted)] == wanted
+        assert len(decoded) <= video.effort(wanted[-1]) + 2

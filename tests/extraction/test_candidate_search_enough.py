@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from vip.extraction import candidate_search
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.candidate_search import CandidateSearch, analyze_candidates
 from vip.protocols import SilentObserver
+from vip.records import Detection
 
 GOOD = measured(100.0)
 DARK = {
@@ -112,7 +114,7 @@ def test_between_frames_where_nothing_changes_no_others_are_looked_at(monkeypatc
 
 
 def test_a_frame_seen_again_is_taken_once_as_it_was_seen_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    film = Film(monkeypatch, 100, lambda number: {})
+    film = Film(monkeypatch, 100, lambda number: {"in_transition": True})
     settled = [analysis(40, stands_in_for=0), analysis(80, stands_in_for=0)]
     monkeypatch.setattr(candidate_search, "find_settled", lambda *_, **__: settled)
     assert film.look_at(0, 1) == [0, 1, 2]
@@ -122,10 +124,32 @@ def test_settled_frames_are_sought_only_behind_restless_ones_that_would_be_kept(
     film = Film(monkeypatch, 100, lambda number: {"in_transition": number > 20})
     film.look_at(0, 30, 60)
     film.look_at(0, 30, 60, min_sharpness=1000.0)
-    assert film.doubtful == [[30, 60], []]
+    assert film.doubtful == [[30, 60]]
 
 
-@pytest.mark.parametrize(("sharpness", "sought"), [(9.9, [[50]]), (10.0, [[]])])
+def test_behind_a_restless_frame_with_people_a_settled_one_is_sought_and_searched_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """People are found last, and a frame with people stands for its scene before those without."""
+    film = Film(monkeypatch, 100, lambda number: {"in_transition": number == 52, "picture": b"jpeg"})
+    person = Detection(label="person", score=0.9, box_xyxy=(0.1, 0.1, 0.4, 0.9), source="test")
+    searched: list[list[int]] = []
+
+    def seek(analyses: list[FrameAnalysis], places: Sequence[int], *_: Any, **__: Any) -> list[FrameAnalysis]:
+        searched.append([analyses[place].pts // 40 for place in places])
+        shown = [(person,) if found.pts // 40 == 52 else () for found in analyses]
+        return [replace(found, detections=rows, picture=None) for found, rows in zip(analyses, shown, strict=True)]
+
+    def find_settled(video: Any, doubtful: Sequence[FrameAnalysis], *_: Any, **__: Any) -> list[FrameAnalysis]:
+        film.find_settled(video, doubtful)
+        return [analysis(40 * 54, stands_in_for=40 * 52, picture=b"jpeg", in_transition=True)]
+
+    monkeypatch.setattr(candidate_search.objects, "seek", seek)
+    monkeypatch.setattr(candidate_search, "find_settled", find_settled)
+    assert film.look_at(50, 51, 52, keyframes=1) == [50, 51, 52, 54]
+    assert film.doubtful == [[52]]
+    assert searched == [[50, 51, 52], [54]]
+
+
+@pytest.mark.parametrize(("sharpness", "sought"), [(9.9, [[50]]), (10.0, [])])
 def test_settled_frames_are_sought_behind_those_softer_than_a_tenth_of_what_is_around_them(
     monkeypatch: pytest.MonkeyPatch, sharpness: float, sought: list[list[int]]
 ) -> None:

@@ -63,8 +63,12 @@ def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[
     bad = [index for index, analysis in enumerate(analyses) if quality.verdict(analysis.measured, reference[index])]
     with search.observer.track("Looking beside bad frames", len(bad)) as advance:
         instead = substitutes.find_substitutes(search.video, analyses, bad, reference, search.analyzer, advance=advance)
-    analyses = _add_settled_frames(search, _merge(analyses, instead))
-    return _add_objects(search, analyses, good_frames(analyses, None))
+    doubted: set[int] = set()
+    analyses = _add_settled_frames(search, _merge(analyses, instead), doubted)
+    analyses = _add_objects(search, analyses, good_frames(analyses, None))
+    settled = _add_settled_frames(search, analyses, doubted)  # people are preferred, so others may be kept now
+    new = [place for place in good_frames(settled, None) if settled[place].picture is not None]
+    return _add_objects(search, settled, new) if new else settled
 
 
 def _add_objects(search: CandidateSearch, analyses: list[FrameAnalysis], places: Sequence[int]) -> list[FrameAnalysis]:
@@ -139,19 +143,31 @@ def _different(search: CandidateSearch, analyses: Sequence[FrameAnalysis]) -> in
     return len(good_frames(analyses, search.min_sharpness))
 
 
-def _add_settled_frames(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
-    """Add settled frames behind those that would be kept though they may lie in a transition or are far softer than those around them."""
+def _add_settled_frames(search: CandidateSearch, analyses: list[FrameAnalysis], doubted: set[int]) -> list[FrameAnalysis]:
+    """Add settled frames behind those that would be kept though they may lie in a transition or are far softer than those around them.
+
+    Args:
+        doubted: PTS of the frames that were looked behind already, or that were found so; grows.
+    """
+    doubtful = [analysis for analysis in _doubtful(search, analyses) if analysis.pts not in doubted]
+    if not doubtful:
+        return analyses
+    with search.observer.track("Looking for settled frames", len(doubtful)) as advance:
+        known = {analysis.pts for analysis in analyses}
+        found = find_settled(search.video, doubtful, search.analyzer, known=known, advance=advance)
+    doubted |= {analysis.pts for analysis in (*doubtful, *found)}
+    return _merge(analyses, found)
+
+
+def _doubtful(search: CandidateSearch, analyses: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
+    """Return the frames that would be kept and may lie in a transition, or are far softer than those around them."""
     likely = {frame.pts for frame in likely_keyframes(analyses, keyframes=search.keyframes, min_sharpness=search.min_sharpness)}
     reference = quality.references([analysis.measured for analysis in analyses])
-    doubtful = [
+    return [
         analysis
         for analysis, around in zip(analyses, reference, strict=True)
         if analysis.pts in likely and (analysis.in_transition or quality.is_soft(analysis.measured.quality, around))
     ]
-    with search.observer.track("Looking for settled frames", len(doubtful)) as advance:
-        known = {analysis.pts for analysis in analyses}
-        found = find_settled(search.video, doubtful, search.analyzer, known=known, advance=advance)
-    return _merge(analyses, found)
 
 
 def _merge(analyses: Sequence[FrameAnalysis], found: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:

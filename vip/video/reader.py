@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from vip.video.remote import Remote
 
 MOST_REORDERED = 4  # frames shown before one that they need: that it is damaged comes out only behind them
-PASSING_OVER_NONE = frozenset({"vp8", "vp9", "av1"})  # FFmpeg's decoders of these ignore skip_frame
+# FFmpeg's decoders of these ignore skip_frame; dav1d reads it once, when it is opened, and then leaves frames out for good
+PASSING_OVER_NONE = frozenset({"vp8", "vp9", "av1"})
 LATE_PACKETS = 64  # some streams show a sync frame only after more packets (recovery points)
 
 
@@ -105,7 +106,12 @@ class Video(OpenFile):
                 self._abandoned.set()
                 raise
         self._held.finish()
-        return replace(index, decodes_all=self._decoder.codec.canonical_name in PASSING_OVER_NONE)
+        return replace(index, decodes_all=self._decodes_all)
+
+    @property
+    def _decodes_all(self) -> bool:
+        """Whether the decoder passes over no frame, whatever it is asked."""
+        return self._decoder.codec.canonical_name in PASSING_OVER_NONE
 
     def _check_size(self) -> None:
         """Refuse an absurd size, which FFmpeg takes back: then there is none, and nothing decodes."""
@@ -242,7 +248,7 @@ class Video(OpenFile):
             if not group:
                 continue
             positions = self._positions(group)
-            self._decoder.skip_frame = "NONREF"
+            self._decoder.skip_frame = "DEFAULT" if self._decodes_all else "NONREF"
             try:
                 for frame in self._decode_packets(self._start_packet(positions[0]), max(positions)):
                     if group and frame.pts is not None and frame.pts >= group[0] and self._is_shown(frame.pts):
@@ -319,7 +325,7 @@ class Video(OpenFile):
 
         From the first damage on none is left out, since the decoder hides damage by frames that it has; some frames then come again.
         """
-        if not self._hurt:
+        if not self._hurt and not self._decodes_all:
             with closing(self._decode_packets(first, last, wanted=wanted)) as frames:
                 for frame in frames:
                     if self._hurt or frame.is_corrupt:
