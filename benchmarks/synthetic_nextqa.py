@@ -28,6 +28,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import cycle, permutations
 from pathlib import Path
 
 import h5py
@@ -38,7 +39,8 @@ THINGS = ("dog", "cat", "car", "ball", "tree", "chair")
 OPTIONS = 5
 CLIPS, APPEARANCE, MOTION, SIDE = 8, 16, 16, 7
 NOISE = 0.3
-VIDEOS = {"train": 600, "val": 100, "test": 400}
+VIDEOS = {"train": 600, "val": 120, "test": 360}
+"""Multiples of 120: all ordered pairs of things, their twins, first and last."""
 SETS = ("seen", "order", "shuffled")
 MODELS = ("blind-qa", "evqa", "evqa-multiply", "stvqa", "co-mem", "hme", "hcrn", "hga", "psac", "psac-plus")
 SETTINGS = ("model.hidden=32", "words.size=32", "training.learning_rate=0.005")
@@ -82,10 +84,10 @@ def thing_vectors(seed: int) -> Floats:
 
 
 def make_videos(kind: str, count: int, vectors: Floats, random: np.random.Generator, first_id: int) -> Iterator[Video]:
-    """Yield `count` videos of a set; those of order and shuffled come as twins."""
-    made = 0
+    """Yield `count` videos of a set, all pairs of things equally often; those of order and shuffled come as twins."""
+    made, pairs = 0, cycle(permutations(range(len(THINGS)), 2))
     while made < count:
-        shown = random.permutation(len(THINGS))[:2]
+        shown = next(pairs)
         switch = int(random.integers(2, CLIPS - 1))
         things = np.where(np.arange(CLIPS) < switch, shown[0], shown[1]) if kind != "seen" else np.repeat(shown[0], CLIPS)
         clips = (vectors[things] + NOISE * random.normal(size=(CLIPS, vectors.shape[1]))).astype(np.float32)
@@ -96,13 +98,16 @@ def make_videos(kind: str, count: int, vectors: Floats, random: np.random.Genera
             things, clips = things[::-1], clips[::-1]
 
 
-def ask(kind: str, video: Video, random: np.random.Generator) -> Asked:
-    """Return a question about a video; `things` of a shuffled video are still in their first order."""
+def ask(kind: str, video: Video, number: int, random: np.random.Generator) -> Asked:
+    """Return the question about the video of this number; `things` of a shuffled video are still in their first order.
+
+    Each thing is right equally often, for first and for last, so that the words say nothing.
+    """
     first, last = video.things[0], video.things[-1]
     others = [thing for thing in random.permutation(len(THINGS)).tolist() if thing not in (first, last)]
     if kind == "seen":
         return Asked(video, "what is seen in the video", "DO", first, tuple(others[: OPTIONS - 1]))
-    if random.random() < 0.5:
+    if number // (2 * len(THINGS) * (len(THINGS) - 1)) % 2 == 0:
         return Asked(video, "what is seen first", "TP", first, (last, *others[: OPTIONS - 2]))
     return Asked(video, "what is seen last", "TN", last, (first, *others[: OPTIONS - 2]))
 
@@ -114,7 +119,7 @@ def make_set(kind: str, folder: Path, *, seed: int = 1, videos: dict[str, int] |
     made: list[Video] = []
     for split, count in (videos or VIDEOS).items():
         of_split = list(make_videos(kind, count, vectors, random, first_id=1_000_000 + len(made)))
-        _write_questions(folder / f"{split}.csv", [ask(kind, video, random) for video in of_split], random)
+        _write_questions(folder / f"{split}.csv", [ask(kind, video, number, random) for number, video in enumerate(of_split)], random)
         made += of_split
     _write_features(folder, made, random)
 

@@ -13,7 +13,7 @@ from synthetic_nextqa import CLIPS, OPTIONS, SETS, THINGS, Result, make_set, mis
 
 from vip.tasks.nextqa.files import read_questions
 
-VIDEOS = {"train": 40, "val": 20}
+VIDEOS = {"train": 120, "val": 120}
 
 
 @pytest.fixture(scope="module", params=SETS)
@@ -40,6 +40,14 @@ def test_files_are_read_as_published(made: tuple[str, Path]) -> None:
     assert all(len(set(question.options)) == OPTIONS for question in questions)
     assert Counter(question.answer for question in questions) == dict.fromkeys(range(OPTIONS), VIDEOS["train"] // OPTIONS)
     assert {question.video for question in questions} < features(folder).keys()
+
+
+def test_the_words_say_nothing(made: tuple[str, Path]) -> None:
+    _, folder = made
+    questions = list(read_questions(folder / "train.csv", "nextqa-mc"))
+    right = Counter((question.text, question.options[int(question.answer)]) for question in questions)  # type: ignore[arg-type]
+    assert len(set(right.values())) == 1
+    assert len(right) == len(THINGS) * len({question.text for question in questions})
 
 
 def test_the_video_tells_the_answer(made: tuple[str, Path]) -> None:

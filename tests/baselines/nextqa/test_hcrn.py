@@ -9,9 +9,18 @@ import torch
 
 from vip.baselines.nextqa.hcrn import HCRN, ConditionalRelations, HCRNOptions, subset_sizes
 from vip.baselines.nextqa.interface import InputSizes, VideoFeatures, Words
-from vip.errors import InputError
+from vip.errors import InputError, UsageError
 
-OPTIONS = {"hidden": 8, "segments": 8, "frames": 8, "subsets": 1, "word_dropout": 0.1, "question_dropout": 0.1, "dropout": 0.1}
+OPTIONS = {
+    "hidden": 8,
+    "segments": 8,
+    "frames": 8,
+    "subsets": 1,
+    "joined": True,
+    "word_dropout": 0.1,
+    "question_dropout": 0.1,
+    "dropout": 0.1,
+}
 
 
 def sizes(clips: int) -> InputSizes:
@@ -67,3 +76,36 @@ def test_only_training_draws_subsets() -> None:
     fixed = {float(relations.eval()(objects, condition).sum()) for _ in range(8)}
     assert len(drawn) > 1
     assert len(fixed) == 1
+
+
+@torch.no_grad()
+def test_an_option_is_read_apart_unless_joined() -> None:
+    """Apart, the video is read under the question alone: another option leaves its relations as they are."""
+    torch.manual_seed(1)
+    model, video = (
+        HCRN(sizes(16), HCRNOptions(**OPTIONS | {"joined": False})).eval(),
+        VideoFeatures(torch.randn(2, 16, 6), torch.randn(2, 16, 5)),
+    )
+    one, other = torch.randn(2, 2, 9, 7)
+    other[:, :3] = one[:, :3]
+    lengths, asked = torch.tensor([9, 6]), torch.tensor([3, 3])
+    seen: list[torch.Tensor] = []
+    model.reader.segments_question.register_forward_hook(lambda _, __, relations: seen.append(relations))
+    scores = [model(video, Words(vectors, lengths, asked)) for vectors in (one, other)]
+    torch.testing.assert_close(seen[0], seen[1])
+    assert (scores[0] - scores[1]).abs().min() > 1e-6
+
+
+def test_words_that_say_nothing_of_the_option_are_refused() -> None:
+    model = HCRN(sizes(16), HCRNOptions(**OPTIONS | {"joined": False}))
+    with pytest.raises(UsageError, match=r"where an option begins\. Set model\.joined=true"):
+        model(VideoFeatures(torch.randn(1, 16, 6), torch.randn(1, 16, 5)), Words(torch.randn(1, 9, 7), torch.tensor([9])))
+
+
+def test_question_and_option_apart_are_the_words_of_each() -> None:
+    vectors = torch.arange(10.0).view(2, 5, 1)
+    question, option = Words(vectors, torch.tensor([5, 3]), torch.tensor([2, 1])).apart()
+    assert question.lengths.tolist() == [2, 1]
+    assert option.lengths.tolist() == [3, 2]
+    assert option.vectors[0, :3, 0].tolist() == [2.0, 3.0, 4.0]
+    assert option.vectors[1, :2, 0].tolist() == [6.0, 7.0]

@@ -53,7 +53,7 @@ class EpisodicMemory(nn.Module):
     def __init__(self, size: int) -> None:
         """Args: size: D, of a clip, of the query and of the memory."""
         super().__init__()
-        self.gate = nn.Sequential(nn.Linear(4 * size, size), nn.Tanh(), nn.Linear(size, 1))
+        self.gate = nn.Sequential(nn.Linear(4 * size, size), nn.Tanh(), nn.Linear(size, 1, bias=False))
         self.weights = AttentionWeights()
         self.reset_clip, self.reset_state = nn.Linear(size, size), nn.Linear(size, size)
         self.new_clip, self.new_state = nn.Linear(size, size), nn.Linear(size, size)

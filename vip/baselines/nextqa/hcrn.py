@@ -14,8 +14,8 @@ Where things differ:
   some clips in a row, its frames are their appearance, its motion the mean of theirs. 16 clips make 8 segments of 8, which overlap
   (`segments`, `frames`); 4 segments of 4 would leave one relation in the end, and nothing to attend to. With features of 128 clips,
   `frames = 16` is the layout of Le et al.
-- Le et al. read question and options apart, and so do Xiao et al. with GloVe ("HCRN"); with BERT, question and option are one text
-  ("HCRN*", table 4). A model gets them as one text here, so this is HCRN* with either kind of words.
+- Le et al. read question and option apart: the video under the question, and what comes out attended to by both. So do Xiao et al. with
+  GloVe ("HCRN"); with BERT, question and option are one text ("HCRN*", table 4): `joined = false` or `true`.
 - The code draws subsets when it evaluates too, so two runs differ. Here only training draws; otherwise the subsets lie evenly among all of
   their size, in lexical order.
 - Xiao et al. give no code of HCRN; sizes and dropouts are those of the code of Le et al.
@@ -49,6 +49,8 @@ class HCRNOptions(ModelOptions):
     """Clips of each."""
     subsets: int = Field(ge=1, le=1024)
     """Subsets of one size that are drawn."""
+    joined: bool
+    """Whether a question and its option are read as one text."""
     word_dropout: float = Field(ge=0, lt=1)
     question_dropout: float = Field(ge=0, lt=1)
     dropout: float = Field(ge=0, lt=1)
@@ -105,7 +107,7 @@ class QuestionAttention(nn.Module):
     def __init__(self, size: int, dropout: float) -> None:
         super().__init__()
         self.question, self.video = nn.Linear(size, size, bias=False), nn.Linear(size, size, bias=False)
-        self.score = nn.Sequential(nn.Linear(2 * size, size), nn.ELU(), nn.Linear(size, 1))
+        self.score = nn.Sequential(nn.Linear(2 * size, size), nn.ELU(), nn.Linear(size, 1, bias=False))
         self.dropout = nn.Dropout(dropout)
         self.weights = AttentionWeights()
 
@@ -202,22 +204,28 @@ class HCRN(MultiChoiceModel):
         super().__init__()
         size = options.hidden
         self.reader = HCRNReader(sizes, options)
-        self.question = nn.Linear(size, size)
+        self.question, self.option = nn.Linear(size, size), None if options.joined else nn.Linear(size, size)
         self.score = nn.Sequential(
             nn.Dropout(options.dropout),
-            nn.Linear(2 * size, size),
+            nn.Linear((2 if options.joined else 4) * size, size),
             nn.ELU(),
             nn.BatchNorm1d(size),
             nn.Dropout(options.dropout),
             nn.Linear(size, 1),
         )
-        self.question.apply(_initialize)
-        self.score.apply(_initialize)
+        for part in (self.question, self.option, self.score):
+            if part is not None:
+                part.apply(_initialize)
 
     def forward(self, video: VideoFeatures, words: Words) -> Tensor:
         """Return the scores (B,)."""
-        seen, question, *_ = self.reader(video, words)
-        scores: Tensor = self.score(torch.cat((seen, self.question(question)), dim=-1))[:, 0]
+        asked, offered = (words, None) if self.option is None else words.apart()
+        seen, question, _, relations = self.reader(video, asked)
+        parts = [seen, self.question(question)]
+        if self.option is not None and offered is not None:
+            _, option = self.reader.words(offered)
+            parts += [self.reader.attention(option, relations), self.option(option)]
+        scores: Tensor = self.score(torch.cat(parts, dim=-1))[:, 0]
         return scores
 
 

@@ -19,6 +19,8 @@ import torch
 from pydantic import BaseModel, ConfigDict
 from torch import Tensor, nn
 
+from vip.errors import UsageError
+
 MULTI_CHOICE: dict[str, str] = {
     "blind-qa": "vip.baselines.nextqa.blind_qa:BlindQA",
     "bert-choice": "vip.baselines.nextqa.blind_qa:BertChoice",
@@ -94,6 +96,21 @@ class Words:
     """(B, T, E); what lies behind the end of a text may be anything."""
     lengths: Tensor
     """(B,) int64, on the CPU: number of words, at least 1."""
+    question_lengths: Tensor | None = None
+    """(B,) int64, on the CPU: how many of the words are the question's, the others the option's; None where that is not known."""
+
+    def apart(self) -> tuple[Words, Words]:
+        """Return the questions, and their options as texts of their own.
+
+        Raises:
+            UsageError: it is not known where the options begin.
+        """
+        if self.question_lengths is None:
+            raise UsageError("These vectors of words do not say where an option begins. Set model.joined=true.")
+        starts = self.question_lengths.to(self.vectors.device)
+        places = (starts[:, None] + torch.arange(self.vectors.shape[1], device=starts.device)).clamp(max=self.vectors.shape[1] - 1)
+        options = self.vectors.gather(1, places[..., None].expand_as(self.vectors))
+        return Words(self.vectors, self.question_lengths), Words(options, self.lengths - self.question_lengths)
 
     @property
     def mask(self) -> Tensor:

@@ -3,7 +3,7 @@
 
     V = X + layers of (self-attention of 8 heads, feed-forward) over X + P     X: clips, P: a linear layer of sines of their positions
     Q = words → D, two highway layers, then a block of four depthwise separable convolutions, self-attention of 8 heads, feed-forward
-    S = w_v v + w_q q + w_m (v ⊙ q) + b        for all pairs of clip and word; V is brought to D first
+    S = w_v v + w_q q + w_m (v ⊙ q)            for all pairs of clip and word; V is brought to D first
     A = softmax over words (S) Q;  B = softmax over words (S) softmax over clips (S)ᵀ V
     m = mean over clips of W [V; A; V ⊙ A; V ⊙ B];  score = two layers with weight normalisation
 
@@ -13,6 +13,7 @@ Where paper and code differ:
 - Li et al. have a network over the characters of each word beside its vector. A model gets vectors of words here, so there is none.
 - In the code the scores of attention over the video are divided by √ of the width of the whole vector, in Vaswani et al. 2017 by √ of the
   width of a key: `scale = "vector"` or `"key"`.
+- The code adds one number to all scores of S, which changes no softmax of them. It is left out.
 - In the code words behind the end reach their neighbours through the convolutions. Here they do not.
 - Xiao et al. give no code of PSAC; the sizes are those of the code of Li et al.
 """
@@ -193,7 +194,7 @@ class CoAttention(nn.Module):
         """Args: clips: size of the vector of a clip; size: D of words, and of what is given out."""
         super().__init__()
         self.clips = weight_norm(nn.Linear(clips, size))
-        self.clip_score, self.word_score = nn.Linear(size, 1), nn.Linear(size, 1, bias=False)
+        self.clip_score, self.word_score = nn.Linear(size, 1, bias=False), nn.Linear(size, 1, bias=False)
         self.product_score = nn.Parameter(nn.init.xavier_uniform_(torch.empty(1, size))[0])
         self.weights, self.dropout = AttentionWeights(), nn.Dropout(dropout)
         self.join = nn.Linear(4 * size, size, bias=False)

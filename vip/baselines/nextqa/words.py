@@ -51,12 +51,14 @@ class TextBatch:
     """(B, T) int64: for BERT, 1 for the pieces of the option."""
     vectors: Tensor | None = None
     """(B, T, D): vectors from a file."""
+    question_lengths: Tensor | None = None
+    """(B,) int64, as of `Words`; stays on the CPU."""
 
     def to(self, device: torch.device) -> TextBatch:
         def moved(value: Tensor | None) -> Tensor | None:
             return None if value is None else value.to(device)
 
-        return TextBatch(self.lengths, moved(self.numbers), moved(self.kinds), moved(self.vectors))
+        return TextBatch(self.lengths, moved(self.numbers), moved(self.kinds), moved(self.vectors), self.question_lengths)
 
 
 class WordVectors(nn.Module, ABC):
@@ -94,7 +96,8 @@ class EmbeddedWords(WordVectors):
 
     def prepare(self, texts: Sequence[Text]) -> TextBatch:
         rows = [self._encode(text) for text in texts]
-        return TextBatch(torch.tensor([len(row) for row in rows]), _pad(rows))
+        asked = None if texts[0].option is None else torch.tensor([row.index(END) + 1 for row in rows])
+        return TextBatch(torch.tensor([len(row) for row in rows]), _pad(rows), question_lengths=asked)
 
     def _encode(self, text: Text) -> list[int]:
         """Return the words' numbers. Of a text that is too long, the end of the question is left out; the option stays whole."""
@@ -106,7 +109,7 @@ class EmbeddedWords(WordVectors):
         return [START, *question[: settings.length - 2 - len(option)], END, *option]
 
     def forward(self, batch: TextBatch) -> Words:
-        return Words(self.embedding(batch.numbers), batch.lengths)
+        return Words(self.embedding(batch.numbers), batch.lengths, batch.question_lengths)
 
 
 class BertWords(WordVectors):
@@ -144,7 +147,9 @@ class BertWords(WordVectors):
             padding=True,
             return_tensors="pt",
         )
-        return TextBatch(found["attention_mask"].sum(dim=1), found["input_ids"], found.get("token_type_ids"))
+        lengths, kinds = found["attention_mask"].sum(dim=1), found.get("token_type_ids")
+        asked = None if options[0] is None or kinds is None else lengths - kinds.sum(dim=1)
+        return TextBatch(lengths, found["input_ids"], kinds, question_lengths=asked)
 
     def forward(self, batch: TextBatch) -> Words:
         assert batch.numbers is not None
@@ -154,7 +159,7 @@ class BertWords(WordVectors):
         kinds = {} if batch.kinds is None else {"token_type_ids": batch.kinds}
         with torch.set_grad_enabled(self.settings.fine_tune and torch.is_grad_enabled()):
             layers = self.bert(batch.numbers, attention_mask=mask.long(), output_hidden_states=True, **kinds).hidden_states
-        return Words(self.project(layers[self.settings.layer]), batch.lengths)
+        return Words(self.project(layers[self.settings.layer]), batch.lengths, batch.question_lengths)
 
     def frozen_names(self) -> set[str]:
         return set() if self.settings.fine_tune else {f"bert.{name}" for name in self.bert.state_dict()}
