@@ -59,7 +59,16 @@ EXTRAS = frozenset(
 )
 """Modules that vip itself does not need."""
 
-SLOW = ("benchmarks", "cli", "corpus/card/test_write", "corpus/test_batch", "corpus/test_state_dir", "corpus/workers", "examples")
+SLOW = (
+    "baselines/nextqa",
+    "benchmarks",
+    "cli",
+    "corpus/card/test_write",
+    "corpus/test_batch",
+    "corpus/test_state_dir",
+    "corpus/workers",
+    "examples",
+)
 SLOW += (
     "metrics/test_bert_score",
     "metrics/test_encoder",

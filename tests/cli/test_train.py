@@ -18,7 +18,6 @@ from tests.baselines.made import make_items, write_features_of
 from tests.cli.terminal import Done, end, start, vip
 from tests.tasks.nextqa.published import OE_COLUMNS, write_csv
 from vip.baselines.nextqa.data import Item
-from vip.baselines.training import TrainingLoop
 from vip.cli.app import run
 
 SMALL = ("--set", "words.size=16", "--set", "words.least_count=1", "--set", "training.batch=8", "--set", "model.hidden=16")
@@ -110,9 +109,11 @@ def test_killed_and_terminated_it_goes_on_to_the_same_predictions(
 
 def _terminate_at_step(number: int, patch: pytest.MonkeyPatch) -> None:
     """Send SIGTERM to this process in a step of the training."""
+    from vip.baselines.training import TrainingLoop
+
     step, steps = TrainingLoop.training_step, count(1)
 
-    def terminated(self: TrainingLoop, batch: Any, place: int) -> torch.Tensor:
+    def terminated(self: Any, batch: Any, place: int) -> torch.Tensor:
         if next(steps) == number:
             os.kill(os.getpid(), signal.SIGTERM)
         return step(self, batch, place)

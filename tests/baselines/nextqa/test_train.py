@@ -7,25 +7,24 @@ import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
-import vip.baselines.training
 from tests.baselines.made import make_items, write_features_of
 from tests.baselines.nextqa.test_words import LETTERS, bert
 from vip.baselines.nextqa.answer import Answer, answer_items, open_trained
 from vip.baselines.nextqa.assemble import load_settings, score_answer_by
 from vip.baselines.nextqa.data import Item
-from vip.baselines.nextqa.train import TrainingData, train_model
 from vip.baselines.run_folder import TrainedModel
 from vip.baselines.settings import BaselineSettings, parse_assignments
-from vip.baselines.training import EpochOrder, Machine
 from vip.errors import BackendError, InputError, UsageError
 from vip.protocols import SilentObserver
 
-pytestmark = pytest.mark.slow
+if TYPE_CHECKING:  # the loop loads Lightning, for which tests that are left out would wait
+    from vip.baselines.nextqa.train import TrainingData
+
 SMALL = ("words.size=16", "words.least_count=1", "training.batch=8", "training.learning_rate=0.01", "training.epochs=3")
 MODELS = {
     "evqa": ("model.hidden=16", "model.fusion=multiply", "model.dropout=0.1"),
@@ -64,12 +63,19 @@ def open_data(tmp_path_factory: pytest.TempPathFactory) -> TrainingData:
 def _data(folder: Path, *, options: bool) -> TrainingData:
     train, val = make_items(40, options=options), make_items(16, first=100, options=options)
     val = [dataclasses.replace(item, file=1) for item in val]
+    from vip.baselines.nextqa.train import TrainingData
+
     return TrainingData(train=train, val=val, features=[write_features_of(folder / "f.h5", [*train, *val])])
 
 
 def trained(folder: Path, data: TrainingData, given: BaselineSettings | None = None, **others: Any) -> TrainedModel:
+    from vip.baselines.nextqa.train import train_model
+    from vip.baselines.training import Machine
+
     with torch.random.fork_rng():
-        return train_model(given, data, folder, observer=others.pop("observer", Notes()), machine=Machine(device="cpu"), **others)
+        return train_model(
+            given, data, folder, observer=others.pop("observer", Notes()), machine=Machine(device=others.pop("device", "cpu")), **others
+        )
 
 
 def answers(folder: Path, items: Sequence[Item], data: TrainingData) -> list[Answer]:
@@ -99,7 +105,9 @@ def test_a_killed_training_goes_on_to_the_same_weights(
     """The learning rate falls in the meantime, which must be remembered too."""
     given = settings("hga", "training.epochs=4", "training.plateau_patience=0", "training.seed=1")
     trained(tmp_path / "whole", data, given)
-    step, count = vip.baselines.training.TrainingLoop.training_step, 0
+    from vip.baselines.training import TrainingLoop
+
+    step, count = TrainingLoop.training_step, 0
 
     def kill_later(self: Any, batch: Any, number: int) -> Any:
         nonlocal count
@@ -108,7 +116,7 @@ def test_a_killed_training_goes_on_to_the_same_weights(
             raise Killed
         return step(self, batch, number)
 
-    monkeypatch.setattr(vip.baselines.training.TrainingLoop, "training_step", kill_later)
+    monkeypatch.setattr(TrainingLoop, "training_step", kill_later)
     with pytest.raises(Killed):
         trained(tmp_path / "broken", data, given)
     monkeypatch.undo()
@@ -255,7 +263,7 @@ def test_a_device_that_is_not_here_is_said(tmp_path: Path, data: TrainingData) -
     if torch.cuda.is_available():
         pytest.skip("there is one")
     with pytest.raises(BackendError, match="cannot be used here"):
-        train_model(settings(), data, tmp_path / "run", machine=Machine(device="cuda"), observer=Notes())
+        trained(tmp_path / "run", data, settings(), device="cuda")
 
 
 def test_a_damaged_folder_is_refused_in_one_sentence(tmp_path: Path, data: TrainingData) -> None:
@@ -308,6 +316,8 @@ def test_features_of_other_sizes_get_no_answers(tmp_path: Path, data: TrainingDa
 
 
 def test_each_epoch_has_an_order_of_its_own() -> None:
+    from vip.baselines.training import EpochOrder
+
     orders = []
     for epoch in (0, 1, 0):
         order = EpochOrder(10, seed=5)
