@@ -67,6 +67,16 @@ def test_a_question_alone_has_a_start_and_no_end() -> None:
     assert batch.numbers.tolist() == [[1, 4, 5, 6], [1, 8, 0, 0]]
 
 
+def test_a_pair_says_where_its_option_begins(bert: Path) -> None:
+    """With its start and end marks: <start> why did <end> and [CLS] why did [SEP]."""
+    texts = [Text("why did", "a cat"), Text("bark", "it")]
+    for words in (embedded(), BertWords(bert, word_settings(length=12)).eval()):
+        question, option = words(words.prepare(texts)).apart()
+        assert question.lengths.tolist() == [4, 3]
+        assert option.lengths.tolist() == [3, 2]
+    assert embedded().prepare([Text("why did")]).question_lengths is None
+
+
 def test_vectors_are_copied_and_trained() -> None:
     vectors = torch.ones(len(VOCABULARY), 6)
     words = EmbeddedWords(VOCABULARY, word_settings(), vectors)
