@@ -41,6 +41,7 @@ EXTRAS = frozenset(
         "google_crc32c",
         "h5py",
         "huggingface_hub",
+        "lightning",
         "llguidance",
         "moto",
         "nltk",
@@ -49,6 +50,7 @@ EXTRAS = frozenset(
         "pycocotools",
         "ray",
         "rouge_score",
+        "safetensors",
         "scenedetect",
         "sentence_transformers",
         "skimage",
@@ -57,7 +59,16 @@ EXTRAS = frozenset(
 )
 """Modules that vip itself does not need."""
 
-SLOW = ("benchmarks", "cli", "corpus/card/test_write", "corpus/test_batch", "corpus/test_state_dir", "corpus/workers", "examples")
+SLOW = (
+    "baselines/nextqa",
+    "benchmarks",
+    "cli",
+    "corpus/card/test_write",
+    "corpus/test_batch",
+    "corpus/test_state_dir",
+    "corpus/workers",
+    "examples",
+)
 SLOW += (
     "metrics/test_bert_score",
     "metrics/test_encoder",

@@ -17,7 +17,7 @@ from vip.cli.app import app
 
 COMMANDS = (
     *("run", "extract", "compare", "caption", "batch", "export", "tasks", "samples", "predict", "evaluate", "features", "report", "score"),
-    *("submit", "trust", "doctor"),
+    *("submit", "train", "trust", "doctor"),
 )
 EPILOGS = {str(command.name): str(command.epilog) for command in app.registered_commands}
 SCRIPT = Path(sys.executable).with_name("vip")

@@ -14,7 +14,23 @@ import typer
 from typer.exceptions import TyperException
 
 from vip import __version__
-from vip.cli import batch, caption, compare, doctor, evaluate, export, extract, features, report, run_all, score, submit, tasks, trust
+from vip.cli import (
+    batch,
+    caption,
+    compare,
+    doctor,
+    evaluate,
+    export,
+    extract,
+    features,
+    report,
+    run_all,
+    score,
+    submit,
+    tasks,
+    train,
+    trust,
+)
 from vip.cli.console import print_error, print_json, silence
 from vip.cli.options import with_settings
 from vip.errors import StoreError, VipError
@@ -42,6 +58,7 @@ app.command("samples", cls=with_settings("samples"), epilog=tasks.SAMPLES_EXAMPL
 app.command("predict", cls=with_settings("predict", "samples", "caption", without=tasks.WITHOUT), epilog=tasks.PREDICT_EXAMPLES)(
     tasks.predict_command
 )
+app.command("train", epilog=train.EXAMPLES)(train.train_command)
 app.command("evaluate", cls=with_settings("samples", "predict", "caption", without=evaluate.WITHOUT), epilog=evaluate.EXAMPLES)(
     evaluate.evaluate_command
 )

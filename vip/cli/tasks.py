@@ -40,7 +40,7 @@ vip predict samples.jsonl --engine openai:gpt-5.4-mini --batch
 vip predict samples.jsonl --base-url http://localhost:8000/v1
 vip predict samples.jsonl --baseline copy-nearest -o nearest.jsonl
 vip predict --task nextqa-mc --annotations val.csv --videos clips/ --frames 8
-vip predict --task nextqa-mc --annotations val.csv --baseline popular-shortest --train train.csv
+vip predict --task nextqa-mc --annotations val.csv --baseline longest
 vip predict -t value-yc2r --annotations a.jsonl --videos v/ --zero-shot clip
 """
 
@@ -86,6 +86,15 @@ BaselineName = Annotated[
 ]
 Train = Annotated[
     Path | None, options.option("--train", help="Training set as published, for baselines that count its answers.", metavar="FILE")
+]
+ModelFolder = Annotated[
+    Path | None, options.option("--model", help="Answer by a model that `vip train` trained: its folder.", metavar="DIR")
+]
+Features = Annotated[
+    list[Path] | None, options.option("--features", help="Features of the videos, for --model. Repeatable.", metavar="FILE")
+]
+TextFeatures = Annotated[
+    Path | None, options.option("--text-features", help="Stored vectors of the questions, for a --model of such words.", metavar="FILE")
 ]
 
 
@@ -209,20 +218,23 @@ def predict_command(
     video_index: by_similarity.VideoIndex = None,
     window: by_similarity.Window = 10,
     threshold: by_similarity.ThresholdOption = None,
+    model: ModelFolder = None,
+    features: Features = None,
+    text_features: TextFeatures = None,
     overwrite: Overwrite = False,
     dry_run: options.DryRun = False,
     batch: Batch = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Answer the samples of a task by an engine, by a baseline without a model, or by CLIP without training."""
+    """Answer the samples of a task by an engine, a trained model, CLIP without training, or a baseline."""
     from vip.config import CaptionSettings, PredictSettings, SampleSettings, resolve
     from vip.errors import UsageError
     from vip.tasks.predict import expected_cost, predict, predict_with_baseline
 
     console = Console(quiet=quiet, as_json=as_json)
     settings = resolve(PredictSettings, options.given(context, PredictSettings), note=console.note)
-    by_similarity.check_options(zero_shot, video_features, video_index, threshold, others=(samples, baseline, train))
+    by_similarity.check_options(zero_shot, video_features, video_index, threshold, others=(samples, baseline, train, model))
     if zero_shot is not None:
         how = by_similarity.Similarity(video_features, video_index, window, threshold)
         done = by_similarity.predict_by_similarity(
@@ -235,6 +247,18 @@ def predict_command(
         samples = _samples_of_annotations(context, samples, task, annotations or [], out, overwrite=overwrite, console=console)
     elif of_samples:
         raise UsageError(f"{samples} holds samples already: {option(of_samples[0])} is for `vip samples`. Leave it out.")
+    if model is not None:
+        if baseline is not None or train is not None:
+            raise UsageError(f"{option('model')} answers by itself. Leave {option('baseline' if baseline else 'train')} out.")
+        from vip.tasks.nextqa.trained_models import predict_with_model
+
+        answered = predict_with_model(
+            samples, out, model, features=features or (), texts=text_features, overwrite=overwrite, observer=console
+        )
+        show_predictions(answered, console)
+        return
+    if features or text_features:
+        raise UsageError(f"{option('features' if features else 'text-features')} is for trained models. Add {option('model', 'DIR')}.")
     if baseline is not None:
         done = predict_with_baseline(samples, out, baseline, train=train, seed=settings.seed, overwrite=overwrite, observer=console)
         show_predictions(done, console)
