@@ -36,7 +36,7 @@ vip predict samples.jsonl --engine openai:gpt-5.4-mini --batch
 vip predict samples.jsonl --base-url http://localhost:8000/v1
 vip predict samples.jsonl --baseline copy-nearest -o nearest.jsonl
 vip predict --task nextqa-mc --annotations val.csv --videos clips/ --frames 8
-vip predict --task nextqa-mc --annotations val.csv --baseline popular-shortest --train train.csv
+vip predict --task nextqa-mc --annotations val.csv --baseline longest
 """
 
 WITHOUT = (

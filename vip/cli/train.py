@@ -11,10 +11,10 @@ from vip.cli import options
 from vip.cli.console import AsJson, Console, Quiet, print_json
 
 EXAMPLES = """[bold]Examples[/bold]
-vip train nextqa-mc --model hga --features app_mot.h5 --annotations nextqa/ --glove glove.840B.300d.txt -o run/
-vip train nextqa-mc --annotations nextqa/ --features app_mot.h5 -o run/ --resume
-vip train nextqa-mc --model blind-qa --annotations nextqa/ --set words.kind=bert --bert bert-base-uncased/ -o blind/
-vip train nextqa-oe --model hga --decoder naive --features app_mot.h5 --annotations nextqa-oe/ -o open/
+vip train nextqa-mc --model hga --annotations nextqa/ --features f.h5 -o run/
+vip train nextqa-mc --annotations nextqa/ --features f.h5 -o run/ --resume
+vip train nextqa-mc --model blind-qa --annotations nextqa/ -o blind/
+vip train nextqa-oe --model blind-qa --annotations nextqa-oe/ -o open/
 """
 MACHINE = "Machine"
 

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import h5py
+import numpy as np
 import pytest
 import torch
 
-from tests.baselines.made import make_items, write_features_of
+from tests.baselines.made import make_items, write_features, write_features_of
 from tests.baselines.nextqa.test_words import LETTERS, bert
 from vip.baselines.nextqa.answer import Answer, answer_items, open_trained
 from vip.baselines.nextqa.assemble import load_settings, score_answer_by
@@ -215,6 +217,39 @@ def test_bert_is_fine_tuned_and_its_folder_serves_another_model(tmp_path: Path, 
     assert not any(name.startswith("words.bert") for name in load_file(tmp_path / "blind/weights.safetensors"))
     shutil.rmtree(tmp_path / "tuned")  # the folder of a training needs no other
     assert len(answers(tmp_path / "blind", data.val, of_bert)) == 16
+
+
+def test_words_are_read_from_files_of_stored_vectors(tmp_path: Path, data: TrainingData) -> None:
+    paths = []
+    for name, items in (("train", data.train), ("val", data.val)):
+        paths.append(tmp_path / f"{name}.h5")
+        with h5py.File(paths[-1], "w") as file:
+            file["feat"] = np.random.default_rng(0).normal(size=(len(items), 5, 6, 9)).astype(np.float32)
+    of_texts = dataclasses.replace(data, texts=paths)
+    given = settings("evqa", "words.kind=features", "training.epochs=1", "training.bert_learning_rate=0.01")
+    assert trained(tmp_path / "run", of_texts, given).sizes.stored_words == 9
+    record = open_trained(tmp_path / "run")
+    found = list(answer_items(tmp_path / "run", record, data.val, features=data.features, texts=paths[1], device="cpu"))
+    assert len(found) == 16
+    with pytest.raises(UsageError, match="The words of this model are stored vectors"):
+        answers(tmp_path / "run", data.val, data)
+    with pytest.raises(InputError, match="is of 40 questions with 5 options, and there are 16"):
+        list(answer_items(tmp_path / "run", record, data.val, features=data.features, texts=paths[0], device="cpu"))
+
+
+def test_feature_maps_serve_models_of_maps_and_others_by_their_mean(tmp_path: Path, data: TrainingData) -> None:
+    items = [*data.train, *data.val]
+    maps = np.random.default_rng(0).normal(size=(len(items), 3, 6, 7, 7))
+    of_maps = dataclasses.replace(data, features=[write_features(tmp_path / "maps.h5", maps, [item.video for item in items], appearance=4)])
+    small = parse_assignments((*SMALL, "model.hidden=8", "training.epochs=1"))
+    trained(tmp_path / "stvqa", of_maps, load_settings("nextqa-mc", "stvqa", assignments=small))
+    trained(tmp_path / "evqa", of_maps, settings("evqa", "training.epochs=1"))
+    pooled = dataclasses.replace(
+        data, features=[write_features(tmp_path / "p.h5", maps.mean(axis=(3, 4)), [item.video for item in items], appearance=4)]
+    )
+    for one, two in zip(answers(tmp_path / "evqa", data.val, of_maps), answers(tmp_path / "evqa", data.val, pooled), strict=True):
+        assert one.scores == pytest.approx(two.scores, abs=1e-5)
+    assert len(answers(tmp_path / "stvqa", data.val, of_maps)) == 16
 
 
 def test_a_folder_goes_on_only_with_what_it_began_with(tmp_path: Path, data: TrainingData) -> None:

@@ -64,7 +64,7 @@ def answer_items(
         InputError: the folder, the features or the items cannot be used.
     """
     check_items(items, with_answers=False)
-    items = [replace(item, answer=None) for item in items]
+    items = [replace(item, answer=None, file=0) for item in items]
     settings = record.settings
     kind = load_class(TASKS[settings.task], settings.model)
     vocabulary = read_vocabulary(folder / VOCABULARY) if store.exists(folder / VOCABULARY) else None
