@@ -12,7 +12,7 @@ from vip.metrics import Pair, Result
 from vip.metrics.blank_answers import ExactMatch, RawTokenF1, TokenF1
 from vip.prompts import load_prompt, prompts_folder
 from vip.tasks.described_videos import described_videos
-from vip.tasks.fiber.blanks import DEFAULT_CHUNKER, load_chunker, make_blanks
+from vip.tasks.fiber.blanks import DEFAULT_CHUNKER, BlankCounts, load_chunker, make_blanks, read_available
 from vip.tasks.fiber.records import BLANK, FiberRecord, read_records
 from vip.tasks.fiber.submissions import is_records, read_fillers
 from vip.tasks.fiber.vatex import CaptionedVideo, read_captions
@@ -76,7 +76,6 @@ class Fiber:
     """The task.
 
     Args:
-        chunker: the noun phrases of captions without blanks.
         train: records whose most frequent label is the baseline; None: that of the other samples.
     """
 
@@ -89,6 +88,7 @@ class Fiber:
         needs="spaCy and its model en_core_web_trf, where blanks are made",
         splits=("train", "val", "test"),
         over_videos=True,
+        settings=("chunker", "available"),
     )
     demonstrates = False
     metrics: Sequence[TaskMetric] = (
@@ -96,12 +96,12 @@ class Fiber:
         *(FillerMetric(metric, is_label_only=True) for metric in (TokenF1(), ExactMatch())),
     )
 
-    def __init__(self, chunker: str = DEFAULT_CHUNKER, train: Path | None = None) -> None:
-        self.chunker, self.train = chunker, train
+    def __init__(self, train: Path | None = None) -> None:
+        self.train = train
 
     def with_training(self, train: Path) -> Fiber:
         """Return the task whose baseline counts the labels of a file of records."""
-        return Fiber(self.chunker, train)
+        return Fiber(train)
 
     @property
     def baselines(self) -> Mapping[str, Baseline]:
@@ -123,13 +123,18 @@ class Fiber:
 
     def _records(self, source: SampleSource) -> Iterator[FiberRecord]:
         """Yield the records of files of FIBER; blanks of captions, and of the dense captions of runs and data sets."""
+        settings, counts = source.settings, BlankCounts()
+        available = read_available(settings.available) if settings.available else None
         for name in source.paths:
             path = Path(name)
             if path.is_file() and is_records(path):
                 yield from read_records(path)
             else:
                 videos = read_captions(path) if path.is_file() else _described(name)
-                yield from make_blanks(videos, load_chunker(self.chunker), seed=source.settings.seed)
+                chunker = load_chunker(settings.chunker or DEFAULT_CHUNKER)
+                yield from make_blanks(videos, chunker, seed=settings.seed, available=available, counts=counts)
+        for note in counts.notes():
+            source.note(note)
 
     def read_predictions(self, path: Path, samples: Sequence[Sample]) -> Iterator[Prediction]:
         return read_fillers(path, samples)
