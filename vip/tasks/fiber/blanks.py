@@ -49,7 +49,12 @@ class BlankCounts:
         """Return a sentence for each kind of what was left out."""
         kinds = (
             (self.not_available, "video", "that the list of available ones does not name", ""),
-            (self.without_noun_phrase, "video", "whose captions have no noun phrase", f", such as {', '.join(map(one_line, self.examples))}"),
+            (
+                self.without_noun_phrase,
+                "video",
+                "whose captions have no noun phrase",
+                f", such as {', '.join(map(one_line, self.examples))}",
+            ),
             (self.captions_left_out, "caption", f"with a blank ({BLANK}) already, or of more than {MOST_LETTERS:,} letters", ""),
         )
         return [f"{counted(count, noun)} {why} left out{some}." for count, noun, why, some in kinds if count]
@@ -121,7 +126,9 @@ def _record(video: CaptionedVideo, caption: str, span: tuple[int, int]) -> Fiber
             label=caption[start:end],
         )
     except ValidationError as exc:
-        raise InputError(f'"{one_line(video.video_id)[:80]}" makes no record: {one_line(exc.errors()[0]["msg"])[:200]}. Repair it.') from exc
+        raise InputError(
+            f'"{one_line(video.video_id)[:80]}" makes no record: {one_line(exc.errors()[0]["msg"])[:200]}. Repair it.'
+        ) from exc
 
 
 def read_available(path: Path) -> frozenset[str]:

@@ -4,7 +4,7 @@ In: records with a blank. Out: `hits.csv` with `video1_id, video1_start_time, vi
 `page.html`, into which Mechanical Turk puts a row; `preview.html`, the first row on the same page, which sends nothing.
 
 The contract of the page, which `results` reads: `answer-<q>-<i>` is answer i (from 0, the most natural first) to question q (from 1),
-`answer-input-<q>` what still stood in its box, `comments` a remark. Each question has two different answers or more. Answers are compared in
+`answer-input-<q>` what still stood in its box, `comments` a remark. Each question has two different answers or more. They are compared in
 lower case, first without punctuation, then without articles: the page says so by `normalize_as_page`. (Scores remove both in one pass.)
 
 No text becomes a formula where the CSV file is opened: questions and ids are HTML, and a label gets an apostrophe, which is read away.
@@ -133,9 +133,10 @@ def write_hits(out: Path, records: Iterable[FiberRecord], *, per_hit: int = PER_
             blanks, count = blanks + len(group), count + 1
         if not count:
             raise InputError("There is no blank to ask about. Make some with `vip samples --task fiber`.")
-    for name, row in (("page.html", None), ("preview.html", first)):
+    pages: dict[str, dict[str, str] | None] = {"page.html": None, "preview.html": first}
+    for name, shown in pages.items():
         with store.replacing(out / name) as file:
-            file.write(annotation_page(per_hit=per_hit, video_url=video_url, row=row).encode())
+            file.write(annotation_page(per_hit=per_hit, video_url=video_url, row=shown).encode())
     return blanks, count
 
 

@@ -108,18 +108,7 @@ class Fiber:
         return {"most-frequent": self._most_frequent}
 
     def samples(self, source: SampleSource) -> Iterator[Sample]:
-        for record in self._records(source):
-            answers = dict.fromkeys([record.label, *(answer for group in record.additional_answers for answer in group)])
-            yield Sample(
-                id=record.clip_id,
-                task=self.name,
-                task_version=self.version,
-                video=record.video_id,
-                start_s=record.video_start_time,
-                end_s=record.video_end_time,
-                ask=Blank(text=record.masked_caption),
-                reference=Reference(values=tuple(answers), label=record.label),
-            )
+        yield from map(sample_of, self._records(source))
 
     def _records(self, source: SampleSource) -> Iterator[FiberRecord]:
         """Yield the records of files of FIBER; blanks of captions, and of the dense captions of runs and data sets."""
@@ -175,6 +164,21 @@ class Fiber:
 
     def tables(self, results: Sequence[TaskResult]) -> Sequence[Table]:
         return ()
+
+
+def sample_of(record: FiberRecord) -> Sample:
+    """Return the sample of a record: its label and all answers of workers are right."""
+    answers = dict.fromkeys([record.label, *(answer for group in record.additional_answers for answer in group)])
+    return Sample(
+        id=record.clip_id,
+        task=Fiber.name,
+        task_version=Fiber.version,
+        video=record.video_id,
+        start_s=record.video_start_time,
+        end_s=record.video_end_time,
+        ask=Blank(text=record.masked_caption),
+        reference=Reference(values=tuple(answers), label=record.label),
+    )
 
 
 def _label(sample: Sample) -> str:
