@@ -14,12 +14,28 @@ from vip.wording import counted
 EXAMPLES = """[bold]Examples[/bold]
 vip fiber hits blanks.jsonl -o hits/
 vip fiber collect results.csv -o answers.jsonl --workers policy.toml
+vip fiber statistics answers.records.json
+vip fiber errors gpt.jsonl --annotations answers.records.json
 """
 COLLECT_EXAMPLES = """[bold]Examples[/bold]
 vip fiber collect results.csv -o answers.jsonl         writes a sheet to mark
 vip fiber collect results.csv -o answers.jsonl --reviewed sheet.csv
 vip fiber collect r1.csv r2.csv --workers policy.toml --parser none
 vip fiber collect results.csv --reviewed sheet.csv --paid bonuses.jsonl
+"""
+STATISTICS_EXAMPLES = """[bold]Examples[/bold]
+vip fiber statistics answers.records.json
+vip fiber statistics val.json --parser spacy:en_core_web_trf --table latex
+vip fiber statistics val.json --captions vatex_validation_v1.0.json
+vip fiber statistics val.json --notes notes.csv --json
+"""
+LIKELIHOODS_EXAMPLES = """[bold]Examples[/bold]
+vip fiber likelihoods t5.jsonl
+vip fiber likelihoods t5.jsonl early-fusion.jsonl --json
+"""
+ERRORS_EXAMPLES = """[bold]Examples[/bold]
+vip fiber errors t5.jsonl gpt.jsonl --annotations val.json -o errors.html
+vip fiber errors gpt.jsonl --annotations samples.jsonl --runs frames/
 """
 HITS_EXAMPLES = """[bold]Examples[/bold]
 vip fiber hits blanks.jsonl -o hits/                  five blanks a HIT
@@ -55,6 +71,29 @@ ParserName = Annotated[
         default="spacy:en_core_web_trf",
     ),
 ]
+Records = Annotated[Path, typer.Argument(help="Records in the authors' form, with answers of workers.", show_default=False)]
+ParserOfStatistics = Annotated[
+    str,
+    option(
+        "--parser",
+        help="Finds parts of speech and noun phrases too: spacy:MODEL, or one of another package.",
+        metavar="NAME",
+        default="none",
+    ),
+]
+Captions = Annotated[Path | None, option("--captions", help="Captions of VATEX or VALUE: how well those of a video agree.", metavar="FILE")]
+Notes = Annotated[
+    Path | None, option("--notes", help="Where entities are seen: CSV with video,second,row,column on a grid of 4 by 4.", metavar="FILE")
+]
+TableOption = Annotated[str, option("--table", help="text, markdown, latex, csv or json.", metavar="FORMAT", default="text")]
+Predictions = Annotated[list[Path], typer.Argument(help="Files of predictions.", show_default=False)]
+ErrorAnnotations = Annotated[
+    Path, option("--annotations", help="Records in the authors' form, or samples with their frames.", metavar="FILE")
+]
+ErrorsOut = Annotated[
+    Path, option("--out", "-o", help="Page to write; the CSV file stands beside it.", metavar="FILE", default="errors.html")
+]
+Runs = Annotated[list[Path] | None, option("--runs", help="Run folders with the pictures; may be given several times.", metavar="DIR")]
 Seed = Annotated[int, option("--seed", help="Seed that draws the questions of the sheet.", metavar="N", default="1337")]
 Overwrite = Annotated[bool, switch("--overwrite", help="Replace the files that are there.")]
 
@@ -118,3 +157,81 @@ def collect_command(
         print_json(done.as_row())
     for line in done.lines():
         console.write_line(line)
+
+
+@app.command("statistics", epilog=STATISTICS_EXAMPLES)
+def statistics_command(
+    records: Records,
+    captions: Captions = None,
+    parser: ParserOfStatistics = "none",
+    notes: Notes = None,
+    table: TableOption = "text",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Describe the answers of people: Tables 1 and 2 beside the published ones, agreement, frequent phrases, gender."""
+    from vip.cli.score import FORMATS, _check_word, print_tables
+    from vip.metrics.human_agreement import measure_captions
+    from vip.tasks.fiber.notes import notes_tables, read_notes
+    from vip.tasks.fiber.noun_phrases import load_parser
+    from vip.tasks.fiber.records import read_records
+    from vip.tasks.fiber.statistics import as_row, measure_answers, statistics_tables
+    from vip.tasks.fiber.vatex import read_captions
+
+    _check_word("table", table, FORMATS)
+    console = Console(quiet=quiet, as_json=as_json)
+    found = measure_answers(list(read_records(records)), load_parser(parser))
+    agreement = measure_captions(video.captions for video in read_captions(captions)) if captions else None
+    seen = read_notes(notes) if notes else None
+    if as_json:
+        print_json(as_row(found, caption_agreement=agreement, notes=seen))
+        return
+    tables = statistics_tables(found, caption_agreement=agreement)
+    print_tables([*tables, *(notes_tables(seen) if seen else [])], table, console)
+
+
+@app.command("errors", epilog=ERRORS_EXAMPLES)
+def errors_command(
+    predictions: Predictions,
+    annotations: ErrorAnnotations,
+    out: ErrorsOut = Path("errors.html"),
+    runs: Runs = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show what models answer wrong where people agree: a page in the form of Table 7, and the same as CSV."""
+    from vip.tasks.fiber.errors import read_cases, write_error_page, write_error_rows
+    from vip.tasks.files import check_new
+
+    console = Console(quiet=quiet, as_json=as_json)
+    check_new(out, overwrite=overwrite)
+    rows = out.with_suffix(".csv")
+    cases = read_cases(annotations, predictions)
+    count = write_error_rows(rows, cases)
+    write_error_page(out, cases, runs=runs or ())
+    if as_json:
+        print_json({"blanks": len(cases), "errors": count, "path": str(out), "rows": str(rows)})
+    console.write_line(f"{counted(count, 'error')} in {counted(len(cases), 'blank')}: open {out}; {rows} has all of them")
+
+
+@app.command("likelihoods", epilog=LIKELIHOODS_EXAMPLES)
+def likelihoods_command(predictions: Predictions, table: TableOption = "text", as_json: AsJson = False, quiet: Quiet = False) -> None:
+    """Show how likely models hold their answers and the labels, where their predictions say it."""
+    from dataclasses import asdict
+
+    from vip.cli.score import FORMATS, _check_word, print_tables
+    from vip.errors import InputError
+    from vip.tasks.fiber.likelihoods import likelihood_table, measure_likelihoods
+    from vip.tasks.files import read_predictions
+
+    _check_word("table", table, FORMATS)
+    console = Console(quiet=quiet, as_json=as_json)
+    found = {str(path): measure_likelihoods(read_predictions(path)) for path in predictions}
+    if without := [name for name, one in found.items() if one.answer_probability is None and not one.n]:
+        raise InputError(f"{without[0]} has no likelihoods. Give predictions of a model that writes them.")
+    if as_json:
+        for name, one in found.items():
+            print_json({"predictions": name, **asdict(one)})
+        return
+    print_tables([likelihood_table(found)], table, console)

@@ -15,8 +15,10 @@ from vip.tasks.described_videos import described_videos
 from vip.tasks.fiber.blanks import DEFAULT_CHUNKER, BlankCounts, load_chunker, make_blanks, read_available
 from vip.tasks.fiber.records import BLANK, FiberRecord, read_records
 from vip.tasks.fiber.submissions import is_records, read_fillers
+from vip.tasks.fiber.tables import fiber_tables
 from vip.tasks.fiber.vatex import CaptionedVideo, read_captions
 from vip.tasks.frames import introduce_frames
+from vip.tasks.labels import read_labels
 from vip.tasks.records import Blank, Prediction, Reference, Sample, TaskResult
 from vip.tasks.table import Table
 from vip.tasks.task import Baseline, ReadSamples, SampleSource, TaskInfo, TaskMetric, TaskRequest
@@ -87,6 +89,7 @@ class Fiber:
         data="FIBER's train, val and test.json, of the authors; or made from VATEX's captions (CC BY 4.0), or from dense captions of vip.",
         needs="spaCy and its model en_core_web_trf, where blanks are made",
         splits=("train", "val", "test"),
+        groupings=("category",),
         over_videos=True,
         settings=("chunker", "available"),
     )
@@ -108,7 +111,10 @@ class Fiber:
         return {"most-frequent": self._most_frequent}
 
     def samples(self, source: SampleSource) -> Iterator[Sample]:
-        yield from map(sample_of, self._records(source))
+        labels = read_labels(source.settings.labels)
+        for sample in map(sample_of, self._records(source)):
+            groups = labels.groups(sample.id, sample.video, {})
+            yield sample.model_copy(update={"groups": groups}) if groups else sample
 
     def _records(self, source: SampleSource) -> Iterator[FiberRecord]:
         """Yield the records of files of FIBER; blanks of captions, and of the dense captions of runs and data sets."""
@@ -163,7 +169,7 @@ class Fiber:
             yield Prediction(sample_id=sample.id, value=best)
 
     def tables(self, results: Sequence[TaskResult]) -> Sequence[Table]:
-        return ()
+        return fiber_tables(results)
 
 
 def sample_of(record: FiberRecord) -> Sample:
