@@ -40,7 +40,7 @@ vip fiber errors gpt.jsonl --annotations samples.jsonl --runs frames/
 HITS_EXAMPLES = """[bold]Examples[/bold]
 vip fiber hits blanks.jsonl -o hits/                  five blanks a HIT
 vip fiber hits val.json -o hits/ --workers policy.toml
-vip fiber hits blanks.jsonl -o hits/ --video-url "https://example.org/{id}.mp4"
+vip fiber hits blanks.jsonl --video-url "https://example.org/{id}.mp4"
 """
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Let people fill the blanks of FIBER, and collect their answers.")

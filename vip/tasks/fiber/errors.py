@@ -1,7 +1,7 @@
 """Where models err and people agree: Table 7 and section 5.3 of Castro et al. 2022, as a page and as CSV.
 
-In: records or samples, and files of predictions. Out: each blank with its frames, what people answered, what each model answered and its F1;
-the wrong answers where people agree, first; and which answer is given in place of which.
+In: records or samples, and files of predictions. Out: each blank with its frames, what people answered, what each model answered and its
+F1; the wrong answers where people agree, first; and which answer is given in place of which.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where, when and for how long the blanked entity is seen: Figures 10 to 12 of Castro et al. 2022, from notes of a person.
 
-In: a CSV file with `video, second, row, column`, a line for each cell that the entity touches within a second; rows and columns of the grid are
-counted from 1 at the top left. Out: shares of videos. A cell, and a second, counts once a video.
+In: a CSV file with `video, second, row, column`, a line for each cell that the entity touches within a second; rows and columns of the grid
+are counted from 1 at the top left. Out: shares of videos. A cell, and a second, counts once a video.
 """
 
 from __future__ import annotations
