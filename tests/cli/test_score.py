@@ -27,7 +27,8 @@ def folder(tmp_path: Path) -> Path:
 def test_scores_are_printed_written_and_the_same_each_time(folder: Path) -> None:
     done = vip(folder, "score", "p.jsonl", "q.jsonl", "--metric", "rouge-l", "-o", "out")
     assert done.code == 0, done.err
-    assert "ROUGE-L (infilling-1, dense; text only, 2 described keyframes)" in done.out
+    assert "Scores × 100: infilling-1, dense\nPredictions  Shown to the model                       ROUGE-L  Samples\n" in done.out
+    assert "  text only, 2 described keyframes  " in done.out
     assert "other against engine" in done.out
     assert sorted(path.name for path in (folder / "out").iterdir()) == ["p.result.json", "q.result.json", "scores.html", "scores.md"]
     assert vip(folder, "score", "p.jsonl", "q.jsonl", "--metric", "rouge-l", "-o", "out").out == done.out

@@ -13,7 +13,7 @@ from vip.tasks.judge import JudgeMetric, read_labels, read_verdict
 from vip.tasks.pairs import JoinedFile
 from vip.tasks.records import TaskResult
 from vip.tasks.score import score
-from vip.tasks.score_tables import score_table
+from vip.tasks.score_tables import score_tables
 
 SAMPLES = [sample(str(n), "a dog", video=f"v{n}") for n in range(8)]
 
@@ -85,7 +85,7 @@ def test_it_is_held_against_people_and_its_mean_corrected(tmp_path: Path) -> Non
     assert (found.labelled, found.agreement, found.base_rate) == (5, pytest.approx(0.6), pytest.approx(0.6))
     assert (found.sensitivity, found.specificity) == (pytest.approx(2 / 3, abs=1e-6), pytest.approx(0.5))
     assert found.corrected == pytest.approx(100 * (0.5 + 0.5 - 1) / (2 / 3 + 0.5 - 1))
-    (note,) = [note for note in score_table([result]).notes if "agrees with people" in note]
+    (note,) = [note for note in score_tables([result])[0].notes if "agrees with people" in note]
     assert "60.0 % of 5 answers (κ 0.17, base rate 60.0 %)" in note
 
 

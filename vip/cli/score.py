@@ -52,7 +52,10 @@ Split = Annotated[str | None, option("--split", help="Split of the annotations, 
 Metrics = Annotated[
     list[str] | None,
     option(
-        "--metric", help="Score by this one; may be given several times. all: every one.", metavar="NAME", default="those that work here"
+        "--metric",
+        help="Score by this one, such as rouge-l or sentence-bert:FOLDER with an encoder of your own; repeatable. all: every one.",
+        metavar="NAME",
+        default="those that work here",
     ),
 ]
 MissingOption = Annotated[

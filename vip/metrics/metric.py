@@ -51,6 +51,8 @@ class Result:
     """Two values with the same signature were computed in the same way."""
     parts: Mapping[str, Result] = field(default_factory=dict, repr=False)
     """What the value is made of, where it is made of parts: the components of FAMOuS, recall at 1, 5 and 10."""
+    notes: tuple[str, ...] = ()
+    """Sentences for people about what the value is worth on this list."""
 
     @property
     def per_sample_or_zero(self) -> tuple[float, ...]:

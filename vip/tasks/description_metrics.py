@@ -7,21 +7,27 @@ FAMOuS the value is the unweighted mean of the five components, which are its pa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from vip.config import Representation
-from vip.errors import InputError
+from vip.errors import InputError, UsageError
 from vip.metrics import Metric, Pair, Result, Status
 from vip.metrics.bert_score import BertScore
 from vip.metrics.famous import COMPONENTS, FamousMean
 from vip.metrics.rouge_l import RougeL
 from vip.metrics.sentence_bert import SentenceBert
+from vip.records import NOT_DETERMINED
 from vip.tasks.records import DescribeKeyframes, DescriptionText, Prediction, Sample
 from vip.untrusted import one_line
+from vip.wording import option
 
 SAMPLES_AT_ONCE = 500
 """Whose texts are in memory together."""
+MOSTLY = 0.5
+"""A component that more of the references leave open says little."""
 
 
 class DescriptionMetric:
@@ -35,6 +41,16 @@ class DescriptionMetric:
         self.metric = metric
         self.name = metric.name
         self.needs = metric.needs
+
+    def with_encoder(self, encoder: str) -> DescriptionMetric:
+        """Return the metric with another encoder: a folder, or a repository of the hub.
+
+        Raises:
+            UsageError: it has none.
+        """
+        if not isinstance(self.metric, BertScore | SentenceBert):
+            raise UsageError(f"{self.name} has no encoder. Leave :{one_line(encoder)} out.")
+        return DescriptionMetric(self.metric.with_encoder(encoder))
 
     @property
     def signature(self) -> str:
@@ -52,6 +68,7 @@ class DescriptionMetric:
         self.check()
         kind: Representation | None = None
         done: list[Result] = []
+        undetermined, count = Counter[str](), 0
         for start in range(0, len(pairs), SAMPLES_AT_ONCE):
             some = [pairs[index] for index in range(start, min(start + SAMPLES_AT_ONCE, len(pairs)))]
             kinds = {_ask(sample).representation for sample, _ in some} | ({kind} if kind else set())
@@ -59,7 +76,10 @@ class DescriptionMetric:
                 raise InputError("The samples ask for both FAMOuS and dense captions. Score them apart: their values cannot be averaged.")
             (kind,) = kinds
             done.append(self._score_some(some, kind))
-        return _joined(done, self.signature)
+            for famous in (row.famous for sample, _ in some for row in _references(sample) if row.famous):
+                count += 1
+                undetermined.update(famous.undetermined)
+        return replace(_joined(done, self.signature), notes=_undetermined_notes(undetermined, count) if kind == "famous" else ())
 
     def _score_some(self, pairs: Sequence[tuple[Sample, Prediction]], kind: Representation) -> Result:
         flat = [pair for sample, prediction in pairs for pair in _keyframe_pairs(sample, prediction, kind)]
@@ -88,6 +108,22 @@ def _keyframe_pairs(sample: Sample, prediction: Prediction, kind: Representation
         return
     mine = _texts(prediction.value, count, kind, f'The prediction of "{one_line(sample.id)}"')
     yield from (Pair(text, reference) for text, reference in zip(mine, truth, strict=True))
+
+
+def _references(sample: Sample) -> tuple[DescriptionText, ...]:
+    value = sample.reference.values[0] if sample.reference else ()
+    return tuple(row for row in value if isinstance(row, DescriptionText)) if isinstance(value, tuple) else ()
+
+
+def _undetermined_notes(undetermined: Mapping[str, int], count: int) -> tuple[str, ...]:
+    """Return what is to be said where references leave components open: an answer that leaves them open too scores 100."""
+    open_ones = [name for name in COMPONENTS if undetermined.get(name, 0) > MOSTLY * count]
+    if not open_ones:
+        return ()
+    return (
+        f'Most references say "{NOT_DETERMINED}" of {", ".join(open_ones)}, and so do answers that score 100 there. Compare dense captions'
+        f" ({option('representation', 'dense')}), or describe the keyframes by an engine that sees.",
+    )
 
 
 def _texts(value: object, count: int, kind: Representation, owner: str) -> list[Any]:

@@ -298,6 +298,8 @@ class Score(RecordPart):
     """Of groupings with two groups."""
     parts: dict[str, Score] = Field(default_factory=dict)
     """What the value is made of: the components of FAMOuS, recall at 1, 5, 10."""
+    notes: tuple[str, ...] = ()
+    """Sentences for people about what the value is worth on these samples."""
 
 
 class TaskResult(Record):

@@ -11,7 +11,7 @@ from vip import store
 from vip.tasks.budget_curve import budget_tables
 from vip.tasks.records import Score, TaskResult
 from vip.tasks.score_files import RESULT, Scores
-from vip.tasks.score_tables import budget_label, comparison_table, group_table, groupings, metric_name, score_table
+from vip.tasks.score_tables import budget_label, comparison_table, group_table, groupings, metric_name, score_tables
 from vip.tasks.table import Table, render
 
 PAGE = "scores.html"
@@ -24,7 +24,7 @@ def all_tables(scores: Scores, *, paper: bool = False) -> list[Table]:
     Args:
         paper: the tables of the paper too, with published rows beside one's own.
     """
-    tables = [score_table(scores.results)]
+    tables = score_tables(scores.results)
     for number, (result, label) in enumerate(zip(scores.results, scores.labels, strict=True), 1):
         tables += [group_table(result, grouping, label=label, number=number) for grouping in groupings(result)]
     if scores.differences:

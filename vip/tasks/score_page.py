@@ -34,7 +34,7 @@ from vip.tasks.score_tables import (
     groupings,
     metric_name,
     sample_anchor,
-    score_table,
+    score_tables,
 )
 from vip.tasks.table import Table
 
@@ -135,7 +135,9 @@ class ScoresView:
         numbered = list(enumerate(zip(self.scores.results, self.scores.labels, strict=True), 1))
         rows = [(number, result, label) for number, (result, label) in numbered if result.label == task and metric in result.metrics]
         found = [result.metrics[metric] for _, result, _ in rows]
-        ends = [end for score in found for end in (score.low, score.value, score.high) if end is not None]
+        values = [0.0, 100.0, *(score.value for score in found if score.value is not None)]
+        drawn = min(values), max(values)  # where few videos leave an interval that reaches beyond every possible value, it is cut off
+        ends = [min(max(end, drawn[0]), drawn[1]) for score in found for end in (score.low, score.value, score.high) if end is not None]
         spare = max(0.0, LEAST_SPAN - (max(ends) - min(ends))) / 2 if ends else 0.0
         ticks = round_ticks(min(ends) - spare, max(ends) + spare) if ends else [0.0, 1.0]
         lanes = [
@@ -153,7 +155,7 @@ class ScoresView:
         numbered = enumerate(zip(self.scores.results, self.scores.labels, strict=True), 1)
         groups = [group_table(one, name, label=label, number=number) for number, (one, label) in numbered for name in groupings(one)]
         differences = [comparison_table(self.scores.differences)] if self.scores.differences else []
-        return [score_table(self.scores.results), *differences, *groups]
+        return [*score_tables(self.scores.results), *differences, *groups]
 
     # ------------------------------------------------------------ samples
 
@@ -283,9 +285,10 @@ def _lane(score: Score, ticks: Sequence[float]) -> tuple[str, Markup]:
     words = f"{score.value:.2f}"
     if score.low is not None and score.high is not None:
         words = f"{score.value:.2f}, 95 % interval {score.low:.2f} to {score.high:.2f}"
-        ends = percent(_place(score.low, ticks)), percent(_place(score.high, ticks))
-        parts.append(tag("line", class_="interval", x1=ends[0], x2=ends[1], y1=middle, y2=middle))
-        parts += [tag("line", class_="interval", x1=end, x2=end, y1=middle - 5, y2=middle + 5) for end in ends]
+        ends = [_place(min(max(end, ticks[0]), ticks[-1]), ticks) for end in (score.low, score.high)]
+        parts.append(tag("line", class_="interval", x1=percent(ends[0]), x2=percent(ends[1]), y1=middle, y2=middle))
+        inside = [place for place, end in zip(ends, (score.low, score.high), strict=True) if ticks[0] <= end <= ticks[-1]]
+        parts += [tag("line", class_="interval", x1=percent(end), x2=percent(end), y1=middle - 5, y2=middle + 5) for end in inside]
     parts.append(tag("circle", class_="dot kept", cx=percent(_place(score.value, ticks)), cy=middle, r=5))
     return words, tag("svg", tag("title", words), *parts, height=LANE_PX, role="img", aria_label=words)
 

@@ -1,14 +1,16 @@
-"""The tables of `vip score`: one row a file, one a group, one a comparison. The frame budget stands in the name of every score."""
+"""The tables of `vip score`: one row a file, one a group, one a comparison. Every score stands beside its frame budget."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from vip.tasks.comparison import Difference
 from vip.tasks.records import JudgeCalibration, Score, TaskResult
 from vip.tasks.table import Table, TableCell, mark_best, number_cell
 from vip.wording import counted
 
+NAME_COLUMNS = ("Predictions", "Shown to the model")
 METRIC_NAMES = {"rouge-l": "ROUGE-L", "bert-score": "BERTScore", "sentence-bert": "SentenceBERT"}
 
 
@@ -45,27 +47,72 @@ def p_cell(value: float | None) -> TableCell:
     return TableCell("< 0.0001", value) if value is not None and value < 0.0001 else number_cell(value, digits=4)
 
 
-def score_table(results: Sequence[TaskResult]) -> Table:
-    """Return one row a file and metric, with its parts below it."""
-    labels, rows = result_labels(results), list[list[TableCell]]()
-    places: dict[tuple[str, str, str], list[int]] = {}
-    has_apart = any(score.value_answered != score.value for result in results for score in result.metrics.values())
-    for index, (result, label) in enumerate(zip(results, labels, strict=True), 1):
-        for name, score in result.metrics.items():
-            for part, of_part in {"": score, **score.parts}.items():
-                shown = metric_name(name) + (f", {part}" if part else "")
-                places.setdefault((result.label, name, part), []).append(len(rows))
-                row = [
-                    TableCell(label),
-                    TableCell(f"{shown} ({result.label}; {budget_label(result)})"),
-                    score_cell(of_part, link=f"#r{index}"),
-                ]
-                row += [number_cell(of_part.value_answered)] if has_apart else []
-                rows.append([*row, TableCell(f"{of_part.n:,}", of_part.n)])
-    for members in places.values():
-        rows = mark_best(rows, 2, members)
-    columns = ("Predictions", "Score", "Value × 100", *(("Answered alone",) if has_apart else ()), "Samples")
-    return Table(title="Scores", columns=columns, rows=tuple(map(tuple, rows)), notes=tuple(_notes(results, labels)), labels=2)
+def score_tables(results: Sequence[TaskResult]) -> list[Table]:
+    """Return, for each task, one row a file and one column a metric; and a table of the parts of each metric that has some."""
+    named = list(enumerate(zip(results, result_labels(results), strict=True), 1))
+    tables = []
+    for task in dict.fromkeys(result.label for result in results):
+        rows = [NamedResult(number, result, label) for number, (result, label) in named if result.label == task]
+        tables.append(_whole_table(task, rows))
+        tables += _part_tables(task, rows)
+    return tables
+
+
+class NamedResult(NamedTuple):
+    """A result as tables name it."""
+
+    number: int
+    """Counted from 1 over all results: its anchor on the page."""
+    result: TaskResult
+    label: str
+
+    @property
+    def names(self) -> list[TableCell]:
+        return [TableCell(self.label), TableCell(budget_label(self.result))]
+
+    def cell(self, score: Score | None) -> TableCell:
+        return number_cell(None) if score is None else score_cell(score, link=f"#{sample_anchor(self.result, self.number)}")
+
+
+def _whole_table(task: str, rows: Sequence[NamedResult]) -> Table:
+    metrics = list(dict.fromkeys(name for row in rows for name in row.result.metrics))
+    apart = [name for name in metrics if any(_is_apart(row.result.metrics.get(name)) for row in rows)]
+    columns = [*NAME_COLUMNS]
+    cells = [row.names for row in rows]
+    for name in metrics:
+        columns.append(metric_name(name))
+        scores = [row.result.metrics.get(name) for row in rows]
+        for done, row, score in zip(cells, rows, scores, strict=True):
+            done.append(row.cell(score))
+        cells = mark_best(cells, len(columns) - 1)
+        if name in apart:
+            columns.append(f"{metric_name(name)}, answered alone")
+            for done, score in zip(cells, scores, strict=True):
+                done.append(number_cell(None if score is None else score.value_answered))
+    for done, row in zip(cells, rows, strict=True):
+        done.append(TableCell(f"{row.result.n:,}", row.result.n))
+    notes = _notes([row.result for row in rows], [row.label for row in rows])
+    if any(cell.is_best for row in cells for cell in row):
+        notes.insert(1, "Marked: the best of each column.")
+    return Table(title=f"Scores × 100: {task}", columns=(*columns, "Samples"), rows=tuple(map(tuple, cells)), notes=tuple(notes), labels=2)
+
+
+def _is_apart(score: Score | None) -> bool:
+    return score is not None and score.value_answered != score.value
+
+
+def _part_tables(task: str, rows: Sequence[NamedResult]) -> list[Table]:
+    """Return, for each metric with parts, one row a file and one column a part."""
+    tables = []
+    for name in dict.fromkeys(name for row in rows for name, score in row.result.metrics.items() if score.parts):
+        scores = [(row, row.result.metrics[name]) for row in rows if name in row.result.metrics]
+        parts = list(dict.fromkeys(part for _, score in scores for part in score.parts))
+        cells = [[*row.names, *(row.cell(score.parts.get(part)) for part in parts)] for row, score in scores]
+        for column in range(len(NAME_COLUMNS), len(NAME_COLUMNS) + len(parts)):
+            cells = mark_best(cells, column)
+        title = f"Parts of {metric_name(name)} × 100: {task}"
+        tables.append(Table(title=title, columns=(*NAME_COLUMNS, *parts), rows=tuple(map(tuple, cells)), labels=2))
+    return tables
 
 
 def _notes(results: Sequence[TaskResult], labels: Sequence[str]) -> list[str]:
@@ -86,7 +133,7 @@ def _notes(results: Sequence[TaskResult], labels: Sequence[str]) -> list[str]:
                 notes.append(f"{label}, {name}: {_calibration_note(score.calibration)}")
         if result.left_out:
             notes.append(f"{label}: {counted(result.left_out, 'sample')} without a prediction left out; compare with no other score.")
-    return notes
+    return [*notes, *dict.fromkeys(note for result in results for score in result.metrics.values() for note in score.notes)]
 
 
 def _calibration_note(found: JudgeCalibration) -> str:

@@ -94,6 +94,18 @@ class TaskMetric(Protocol):
         """Return the result over the whole list. Predictions without an answer count as wrong ones."""
 
 
+@runtime_checkable
+class EncoderMetric(Protocol):
+    """A metric that loads an encoder, which may be another."""
+
+    def with_encoder(self, encoder: str) -> TaskMetric:
+        """Return the metric with another encoder: a folder, or a repository of the hub.
+
+        Raises:
+            UsageError: it has none.
+        """
+
+
 ReadSamples = Callable[[], Iterator[Sample]]
 """Reads the samples from the beginning, as often as it is called."""
 
