@@ -363,6 +363,12 @@ class SampleSettings(Settings):
     )
     frames_by: FrameChooser | None = setting(None, "Who chooses them: vip, or even (at even distances).", shown="vip")
     frames_folder: Path = setting(Path("frames"), "Folder that keeps chosen frames, for all engines.", metavar="DIR", is_kept=False)
+    chunker: str | None = setting(
+        None, "Finds noun phrases for blanks: spacy:MODEL, or one of another package.", shown="spacy:en_core_web_trf"
+    )
+    available: Path | None = setting(
+        None, "File with the ids of the videos that can still be had, one a line.", metavar="FILE", shown="all"
+    )
     shuffle: int | None = setting(None, "Show options in an order drawn by this seed, to find a bias towards a letter.", shown="no")
     most: Positive | None = setting(None, "Make at most N samples, chosen by the seed.", shown="all")
     seed: int = setting(0, "Seed of this choice.")

@@ -23,6 +23,7 @@ from vip.cli import (
     export,
     extract,
     features,
+    fiber,
     report,
     run_all,
     score,
@@ -63,6 +64,7 @@ app.command("score", epilog=score.EXAMPLES, rich_help_panel=EVALUATION)(score.sc
 evaluating = with_settings("samples", "predict", "caption", without=evaluate.WITHOUT)
 app.command("evaluate", cls=evaluating, epilog=evaluate.EXAMPLES, rich_help_panel=EVALUATION)(evaluate.evaluate_command)
 app.command("submit", epilog=submit.EXAMPLES, rich_help_panel=EVALUATION)(submit.submit_command)
+app.add_typer(fiber.app, name="fiber", epilog=fiber.EXAMPLES, rich_help_panel=EVALUATION)
 app.command("features", epilog=features.EXAMPLES, rich_help_panel=EVALUATION)(features.features_command)
 app.command("train", epilog=train.EXAMPLES, rich_help_panel=EVALUATION)(train.train_command)
 app.command("trust", epilog=trust.EXAMPLES, rich_help_panel=MACHINE)(trust.trust_command)

@@ -198,7 +198,7 @@ def samples_command(
     check_new(out, overwrite=overwrite)
     loaded = load_task(task)
     with console.track("Making samples", 0):
-        count = write_samples(out, make_samples(loaded, SampleSource(paths=tuple(sources), settings=settings)))
+        count = write_samples(out, make_samples(loaded, SampleSource(paths=tuple(sources), settings=settings, note=console.note)))
     if as_json:
         print_json({"task": loaded.name, "version": loaded.version, "samples": count, "path": str(out)})
         return
@@ -300,7 +300,7 @@ def _samples_of_annotations(
     settings = settings.model_copy(update={"context": context_in(task) or settings.context})
     path = out.with_name(f"{out.stem}.samples.jsonl")
     with console.track("Making samples", 0):
-        write_samples(path, make_samples(load_task(task), SampleSource(paths=tuple(annotations), settings=settings)))
+        write_samples(path, make_samples(load_task(task), SampleSource(paths=tuple(annotations), settings=settings, note=console.note)))
     return path
 
 

@@ -113,6 +113,9 @@ def make_samples(task: Task, source: SampleSource) -> Iterable[Sample]:
     for name in ("videos", "frames", "frames_by"):
         if getattr(settings, name) is not None and not task.info.over_videos:
             raise UsageError(f"{task.name} shows no frames of videos. Leave {option(name)} out.")
+    for name in ("chunker", "available"):
+        if getattr(settings, name) is not None and name not in task.info.settings:
+            raise UsageError(f"{task.name} makes no blanks of captions. Leave {option(name)} out.")
     if settings.videos is not None and not settings.videos.is_dir():
         raise InputError(f"{settings.videos} is no folder. Give the folder of the videos, or of their run folders.")
     samples = draw_samples(task.samples(source), settings.most, settings.seed)

@@ -212,6 +212,10 @@ class Prediction(Record):
     """Why there is no value."""
     scores: tuple[float, ...] | None = None
     """One score an option, where the model gives them."""
+    log_probabilities: tuple[float, ...] | None = None
+    """Of the tokens of its own answer, without the end of the text, where the model gives them; natural logarithms."""
+    label_log_probabilities: tuple[float, ...] | None = None
+    """Of the tokens of the label, had the model been made to answer it."""
     calls: tuple[Call, ...] = ()
 
     @model_validator(mode="after")
