@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from vip.config import SampleSettings
+from vip.html.charts import Chart
 from vip.metrics import Result
 from vip.prompts import Prompt
 from vip.tasks.records import Prediction, Sample, TaskResult
@@ -178,3 +179,23 @@ class TrainableTask(Protocol):
 
     def with_training(self, train: Path) -> Task:
         """Return the task with the file of the training set, in its published form."""
+
+
+@runtime_checkable
+class DrawsCharts(Protocol):
+    """A task whose paper has figures of results."""
+
+    def charts(self, results: Sequence[TaskResult]) -> Sequence[Chart]:
+        """Return the figures of the paper for these results; results of other tasks are left out."""
+
+
+@runtime_checkable
+class ChecksAnswers(Protocol):
+    """A task that says more of the answers of one file than its scores do."""
+
+    def answer_tables(self, pairs: Sequence[tuple[Sample, Prediction]], title: str) -> Sequence[Table]:
+        """Return tables of the answers themselves, such as how often each letter was chosen.
+
+        Args:
+            title: names the file.
+        """
