@@ -40,6 +40,7 @@ EXTRAS = frozenset(
         "fsspec",
         "google_crc32c",
         "huggingface_hub",
+        "krippendorff",
         "llguidance",
         "moto",
         "nltk",
@@ -52,6 +53,7 @@ EXTRAS = frozenset(
         "sentence_transformers",
         "skimage",
     }
+    | {"starlette", "uvicorn"}
     | {"torch", "transformers", "webdataset", "werkzeug", "yaml", "yt_dlp"}
 )
 """Modules that vip itself does not need."""
