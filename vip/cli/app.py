@@ -14,7 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from vip import __version__
-from vip.cli import batch, caption, compare, doctor, evaluate, export, extract, report, run_all, score, tasks, trust
+from vip.cli import batch, caption, compare, doctor, evaluate, export, extract, report, review, run_all, score, tasks, trust
 from vip.cli.console import print_error, print_json, silence
 from vip.cli.options import with_settings
 from vip.errors import StoreError, VipError
@@ -46,6 +46,7 @@ app.command("evaluate", cls=with_settings("samples", "predict", "caption", witho
     evaluate.evaluate_command
 )
 app.command("report", epilog=report.EXAMPLES)(report.report_command)
+app.command("review", epilog=review.EXAMPLES)(review.review_command)
 app.command("score", epilog=score.EXAMPLES)(score.score_command)
 app.command("trust", epilog=trust.EXAMPLES)(trust.trust_command)
 app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor_command)

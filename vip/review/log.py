@@ -1,8 +1,8 @@
 """The log of a review: each thing that a person did, in one SQLite file beside what is reviewed. Nothing in it is ever changed.
 
 In: actions (who, which item, which field, before, after). Out: the same with a number and a time. An action that `append` has returned
-is on the disk: it survives a killed program and a power cut. The number, not the time, is the order. Each action has an id that its client made,
-so one that is sent again after a broken connection is not written twice. The current values are read through the log (`vip.review.state`).
+is on the disk: it survives a killed program and a power cut. The number, not the time, is the order. Each action has an id that its client
+made, so one that is sent again after a broken connection is not written twice. `vip.review.state` reads the current values through it.
 """
 
 from __future__ import annotations
