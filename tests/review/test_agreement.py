@@ -77,7 +77,8 @@ def test_the_interval_of_alpha_holds_its_value_and_is_the_same_again() -> None:
     assert row.alpha is not None
     assert row.alpha.low is not None
     assert row.alpha.high is not None
-    assert row.alpha.low < row.alpha.value == pytest.approx(0.743, abs=5e-4) < row.alpha.high
+    assert row.alpha.value == pytest.approx(0.743, abs=5e-4)
+    assert row.alpha.low < row.alpha.value < row.alpha.high
     assert measure_agreement("x", units(FOUR_OBSERVERS), ["v"] * 12) == row
     assert (row.items, row.reviewers, len(row.cohen)) == (11, 4, 6)  # one of twelve has one judgement
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -206,17 +208,22 @@ def test_a_picture_that_is_a_link_is_not_served(served: Served, tmp_path: Path) 
     assert served.ask("/picture/0").status == 404
 
 
-def test_ten_megabytes_are_refused_whether_stated_or_not(served: Served) -> None:
-    body = json.dumps({"reviewer": "Ann", "actions": [edit("x" * 10_000_000, before="a dancer")]}).encode()
-    try:
-        assert served.ask("/api/actions", body).status == 413
-    except (BrokenPipeError, ConnectionResetError):
-        pass  # it hung up before all was sent
-    chunks = (body[start : start + 100_000] for start in range(0, len(body), 100_000))
-    try:
-        assert served.ask("/api/actions", chunks, headers={"Transfer-Encoding": "chunked"}).status == 413
-    except (BrokenPipeError, ConnectionResetError, TypeError):
-        pass
+def test_ten_megabytes_are_refused_by_what_the_header_states(served: Served) -> None:
+    headers = {"Content-Length": "10000000"}
+    assert served.ask("/api/actions", b"", headers=headers).status == 413
+    assert list(served.state.log.read()) == []
+
+
+def test_ten_megabytes_are_refused_where_no_header_states_them(served: Served) -> None:
+    head = f"POST /api/actions HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nX-Review-Token: {TOKEN}\r\n"
+    head += "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as client:
+        client.sendall(head.encode())
+        with suppress(BrokenPipeError, ConnectionResetError):  # it hangs up before all is sent
+            for _ in range(9):  # 576 kB; the limit is 512
+                client.sendall(chunk)
+        assert client.recv(100).startswith(b"HTTP/1.1 413 ")
     assert list(served.state.log.read()) == []
 
 

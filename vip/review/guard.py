@@ -12,6 +12,7 @@ from collections.abc import Collection
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -33,10 +34,6 @@ ANSWER_HEADERS = {
 }
 
 
-class BodyTooLargeError(Exception):
-    """A body that has more bytes than any request of the page."""
-
-
 class Guard:
     """An ASGI application that refuses requests, or passes them on."""
 
@@ -53,10 +50,7 @@ class Guard:
         if refused := self._refuse(scope):
             await refused(scope, receive, send)
             return
-        try:
-            await self._app(scope, _bounded(receive), send)
-        except BodyTooLargeError:
-            await _refusal(413, "The request is too large.")(scope, receive, send)
+        await self._app(scope, _bounded(receive), send)
 
     def _refuse(self, scope: Scope) -> PlainTextResponse | None:
         headers = Headers(scope=scope)
@@ -96,7 +90,7 @@ def _bounded(receive: Receive) -> Receive:
         message = await receive()
         count += len(message.get("body", b""))
         if count > MOST_BODY_BYTES:
-            raise BodyTooLargeError
+            raise HTTPException(413, "The request is too large.")  # the application answers with it
         return message
 
     return read

@@ -393,7 +393,7 @@
     const typing = event.target.matches?.("textarea, input:not([type=checkbox]), select");
     if (document.querySelector("dialog[open]")) return;
     if (typing) {
-      if (event.key === "Escape") { flush(); event.target.blur(); at("item").focus({ preventScroll: true }); }
+      if (event.key === "Escape") { event.preventDefault(); flush(); event.target.blur(); at("item").focus({ preventScroll: true }); }
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); flush(); event.target.blur(); move(1); }
       return;
     }
@@ -418,7 +418,7 @@
   for (const [id, how] of Object.entries(click)) at(id).addEventListener("click", () => how());
   at("replace-form").addEventListener("submit", preview);
   at("replace-form").addEventListener("input", () => { at("apply").disabled = true; });
-  at("filters").addEventListener("submit", (event) => { event.preventDefault(); load(); });
+  at("filters").addEventListener("submit", (event) => { event.preventDefault(); load().then(() => at("item").focus({ preventScroll: true })); });
   for (const id of ["view", "stage", "video"]) at(id).addEventListener("change", () => { flush(); load(); });
   let searching = 0;
   at("word").addEventListener("input", () => { clearTimeout(searching); searching = setTimeout(() => { flush(); load(); }, 250); });

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -326,7 +326,7 @@ def _queue_of(given: Any) -> Queue:
     words = {name: given.get(name) or "" for name in ("video", "word")}
     if not all(isinstance(word, str) and len(word) <= 500 for word in words.values()):
         raise UsageError("A search has at most 500 letters.")
-    return Queue(reviewer=clean_reviewer(given.get("reviewer")), stage=stage, view=view, **words)
+    return Queue(reviewer=clean_reviewer(given.get("reviewer")), stage=stage, view=cast(View, view), **words)
 
 
 def _action_of(row: Any, reviewer: str) -> NewAction:
