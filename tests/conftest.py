@@ -39,6 +39,7 @@ EXTRAS = frozenset(
         "datasets",
         "fsspec",
         "google_crc32c",
+        "h5py",
         "huggingface_hub",
         "krippendorff",
         "llguidance",

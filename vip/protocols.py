@@ -231,6 +231,38 @@ class Embedder(Protocol):
         """Return float32 (N, any), rows of length 1; same width for every text of this embedder."""
 
 
+ClipFeatures = npt.NDArray[np.float32]
+"""(N, D), a row a clip; or feature maps (N, C, h, w)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractorCapabilities:
+    """Capabilities that an extractor states."""
+
+    is_motion: bool = False
+    """It looks at all frames of a clip at once; else at each alone, and gives their mean."""
+    has_maps: bool = False
+    """It gives feature maps too."""
+    device: str | None = None
+    """Where the model runs, as `cuda in fp16`; None: the CPU, whatever device is asked for."""
+    stays_loaded: bool = False
+    """It is made once a process for the same name and settings: weights take seconds to load."""
+
+
+class Extractor(Protocol):
+    """A backend that turns clips of a video into features for models."""
+
+    name: str
+    capabilities: ExtractorCapabilities
+
+    def extract(self, clips: Sequence[Sequence[Image]], *, maps: bool = False) -> ClipFeatures:
+        """Return one row a clip, or its feature map.
+
+        Raises:
+            BackendError: it gives no maps, or takes no clips of this length.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class PictureOrigin:
     """The origin of a picture, for a detector that looks detections up instead of looking at the picture."""

@@ -1,10 +1,10 @@
 """Names to backends: `kind` or `kind:detail` on the command line, loaded on first use.
 
 Built-ins stand in one table; other packages add theirs by entry points in the groups `vip.samplers`, `vip.pruners`,
-`vip.embedders`, `vip.detectors` and `vip.engines`. An entry is a class or function that is called with the detail (the text after the
-colon, or None) and the keyword settings of its kind: embedders get `device` and `precision`, detectors these and `labels`, engines
-these and `base_url`, `key_file`, `timeout_s` and `picture_detail`. A backend whose capabilities say `stays_loaded` is made once a process
-for the same name and settings.
+`vip.embedders`, `vip.detectors`, `vip.engines` and `vip.extractors`. An entry is a class or function that is called with the
+detail (the text after the colon, or None) and the keyword settings of its kind: embedders and extractors get `device` and
+`precision`, detectors these and `labels`, engines these and `base_url`, `key_file`, `timeout_s` and `picture_detail`. A backend
+whose capabilities say `stays_loaded` is made once a process for the same name and settings.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from vip.protocols import (
     EmbedderCapabilities,
     Engine,
     EngineCapabilities,
+    Extractor,
+    ExtractorCapabilities,
     LoadsModel,
     Pruner,
     PrunerCapabilities,
@@ -34,7 +36,7 @@ from vip.protocols import (
 )
 from vip.wording import SaidOnce
 
-Kind = Literal["sampler", "pruner", "embedder", "detector", "engine"]
+Kind = Literal["sampler", "pruner", "embedder", "detector", "engine", "extractor"]
 
 BUILT_IN: dict[Kind, dict[str, str]] = {
     "sampler": {
@@ -63,15 +65,20 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "transformers": "vip.models.transformers.engine:TransformersEngine",
         "fake": "vip.models.fake:FakeEngine",
     },
+    "extractor": {
+        "open_clip": "vip.models.clip.extractor:OpenClipExtractor",
+        "torchvision": "vip.models.torchvision_features:TorchvisionExtractor",
+    },
 }
 
-MODEL_KINDS: frozenset[Kind] = frozenset({"embedder", "detector", "engine"})
+MODEL_KINDS: frozenset[Kind] = frozenset({"embedder", "detector", "engine", "extractor"})
 CAPABILITIES: dict[Kind, type] = {
     "sampler": SamplerCapabilities,
     "pruner": PrunerCapabilities,
     "embedder": EmbedderCapabilities,
     "detector": DetectorCapabilities,
     "engine": EngineCapabilities,
+    "extractor": ExtractorCapabilities,
 }
 
 AUTO_EMBEDDER = "vip.models.clip.weight_files:auto_unavailable_reason"
@@ -210,6 +217,10 @@ def _why_not_clip() -> str | None:
 
 def detector(name: str, *, labels: tuple[str, ...] | None = None, device: str = "auto", precision: str = "auto") -> Detector:
     return cast(Detector, _create("detector", name, labels=labels, device=device, precision=precision))
+
+
+def extractor(name: str, *, device: str = "auto", precision: str = "auto") -> Extractor:
+    return cast(Extractor, _create("extractor", name, device=device, precision=precision))
 
 
 def engine(

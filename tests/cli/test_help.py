@@ -16,8 +16,8 @@ from tests.cli.terminal import end, environment, start_command, vip
 from vip.cli.app import app
 
 COMMANDS = (
-    *("run", "extract", "compare", "caption", "batch", "export", "tasks", "samples", "predict", "evaluate", "report", "score", "trust"),
-    "doctor",
+    *("run", "extract", "compare", "caption", "batch", "export", "tasks", "samples", "predict", "evaluate", "features", "report", "review"),
+    *("score", "trust", "doctor"),
 )
 EPILOGS = {str(command.name): str(command.epilog) for command in app.registered_commands}
 SCRIPT = Path(sys.executable).with_name("vip")

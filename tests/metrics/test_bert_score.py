@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import bert_score
 import pytest
@@ -66,6 +67,16 @@ def test_rescaled_values_are_those_of_the_library(encoder: Path, baseline: Path)
     assert metric.score([Pair("a dog runs", "a dog runs")]).value == pytest.approx(1.0, abs=1e-6)
 
 
+def test_a_folder_that_is_called_as_the_model_has_its_layer_and_its_baseline(tmp_path: Path) -> None:
+    folder = save_bert(tmp_path / "bert-base-uncased", layers=10)
+    baseline = Path(bert_score.__file__).parent / "rescale_baseline" / "en" / "bert-base-uncased.tsv"
+    settings: dict[str, Any] = {"model_type": str(folder), "num_layers": 9, "device": "cpu", "lang": "en", "rescale_with_baseline": True}
+    _, _, expected = bert_score.score(PREDICTIONS[:20], REFERENCES[:20], baseline_path=str(baseline), **settings)
+    metric = BertScore(device="cpu").with_encoder(str(folder))
+    assert metric.score(list(map(Pair, PREDICTIONS[:20], REFERENCES[:20]))).per_sample == pytest.approx(expected.tolist(), abs=1e-6)
+    assert "|layers:9|rescale:en|" in metric.signature
+
+
 def test_an_empty_text_scores_0_and_a_missing_answer_counts_as_0(encoder: Path, baseline: Path, capfd: pytest.CaptureFixture[str]) -> None:
     pairs = [Pair(" ", "a dog"), Pair("a dog", ""), Pair("a dog", "a dog"), Pair(None, "a dog", "refused")]
     result = BertScore(str(encoder), layers=2, baseline=baseline, device="cpu").score(pairs)
@@ -105,7 +116,11 @@ def test_the_signature_says_what_a_value_depends_on(encoder: Path, baseline: Pat
         ("someone/other", None, "bert-score has no baseline other.tsv for the encoder someone/other, so its values cannot be rescaled"),
         ("scibert-scivocab-uncased", None, "bert-score downloads scibert-scivocab-uncased by commands of a shell"),
         ("./nowhere", 2, r"There is no folder \./nowhere"),
-        ("FOLDER", None, r"bert-score knows no best layer of the encoder in .*tiny-bert\. Say how many to use \(layers=\)"),
+        (
+            "FOLDER",
+            None,
+            r"bert-score knows no best layer of the encoder in .*tiny-bert\. Call the folder as the model is called on the hub",
+        ),
         ("FOLDER", 9, r"The encoder .* cannot be loaded \(Invalid num_layers"),
     ],
 )

@@ -20,8 +20,8 @@ SMALL: Any = {
 }
 
 
-def save_bert(folder: Path, *, knows_limit: bool = True) -> Path:
-    """A BERT of three layers.
+def save_bert(folder: Path, *, knows_limit: bool = True, layers: int = 3) -> Path:
+    """A BERT of few layers.
 
     Args:
         knows_limit: the tokenizer has the number of the model's positions.
@@ -31,7 +31,7 @@ def save_bert(folder: Path, *, knows_limit: bool = True) -> Path:
     vocabulary = {word: number for number, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])}
     tokenizer = BertTokenizer(vocab=vocabulary)
     torch.manual_seed(1)
-    model = BertModel(BertConfig(vocab_size=len(vocabulary), max_position_embeddings=POSITIONS, **SMALL))
+    model = BertModel(BertConfig(vocab_size=len(vocabulary), max_position_embeddings=POSITIONS, **{**SMALL, "num_hidden_layers": layers}))
     return _save(model, tokenizer, POSITIONS if knows_limit else None, folder)
 
 

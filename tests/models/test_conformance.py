@@ -29,7 +29,7 @@ from vip.video import Video
 
 SAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sample.mp4"
 
-NEEDS_FILES = {"clip", "transformers", "file"}
+NEEDS_FILES = {"clip", "transformers", "file", "open_clip", "torchvision"}
 """Weights or a file of detections: small ones are made for the tests."""
 
 pruners = pytest.mark.parametrize("name", sorted(registry.BUILT_IN["pruner"]))

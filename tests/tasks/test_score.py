@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,8 +14,9 @@ import pytest
 
 from tests.tasks.scoring import Lacking, WordShare, WordTask, answer, joined, sample
 from vip.errors import BackendError, InputError, UsageError
-from vip.metrics import Result
+from vip.metrics import Pair, Result
 from vip.metrics.statistics import compare_groups, estimate_mean
+from vip.tasks.infilling import VideoInfilling
 from vip.tasks.pairs import JoinedFile
 from vip.tasks.records import Prediction, Sample
 from vip.tasks.score import choose_metrics, score
@@ -211,3 +213,30 @@ def test_word_share_is_what_these_tests_take_it_for() -> None:
     from vip.metrics import Pair
 
     assert WordShare().score([Pair("a x", "a b"), Pair(None, "a", "failed")]).per_sample == (0.5, None)
+
+
+@pytest.mark.extra("rouge_score")
+def test_an_encoder_of_ones_own_is_for_metrics_that_have_one() -> None:
+    chosen = choose_metrics(VideoInfilling(), ["rouge-l"], lambda note: None)
+    assert [metric.name for metric in chosen] == ["rouge-l"]
+    for name, message in (
+        ("rouge-l:x", "rouge-l has no encoder. Leave :x out."),
+        ("rouge:x", 'The task infilling has no metric "rouge:x". Did you mean "rouge-l"?'),
+    ):
+        with pytest.raises(UsageError, match=re.escape(message)):
+            choose_metrics(VideoInfilling(), [name], lambda note: None)
+
+
+@pytest.mark.slow
+@pytest.mark.extra("sentence_transformers")
+def test_sentence_bert_scores_by_an_encoder_in_a_folder(tmp_path: Path) -> None:
+    from tests.metrics.tiny_encoders import save_sentence_bert
+    from vip.metrics.sentence_bert import SentenceBert
+
+    folder = save_sentence_bert(tmp_path / "encoder")
+    metrics = choose_metrics(VideoInfilling(), [f"sentence-bert:{folder}"], lambda note: None)
+    samples = [sample(str(place), "the dog runs", video=str(place)) for place in range(2)]
+    done = score(joined(tmp_path, samples, [answer(one, "a cat sits") for one in samples]), VideoInfilling(), metrics)
+    (alone,) = SentenceBert(str(folder)).score([Pair("a cat sits", "the dog runs")]).per_sample or ()
+    assert done.result.metrics["sentence-bert"].value == pytest.approx(100 * (alone or 0.0), abs=1e-4)
+    assert "|encoder:saved@" in done.result.metrics["sentence-bert"].signature

@@ -14,7 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from vip import __version__
-from vip.cli import batch, caption, compare, doctor, evaluate, export, extract, report, review, run_all, score, tasks, trust
+from vip.cli import batch, caption, compare, doctor, evaluate, export, extract, features, report, review, run_all, score, tasks, trust
 from vip.cli.console import print_error, print_json, silence
 from vip.cli.options import with_settings
 from vip.errors import StoreError, VipError
@@ -45,6 +45,7 @@ app.command("predict", cls=with_settings("predict", "samples", "caption", withou
 app.command("evaluate", cls=with_settings("samples", "predict", "caption", without=evaluate.WITHOUT), epilog=evaluate.EXAMPLES)(
     evaluate.evaluate_command
 )
+app.command("features", epilog=features.EXAMPLES)(features.features_command)
 app.command("report", epilog=report.EXAMPLES)(report.report_command)
 app.command("review", epilog=review.EXAMPLES)(review.review_command)
 app.command("score", epilog=score.EXAMPLES)(score.score_command)

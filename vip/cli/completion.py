@@ -16,6 +16,10 @@ OFFERED: dict[str, dict[str, tuple[str, ...]]] = {  # in the place of a name tha
         "transformers": ("transformers:PekingU/rtdetr_r50vd", "transformers:google/owlv2-base-patch16-ensemble"),
         "file": ("file:",),
     },
+    "extractor": {
+        "open_clip": ("open_clip", "open_clip:ViT-B-16-SigLIP/webli"),
+        "torchvision": ("torchvision:resnet101", "torchvision:r3d_18"),
+    },
     "engine": {"openai": ("auto", "openai", "openai:"), "transformers": ("transformers", "transformers:"), "fake": ()},
 }
 

@@ -9,9 +9,11 @@ import typer
 
 from vip.cli.completion import backends, choices
 from vip.cli.console import AsJson, Console, Quiet, print_json
+from vip.cli.data_statistics import data_tables, describe_data, print_data, write_page
 from vip.cli.options import option
 
 if TYPE_CHECKING:
+    from vip.tasks.data_description import DataDescription
     from vip.tasks.judge import JudgeMetric
     from vip.tasks.score_files import Scores
     from vip.tasks.table import Table
@@ -25,13 +27,16 @@ vip score p.jsonl --missing wrong             no answer is a wrong one
 vip score results.json --task nextqa-mc --annotations val.csv
 vip score evaluation/ --paper --table latex   the tables of the paper
 vip score submission/ --suite value --annotations reference_data/
+vip score --data train.csv --task nextqa-mc -o data.html
+vip score results/ --suite nextqa --annotations mc.csv --annotations oe.csv
+vip score mc.json --task nextqa-mc --annotations mc.csv --questions q.html
 """
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
 MISSING = ("refuse", "wrong", "leave-out")
 
 Files = Annotated[
-    list[Path],
+    list[Path] | None,
     typer.Argument(
         help="Files of predictions, of which those behind the first are compared with it; result.json files; or folders of both.",
         show_default=False,
@@ -52,7 +57,10 @@ Split = Annotated[str | None, option("--split", help="Split of the annotations, 
 Metrics = Annotated[
     list[str] | None,
     option(
-        "--metric", help="Score by this one; may be given several times. all: every one.", metavar="NAME", default="those that work here"
+        "--metric",
+        help="Score by this one, such as rouge-l or sentence-bert:FOLDER with an encoder of your own; repeatable. all: every one.",
+        metavar="NAME",
+        default="those that work here",
     ),
 ]
 MissingOption = Annotated[
@@ -73,16 +81,38 @@ Out = Annotated[Path | None, option("--out", "-o", help="Folder for results, tab
 
 Suite = Annotated[
     str | None,
-    option("--suite", help="Score submissions to a suite of tasks: value. --annotations names a folder.", metavar="NAME"),
+    option(
+        "--suite", help="Score all tasks of a suite: value (--annotations names a folder), nextqa (files of both tasks).", metavar="NAME"
+    ),
 ]
 Runs = Annotated[
     list[Path] | None,
-    option("--runs", help="Run folders of the samples, for the pictures on the page; may be given several times.", metavar="DIR"),
+    option("--runs", help="Run folders of the samples, or the folder of the videos, for the pictures on pages; repeatable.", metavar="DIR"),
+]
+Questions = Annotated[
+    Path | None,
+    option("--questions", help="NExT-QA: page with the answers of all files, options and open answers side by side.", metavar="PAGE"),
+]
+Show = Annotated[
+    list[str] | None,
+    option("--show", help="Video on the page of --questions; repeatable.", metavar="ID", default="12 that the files differ on"),
 ]
 
 Data = Annotated[
     list[str] | None,
-    option("--data", help="Print Table 1 and Figure 2 of this data set or these runs too; may be given several times.", metavar="DIR"),
+    option(
+        "--data",
+        help="Print statistics of runs or a data set too; with --task nextqa-mc or nextqa-oe, of annotations. May be given several times.",
+        metavar="PATH",
+    ),
+]
+Setting = Annotated[
+    list[str] | None,
+    option(
+        "--setting",
+        help="What a file of predictions does not say: clips=16,features=Res+I3D. Once for each file, in their order.",
+        metavar="NAME=VALUE",
+    ),
 ]
 Judge = Annotated[
     str | None,
@@ -95,7 +125,7 @@ JudgeLabels = Annotated[
 
 
 def score_command(
-    files: Files,
+    files: Files = None,
     samples: Samples = None,
     task: TaskName = None,
     annotations: Annotations = None,
@@ -109,7 +139,10 @@ def score_command(
     paper: Paper = False,
     out: Out = None,
     runs: Runs = None,
+    questions: Questions = None,
+    show: Show = None,
     data: Data = None,
+    setting: Setting = None,
     judge: Judge = None,
     judge_labels: JudgeLabels = None,
     as_json: AsJson = False,
@@ -122,6 +155,10 @@ def score_command(
     _check_word("missing", missing, MISSING)
     _check_word("table", table, FORMATS)
     console = Console(quiet=quiet, as_json=as_json)
+    description = describe_data(task, data or [])
+    if not files:
+        _show_data(data or [], description, table, out, console)
+        return
     options = ScoreOptions(
         samples=samples,
         task=task,
@@ -132,17 +169,29 @@ def score_command(
         suite=suite,
         metrics=tuple(metric or ()),
         judge=_open_judge(judge, judge_labels, console),
+        settings=tuple(map(_read_setting, setting or ())),
         missing=missing,  # type: ignore[arg-type]  # checked above
     )
     scores = score_files(files, options, observer=console)
     if as_json:
         print_results(scores)
-        if suite is not None:
+        if suite == "value":
             _print_averages(scores)
     else:
-        print_tables([*all_tables(scores, paper=paper or suite is not None), *_data_tables(data or [], scores)], table, console)
+        own = data_tables(data or [], description, max(result.n for result in scores.results))
+        print_tables([*all_tables(scores, paper=paper or suite is not None), *own], table, console)
+    if description is not None:
+        print_data(description, console)
+    if questions is not None:
+        from vip.tasks.nextqa.answers_page import write_answers_page
+
+        write_answers_page(scores, questions, folders=runs or (), video_index=video_index, show=show or ())
+        console.write_line(f"Open {questions}")
     if out is not None:
-        for path in write_scores(scores, out, runs=runs or ()):
+        written = write_scores(scores, out, runs=runs or ())
+        if description is not None and out.suffix not in {".html", ".htm"}:
+            written.append(write_page(description, out, in_folder=True))
+        for path in written:
             console.write_line(f"{'Open' if path.suffix == '.html' else 'Wrote'} {path}")
 
 
@@ -159,13 +208,39 @@ def _open_judge(engine: str | None, labels: Path | None, console: Console) -> Ju
     return engine_judge(resolve(CaptionSettings, {"engine": engine}, note=console.note), labels=known, observer=console)
 
 
-def _data_tables(addresses: list[str], scores: Scores) -> list[Table]:
-    if not addresses:
-        return []
-    from vip.tasks.data_set import data_set_tables, measure_data_set
+def _read_setting(text: str) -> dict[str, str]:
+    """Return `clips=16,features=Res+I3D` as a table.
 
-    name = Path(addresses[0].rstrip("/")).name if len(addresses) == 1 else f"{len(addresses)} sources"
-    return data_set_tables(measure_data_set(addresses), name=name, samples=max(result.n for result in scores.results))
+    Raises:
+        UsageError: it is of another form.
+    """
+    from vip.errors import UsageError
+
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(name.strip().isidentifier() and sign and value.strip() for name, sign, value in pairs):
+        raise UsageError(f"--setting {text}: write names and values, such as clips=16,features=Res+I3D.")
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _show_data(data: list[str], description: DataDescription | None, table: str, out: Path | None, console: Console) -> None:
+    """Show the statistics of data without any score.
+
+    Raises:
+        UsageError: there is nothing to score and nothing to describe.
+    """
+    from vip.errors import UsageError
+
+    if not data:
+        raise UsageError("Name a file of predictions. To describe a data set without scores, name it with --data.")
+    if description is None and (out is not None or console.as_json):
+        raise UsageError("Of runs and data sets there are tables only. Leave -o and --json out, or name the --task of annotations.")
+    tables = data_tables(data, description, None)
+    if not console.as_json:
+        print_tables(tables, table, console)
+    if description is not None:
+        print_data(description, console)
+        if out is not None:
+            console.write_line(f"Open {write_page(description, out, in_folder=False)}")
 
 
 def _print_averages(scores: Scores) -> None:

@@ -11,6 +11,7 @@ import typer
 from vip.cli import options
 from vip.cli.caption import Batch
 from vip.cli.console import AsJson, Console, Quiet, print_json
+from vip.cli.own_questions import Encoder, FromQuestions, OwnQuestionsRequest, StoredVectors, make_own_samples
 from vip.wording import counted, option
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ vip samples runs/ --task infilling --pictures --labels labels.csv
 vip samples val.csv videos/ --task nextqa-mc --frames 8
 vip samples val.json --task fiber --videos clips/ --frames 8
 vip samples corpus/ --task infilling --most 1500 --seed 7
+vip samples --task nextqa-mc --from questions.csv -o mine.csv
 """
 PREDICT_EXAMPLES = """[bold]Examples[/bold]
 vip predict samples.jsonl --engine openai:gpt-5.4-mini
@@ -61,9 +63,9 @@ Suite = Annotated[str | None, options.option("--suite", help="Show the tasks of 
 TaskName = Annotated[
     str, options.option("--task", "-t", help="Name of the task; `vip tasks` lists them.", metavar="NAME", complete=complete_task)
 ]
-Sources = Annotated[
-    list[str], typer.Argument(help="Run folders, folders of them, data sets; or published annotation files.", show_default=False)
-]
+SOURCES_HELP = "Run folders, folders of them, data sets; or published annotation files."
+Sources = Annotated[list[str], typer.Argument(help=SOURCES_HELP, show_default=False)]
+SourcesOrQuestions = Annotated[list[str] | None, typer.Argument(help=SOURCES_HELP, show_default=False)]
 SamplesFile = Annotated[Path | None, typer.Argument(help="What vip samples wrote; or --task and --annotations.", show_default=False)]
 TaskOfAnnotations = Annotated[
     str | None,
@@ -120,15 +122,19 @@ def tasks_command(suite: Suite = None, as_json: AsJson = False, quiet: Quiet = F
 
 def samples_command(
     context: typer.Context,
-    sources: Sources,
     task: TaskName,
+    sources: SourcesOrQuestions = None,
     out: SamplesOut = Path("samples.jsonl"),
+    from_questions: FromQuestions = None,
+    encoder: Encoder = None,
+    vectors: StoredVectors = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Make the samples of a task from runs and data sets, or read them from published files."""
     from vip.config import SampleSettings, resolve
+    from vip.errors import UsageError
     from vip.tasks.files import check_new, write_samples
     from vip.tasks.frames import make_samples
     from vip.tasks.registry import context_in, load_task
@@ -137,6 +143,15 @@ def samples_command(
     console = Console(quiet=quiet, as_json=as_json)
     settings = resolve(SampleSettings, options.given(context, SampleSettings), note=console.note)
     settings = settings.model_copy(update={"context": context_in(task) or settings.context})
+    if from_questions is not None:
+        make_own_samples(OwnQuestionsRequest(from_questions, encoder, vectors, task, sources, out, overwrite), settings, console)
+        return
+    if not sources or encoder or vectors:
+        raise UsageError(
+            f"{option('encoder' if encoder else 'vectors')} goes with {option('from', 'CSV')}. Leave it out."
+            if sources
+            else f"Name run folders, data sets or published annotation files; or questions of your own with {option('from', 'CSV')}."
+        )
     check_new(out, overwrite=overwrite)
     loaded = load_task(task)
     with console.track("Making samples", 0):

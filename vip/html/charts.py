@@ -74,10 +74,17 @@ def horizontal_line(y: float) -> Markup:
     return tag("line", x1=0, x2="100%", y1=y, y2=y)
 
 
-def polyline(points: Iterable[tuple[float, float]]) -> Markup:
-    """Return a line through points (percent, pixels). It knows no percentages: a drawing of its own stretches it over the width."""
+def polyline(points: Iterable[tuple[float, float]], kind: str = "") -> Markup:
+    """Return a line through points (percent, pixels). It knows no percentages: a drawing of its own stretches it over the width.
+
+    Args:
+        kind: its class, as that of a dot; a line without one is grey.
+    """
     line = tag(
-        "polyline", points=" ".join(f"{decimal(x)},{decimal(y)}" for x, y in points), class_="curve", vector_effect="non-scaling-stroke"
+        "polyline",
+        points=" ".join(f"{decimal(x)},{decimal(y)}" for x, y in points),
+        class_=f"curve {kind}".strip(),
+        vector_effect="non-scaling-stroke",
     )
     return tag("svg", line, viewBox=f"0 0 100 {HEIGHT_PX}", width="100%", height=HEIGHT_PX, preserveAspectRatio="none")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from vip.errors import BackendError
 from vip.metrics.encoder import Encoder, choose_device, file_digest, score_in_batches
@@ -42,6 +42,10 @@ class BertScore:
         self.encoder = Encoder(encoder, self.name)
         self.layers, self.rescale, self.baseline, self.device = layers, rescale, baseline, device
         self.needs = ("the library bert-score", f"the encoder {encoder}")
+
+    def with_encoder(self, encoder: str) -> BertScore:
+        """Return the metric with another encoder: a folder, or a repository of the hub."""
+        return BertScore(encoder, device=self.device)
 
     @property
     def signature(self) -> str:
@@ -82,7 +86,7 @@ class BertScore:
 
         scorer = BERTScorer(
             str(self.encoder.folder or self.encoder.name),
-            num_layers=self.layers,
+            num_layers=self._layers,
             device=device,
             lang=LANGUAGE if self.rescale else None,
             rescale_with_baseline=self.rescale,
@@ -100,7 +104,7 @@ class BertScore:
             return Path(self.baseline)
         spec = find_spec("bert_score")
         home = Path(str(spec.origin)).parent if spec else Path()
-        return home / "rescale_baseline" / LANGUAGE / f"{self.encoder.name}.tsv"
+        return home / "rescale_baseline" / LANGUAGE / f"{self.encoder.model}.tsv"
 
     def _check_encoder_name(self) -> None:
         """Refuse names that bert-score takes for something else.
@@ -113,8 +117,20 @@ class BertScore:
             raise BackendError(f"bert-score downloads {name} by commands of a shell. Use a folder with the model, or another encoder.")
         if folder is not None and "t5" in str(folder):
             raise BackendError(f'bert-score takes each folder with "t5" in its path for a T5 model: {folder}. Use another folder.')
-        if folder is not None and self.layers is None:
-            raise BackendError(f"bert-score knows no best layer of the encoder in {folder}. Say how many to use (layers=).")
+        if folder is not None and self._layers is None:
+            raise BackendError(
+                f"bert-score knows no best layer of the encoder in {folder}. Call the folder as the model is called on the hub, such as"
+                " roberta-large, or say how many to use (layers=)."
+            )
+
+    @cached_property
+    def _layers(self) -> int | None:
+        """How many layers are used: as given, else as bert-score knows of the model by its name; None where the library finds out."""
+        if self.layers is not None or self.encoder.folder is None:
+            return self.layers
+        from bert_score.utils import model2layers
+
+        return cast("int | None", model2layers.get(self.encoder.model))
 
 
 def _begin_with_space(scorer: Any) -> None:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from vip.errors import BackendError
 from vip.models import hub
+from vip.wording import option
 
 LoadedT = TypeVar("LoadedT")
 WEIGHTS = ("*.safetensors", "*.bin")
@@ -54,6 +55,11 @@ class Encoder:
             raise BackendError(f"There is no folder {self.name}. Give a folder with config.json, or a model of the hub as owner/name.")
         return None
 
+    @property
+    def model(self) -> str:
+        """The name of the model: of a folder its own name."""
+        return self.name if self.folder is None else self.folder.resolve().name
+
     def check(self) -> None:
         """Refuse an encoder that is neither here nor can be downloaded; nothing is downloaded yet.
 
@@ -63,7 +69,7 @@ class Encoder:
         if self.folder is None and self._cached() is None and (reason := hub.unreachable_reason()):
             raise BackendError(
                 f"The encoder {self.name} of the metric {self.metric} is not in the local cache and cannot be downloaded, because {reason}."
-                " Run once with a connection, or give a folder with the model."
+                f" Run once with a connection, or give a folder with the model: {option('metric', f'{self.metric}:FOLDER')}."
             )
 
     @property

@@ -31,6 +31,10 @@ class SentenceBert:
         self.device = device
         self.needs = ("the library sentence-transformers", f"the encoder {encoder}")
 
+    def with_encoder(self, encoder: str) -> SentenceBert:
+        """Return the metric with another encoder: a folder, or a repository of the hub."""
+        return SentenceBert(encoder, device=self.device)
+
     @property
     def signature(self) -> str:
         """The name and what a value depends on; loads the encoder."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from vip.config import Representation
-from vip.errors import InputError
+from vip.errors import InputError, UsageError
 from vip.metrics import Metric, Pair, Result, Status
 from vip.metrics.bert_score import BertScore
 from vip.metrics.famous import COMPONENTS, FamousMean
@@ -41,6 +41,16 @@ class DescriptionMetric:
         self.metric = metric
         self.name = metric.name
         self.needs = metric.needs
+
+    def with_encoder(self, encoder: str) -> DescriptionMetric:
+        """Return the metric with another encoder: a folder, or a repository of the hub.
+
+        Raises:
+            UsageError: it has none.
+        """
+        if not isinstance(self.metric, BertScore | SentenceBert):
+            raise UsageError(f"{self.name} has no encoder. Leave :{one_line(encoder)} out.")
+        return DescriptionMetric(self.metric.with_encoder(encoder))
 
     @property
     def signature(self) -> str:

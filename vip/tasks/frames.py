@@ -69,7 +69,7 @@ class VideoFrames:
         if clip not in self._known:
             if len(self._known) == MOST_KNOWN:
                 self._known.clear()
-            self._known[clip] = self._choose(self._find(video), start_s, end_s)
+            self._known[clip] = self._choose(self.find(video), start_s, end_s)
         return self._known[clip]
 
     def _choose(self, path: Path, start_s: float | None, end_s: float | None) -> ShownFrames:
@@ -81,7 +81,12 @@ class VideoFrames:
         count, by = settings.frames or DEFAULT_FRAMES, settings.frames_by or "vip"
         return show_frames(choose_frames(path, count, by, kept_in=settings.frames_folder, start_s=start_s, end_s=end_s))
 
-    def _find(self, video: str) -> Path:
+    def find(self, video: str) -> Path:
+        """Return the run folder or the file of a video.
+
+        Raises:
+            InputError: it is in none of the folders.
+        """
         name = video if Path(video).name == video and video not in {"", ".", ".."} else None
         for folder in self.folders:
             for stem in filter(None, (name, self.places.get(video))):

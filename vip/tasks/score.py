@@ -20,7 +20,7 @@ from vip.metrics.statistics import Indices, IntervalEstimate, bootstrap, compare
 from vip.protocols import Observer, SilentObserver
 from vip.tasks.pairs import JoinedFile, Pairs
 from vip.tasks.records import Contrast, FrameBudget, JudgeCalibration, Score, TaskResult
-from vip.tasks.task import Task, TaskMetric
+from vip.tasks.task import EncoderMetric, Task, TaskMetric
 from vip.wording import SaidOnce, counted
 
 BOOTSTRAP_SEED = 0
@@ -140,7 +140,7 @@ def choose_metrics(task: Task, wanted: Sequence[str], note: Callable[[str], None
     """Return the metrics to score by: those that are asked for, else all of the task that work here.
 
     Args:
-        wanted: names of metrics, or `all`; empty: those that lack nothing, and a note on the others.
+        wanted: names of metrics, as `NAME:ENCODER` with another encoder, or `all`; empty: those that lack nothing; a note names the others.
 
     Raises:
         UsageError: the task has no such metric.
@@ -148,11 +148,12 @@ def choose_metrics(task: Task, wanted: Sequence[str], note: Callable[[str], None
     """
     known = {metric.name: metric for metric in task.metrics}
     if wanted:
-        names = [name for word in wanted for name in (known if word == "all" else [word])]
-        for name in names:
-            if name not in known:
-                raise UsageError(f'The task {task.name} has no metric "{name}".{did_you_mean(name, known)}')
-        chosen = [known[name] for name in dict.fromkeys(names)]
+        chosen_by_name: dict[str, TaskMetric] = {}
+        for word in wanted:
+            for name in known if word == "all" else [word]:
+                found = _find_metric(name, known, task)
+                chosen_by_name[found.name] = found
+        chosen = list(chosen_by_name.values())
         for metric in chosen:
             metric.check()
         return chosen
@@ -170,6 +171,23 @@ def choose_metrics(task: Task, wanted: Sequence[str], note: Callable[[str], None
     for name, reason in lacking:
         note(SaidOnce(f"Left out {name}: {reason}"))
     return usable
+
+
+def _find_metric(wanted: str, known: Mapping[str, TaskMetric], task: Task) -> TaskMetric:
+    """Return the metric of this name, or of `NAME:ENCODER`.
+
+    Raises:
+        UsageError: there is none, or it takes no encoder.
+    """
+    name, _, encoder = wanted.partition(":")
+    if name not in known:
+        raise UsageError(f'The task {task.name} has no metric "{wanted}".{did_you_mean(name, known)}')
+    if not encoder:
+        return known[name]
+    metric: object = known[name]
+    if not isinstance(metric, EncoderMetric):
+        raise UsageError(f"{name} has no encoder. Leave :{encoder} out.")
+    return metric.with_encoder(encoder)
 
 
 def frame_budget(joined: JoinedFile) -> FrameBudget | None:

@@ -5,7 +5,7 @@ In: files of predictions, result.json files, or folders with them. Out: `Scores`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,6 +16,8 @@ from vip.protocols import Observer, SilentObserver
 from vip.tasks.comparison import Difference, compare_sets
 from vip.tasks.files import file_sha256, read_predictions
 from vip.tasks.judge import JudgeMetric
+from vip.tasks.nextqa.suite import SUITE as NEXTQA
+from vip.tasks.nextqa.suite import nextqa_files
 from vip.tasks.pairs import JoinedFile, Missing, is_ours, join_files, join_lists
 from vip.tasks.records import TaskResult
 from vip.tasks.registry import load_task
@@ -47,12 +49,14 @@ class ScoreOptions:
     """Numbers and lengths of videos, as published."""
     split: str | None = None
     suite: str | None = None
-    """`value`: the paths are folders of submissions, and `annotations` names a folder."""
+    """`value`: the paths are folders of submissions, and `annotations` names a folder. `nextqa`: `annotations` are of both tasks."""
     metrics: tuple[str, ...] = ()
     """Names; empty: all that work here."""
     missing: Missing = "refuse"
     judge: JudgeMetric | None = None
     """Scores open answers too."""
+    settings: tuple[Mapping[str, str], ...] = ()
+    """Of each file of predictions, in their order, what it does not say itself: `{"clips": "16"}`; empty: nothing of any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +86,20 @@ def score_files(paths: Sequence[Path], options: ScoreOptions, *, observer: Obser
     scored: list[ScoredFile] = []
     results: list[TaskResult] = []
     tasks: dict[str, Task] = {}
-    for path, own in _files_with_options(paths, options):
+    found = _files_with_options(paths, options)
+    if options.settings and len(options.settings) != len(found):
+        raise UsageError(
+            f"{option('setting')} is given {len(options.settings)} times for {counted(len(found), 'file')}. Give it once for each."
+        )
+    for number, (path, own) in enumerate(found):
         if before := read_result(path):
             _check_result(before, path)
-            results.append(before)
+            more = options.settings[number] if options.settings else {}
+            results.append(before.model_copy(update={"parameters": {**before.parameters, **more}}))
             continue
         task, joined = _join(path, own)
+        if options.settings:
+            joined = replace(joined, parameters={**joined.parameters, **options.settings[number]})
         done = score(joined, task, _metrics(task, own, observer), observer=observer)
         tasks[done.result.task] = task
         scored.append(done)
@@ -104,8 +116,10 @@ def _files_with_options(paths: Sequence[Path], options: ScoreOptions) -> list[tu
     """Return each file with its own options: of a suite, each task has annotations of its own."""
     if options.suite is None:
         return [(found, options) for given in paths for found in find_files(given)]
+    if options.suite == NEXTQA:
+        return _files_of_nextqa(paths, options)
     if options.suite != SUITE:
-        raise UsageError(f'There is no suite "{options.suite}". There is: {SUITE}.')
+        raise UsageError(f'There is no suite "{options.suite}". There are: {SUITE}, {NEXTQA}.')
     if len(options.annotations) != 1 or options.task or options.samples:
         raise UsageError(f"A suite is scored against one folder of annotations: {option('annotations', 'DIR')}. It names the tasks itself.")
     files = [one for given in paths for one in suite_files(given, options.annotations[0], options.split)]
@@ -113,6 +127,19 @@ def _files_with_options(paths: Sequence[Path], options: ScoreOptions) -> list[tu
         (one.predictions, replace(options, task=one.task, annotations=(one.annotations,), video_index=one.video_index, split=None))
         for one in files
     ]
+
+
+def _files_of_nextqa(paths: Sequence[Path], options: ScoreOptions) -> list[tuple[Path, ScoreOptions]]:
+    if not options.annotations or options.task or options.samples:
+        raise UsageError(f"The suite {NEXTQA} needs the files of questions: {option('annotations', 'val.csv')}. It names the tasks itself.")
+    return [
+        (one.predictions, replace(options, task=one.task, annotations=one.annotations, references=_references(one.task, options)))
+        for one in nextqa_files(paths, options.annotations)
+    ]
+
+
+def _references(task: str, options: ScoreOptions) -> Path | None:
+    return options.references if task == "nextqa-oe" else None
 
 
 def _compare(scored: Sequence[ScoredFile], results: Sequence[TaskResult]) -> tuple[Difference, ...]:

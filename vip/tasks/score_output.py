@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from vip import store
+from vip.html.charts import Chart
 from vip.tasks.budget_curve import budget_tables
 from vip.tasks.records import Score, TaskResult
 from vip.tasks.score_files import RESULT, Scores
 from vip.tasks.score_tables import budget_label, comparison_table, group_table, groupings, metric_name, score_tables
 from vip.tasks.table import Table, render
+from vip.tasks.task import ChecksAnswers, DrawsCharts
 
 PAGE = "scores.html"
 TABLES = "scores.md"
@@ -30,7 +32,27 @@ def all_tables(scores: Scores, *, paper: bool = False) -> list[Table]:
     if scores.differences:
         tables.append(comparison_table(scores.differences))
     tables += budget_tables(scores.results)
+    tables += answer_tables(scores)
     return tables + (paper_tables(scores) if paper else [])
+
+
+def answer_tables(scores: Scores) -> list[Table]:
+    """Return what the tasks say of the answers of each file."""
+    labels = dict(zip(map(id, scores.results), scores.labels, strict=True))
+    found: list[Table] = []
+    for one in scores.scored:
+        task: object = scores.tasks.get(one.result.task)
+        if isinstance(task, ChecksAnswers):
+            found += task.answer_tables(one.joined.pairs, labels[id(one.result)])
+    return found
+
+
+def paper_charts(scores: Scores) -> list[Chart]:
+    """Return the figures of the papers of the tasks that were scored."""
+    from vip.tasks.registry import load_task
+
+    tasks: dict[str, object] = {(task := load_task(result.task)).name: task for result in scores.results}
+    return [chart for task in tasks.values() if isinstance(task, DrawsCharts) for chart in task.charts(scores.results)]
 
 
 def paper_tables(scores: Scores) -> list[Table]:

@@ -27,6 +27,7 @@ from vip.tasks.page_samples import CardView, PagePictures, card_of, sample_card_
 from vip.tasks.records import Score, TaskResult
 from vip.tasks.score import ScoredFile
 from vip.tasks.score_files import Scores
+from vip.tasks.score_output import answer_tables, paper_charts
 from vip.tasks.score_tables import (
     budget_label,
     comparison_table,
@@ -148,14 +149,14 @@ class ScoresView:
 
     @cached_property
     def curves(self) -> list[Chart]:
-        return budget_curves(self.scores.results)
+        return [*budget_curves(self.scores.results), *paper_charts(self.scores)]
 
     @cached_property
     def tables(self) -> list[Table]:
         numbered = enumerate(zip(self.scores.results, self.scores.labels, strict=True), 1)
         groups = [group_table(one, name, label=label, number=number) for number, (one, label) in numbered for name in groupings(one)]
         differences = [comparison_table(self.scores.differences)] if self.scores.differences else []
-        return [*score_tables(self.scores.results), *differences, *groups]
+        return [*score_tables(self.scores.results), *differences, *groups, *answer_tables(self.scores)]
 
     # ------------------------------------------------------------ samples
 

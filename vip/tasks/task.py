@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from vip.config import SampleSettings
+from vip.html.charts import Chart
 from vip.metrics import Result
 from vip.prompts import Prompt
 from vip.tasks.records import Prediction, Sample, TaskResult
@@ -90,6 +91,18 @@ class TaskMetric(Protocol):
         """Return the result over the whole list. Predictions without an answer count as wrong ones."""
 
 
+@runtime_checkable
+class EncoderMetric(Protocol):
+    """A metric that loads an encoder, which may be another."""
+
+    def with_encoder(self, encoder: str) -> TaskMetric:
+        """Return the metric with another encoder: a folder, or a repository of the hub.
+
+        Raises:
+            UsageError: it has none.
+        """
+
+
 ReadSamples = Callable[[], Iterator[Sample]]
 """Reads the samples from the beginning, as often as it is called."""
 
@@ -162,3 +175,23 @@ class TrainableTask(Protocol):
 
     def with_training(self, train: Path) -> Task:
         """Return the task with the file of the training set, in its published form."""
+
+
+@runtime_checkable
+class DrawsCharts(Protocol):
+    """A task whose paper has figures of results."""
+
+    def charts(self, results: Sequence[TaskResult]) -> Sequence[Chart]:
+        """Return the figures of the paper for these results; results of other tasks are left out."""
+
+
+@runtime_checkable
+class ChecksAnswers(Protocol):
+    """A task that says more of the answers of one file than its scores do."""
+
+    def answer_tables(self, pairs: Sequence[tuple[Sample, Prediction]], title: str) -> Sequence[Table]:
+        """Return tables of the answers themselves, such as how often each letter was chosen.
+
+        Args:
+            title: names the file.
+        """

@@ -141,12 +141,12 @@ GOOD = {
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"v9_0": {"prediction": 1}}, "1 predictions are of unknown questions, such as v9_0"),
+        ({"v9_0": {"prediction": 1}}, "1 prediction is of unknown questions, such as v9_0"),
         ({"v1_0": {"prediction": 5}, "v2_0": {"prediction": -1}}, "2 predictions are no index of an option, such as that of v1_0"),
-        ({"v1_0": {"prediction": 1, "answer": 3}}, "the right answers of 1 questions are others there, such as of v1_0: another split"),
+        ({"v1_0": {"prediction": 1, "answer": 3}}, "the right answers of 1 question are others there, such as of v1_0: another split"),
         (
             {"v1_0": None, "v1_1": None, "v9_0": {"prediction": 9}, "v2_0": {"prediction": 9}},
-            r"1 predictions are of unknown questions, .*; 1 predictions are no index .*; 2 of 4 questions have no prediction, such as v1_0",
+            r"1 prediction is of unknown questions, .*; 1 prediction is no index .*; 2 of 4 questions have no prediction, such as v1_0",
         ),
     ],
 )
@@ -168,7 +168,7 @@ def test_doubled_ids_and_another_split_are_refused(tmp_path: Path, samples: list
     path = write_json(tmp_path / "r.json", GOOD)
     assert [prediction.value for prediction in TASK.read_predictions(path, samples)] == [1, 0, 0, 2]
     path.write_text(path.read_text()[:-1] + ', "v1_0": {"prediction": 1}}')
-    with pytest.raises(InputError, match="1 ids are there more than once"):
+    with pytest.raises(InputError, match="1 id is there more than once"):
         list(TASK.read_predictions(path, samples))
     write_json(path, {"w1_0": {"prediction": 1}, "w1_1": {"prediction": 1}})
     with pytest.raises(InputError, match="holds 2 predictions, and not one is of these 4 questions: it is of another split"):

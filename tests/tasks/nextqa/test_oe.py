@@ -99,7 +99,7 @@ def test_published_results_are_read_with_empty_answers_and_checked(task: NextqaO
     path = write_json(tmp_path / "r.json", {"v1": {"0": "a dog", "1": ""}, "v2": {"0": "yes"}})
     assert [prediction.value for prediction in task.read_predictions(path, samples)] == ["a dog", "", "yes"]
     path.write_text('{"v1": {"0": "a dog", "0": "cat", "7": "x"}, "v2": {"0": "yes"}}')
-    message = "1 predictions are of unknown questions, such as v1_7; 1 ids are there more than once; 1 of 3 questions have no prediction"
+    message = "1 prediction is of unknown questions, such as v1_7; 1 id is there more than once; 1 of 3 questions have no prediction"
     with pytest.raises(InputError, match=message):
         list(task.read_predictions(path, samples))
 

@@ -49,7 +49,7 @@ def test_openings_leave_the_out_and_frequent_words_leave_stop_words_out() -> Non
 
 def test_a_set_without_questions_has_no_means() -> None:
     found = describe_questions([])
-    assert (found.why_share, found.question_words["all"].mean, found.answer_words["all"].share_up_to(6)) == (0.0, None, None)
+    assert (found.why_share, found.question_words["all"].mean, found.answer_words["all"].share_up_to(6)) == (None, None, None)
     assert "empty          0       0" in render(statistics_table({"empty": found}), "text")
 
 

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from tests.metrics.golden import golden
-from vip.tasks.nextqa.tables import FINE, TABLES, CurvePoint, curve_table, frame_curve, nextqa_tables, published
+from vip.tasks.nextqa.tables import FINE, TABLES, nextqa_tables, published
 from vip.tasks.records import FrameBudget, Score, TaskResult
 
 COUNTS = {"CW": 1924, "CH": 683, "TPN": 949, "TC": 663, "DC": 177, "DL": 295, "DO": 305}
@@ -74,21 +74,3 @@ def test_results_on_other_questions_are_named_and_in_no_table() -> None:
         assert "mine" not in {row[0].text for row in table.rows}
         assert table.notes[-1] == "mine: on other questions than the published splits, and in no table."
     assert {table.task for table in TABLES} == {"nextqa-mc", "nextqa-oe"}
-
-
-def test_the_points_of_figure_4_are_scores_by_number_of_frames_a_line_a_way_of_choosing_them() -> None:
-    results = [
-        result("nextqa-mc", 10, 40.0, "a", 8, "vip algorithm1"),
-        result("nextqa-mc", 10, 30.0, "a", 4, "vip algorithm1"),
-        result("nextqa-mc", 10, 35.0, "b", 8, "evenly spaced"),
-        result("nextqa-mc", 10, 50.0, "c", None),
-        result("infilling", 10, 50.0, "c", 8),
-    ]
-    assert frame_curve(results) == [
-        CurvePoint("evenly spaced", 8, 35.0),
-        CurvePoint("vip algorithm1", 4, 30.0),
-        CurvePoint("vip algorithm1", 8, 40.0),
-    ]
-    table = curve_table(results)
-    assert table.columns == ("Frames chosen by", "4", "8")
-    assert [[cell.text for cell in row] for row in table.rows] == [["evenly spaced", "–", "35.00"], ["vip algorithm1", "30.00", "40.00"]]

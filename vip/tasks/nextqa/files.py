@@ -267,6 +267,11 @@ def is_video_index(path: Path) -> bool:
     return all(isinstance(row, str) for row in _read_object(path)[0].values())
 
 
+def is_choices(path: Path) -> bool:
+    """Return whether a JSON result chooses options; else it holds texts, by video."""
+    return all(isinstance(row, dict) and "prediction" in row for row in _read_object(path)[0].values())
+
+
 def _read_object(path: Path) -> tuple[dict[str, Any], int]:
     """Return a JSON object, and how many keys it and those inside have more than once; of such keys the last counts."""
     doubled = 0

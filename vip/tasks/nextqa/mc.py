@@ -8,17 +8,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vip.errors import InputError
+from vip.html.charts import Chart
 from vip.metrics import Pair, Result
 from vip.metrics.accuracy import Accuracy
 from vip.prompts import load_prompt, prompts_folder
+from vip.tasks.data_description import DataDescription
 from vip.tasks.frames import introduce_frames
 from vip.tasks.nextqa import baselines
+from vip.tasks.nextqa.figure4 import figure_charts, figure_tables
+from vip.tasks.nextqa.figures import describe_sets
 from vip.tasks.nextqa.files import LETTERS, read_choices
-from vip.tasks.nextqa.samples import VERSION, check_predictions, first_reference, published_id, read_samples, reject_variant
+from vip.tasks.nextqa.letters import count_letters, letter_table
+from vip.tasks.nextqa.samples import VERSION, check_predictions, count_are, first_reference, published_id, read_samples, reject_variant
 from vip.tasks.nextqa.tables import nextqa_tables
 from vip.tasks.records import Choice, Prediction, Sample, TaskResult
+from vip.tasks.registry import SHUFFLED
 from vip.tasks.table import Table
 from vip.tasks.task import Baseline, SampleSource, TaskInfo, TaskRequest
+from vip.wording import counted
 
 _ANSWER = re.compile(r"(?:answer|option)?(?: is)?\s*:?\s*[(\[]?([A-Z])(?:[)\].:,]+\s*(?P<text>.*?))?\.?", re.DOTALL | re.IGNORECASE)
 _ANY_LETTER = re.compile(r"(?<![A-Za-z0-9'])[A-Z](?![A-Za-z0-9'])")
@@ -70,6 +77,9 @@ class NextqaMultiChoice:
     def with_training(self, train: Path) -> NextqaMultiChoice:
         return replace(self, train=train)
 
+    def describe_data(self, paths: Sequence[Path]) -> DataDescription:
+        return describe_sets(paths, "nextqa-mc")
+
     def samples(self, source: SampleSource) -> Iterator[Sample]:
         return read_samples(source, "nextqa-mc")
 
@@ -95,10 +105,11 @@ class NextqaMultiChoice:
         others = [
             sample.id for sample, row in pairs if None not in (row.answer, sample.reference) and row.answer != first_reference(sample)
         ]
-        problems = [f"{len(outside):,} predictions are no index of an option, such as that of {outside[0]}"] if outside else []
+        problems = [f"{count_are(len(outside), 'prediction')} no index of an option, such as that of {outside[0]}"] if outside else []
         if others:
             problems.append(
-                f"the right answers of {len(others):,} questions are others there, such as of {others[0]}: another split or version"
+                f"the right answers of {counted(len(others), 'question')} are others there, such as of {others[0]}:"
+                " another split or version"
             )
         check_predictions(path, choices, samples, doubled=doubled, problems=problems)
         return (
@@ -108,7 +119,15 @@ class NextqaMultiChoice:
         )
 
     def tables(self, results: Sequence[TaskResult]) -> Sequence[Table]:
-        return nextqa_tables(results, self.name)
+        return [*nextqa_tables(results, self.name), *figure_tables(results, self.name)]
+
+    def charts(self, results: Sequence[TaskResult]) -> Sequence[Chart]:
+        return figure_charts(results, self.name)
+
+    def answer_tables(self, pairs: Sequence[tuple[Sample, Prediction]], title: str) -> Sequence[Table]:
+        """Return how often each letter was chosen, where options were shuffled: in the published order some are right more often."""
+        is_shuffled = bool(pairs) and SHUFFLED in pairs[0][0].task
+        return [replace(letter_table(count_letters(pairs)), title=f"{title}: letters")] if is_shuffled else []
 
 
 def _choice(sample: Sample) -> Choice:

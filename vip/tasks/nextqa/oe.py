@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import cast
 
 from vip.errors import InputError
+from vip.html.charts import Chart
 from vip.metrics import Pair, Result
 from vip.metrics.wups import VARIANTS, Answer, AnswerReference, Variant, Wups
 from vip.prompts import load_prompt, prompts_folder
+from vip.tasks.data_description import DataDescription
 from vip.tasks.frames import introduce_frames
 from vip.tasks.nextqa import baselines
+from vip.tasks.nextqa.figure4 import figure_charts, figure_tables
+from vip.tasks.nextqa.figures import describe_sets
 from vip.tasks.nextqa.files import MOST_ANSWER_LETTERS, read_answers, read_token_predictions
 from vip.tasks.nextqa.samples import VERSION, check_predictions, published_id, read_samples, reject_variant
 from vip.tasks.nextqa.tables import nextqa_tables
@@ -89,6 +93,9 @@ class NextqaOpenEnded:
     def with_training(self, train: Path) -> NextqaOpenEnded:
         return replace(self, train=train)
 
+    def describe_data(self, paths: Sequence[Path]) -> DataDescription:
+        return describe_sets(paths, "nextqa-oe")
+
     def samples(self, source: SampleSource) -> Iterator[Sample]:
         return read_samples(source, "nextqa-oe")
 
@@ -122,7 +129,10 @@ class NextqaOpenEnded:
         )
 
     def tables(self, results: Sequence[TaskResult]) -> Sequence[Table]:
-        return nextqa_tables(results, self.name)
+        return [*nextqa_tables(results, self.name), *figure_tables(results, self.name)]
+
+    def charts(self, results: Sequence[TaskResult]) -> Sequence[Chart]:
+        return figure_charts(results, self.name)
 
 
 def _pair(sample: Sample, prediction: Prediction) -> Pair[Answer, AnswerReference]:

@@ -13,7 +13,7 @@ from vip.tasks.nextqa.files import Kind, Question, group_of, is_video_index, rea
 from vip.tasks.records import Choice, FreeText, Reference, Sample, Value
 from vip.tasks.registry import SHUFFLED
 from vip.tasks.task import SampleSource
-from vip.wording import option
+from vip.wording import counted, option
 
 VERSION = 1
 GROUPS = {"C": ("CW", "CH"), "T": ("TPN", "TC"), "D": ("DB", "DC", "DL", "DO")}
@@ -135,12 +135,17 @@ def check_predictions(
             f"{path} holds {len(predicted):,} predictions, and not one is of these {len(wanted):,} questions: it is of another split."
             " Give the questions of that split."
         )
-    found = [f"{len(unknown):,} predictions are of unknown questions, such as {min(unknown)[:60]}"] if unknown else []
-    found += [f"{doubled:,} ids are there more than once"] if doubled else []
+    found = [f"{count_are(len(unknown), 'prediction')} of unknown questions, such as {min(unknown)[:60]}"] if unknown else []
+    found += [f"{count_are(doubled, 'id')} there more than once"] if doubled else []
     found += problems
     if found:
         found += [f"{len(missing):,} of {len(wanted):,} questions have no prediction, such as {min(missing)}"] if missing else []
         raise InputError(f"{path}: {'; '.join(found)}. Give one prediction for each question of one split.")
+
+
+def count_are(count: int, noun: str) -> str:
+    """Return `1 prediction is`, `2 predictions are`."""
+    return f"{counted(count, noun)} {'is' if count == 1 else 'are'}"
 
 
 def published_id(sample: Sample) -> str:

@@ -76,9 +76,10 @@ class QuestionStatistics:
         return count / self.questions if self.questions else 0.0
 
     @property
-    def why_share(self) -> float:
-        """The share of questions that begin with why."""
-        return sum(count for words, count in self.openings.items() if words[:1] == ("why",)) / self.questions if self.questions else 0.0
+    def why_share(self) -> float | None:
+        """The share of questions that begin with why; None where no question has a text."""
+        whys = sum(count for words, count in self.openings.items() if words[:1] == ("why",))
+        return whys / self.openings.total() if self.openings else None
 
 
 def describe_questions(questions: Iterable[Question], *, tag: Tag | None = None) -> QuestionStatistics:
@@ -93,10 +94,10 @@ def describe_questions(questions: Iterable[Question], *, tag: Tag | None = None)
         found.per_video[question.video] += 1
         found.types[question.type] += 1
         found.types_per_video[question.video, group_of(question.type)] += 1
-        words = question.text.split()
-        for name in ("all", question.type[0]):
-            found.question_words[name].counts[len(words)] += 1
-        found.openings[tuple([word for word in words if word != "the"][:FIRST_WORDS])] += 1
+        if words := question.text.split():  # files of answers alone have none
+            for name in ("all", question.type[0]):
+                found.question_words[name].counts[len(words)] += 1
+            found.openings[tuple([word for word in words if word != "the"][:FIRST_WORDS])] += 1
         if isinstance(question.answer, int):
             found.places[question.answer] += 1
         if (answer := answer_text(question)) is not None:
@@ -151,7 +152,7 @@ def statistics_table(sets: dict[str, QuestionStatistics]) -> Table:
     columns = ("Questions", "Videos", "C %", "T %", "D %", "Why %", "Words a question", "C", "T", "D", "Words an answer", "C", "T", "D")
     rows = []
     for name, one in sets.items():
-        shares = [100 * one.type_share(group) for group in GROUPS] + [100 * one.why_share]
+        shares = [100 * one.type_share(group) for group in GROUPS] + [None if one.why_share is None else 100 * one.why_share]
         lengths = [table[group].mean for table in (one.question_words, one.answer_words) for group in ("all", *GROUPS)]
         counts = [TableCell(f"{one.questions:,}", one.questions), TableCell(f"{one.videos:,}", one.videos)]
         rows.append((TableCell(name), *counts, *(number_cell(share, digits=1) for share in shares), *map(number_cell, lengths)))

@@ -1,4 +1,4 @@
-"""Tables 3 to 8 of Xiao et al. 2021, with one's own rows below the published ones, and the points of Figure 4.
+"""Tables 3 to 8 of Xiao et al. 2021, with one's own rows below the published ones.
 
 In: results of nextqa-mc and nextqa-oe. Out: tables in the paper's columns and rounding. The split of a result is known by its number of
 questions: a result on other questions stands in none of them.
@@ -103,39 +103,3 @@ def own_values(result: TaskResult) -> dict[str, float]:
         return {}
     values = {name: group.value for name, group in score.groups.get(GROUPING, {}).items()} | {"all": score.value}
     return {name: value for name, value in values.items() if value is not None and name in FINE}
-
-
-class CurvePoint(NamedTuple):
-    """A point of Figure 4."""
-
-    features: str
-    """The line that it is on: what chose or made the frames."""
-    frames: int
-    value: float
-
-
-def frame_curve(results: Sequence[TaskResult]) -> list[CurvePoint]:
-    """Return the score over the number of frames, one line a way of choosing them, as Figure 4 shows it (left, right).
-
-    Results that do not say how many frames a model saw, and those of other tasks, are left out.
-    """
-    points = [
-        CurvePoint(result.budget.chosen or result.engine or result.name, result.budget.frames, own_values(result)["all"])
-        for result in results
-        if result.task in METRICS and result.budget is not None and result.budget.frames is not None and "all" in own_values(result)
-    ]
-    return sorted(points)
-
-
-def curve_table(results: Sequence[TaskResult]) -> Table:
-    """Return the points of Figure 4, a row a way of choosing frames and a column a number of frames."""
-    points = frame_curve(results)
-    counts = sorted({point.frames for point in points})
-    values = {(point.features, point.frames): point.value for point in points}
-    rows = [
-        (TableCell(name), *(number_cell(values.get((name, count))) for count in counts))
-        for name in dict.fromkeys(p.features for p in points)
-    ]
-    return Table(
-        title=f"Score by number of frames (Figure 4 of {PAPER})", columns=("Frames chosen by", *map(str, counts)), rows=tuple(rows)
-    )

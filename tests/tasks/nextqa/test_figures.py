@@ -1,0 +1,89 @@
+"""Tables 1 and 2 and the figures of the data come out of published files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.metrics.golden import golden
+from tests.tasks.nextqa.published import MC_ROWS, OE_COLUMNS, OE_ROWS, write_csv
+from vip.errors import InputError
+from vip.tasks.data_description import DescribesData, write_data_page
+from vip.tasks.nextqa.figures import describe_sets, opening_bars
+from vip.tasks.nextqa.mc import NextqaMultiChoice
+from vip.tasks.nextqa.oe import NextqaOpenEnded
+
+
+@pytest.fixture(autouse=True)
+def _without_tagger(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("vip.metrics.perceptron_tagger.data_folders", lambda: [tmp_path / "none"])
+
+
+def test_both_tasks_describe_their_data() -> None:
+    assert all(isinstance(task, DescribesData) for task in (NextqaMultiChoice(), NextqaOpenEnded()))
+
+
+@pytest.mark.slow
+def test_the_published_validation_sets_stand_beside_their_rows_of_table_1() -> None:
+    for name, task, row in (("mc_val", "nextqa-mc", 1), ("oe_val", "nextqa-oe", 5)):
+        found = describe_sets([golden(f"nextqa/{name}.csv")], task)  # type: ignore[arg-type]
+        table = found.tables[0]
+        assert [cell.text for cell in table.rows[-1][2:]] == [cell.text for cell in table.rows[row][2:]]
+        assert found.records[0]["questions"] == int(table.rows[row][3].number or 0)
+
+
+@pytest.mark.slow
+def test_training_and_validation_sets_together_have_the_published_shares() -> None:
+    found = describe_sets([golden("nextqa/oe_train_answers.csv.gz"), golden("nextqa/oe_val.csv")], "nextqa-oe")
+    train, _, both = found.records
+    assert both["set"] == "all of these"
+    assert (both["questions"], both["videos"]) == (37523 + 5343, 3870 + 570)
+    assert both["shares"]["C"] == pytest.approx(0.48, abs=0.0015)  # section 3.3, of all three splits
+    assert both["shares"]["T"] == pytest.approx(0.29, abs=0.0015)
+    means = [both["answer_words"][name]["mean"] for name in ("all", "C", "T", "D")]
+    assert means == pytest.approx([2.57, 3.02, 2.78, 1.36], abs=0.02)  # of all three splits
+    assert train["why_share"] is None  # a file of answers alone has no questions
+    assert train["question_words"]["all"]["mean"] is None
+
+
+def test_a_page_shows_every_figure_and_escapes_what_others_wrote(tmp_path: Path) -> None:
+    rows = [(*MC_ROWS[0][:4], "<script>alert(1)</script> did it", *MC_ROWS[0][5:]), *MC_ROWS[1:]]
+    found = describe_sets([write_csv(tmp_path / "own.csv", rows)], "nextqa-mc")
+    write_data_page(found, tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in html
+    for title in ("Table 1", "Table 2", "Figure 3 (a)", "Figure 3 (b)", "Figure 3 (c)", "Figure 7", "Figure 8 (a)", "Figure 9"):
+        assert title in html
+    assert "Figure 10 (c)) are left out" in html  # the tagger is not here
+    assert found.records[0]["places"] == [1, 1, 1, 0, 1]
+    assert found.tables[-1].title == "Places of the right options"
+
+
+def test_questions_with_the_paper_s_faults_are_named(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "oe.csv", [(*OE_ROWS[0][:4], "w " * 23, *OE_ROWS[0][5:]), *OE_ROWS[1:]], OE_COLUMNS)
+    found = describe_sets([path], "nextqa-oe")
+    assert found.records[0]["faults"]["question of more than 22 words"] == 1
+    assert any("v1_0" in cell.text for table in found.tables for row in table.rows for cell in row)
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        write_csv(tmp_path / name / "val.csv", MC_ROWS)
+    found = describe_sets([tmp_path / "a" / "val.csv", tmp_path / "b" / "val.csv"], "nextqa-mc")
+    assert [record["set"] for record in found.records] == ["a/val", "b/val", "all of these"]
+    with pytest.raises(InputError, match="Two files of questions have one name"):
+        describe_sets([tmp_path / "a" / "val.csv"] * 2, "nextqa-mc")
+
+
+def test_bars_of_first_words_are_parts_of_each_other() -> None:
+    bars = opening_bars(Counter({("why", "did", "man"): 6, ("why", "did", "boy"): 2, ("why", "is", "it"): 1, ("how", "many", "dogs"): 1}))
+    assert [(bar.name, bar.level, bar.value) for bar in bars][:4] == [
+        ("why", 0, 9),
+        ("why did", 1, 8),
+        ("why did man", 2, 6),
+        ("why did boy", 2, 2),
+    ]
+    assert bars[0].text == "90.0 %"

@@ -1,0 +1,115 @@
+"""One command makes options for questions of one's own, from vectors or an encoder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.terminal import vip
+from tests.metrics.tiny_wordnet import write_wordnet
+from tests.tasks.nextqa.published import OE_COLUMNS, write_csv
+from vip.errors import InputError
+from vip.metrics.perceptron_tagger import FILES
+from vip.tasks.files import read_samples
+from vip.tasks.nextqa.files import read_questions
+from vip.tasks.nextqa.own_questions import make_own_questions, open_embed
+
+COUNT = 40
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """WordNet and a tagger that takes every word for a noun, where NLTK keeps them; questions of one's own with vectors."""
+    write_wordnet(tmp_path / "nltk" / "corpora" / "wordnet")
+    folder = tmp_path / "nltk" / "taggers" / "averaged_perceptron_tagger_eng"
+    folder.mkdir(parents=True)
+    for name, content in zip(FILES, ({"bias": {"NN": 1.0}}, {}, ["NN"]), strict=True):
+        (folder / name).write_text(json.dumps(content))
+    monkeypatch.setenv("NLTK_DATA", str(tmp_path / "nltk"))
+    rows = [(f"v{n}", 9, 1, 1, f"why number {n}", f"answer{n}", 0, "CW") for n in range(COUNT)]
+    rows += [("v0", 9, 1, 1, "is it", "yes", 1, "DB"), ("v0", 9, 1, 1, "what then", "alone", 2, "TN")]
+    write_csv(tmp_path / "questions.csv", rows, OE_COLUMNS)
+    vectors = np.random.default_rng(0).normal(size=(len(rows), 8)) + np.array([2.0, *[0.0] * 7])
+    np.savez(tmp_path / "vectors.npz", questions=vectors, answers=vectors[::-1])
+    return tmp_path
+
+
+def test_right_options_are_as_often_at_each_place_as_chance_would_have_it(data: Path) -> None:
+    source = data / "questions.csv"
+    made = make_own_questions(source, data / "own.csv", embed=open_embed(source, encoder="", vectors=data / "vectors.npz"))
+    assert (made.complete, made.lacking, made.binary) == (COUNT, 1, 1)
+    expected = made.complete / 5
+    chi_squared = sum((count - expected) ** 2 / expected for count in made.places)
+    assert chi_squared < 0.711  # 5 % of random places would be more even than this (4 degrees of freedom)
+    questions = list(read_questions(made.path, "nextqa-mc"))
+    assert [question.options[int(str(question.answer))] for question in questions] == [f"answer{n}" for n in range(COUNT)]
+    assert all(len(set(question.options)) == 5 for question in questions)
+
+
+@pytest.mark.slow
+def test_the_command_writes_the_csv_the_page_and_samples(data: Path) -> None:
+    command = ("samples", "--task", "nextqa-mc", "--from", "questions.csv", "--vectors", "vectors.npz")
+    done = vip(data, *command, "-o", "own.csv")
+    assert done.code == 0, done.err
+    assert done.out.splitlines() == [
+        f"{COUNT} questions with five options in own.csv",
+        "1 question with too few distractors: add options by hand on the page.",
+        "1 question of the type DB left out: they have no options.",
+        "Check them: open own.html",
+    ]
+    again = vip(data, *command, "-o", "s.jsonl", "--json")
+    assert again.rows[0]["questions"] == COUNT
+    assert (data / "s.csv").read_bytes() == (data / "own.csv").read_bytes()
+    assert [sample.id for sample in read_samples(data / "s.jsonl")] == [f"v{n}_0" for n in range(COUNT)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--task", "nextqa-oe", "--from", "questions.csv"), 2, "--from makes options for nextqa-mc, not for nextqa-oe."),
+        (("--task", "nextqa-mc", "a.csv", "--from", "questions.csv"), 2, "--from takes your own questions, and a.csv is given too."),
+        (("--task", "nextqa-mc", "--from", "questions.csv", "--vectors", "v", "--encoder", "e"), 2, "--encoder and --vectors exclude"),
+        (("--task", "nextqa-mc", "a.csv", "--vectors", "v"), 2, "--vectors goes with --from CSV."),
+        (
+            ("--task", "nextqa-mc"),
+            2,
+            "Name run folders, data sets or published annotation files; or questions of your own with --from CSV.",
+        ),
+        (("--task", "nextqa-mc", "--from", "none.csv", "--vectors", "vectors.npz"), 3, "none.csv cannot be read: No such file"),
+        (("--task", "nextqa-mc", "--from", "questions.csv", "--vectors", "questions.csv"), 3, "questions.csv has no vectors of questions"),
+        (("--task", "nextqa-mc", "--from", "questions.csv", "-o", "questions.csv", "--overwrite"), 3, "holds the questions themselves"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(arguments: tuple[str, ...], code: int, said: str, data: Path) -> None:
+    done = vip(data, "samples", *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert said in done.sentence
+    assert not (data / "samples.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"questions": np.ones((42, 3))}, "has no vectors of answers"),
+        ({"questions": np.ones((41, 3)), "answers": np.ones((42, 3))}, r"questions has the shape \(41, 3\), and there are 42 questions"),
+        ({"questions": np.ones((42, 2)), "answers": np.ones((42, 3))}, "questions of 2 numbers and answers of 3"),
+        ({"questions": np.zeros((42, 3)), "answers": np.ones((42, 3))}, "questions has a row of zeros"),
+        ({"questions": np.full((42, 3), np.nan), "answers": np.ones((42, 3))}, "a number that is not finite"),
+    ],
+)
+def test_vectors_of_other_questions_are_refused(arrays: dict[str, np.ndarray], said: str, data: Path) -> None:
+    np.savez(data / "wrong.npz", **arrays)
+    with pytest.raises(InputError, match=said):
+        open_embed(data / "questions.csv", encoder="", vectors=data / "wrong.npz")
+
+
+def test_questions_without_any_distractor_are_refused(data: Path) -> None:
+    rows = [(f"v{n}", 9, 1, 1, f"why number {n}", "the same", 0, "CW") for n in range(9)]
+    source = write_csv(data / "same.csv", rows, OE_COLUMNS)
+    with pytest.raises(InputError, match="not one of 9 questions finds four distractors"):
+        make_own_questions(source, data / "own.csv", embed=lambda texts: np.eye(len(texts)))
+    assert not (data / "own.csv").exists()

@@ -1,0 +1,136 @@
+"""Features of videos lie in the form of NExT-QA, and a second call goes on where the first one stopped."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.clips import clip
+from vip import registry
+from vip.errors import InputError, UsageError
+from vip.protocols import ClipFeatures, ExtractorCapabilities
+from vip.records import Failure, Image
+from vip.store import read_rows
+from vip.tasks.video_features import FeatureRequest, clip_places, extract_features
+from vip.video import FileSource
+
+h5py = pytest.importorskip("h5py")
+
+
+class Means:
+    """The mean colour of a clip; as motion, of its last frame less its first."""
+
+    def __init__(self, *, is_motion: bool = False) -> None:
+        self.name = "motion" if is_motion else "means"
+        self.capabilities = ExtractorCapabilities(is_motion=is_motion)
+        self.clips: list[list[Image]] = []
+
+    def extract(self, clips: Sequence[Sequence[Image]], *, maps: bool = False) -> ClipFeatures:
+        self.clips += [list(one) for one in clips]
+        if self.capabilities.is_motion:
+            return np.array([[np.mean(one[-1]) - np.mean(one[0])] for one in clips], np.float32)
+        return np.array([np.mean(one, axis=(0, 1, 2)) for one in clips], np.float32)
+
+
+@pytest.fixture
+def extractors(monkeypatch: pytest.MonkeyPatch) -> dict[str, Means]:
+    known = {"means": Means(), "motion": Means(is_motion=True)}
+    monkeypatch.setattr(registry, "extractor", lambda name, **_: known[name])
+    return known
+
+
+def sources(folder: Path, *names: str) -> list[FileSource]:
+    return [FileSource(folder / f"{name}.mp4") for name in names]
+
+
+@pytest.fixture
+def videos(tmp_path: Path) -> Path:
+    for number, name in enumerate(("one", "two")):
+        clip(tmp_path / f"{name}.mp4", range(number, 3 + number))
+    (tmp_path / "bad.mp4").write_bytes(b"no video")
+    return tmp_path
+
+
+REQUEST = FeatureRequest(model="means", motion="motion", clips=4, frames=6)
+
+
+@pytest.mark.parametrize(("total", "clips", "frames"), [(1000, 16, 16), (100, 16, 16), (5, 3, 4), (1, 2, 2)])
+def test_clips_lie_at_even_distances_and_stay_inside(total: int, clips: int, frames: int) -> None:
+    places = clip_places(total, clips, frames)
+    assert [len(one) for one in places] == [frames] * clips
+    assert all(0 <= place < total for one in places for place in one)
+    assert all(second - first in {0, 1} for one in places for first, second in pairwise(one))
+    middles = [one[frames // 2] for one in places]
+    gaps = {second - first for first, second in pairwise(middles)}
+    assert max(gaps, default=0) - min(gaps, default=0) <= 1
+
+
+def test_the_frames_of_a_clip_of_16_follow_each_other_around_its_middle() -> None:
+    assert clip_places(170, 16, 16)[7] == list(range(72, 88))  # 170 * 8 // 17 = 80
+    assert clip_places(100, 16, 16)[0] == [0, 0, 0, *range(13)]  # 100 // 17 = 5: the first frame stands for what would lie before it
+
+
+@pytest.mark.slow
+def test_appearance_stands_before_motion_and_a_bad_video_does_not_stop_the_others(videos: Path, extractors: dict[str, Means]) -> None:
+    out = videos / "out" / "am.h5"
+    out.parent.mkdir()
+    done = extract_features(sources(videos, "one", "bad", "two"), out, REQUEST)
+    assert (done.shape, done.appearance, done.known) == ((2, 4, 4), 3, 0)
+    assert [failure.kind for failure in done.failures] == ["unreadable"]
+    assert [row.item for row in read_rows(out.parent / "failures.jsonl", Failure)] == [str(videos / "bad.mp4")]
+    with h5py.File(out) as file:
+        assert [name.decode() for name in file["ids"][:]] == ["one", "two"]
+        feat = file["feat"][:]
+        assert file["feat"].attrs["appearance"] == 3
+    assert feat.dtype == np.float32
+    seen = extractors["means"].clips[:4]
+    np.testing.assert_allclose(feat[0, :, :3], extractors["means"].extract(seen))
+    np.testing.assert_allclose(feat[0, :, 3:], extractors["motion"].extract(seen))
+    assert max(seen[0][0].shape) <= 640
+
+
+@pytest.mark.slow
+def test_the_same_call_goes_on_and_gives_the_same_file(videos: Path, extractors: dict[str, Means]) -> None:
+    out = videos / "am.h5"
+    extract_features(sources(videos, "one", "bad"), out, REQUEST)
+    before = len(extractors["means"].clips)
+    shutil.copy(videos / "one.mp4", videos / "bad.mp4")
+    done = extract_features(sources(videos, "one", "bad", "two"), out, REQUEST)
+    assert (done.known, done.shape[0], done.failures) == (1, 3, ())
+    assert len(extractors["means"].clips) == before + 2 * REQUEST.clips
+    assert not (videos / "am.h5.parts").exists()
+    assert not (videos / "failures.jsonl").exists()
+    with pytest.raises(UsageError, match=r"am\.h5 exists already"):
+        extract_features(sources(videos, "one"), out, REQUEST)
+    first = out.read_bytes()
+    extract_features(sources(videos, "one", "bad", "two"), out, REQUEST, overwrite=True)
+    assert out.read_bytes() == first
+
+
+@pytest.mark.slow
+def test_a_file_that_was_begun_with_other_settings_is_not_mixed(videos: Path, extractors: dict[str, Means]) -> None:
+    out = videos / "am.h5"
+    extract_features(sources(videos, "one", "bad"), out, REQUEST)
+    with pytest.raises(UsageError, match="was begun with other settings"):
+        extract_features(sources(videos, "one"), out, FeatureRequest(model="means", clips=4, frames=2))
+    done = extract_features(sources(videos, "one"), out, FeatureRequest(model="motion", clips=4, frames=2), overwrite=True)
+    assert (done.shape, done.appearance) == ((1, 4, 1), 0)
+
+
+def test_what_does_not_go_together_is_refused_before_a_video_is_read(tmp_path: Path, extractors: dict[str, Means]) -> None:
+    (tmp_path / "b").mkdir()
+    out = tmp_path / "x.h5"
+    with pytest.raises(InputError, match="have one id, one"):
+        extract_features([*sources(tmp_path, "one"), *sources(tmp_path / "b", "one")], out, REQUEST)
+    with pytest.raises(UsageError, match="is for the appearance"):
+        extract_features(sources(tmp_path, "one"), out, FeatureRequest(model="motion", motion="motion"))
+    with pytest.raises(UsageError, match="gives no feature maps"):
+        extract_features(sources(tmp_path, "one"), out, FeatureRequest(model="means", maps=True))
+    with pytest.raises(UsageError, match="0 clips of 16 frames"):
+        FeatureRequest(model="means", clips=0)
+    assert list(tmp_path.iterdir()) == [tmp_path / "b"]
