@@ -41,6 +41,7 @@ EXTRAS = frozenset(
         "google_crc32c",
         "h5py",
         "huggingface_hub",
+        "krippendorff",
         "lightning",
         "llguidance",
         "moto",
@@ -55,6 +56,7 @@ EXTRAS = frozenset(
         "sentence_transformers",
         "skimage",
     }
+    | {"starlette", "uvicorn"}
     | {"torch", "transformers", "webdataset", "werkzeug", "yaml", "yt_dlp"}
 )
 """Modules that vip itself does not need."""

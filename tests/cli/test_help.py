@@ -16,7 +16,7 @@ from tests.cli.terminal import end, environment, start_command, vip
 from vip.cli.app import app
 
 COMMANDS = (
-    *("run", "extract", "compare", "caption", "report", "batch", "export"),
+    *("run", "extract", "compare", "caption", "report", "review", "batch", "export"),
     *("tasks", "samples", "predict", "score", "evaluate", "submit", "features", "train"),
     *("trust", "doctor"),
 )

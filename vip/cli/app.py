@@ -25,6 +25,7 @@ from vip.cli import (
     features,
     fiber,
     report,
+    review,
     run_all,
     score,
     submit,
@@ -54,6 +55,7 @@ app.command("extract", cls=with_settings("extract"), epilog=extract.EXAMPLES)(ex
 app.command("compare", cls=with_settings("extract", without=compare.WITHOUT), epilog=compare.EXAMPLES)(compare.compare_command)
 app.command("caption", cls=with_settings("caption"), epilog=caption.EXAMPLES)(caption.caption_command)
 app.command("report", epilog=report.EXAMPLES)(report.report_command)
+app.command("review", epilog=review.EXAMPLES)(review.review_command)
 app.command("batch", cls=with_settings("batch", "extract", "caption", without=batch.WITHOUT), epilog=batch.EXAMPLES)(batch.batch_command)
 app.command("export", epilog=export.EXAMPLES)(export.export_command)
 app.command("tasks", epilog=tasks.TASKS_EXAMPLES, rich_help_panel=EVALUATION)(tasks.tasks_command)

@@ -1,0 +1,255 @@
+"""The page in a real browser, as people use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from tests.review.browser import CHROMIUM, Browser, browser
+from tests.review.corpora import action, make_described, open_state
+from tests.review.serving import Served, serve
+from vip.review.report import report_page
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+
+MARKUP = "<script>document.title='hacked'</script><img src=x onerror=alert(1)>"
+SAVED = "/^(Saved|Undone|Redone)/.test(document.getElementById('saved').textContent)"
+
+
+NEXT_FIVE_TIMES = """(async () => {
+    const times = [], by = document.getElementById("by");
+    for (let step = 0; step < 5; step++) {
+        await new Promise((done) => setTimeout(done, 200));  // as long as somebody looks at least
+        const start = performance.now();
+        const shown = new Promise((done) => new MutationObserver(done).observe(by, { childList: true }));
+        document.getElementById("next").click();
+        await shown;
+        times.push(performance.now() - start);
+    }
+    return times;
+})()"""
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("profile")) as one:
+        yield one
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    with serve(open_state(make_described(tmp_path / "a", 5)), report=lambda state: report_page(state, title="a", token="t")) as running:
+        yield running
+
+
+def begin(tab: Browser, served: Served, name: str = "Ann", **window: object) -> None:
+    """Open the page as this reviewer; every server has a port, and so an origin, of its own."""
+    tab.complaints.clear()
+    tab.open(served.address, **window)  # type: ignore[arg-type]
+    tab.run("localStorage.clear()")
+    tab.open(served.address, **window)  # type: ignore[arg-type]
+    tab.wait("document.getElementById('name-box').open")
+    tab.type(name)
+    tab.press("Enter")
+    shows(tab, 1)
+
+
+def shows(tab: Browser, number: int) -> None:
+    """Wait until the item with this place in the queue is there."""
+    tab.wait(f"document.getElementById('count').textContent.startsWith('{number} of') && !document.getElementById('item').hidden")
+    tab.wait(f"document.getElementById('by').textContent.includes('k{number - 1}')")
+
+
+def said(served: Served) -> list[tuple[str, str, str, str | None]]:
+    return [(row.reviewer, row.item, row.field, row.after) for row in served.state.log.read()]
+
+
+def test_judging_editing_undoing_and_reloading_by_keys_alone(chromium: Browser, served: Served) -> None:
+    begin(chromium, served)
+    chromium.press("1")
+    shows(chromium, 2)  # a good one is left behind
+    chromium.wait(SAVED)
+    chromium.press("f")
+    chromium.type("a juggler")
+    chromium.press("Escape")
+    chromium.wait("document.getElementById('note-focus').textContent.startsWith('Changed by Ann. The engine wrote: a dancer')")
+    chromium.press("M")
+    chromium.wait("document.querySelector('[data-field=mood] .wrong').getAttribute('aria-pressed') === 'true'")
+    chromium.press("2")
+    chromium.wait(SAVED)
+    chromium.press("c")
+    chromium.type("see the left hand")
+    chromium.press("Enter", ctrl=True)
+    shows(chromium, 3)
+    chromium.wait("document.getElementById('progress-text').textContent.startsWith('2 of 5')")
+    assert said(served) == [
+        ("Ann", "k0", "verdict", "good"),
+        ("Ann", "k1", "focus", "a juggler"),
+        ("Ann", "k1", "wrong:mood", "wrong"),
+        ("Ann", "k1", "verdict", "needs work"),
+        ("Ann", "k1", "comment", "see the left hand"),
+    ]
+    chromium.press("z")
+    shows(chromium, 2)  # where the comment was
+    chromium.wait("document.getElementById('text-comment').value === ''")
+    chromium.press("y")
+    chromium.wait("document.getElementById('text-comment').value === 'see the left hand'")
+    chromium.open(served.address)
+    shows(chromium, 1)  # the name is known
+    chromium.press("j")
+    shows(chromium, 2)
+    assert (chromium.value("focus"), chromium.value("comment")) == ("a juggler", "see the left hand")
+    assert chromium.complaints == []
+
+
+def test_what_is_typed_is_saved_without_leaving_the_field(chromium: Browser, served: Served) -> None:
+    begin(chromium, served)
+    chromium.press("d")
+    chromium.type("Two people dance.")
+    chromium.wait(SAVED)
+    assert said(served) == [("Ann", "k0", "dense_caption", "Two people dance.")]
+
+
+def test_a_second_reviewer_is_blind_and_sees_a_disagreement_after_judging(chromium: Browser, served: Served) -> None:
+    served.state.record([action("k0", "verdict", "unusable", by="Bob")])
+    begin(chromium, served)
+    assert chromium.run("document.getElementById('others').hidden") is True
+    assert "Bob" not in chromium.run("document.body.innerText")
+    chromium.run("document.getElementById('go-on').click()")
+    chromium.press("1")
+    chromium.wait(SAVED)
+    chromium.run("(view => { view.value = 'disagreed'; view.dispatchEvent(new Event('change')); })(document.getElementById('view'))")
+    chromium.wait("document.getElementById('others').textContent.includes('Bob: unusable')")
+    chromium.run("[...document.querySelectorAll('.settle button')].find(one => one.textContent === 'needs work').click()")
+    chromium.wait(SAVED)
+    chromium.wait("document.querySelector('.settle [aria-pressed=true]')?.textContent === 'needs work'")
+    assert said(served)[-1] == ("Ann", "k0", "final:verdict", "needs work")
+
+
+def test_of_two_who_edit_one_text_nobody_loses_it(chromium: Browser, served: Served) -> None:
+    begin(chromium, served)
+    served.ask(
+        "/api/actions",
+        {"reviewer": "Bob", "actions": [{"uid": "b", "item": "k0", "field": "focus", "before": "a dancer", "after": "Bob's"}]},
+    )
+    chromium.press("f")
+    chromium.type("Ann's")
+    chromium.press("Escape")
+    clash = "document.querySelector('[data-field=focus] .clash')"
+    chromium.wait(f"!{clash}.hidden")
+    assert "Bob's" in chromium.text("[data-field=focus] .clash")
+    assert "Ann's" in chromium.text("[data-field=focus] .clash")
+    chromium.run(f"{clash}.querySelector('button').click()")
+    chromium.wait(SAVED)
+    assert [row[3] for row in said(served)] == ["Bob's", "Ann's"]
+
+
+def test_nothing_is_lost_while_the_server_does_not_answer(chromium: Browser, served: Served) -> None:
+    begin(chromium, served)
+    chromium.run("window.fetched = fetch; window.fetch = () => Promise.reject(new TypeError('gone'))")
+    chromium.press("2")
+    chromium.wait("document.getElementById('saved').textContent.startsWith('Not saved')")
+    assert said(served) == []
+    chromium.run("window.fetch = window.fetched")
+    chromium.wait(SAVED)
+    assert said(served) == [("Ann", "k0", "verdict", "needs work")]
+
+
+def test_filters_search_and_replace(chromium: Browser, served: Served) -> None:
+    begin(chromium, served)
+    chromium.press("/")
+    chromium.type("caption of 3")
+    chromium.wait("document.getElementById('count').textContent === '1 of 1'")
+    chromium.press("Escape", "r")
+    chromium.wait("document.getElementById('replace-box').open")
+    chromium.run("document.getElementById('find').value = 'dancer'; document.getElementById('put').value = 'juggler'")
+    chromium.run("document.getElementById('replace-form').requestSubmit()")
+    chromium.wait("document.getElementById('replace-count').textContent")
+    assert chromium.text("#replace-count") == "1 texts would change."
+    assert said(served) == []
+    chromium.run("document.getElementById('apply').click()")
+    chromium.wait("document.getElementById('text-focus').value === 'a juggler'")
+    chromium.run("document.querySelector('#batches button').click()")
+    chromium.wait("document.getElementById('text-focus').value === 'a dancer'")
+    assert [row[1:] for row in said(served)] == [("k3", "focus", "a juggler"), ("k3", "focus", "a dancer")]
+
+
+def test_detections_keys_history_and_the_doubts_of_verify_are_shown(chromium: Browser, served: Served) -> None:
+    begin(chromium, served)
+    chromium.press("j", "j")
+    shows(chromium, 3)
+    assert "--verify found no support for “rope”" in chromium.text("#note-objects")
+    assert chromium.run("getComputedStyle(document.getElementById('boxes')).display") == "none"
+    chromium.press("b")
+    chromium.wait("document.getElementById('boxes').querySelector('rect').getBoundingClientRect().width > 50")
+    assert chromium.text("#found") == "Detected: person 0.75"
+    chromium.press("?")
+    chromium.wait("document.getElementById('help-box').open && document.getElementById('keys').textContent.includes('undo')")
+    chromium.press("Escape", "h")
+    chromium.wait("document.getElementById('history-box').open")
+
+
+def test_markup_in_every_field_is_shown_as_text(chromium: Browser, tmp_path: Path) -> None:
+    with serve(open_state(make_described(tmp_path / "a", 2, text=MARKUP)), is_blind=False) as served:
+        item = served.state.index.items[0].id
+        served.state.record([action(item, "comment", MARKUP, by=MARKUP[:50]), action(item, "verdict", "good", by=MARKUP[:50])])
+        begin(chromium, served)
+        assert chromium.value("focus") == f"a dancer{MARKUP}"
+        assert MARKUP in chromium.text("#others")
+        chromium.press("b", "h")
+        chromium.wait("document.getElementById('history').textContent.includes('alert(1)')")
+        assert chromium.run("document.title") == "Review of sample"
+        assert chromium.run("document.querySelectorAll('main script, main img[src=x]').length") == 0
+        assert chromium.complaints == []
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_the_page_fits_narrow_and_dark_windows(chromium: Browser, served: Served, tmp_path: Path, width: int, is_dark: bool) -> None:
+    begin(chromium, served, width=width, is_dark=is_dark)
+    assert chromium.run("document.documentElement.scrollWidth <= innerWidth") is True
+    paper = chromium.run("getComputedStyle(document.body).backgroundColor")
+    assert (paper == "rgb(20, 20, 22)") is is_dark
+    chromium.wait("document.getElementById('picture').naturalWidth === 640")
+    assert chromium.run("document.getElementById('picture').getBoundingClientRect().width") > 300
+
+
+def test_everything_that_can_be_used_has_a_name_and_is_reached_by_the_tab_key(chromium: Browser, served: Served) -> None:
+    begin(chromium, served)
+    chromium.call("Accessibility.enable")
+    nodes = chromium.call("Accessibility.getFullAXTree")["nodes"]
+    roles = {"button", "textbox", "searchbox", "combobox", "checkbox", "link", "image", "main", "progressbar", "listbox"}
+    named = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node.get("ignored")]
+    unnamed = [role for role, name in named if role in roles and not name.strip()]
+    assert unnamed == []
+    assert ("button", "Mood is wrong") in named
+    chromium.run("document.activeElement.blur()")
+    reached = set()
+    for _ in range(50):
+        chromium.press("Tab")
+        reached.add(chromium.run("document.activeElement.id || document.activeElement.dataset.verdict || document.activeElement.className"))
+    assert {"open-help", "view", "word", "who", "toggle-boxes", "good", "unusable", "text-focus", "text-comment", "next"} <= reached
+
+
+def test_the_agreement_is_a_page(chromium: Browser, served: Served) -> None:
+    for who, verdict in (("Ann", "good"), ("Bob", "unusable")):
+        served.state.record([action("k0", "verdict", "good", by=who), action("k1", "verdict", verdict, by=who)])
+    chromium.complaints.clear()
+    chromium.open(served.address.replace("/?", "/agreement?"))
+    text = chromium.run("document.body.innerText")
+    assert "Krippendorff's α" in text
+    assert "0.500" in text
+    assert "1 open disagreement" in text
+
+
+def test_of_ten_thousand_keyframes_the_next_is_there_at_once(chromium: Browser, tmp_path: Path) -> None:
+    with serve(open_state(make_described(tmp_path / "a", 10_000))) as served:
+        begin(chromium, served)
+        chromium.wait("document.getElementById('count').textContent === '1 of 10000'")
+        times_ms = chromium.run(NEXT_FIVE_TIMES)
+        assert sorted(times_ms)[2] < 50, times_ms

@@ -1,0 +1,93 @@
+"""What is reviewed: runs, folders of runs and data sets give the same items."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.corpus.making import sample
+from tests.report.runs import make_pictures, make_run
+from tests.review.corpora import make_described
+from vip.dataset.shards import write_shard
+from vip.errors import InputError, StoreError
+from vip.review.items import read_items
+
+
+def test_a_run_is_read_with_its_texts_detections_and_neighbours(tmp_path: Path) -> None:
+    index = read_items(make_run(tmp_path / "a.vip").folder)
+    assert [item.id for item in index.items] == ["k0", "k3", "k7"]
+    assert index.items[1].texts == ("The caption of 3.0", "a dancer", "leaps", "not determined", "rope\nball", "a hall")
+    assert json.loads(index.items[0].details)["detections"][0]["label"] == "person"
+    assert index.neighbours(0) == [1, 2]
+    assert index.items[1].read_picture() == (tmp_path / "a.vip" / "keyframes" / "0003.jpg").read_bytes()
+    assert index.items[1].media_type == "image/jpeg"
+
+
+def test_the_keyframes_folder_of_a_run_stands_for_the_run(tmp_path: Path) -> None:
+    make_run(tmp_path / "a.vip")
+    assert read_items(tmp_path / "a.vip" / "keyframes").folder == tmp_path / "a.vip"
+
+
+def test_runs_of_one_video_in_a_folder_keep_apart(tmp_path: Path) -> None:
+    for name in ("a.vip", "b.vip"):
+        make_run(tmp_path / name)
+    index = read_items(tmp_path)
+    assert [item.id for item in index.items] == ["a.vip/k0", "a.vip/k3", "a.vip/k7", "b.vip/k0", "b.vip/k3", "b.vip/k7"]
+    assert index.neighbours(2) == [0, 1]
+    assert index.neighbours(3) == [4, 5]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "webdataset"])
+def test_a_data_set_is_read_without_its_pictures_which_are_read_one_by_one(tmp_path: Path, kind: str) -> None:
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+    made = [sample("abc", 3, size=1000), sample("xyz", 2, size=900)]
+    write_shard(str(tmp_path), 0, made, kind)  # type: ignore[arg-type]
+    index = read_items(tmp_path)
+    assert [item.id for item in index.items] == ["abc:0001", "abc:0002", "abc:0003", "xyz:0001", "xyz:0002"]
+    expected = [frame.picture for one in made for frame in one.frames]
+    assert [item.read_picture() for item in index.items] == expected
+    assert index.items[0].texts[4] == "rope\nball"
+    assert index.neighbours(3) == [4]
+
+
+def test_a_claim_without_support_flags_its_field(tmp_path: Path) -> None:
+    index = read_items(make_described(tmp_path / "a", 4))
+    assert [item.flagged for item in index.items] == [(), (), ("objects",), ()]
+
+
+def test_what_is_not_described_cannot_be_reviewed(tmp_path: Path) -> None:
+    make_pictures(tmp_path / "photos")
+    with pytest.raises(InputError, match=r"no keyframe has a description yet\. Run"):
+        read_items(tmp_path / "photos")
+    with pytest.raises(InputError, match="is not a folder"):
+        read_items(tmp_path / "nothing")
+
+
+def test_two_keyframes_with_one_id_are_refused(tmp_path: Path) -> None:
+    folder = make_described(tmp_path / "a", 1)
+    rows = (folder / "keyframes.jsonl").read_text()
+    (folder / "keyframes.jsonl").write_text(rows + rows)
+    (folder / "descriptions.jsonl").write_text((folder / "descriptions.jsonl").read_text())
+    index = read_items(folder)
+    assert len(index.items) == 1  # its description belongs to the first
+
+
+def test_a_picture_that_is_a_link_is_not_read(tmp_path: Path) -> None:
+    folder = make_described(tmp_path / "a", 1)
+    (tmp_path / "secret").write_bytes(b"secret")
+    (folder / "one.jpg").unlink()
+    (folder / "one.jpg").symlink_to(tmp_path / "secret")
+    with pytest.raises(InputError, match="link"):
+        read_items(folder).items[0].read_picture()
+
+
+def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
+    write_shard(str(tmp_path), 0, [sample("abc", 1)], "webdataset")
+    path = next((tmp_path / "shards").glob("*.tar"))
+    data = path.read_bytes()
+    path.write_bytes(data[:600].ljust(len(data), b"x"))
+    with pytest.raises(StoreError, match=r"00000\.tar: damaged"):
+        read_items(tmp_path)

@@ -1,0 +1,148 @@
+"""Current values, undo, and the queues of the stages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.review.corpora import action, make_described, open_state
+from vip.errors import UsageError
+from vip.review.fields import clean_value
+from vip.review.log import NAME, ReviewLog, StaleValueError
+from vip.review.state import Queue, ReviewState
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> ReviewState:
+    return open_state(make_described(tmp_path / "a", 4))
+
+
+def test_a_text_is_that_of_the_engine_until_somebody_changes_it(state: ReviewState) -> None:
+    assert state.value("k0", "focus") == "a dancer"
+    state.record([action("k0", "focus", "a  juggler\n", before="a dancer")])
+    assert (state.value("k0", "focus"), state.is_edited("k0"), state.is_edited("k1")) == ("a  juggler", True, False)
+    assert open_state(state.index.folder).value("k0", "focus") == "a  juggler"
+
+
+def test_the_second_of_two_who_edit_one_text_sees_what_the_first_wrote(state: ReviewState) -> None:
+    state.record([action("k0", "focus", "a juggler", before="a dancer")])
+    (refused,) = state.record([action("k0", "focus", "a singer", before="a dancer", by="Bob")])
+    assert isinstance(refused, StaleValueError)
+    assert refused.current == "a juggler"
+    assert state.value("k0", "focus") == "a juggler"
+
+
+def test_what_another_process_writes_is_seen(state: ReviewState) -> None:
+    other = open_state(state.index.folder)
+    other.record([action("k0", "focus", "a juggler", before="a dancer", by="Bob")])
+    (refused,) = state.record([action("k0", "focus", "a singer", before="a dancer")])
+    assert isinstance(refused, StaleValueError)
+
+
+def test_verdicts_are_each_reviewers_own(state: ReviewState) -> None:
+    state.record([action("k0", "verdict", "good"), action("k0", "verdict", "unusable", by="Bob")])
+    assert (state.value("k0", "verdict", "Ann"), state.value("k0", "verdict", "Bob")) == ("good", "unusable")
+    assert state.said("k0", "verdict") == {"Ann": "good", "Bob": "unusable"}
+
+
+def test_undo_and_redo_go_back_and_forth_also_after_a_restart(state: ReviewState) -> None:
+    state.record([action("k0", "verdict", "good")])
+    state.record([action("k0", "verdict", "unusable")])
+    state.record([action("k1", "verdict", "good", by="Bob")])  # of somebody else
+    assert state.undo("Ann", "u1") is not None
+    assert state.value("k0", "verdict", "Ann") == "good"
+    again = open_state(state.index.folder)
+    assert again.undo("Ann", "u2") is not None
+    assert again.value("k0", "verdict", "Ann") is None
+    assert again.can_undo("Ann") == (False, True)
+    assert again.undo("Ann", "u3") is None
+    assert again.redo("Ann", "u4") is not None
+    assert again.redo("Ann", "u5") is not None
+    assert again.value("k0", "verdict", "Ann") == "unusable"
+    assert again.can_undo("Ann") == (True, False)
+    assert again.value("k1", "verdict", "Bob") == "good"
+
+
+def test_a_new_action_ends_what_can_be_redone(state: ReviewState) -> None:
+    state.record([action("k0", "verdict", "good")])
+    state.undo("Ann", "u1")
+    state.record([action("k1", "verdict", "good")])
+    assert state.redo("Ann", "u2") is None
+
+
+def test_a_change_that_somebody_built_on_is_not_undone(state: ReviewState) -> None:
+    state.record([action("k0", "focus", "a juggler", before="a dancer")])
+    state.record([action("k0", "focus", "two jugglers", before="a juggler", by="Bob")])
+    assert isinstance(state.undo("Ann", "u1"), StaleValueError)
+    assert state.value("k0", "focus") == "two jugglers"
+
+
+def test_nothing_is_written_of_a_request_with_an_unknown_item(state: ReviewState) -> None:
+    with pytest.raises(UsageError, match="no such item"):
+        state.record([action("k0", "verdict", "good"), action("k9", "verdict", "good")])
+    assert list(ReviewLog(state.index.folder / NAME).read()) == []
+
+
+def queue(state: ReviewState, reviewer: str = "Ann", **asked: str) -> list[str]:
+    return [state.index.items[number].id for number in state.numbers(Queue(reviewer=reviewer, **asked))]  # type: ignore[arg-type]
+
+
+def test_filters_and_search_choose_items(state: ReviewState) -> None:
+    state.record([action("k0", "verdict", "good"), action("k1", "comment", "see left")])
+    state.record([action("k3", "focus", "a Juggler", before="a dancer")])
+    assert queue(state, view="unreviewed") == ["k1", "k2", "k3"]
+    assert queue(state, "Bob", view="unreviewed") == ["k0", "k1", "k2", "k3"]
+    assert queue(state, view="flagged") == ["k2"]
+    assert queue(state, view="edited") == ["k3"]
+    assert queue(state, view="commented") == ["k1"]
+    assert queue(state, word="juggler") == ["k3"]
+    assert queue(state, word="a.dancer") == []  # a word, not a pattern
+    assert queue(state, video="other") == []
+
+
+def test_the_stages_of_the_paper_are_queues_one_after_the_other(state: ReviewState) -> None:
+    assert queue(state, stage="2") == []
+    state.record([action("k0", "verdict", "needs work"), action("k1", "verdict", "good"), action("k2", "verdict", "unusable")])
+    state.record([action("k3", "verdict", "good"), action("k3", "wrong:mood", "wrong")])
+    assert queue(state, stage="2") == ["k0", "k3"]
+    assert queue(state, stage="4") == []
+    state.record([action("k0", "verdict.2", "good", by="Eve")])
+    assert queue(state, stage="3") == queue(state, stage="4") == ["k0"]
+    assert queue(state, stage="4", view="unreviewed") == ["k0"]
+    state.record([action("k0", "verdict.4", "good")])
+    assert queue(state, stage="4", view="unreviewed") == []
+    assert state.progress(Queue(reviewer="Ann", stage="4")) == {"total": 1, "done": 1, "good": 1, "needs work": 0, "unusable": 0}
+
+
+def test_disagreements_are_a_queue_until_they_are_settled(state: ReviewState) -> None:
+    for who, verdict in (("Ann", "good"), ("Bob", "needs work")):
+        state.record([action(item, "verdict", verdict if item == "k0" else "good", by=who) for item in ("k0", "k1", "k2")])
+    state.record([action("k2", "wrong:focus", "wrong", by="Bob")])
+    assert state.disputes("k0") == ("verdict",)
+    assert state.disputes("k2") == ("wrong:focus",)
+    assert queue(state, view="disagreed") == ["k0", "k2"]
+    state.record([action("k0", "final:verdict", "needs work"), action("k2", "final:wrong:focus", "right")])
+    assert queue(state, view="disagreed") == []
+    assert state.needs_work("k0")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("verdict", "great", "one of good, needs work, unusable"),
+        ("wrong:focus", "yes", "one of wrong"),
+        ("price", "1", "no field 'price'"),
+        ("dense_caption", "  ", "cannot be empty"),
+        ("focus", "x" * 20_001, "at most 20,000 letters"),
+    ],
+)
+def test_a_value_that_a_field_does_not_have_is_refused(field: str, value: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        clean_value(field, value)
+
+
+def test_values_are_kept_as_plain_text() -> None:
+    assert clean_value("objects", " rope \n\n ball\r\nrope\n") == "rope\nball"
+    assert clean_value("comment", " \n ") is None
+    assert clean_value("focus", "<b>\x07a\u202e") == "<b>\ufffda\ufffd"

@@ -1,0 +1,112 @@
+"""What stands before every request of the review page: who may ask, how much, and what a browser may do with the answer.
+
+The server is bound to the loopback address, but every page that the user has open elsewhere can send requests there. So each request needs
+the token that the address of the page has; its Host must be the server's own (against DNS rebinding); one that another site caused is
+refused; and bodies are bounded. The token is no cookie: no browser adds it on its own.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Collection
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MOST_BODY_BYTES = 512 * 2**10
+MOST_QUERY_BYTES = 8 * 2**10
+TOKEN_HEADER = "x-review-token"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+ANSWER_HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+}
+
+
+class Guard:
+    """An ASGI application that refuses requests, or passes them on."""
+
+    def __init__(self, app: ASGIApp, *, token: str, hosts: Collection[str]) -> None:
+        self._app, self._token, self._hosts = app, token, frozenset(hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, _with_headers(send))
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if refused := self._refuse(scope):
+            await refused(scope, receive, send)
+            return
+        await self._app(scope, _bounded(receive), send)
+
+    def _refuse(self, scope: Scope) -> PlainTextResponse | None:
+        headers = Headers(scope=scope)
+        if headers.getlist("host") != [host for host in headers.getlist("host")[:1] if host in self._hosts]:
+            return _refusal(421, "This server has another name. Open the address that vip review printed.")
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+        if (origin is not None and origin not in {f"http://{host}" for host in self._hosts}) or site not in ("same-origin", "none"):
+            return _refusal(403, "The request comes from another site.")
+        if len(scope["query_string"]) > MOST_QUERY_BYTES:
+            return _refusal(414, "The address is too long.")
+        if not self._is_known(headers, scope):
+            return _refusal(401, "The token is missing or wrong. Open the address that vip review printed.")
+        if scope["method"] == "POST":
+            return _refuse_body(headers)
+        return None
+
+    def _is_known(self, headers: Headers, scope: Scope) -> bool:
+        given = headers.get(TOKEN_HEADER) or "".join(parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[:1])
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
+
+
+def _refuse_body(headers: Headers) -> PlainTextResponse | None:
+    if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        return _refusal(415, "The request is no JSON.")
+    stated = headers.get("content-length", "0")
+    if not stated.isdecimal() or int(stated[:20]) > MOST_BODY_BYTES:
+        return _refusal(413, "The request is too large.")
+    return None
+
+
+def _bounded(receive: Receive) -> Receive:
+    """Return a receiver that stops after the bytes that a body may have, whatever its header states."""
+    count = 0
+
+    async def read() -> Message:
+        nonlocal count
+        message = await receive()
+        count += len(message.get("body", b""))
+        if count > MOST_BODY_BYTES:
+            raise HTTPException(413, "The request is too large.")  # the application answers with it
+        return message
+
+    return read
+
+
+def _with_headers(send: Send) -> Send:
+    async def write(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in ANSWER_HEADERS.items():
+                headers[name] = value
+            headers.setdefault("cache-control", "no-store")
+        await send(message)
+
+    return write
+
+
+def _refusal(status: int, text: str) -> PlainTextResponse:
+    return PlainTextResponse(f"{text}\n", status)
