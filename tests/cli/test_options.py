@@ -22,7 +22,7 @@ TABLES = {
     "caption": ("caption",),
     "batch": ("extract", "caption", "batch"),
     "samples": ("samples",),
-    "predict": ("predict", "caption"),
+    "predict": ("predict", "samples", "caption"),
 }
 WITHOUT = {"compare": compare.WITHOUT, "batch": batch.WITHOUT, "predict": tasks.WITHOUT}
 

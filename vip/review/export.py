@@ -20,6 +20,7 @@ from vip.export.csv import cell
 from vip.review.fields import COMMENT, FINAL, TEXTS, WRONG, objects_of
 from vip.review.rates import is_wrong
 from vip.review.state import ReviewState
+from vip.wording import option
 
 SUFFIXES = (".jsonl", ".csv")
 
@@ -34,7 +35,7 @@ def export_review(state: ReviewState, out: Path, *, overwrite: bool = False) -> 
     if out.suffix.lower() not in SUFFIXES:
         raise UsageError(f"{out}: the name ends in neither .jsonl nor .csv. Give one that does.")
     if out.exists() and not overwrite:
-        raise UsageError(f"{out} exists. Choose another name, or add --overwrite.")
+        raise UsageError(f"{out} exists. Choose another name, or add {option('overwrite')}.")
     write = _write_csv if out.suffix.lower() == ".csv" else _write_jsonl
     try:
         with files.replacing(out) as file:

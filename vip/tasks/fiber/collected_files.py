@@ -32,7 +32,7 @@ from vip.tasks.fiber.records import write_records
 from vip.tasks.fiber.results import COMMENT, HitResults, describe_left_out
 from vip.tasks.fiber.task import sample_of
 from vip.tasks.files import write_samples
-from vip.wording import counted
+from vip.wording import counted, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class CollectSummary:
             "Workers: " + ", ".join(f"{count:,} {decision}" for decision, count in self.decisions.items()),
         ]
         if self.to_mark is not None:
-            lines.append(f"Mark {counted(self.to_mark, 'answer')} in {self.files[-1]} (y is correct), and give it with --reviewed.")
+            lines.append(f"Mark {counted(self.to_mark, 'answer')} in {self.files[-1]} (y: correct), and give it with {option('reviewed')}.")
         else:
             lines.append(f"{counted(self.bonuses, 'bonus', 'bonuses')}, {dollars(self.bonus_cents)} dollars, in {self.files[-1]}")
         return [line for line in lines if line]

@@ -55,7 +55,7 @@ def read_blanks(path: Path) -> Iterator[FiberRecord]:
         InputError: the file is damaged, or has samples of another task.
     """
     if not path.is_file():
-        raise InputError(f"{path} is no file. Give what `vip samples --task fiber` wrote, or records of FIBER.")
+        raise InputError(f"{path} is no file. Give what `vip samples` wrote for the task fiber, or records of FIBER.")
     if path.suffix != ".jsonl" and is_records(path):
         yield from read_records(path)
     else:
@@ -132,7 +132,7 @@ def write_hits(out: Path, records: Iterable[FiberRecord], *, per_hit: int = PER_
             file.write(_csv_line(row))
             blanks, count = blanks + len(group), count + 1
         if not count:
-            raise InputError("There is no blank to ask about. Make some with `vip samples --task fiber`.")
+            raise InputError("There is no blank to ask about. Make some with `vip samples` and the task fiber.")
     pages: dict[str, dict[str, str] | None] = {"page.html": None, "preview.html": first}
     for name, shown in pages.items():
         with store.replacing(out / name) as file:

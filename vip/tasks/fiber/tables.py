@@ -15,6 +15,7 @@ from vip.html.layout import resource
 from vip.tasks.records import TaskResult
 from vip.tasks.score_tables import result_labels
 from vip.tasks.table import Table, TableCell, mark_best, number_cell
+from vip.wording import option
 
 PAPER = "Castro et al. 2022"
 EM, F1 = "exact-match", "token-f1"
@@ -82,7 +83,10 @@ def _categories(own: Sequence[tuple[str, TaskResult]]) -> Table:
         title=f"Token F1 by semantic category (Table 4 of {PAPER})",
         columns=("Category", *columns, *(label for label, _ in own)),
         rows=tuple(rows),
-        notes=("The printed sizes add up to 101.0. Your own columns need the grouping category: vip samples --labels categories.csv.",),
+        notes=(
+            "The printed sizes add up to 101.0. Your own columns need the grouping category: `vip samples` with"
+            f" {option('labels', 'categories.csv')}.",
+        ),
     )
 
 
