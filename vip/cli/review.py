@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from vip.review.state import ReviewState
 
 EXAMPLES = """[bold]Examples[/bold]
-vip review video.vip/                         opens the page where people check and correct the descriptions
-vip review runs/ --stage 2                    the queue of an expert: what the first stage found wanting
-vip review video.vip/ --report                agreement, and how often each engine was wrong
-vip review corpus/ --export reviewed.jsonl    the reviewed texts, and who said what
+vip review video.vip/                       a page to check and correct it
+vip review runs/ --stage 2                  what stage 1 found wanting
+vip review video.vip/ --report              agreement; rates of each engine
+vip review corpus/ --export reviewed.jsonl  the reviewed texts, and by whom
 """
 STAGES = ("1", "2", "3", "4")
 HOST = "127.0.0.1"
