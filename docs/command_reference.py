@@ -22,7 +22,16 @@ HEAD = """# Commands
 def reference() -> str:
     """Return the page: each command with its arguments, its options by panel, and its examples."""
     group: Any = typer.main.get_command(app)
-    return HEAD + "\n".join(_command(f"vip {name}", command) for name, command in group.commands.items() if not command.hidden)
+    return HEAD + "\n".join(_commands("vip", group))
+
+
+def _commands(above: str, group: Any) -> list[str]:
+    """Return the part of each command, those of groups in place of the group."""
+    parts = []
+    for name, command in group.commands.items():
+        if not command.hidden:
+            parts += _commands(f"{above} {name}", command) if hasattr(command, "commands") else [_command(f"{above} {name}", command)]
+    return parts
 
 
 def _command(name: str, command: Any) -> str:

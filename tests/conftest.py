@@ -42,6 +42,7 @@ EXTRAS = frozenset(
         "h5py",
         "huggingface_hub",
         "krippendorff",
+        "lightning",
         "llguidance",
         "moto",
         "nltk",
@@ -50,6 +51,7 @@ EXTRAS = frozenset(
         "pycocotools",
         "ray",
         "rouge_score",
+        "safetensors",
         "scenedetect",
         "sentence_transformers",
         "skimage",
@@ -59,7 +61,16 @@ EXTRAS = frozenset(
 )
 """Modules that vip itself does not need."""
 
-SLOW = ("benchmarks", "cli", "corpus/card/test_write", "corpus/test_batch", "corpus/test_state_dir", "corpus/workers", "examples")
+SLOW = (
+    "baselines/nextqa",
+    "benchmarks",
+    "cli",
+    "corpus/card/test_write",
+    "corpus/test_batch",
+    "corpus/test_state_dir",
+    "corpus/workers",
+    "examples",
+)
 SLOW += (
     "metrics/test_bert_score",
     "metrics/test_encoder",

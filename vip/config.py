@@ -357,11 +357,18 @@ class SampleSettings(Settings):
     split: str | None = setting(None, "Split of a published benchmark, by its published name.")
     labels: Path | None = setting(None, "CSV file with a column video or sample, and one for each grouping: domain, causal, …")
     videos: Path | None = setting(None, "Folder of the videos of a published benchmark, or of their run folders.", metavar="DIR")
+    subtitles: Path | None = setting(None, "Subtitles as VALUE publishes them, shown with their times.", metavar="FILE")
     frames: Positive | None = setting(
         None, "Frames of each video that are shown, for tasks over videos.", shown="the keyframes of a run, or 8 of a video"
     )
     frames_by: FrameChooser | None = setting(None, "Who chooses them: vip, or even (at even distances).", shown="vip")
     frames_folder: Path = setting(Path("frames"), "Folder that keeps chosen frames, for all engines.", metavar="DIR", is_kept=False)
+    chunker: str | None = setting(
+        None, "Finds noun phrases for blanks: spacy:MODEL, or one of another package.", shown="spacy:en_core_web_trf"
+    )
+    available: Path | None = setting(
+        None, "File with the ids of the videos that can still be had, one a line.", metavar="FILE", shown="all"
+    )
     shuffle: int | None = setting(None, "Show options in an order drawn by this seed, to find a bias towards a letter.", shown="no")
     most: Positive | None = setting(None, "Make at most N samples, chosen by the seed.", shown="all")
     seed: int = setting(0, "Seed of this choice.")

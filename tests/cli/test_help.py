@@ -16,12 +16,23 @@ from tests.cli.terminal import end, environment, start_command, vip
 from vip.cli.app import app
 
 COMMANDS = (
-    *("run", "extract", "compare", "caption", "batch", "export", "tasks", "samples", "predict", "evaluate", "features", "report", "review"),
-    *("score", "trust", "doctor"),
+    *("run", "extract", "compare", "caption", "report", "review", "batch", "export"),
+    *("tasks", "samples", "predict", "score", "evaluate", "submit", "features", "train"),
+    *("trust", "doctor"),
 )
+GROUPS = {str(group.name): group for group in app.registered_groups}
 EPILOGS = {str(command.name): str(command.epilog) for command in app.registered_commands}
+EPILOGS |= {name: str(group.epilog) for name, group in GROUPS.items()}
+OF_GROUPS = {
+    f"{name} {command.name}": str(command.epilog)
+    for name, group in GROUPS.items()
+    if group.typer_instance is not None
+    for command in group.typer_instance.registered_commands
+}
 SCRIPT = Path(sys.executable).with_name("vip")
-EXAMPLES = [line.split(" | ")[0] for epilog in EPILOGS.values() for line in epilog.splitlines() if line.startswith("vip ")]
+EXAMPLES = [
+    line.split(" | ")[0] for epilog in [*EPILOGS.values(), *OF_GROUPS.values()] for line in epilog.splitlines() if line.startswith("vip ")
+]
 needs_script = pytest.mark.skipif(not SCRIPT.exists(), reason="the script vip is not installed beside this Python")
 
 
@@ -40,7 +51,7 @@ def test_the_script_and_the_module_are_the_same_program(tmp_path: Path) -> None:
 def test_help_lists_every_command(arguments: list[str], tmp_path: Path) -> None:
     done = vip(tmp_path, *arguments)
     assert (done.code, done.err) == (0, "")
-    assert re.findall(r"^│ (\w+)  +\w", done.out, re.MULTILINE) == list(COMMANDS)
+    assert re.findall(r"^│ (\w+)  +\w", done.out, re.MULTILINE) == [*COMMANDS[:-2], *GROUPS, *COMMANDS[-2:]]
 
 
 def test_without_a_command_there_is_help(tmp_path: Path) -> None:
@@ -50,9 +61,9 @@ def test_without_a_command_there_is_help(tmp_path: Path) -> None:
     assert "Traceback" not in done.err
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *OF_GROUPS])
 def test_every_command_has_examples_in_its_help(command: str, tmp_path: Path) -> None:
-    done = vip(tmp_path, command, "--help", COLUMNS="200")
+    done = vip(tmp_path, *command.split(), "--help", COLUMNS="200")
     assert done.code == 0
     assert "Example" in done.out
     shown = [line.strip() for line in done.out.splitlines() if line.strip().startswith(f"vip {command}")]
@@ -60,11 +71,12 @@ def test_every_command_has_examples_in_its_help(command: str, tmp_path: Path) ->
     assert "--json" in done.out
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *GROUPS, *OF_GROUPS])
 def test_no_example_is_broken_on_a_terminal_of_80_columns(command: str, tmp_path: Path) -> None:
-    done = vip(tmp_path, command, "--help", COLUMNS="80")
+    done = vip(tmp_path, *command.split(), "--help", COLUMNS="80")
     lines = [line.strip() for line in done.out.splitlines()]
-    examples = [line.strip() for line in EPILOGS[command].splitlines() if line.startswith("vip ") or " | " in line]
+    epilog = {**EPILOGS, **OF_GROUPS}[command]
+    examples = [line.strip() for line in epilog.splitlines() if line.startswith("vip ") or " | " in line]
     assert examples
     assert [line for line in examples if line not in lines] == []
     assert all(len(line) <= 80 for line in done.out.splitlines())
@@ -86,7 +98,11 @@ def test_what_a_newcomer_needs_stands_first_and_the_rest_in_panels(command: str,
 def test_every_example_is_a_command_that_exists(line: str) -> None:
     typed = re.split(r"  +", line)[0]
     name, *arguments = shlex.split(typed)[1:]
-    context = typer.main.get_command(app).commands[name].make_context(name, arguments)  # type: ignore[attr-defined]
+    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    if name in GROUPS:
+        name, *arguments = arguments
+        command = command.commands[name]
+    context = command.make_context(name, arguments)
     assert context.params
 
 
@@ -94,7 +110,8 @@ def test_every_example_is_a_command_that_exists(line: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("vip ", set(COMMANDS)),
+        ("vip ", {*COMMANDS, *GROUPS}),
+        ("vip fiber c", {"collect"}),
         ("vip ext", {"extract"}),
         ("vip extract --min", {"--min-objects", "--min-sharpness"}),
         ("vip run --eng", {"--engine"}),

@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from tests.metrics.golden import golden
 from vip.metrics import Pair
-from vip.metrics.blank_answers import ExactMatch, RawTokenF1, TokenF1, exact_match, normalize_phrase, normalized_token_f1, token_f1
+from vip.metrics.blank_answers import (
+    _LEFT_OUT,
+    ExactMatch,
+    RawTokenF1,
+    TokenF1,
+    exact_match,
+    normalize_phrase,
+    normalized_token_f1,
+    token_f1,
+)
 
 PHRASES = st.lists(st.sampled_from(["a", "the", "red", "Dog", "dog!", "t-shirt", "", "…"]), max_size=4).map(" ".join)
 
@@ -63,3 +72,15 @@ def test_metrics_take_the_best_answer_and_count_what_is_missing_as_wrong() -> No
     exact = ExactMatch().score(pairs)
     assert (exact.value, exact.value_answered, exact.per_sample) == (pytest.approx(1 / 3), 0.5, (1.0, 0.0, None))
     assert len({metric.signature for metric in (TokenF1(), RawTokenF1(), ExactMatch())}) == 3
+
+
+@given(st.text(st.sampled_from("aAnthe THE_-é1  .\n\u0301ß"), max_size=20))
+def test_plain_phrases_are_normalised_as_the_expression_does(phrase: str) -> None:
+    assert normalize_phrase(phrase) == " ".join(_LEFT_OUT.sub("", phrase.lower()).split())
+
+
+@given(st.text("ab ", max_size=8), st.lists(st.text("ab ", max_size=8), max_size=4), st.text("ab ", max_size=8))
+def test_f1_is_symmetric_and_another_answer_never_lowers_a_score(prediction: str, answers: list[str], more: str) -> None:
+    assert token_f1(prediction, [more]) == token_f1(more, [prediction])
+    for measure in (token_f1, normalized_token_f1, exact_match):
+        assert measure(prediction, [*answers, more]) >= measure(prediction, answers)

@@ -91,3 +91,10 @@ def test_92_of_the_96_published_averages_are_those_of_their_recalls() -> None:
     ]
     assert (len(agree), sum(agree)) == (96, 92)
     assert agree == [row["agrees"] == "yes" for row in rows]
+
+
+def test_videos_that_were_not_asked_take_no_place_within_one_video() -> None:
+    ranking = Ranking(svmr=moments(("street", 10, 20), ("park", 10, 20)), vcmr=moments(("street", 10, 20), ("park", 10, 20)))
+    pairs = [Pair(ranking, HERE)]
+    assert Recall("svmr", 1, 0.7).score(pairs).value == 1.0, "the right video was given"
+    assert Recall("vcmr", 1, 0.7).score(pairs).value == 0.0

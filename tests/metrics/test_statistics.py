@@ -15,6 +15,7 @@ from vip.errors import InputError
 from vip.metrics.statistics import (
     IntervalEstimate,
     bootstrap,
+    bootstrap_weighted,
     compare,
     compare_groups,
     correct_holm,
@@ -204,6 +205,17 @@ def test_another_seed_draws_other_clusters() -> None:
     clusters = [str(number) for number in range(20)]
     first, other = (bootstrap(lambda chosen: float(values[chosen].mean()), clusters, seed=seed) for seed in (1, 2))
     assert (first.low, first.high) != (other.low, other.high)
+
+
+@given(SAMPLES)
+def test_a_bootstrap_by_weights_is_that_by_numbers(some: list[tuple[str, float]]) -> None:
+    clusters, values = [cluster for cluster, _ in some], np.array([value for _, value in some])
+    drawn = bootstrap(lambda chosen: float(values[chosen].mean()), clusters, seed=3, draws=30)
+    weighted = bootstrap_weighted(lambda weights: float(values @ weights / weights.sum()), clusters, seed=3, draws=30)
+    for name in ("value", "standard_error", "low", "high"):
+        expected = getattr(drawn, name)
+        if expected is not None and drawn.standard_error is not None and drawn.standard_error > 1e-9:
+            assert getattr(weighted, name) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(

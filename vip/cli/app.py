@@ -14,7 +14,25 @@ import typer
 from typer.exceptions import TyperException
 
 from vip import __version__
-from vip.cli import batch, caption, compare, doctor, evaluate, export, extract, features, report, review, run_all, score, tasks, trust
+from vip.cli import (
+    batch,
+    caption,
+    compare,
+    doctor,
+    evaluate,
+    export,
+    extract,
+    features,
+    fiber,
+    report,
+    review,
+    run_all,
+    score,
+    submit,
+    tasks,
+    train,
+    trust,
+)
 from vip.cli.console import print_error, print_json, silence
 from vip.cli.options import with_settings
 from vip.errors import StoreError, VipError
@@ -31,26 +49,28 @@ app = typer.Typer(
     help="Any video into a handful of keyframes with captions and structured scene descriptions.",
     epilog="Start with: [bold]vip run video.mp4[/bold]   ·   What works here: [bold]vip doctor[/bold]",
 )
+EVALUATION, MACHINE = "Evaluation", "This machine"
 app.command("run", cls=with_settings("extract", "caption"), epilog=run_all.EXAMPLES)(run_all.run_command)
 app.command("extract", cls=with_settings("extract"), epilog=extract.EXAMPLES)(extract.extract_command)
 app.command("compare", cls=with_settings("extract", without=compare.WITHOUT), epilog=compare.EXAMPLES)(compare.compare_command)
 app.command("caption", cls=with_settings("caption"), epilog=caption.EXAMPLES)(caption.caption_command)
-app.command("batch", cls=with_settings("batch", "extract", "caption", without=batch.WITHOUT), epilog=batch.EXAMPLES)(batch.batch_command)
-app.command("export", epilog=export.EXAMPLES)(export.export_command)
-app.command("tasks", epilog=tasks.TASKS_EXAMPLES)(tasks.tasks_command)
-app.command("samples", cls=with_settings("samples"), epilog=tasks.SAMPLES_EXAMPLES)(tasks.samples_command)
-app.command("predict", cls=with_settings("predict", "samples", "caption", without=tasks.WITHOUT), epilog=tasks.PREDICT_EXAMPLES)(
-    tasks.predict_command
-)
-app.command("evaluate", cls=with_settings("samples", "predict", "caption", without=evaluate.WITHOUT), epilog=evaluate.EXAMPLES)(
-    evaluate.evaluate_command
-)
-app.command("features", epilog=features.EXAMPLES)(features.features_command)
 app.command("report", epilog=report.EXAMPLES)(report.report_command)
 app.command("review", epilog=review.EXAMPLES)(review.review_command)
-app.command("score", epilog=score.EXAMPLES)(score.score_command)
-app.command("trust", epilog=trust.EXAMPLES)(trust.trust_command)
-app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor_command)
+app.command("batch", cls=with_settings("batch", "extract", "caption", without=batch.WITHOUT), epilog=batch.EXAMPLES)(batch.batch_command)
+app.command("export", epilog=export.EXAMPLES)(export.export_command)
+app.command("tasks", epilog=tasks.TASKS_EXAMPLES, rich_help_panel=EVALUATION)(tasks.tasks_command)
+app.command("samples", cls=with_settings("samples"), epilog=tasks.SAMPLES_EXAMPLES, rich_help_panel=EVALUATION)(tasks.samples_command)
+answering = with_settings("predict", "samples", "caption", without=tasks.WITHOUT)
+app.command("predict", cls=answering, epilog=tasks.PREDICT_EXAMPLES, rich_help_panel=EVALUATION)(tasks.predict_command)
+app.command("score", epilog=score.EXAMPLES, rich_help_panel=EVALUATION)(score.score_command)
+evaluating = with_settings("samples", "predict", "caption", without=evaluate.WITHOUT)
+app.command("evaluate", cls=evaluating, epilog=evaluate.EXAMPLES, rich_help_panel=EVALUATION)(evaluate.evaluate_command)
+app.command("submit", epilog=submit.EXAMPLES, rich_help_panel=EVALUATION)(submit.submit_command)
+app.add_typer(fiber.app, name="fiber", epilog=fiber.EXAMPLES, rich_help_panel=EVALUATION)
+app.command("features", epilog=features.EXAMPLES, rich_help_panel=EVALUATION)(features.features_command)
+app.command("train", epilog=train.EXAMPLES, rich_help_panel=EVALUATION)(train.train_command)
+app.command("trust", epilog=trust.EXAMPLES, rich_help_panel=MACHINE)(trust.trust_command)
+app.command("doctor", epilog=doctor.EXAMPLES, rich_help_panel=MACHINE)(doctor.doctor_command)
 
 
 def _version(wanted: bool) -> None:

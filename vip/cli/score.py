@@ -151,6 +151,7 @@ def score_command(
     """Score saved predictions, with error bars; compare files of the same samples. Needs no model and no network."""
     from vip.tasks.score_files import ScoreOptions, score_files
     from vip.tasks.score_output import all_tables, write_scores
+    from vip.tasks.value.suite import suite_tables
 
     _check_word("missing", missing, MISSING)
     _check_word("table", table, FORMATS)
@@ -179,7 +180,8 @@ def score_command(
             _print_averages(scores)
     else:
         own = data_tables(data or [], description, max(result.n for result in scores.results))
-        print_tables([*all_tables(scores, paper=paper or suite is not None), *own], table, console)
+        of_suite = suite_tables(scores.results) if suite == "value" and not paper else []
+        print_tables([*all_tables(scores, paper=paper or suite == "nextqa"), *of_suite, *own], table, console)
     if description is not None:
         print_data(description, console)
     if questions is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vip.cli import options
+from vip.cli import zero_shot as by_similarity
 from vip.cli.caption import Batch
 from vip.cli.console import AsJson, Console, Quiet, print_json
 from vip.cli.own_questions import Encoder, FromQuestions, OwnQuestionsRequest, StoredVectors, make_own_samples
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 TASKS_EXAMPLES = """[bold]Examples[/bold]
 vip tasks                  what there is, and where its data comes from
 vip tasks --suite value    the tasks of one benchmark
+vip tasks --suite value --data annotations/     what its files hold
 vip tasks --json
 """
 SAMPLES_EXAMPLES = """[bold]Examples[/bold]
@@ -38,7 +40,8 @@ vip predict samples.jsonl --engine openai:gpt-5.4-mini --batch
 vip predict samples.jsonl --base-url http://localhost:8000/v1
 vip predict samples.jsonl --baseline copy-nearest -o nearest.jsonl
 vip predict --task nextqa-mc --annotations val.csv --videos clips/ --frames 8
-vip predict --task nextqa-mc --annotations val.csv --baseline popular-shortest --train train.csv
+vip predict --task nextqa-mc --annotations val.csv --baseline longest
+vip predict -t value-yc2r --annotations a.jsonl --videos v/ --zero-shot clip
 """
 
 WITHOUT = (
@@ -84,9 +87,26 @@ BaselineName = Annotated[
 Train = Annotated[
     Path | None, options.option("--train", help="Training set as published, for baselines that count its answers.", metavar="FILE")
 ]
+ModelFolder = Annotated[
+    Path | None, options.option("--model", help="Answer by a model that `vip train` trained: its folder.", metavar="DIR")
+]
+Features = Annotated[
+    list[Path] | None, options.option("--features", help="Features of the videos, for --model. Repeatable.", metavar="FILE")
+]
+TextFeatures = Annotated[
+    Path | None, options.option("--text-features", help="Stored vectors of the questions, for a --model of such words.", metavar="FILE")
+]
 
 
-def tasks_command(suite: Suite = None, as_json: AsJson = False, quiet: Quiet = False) -> None:
+DataFolder = Annotated[
+    Path | None, options.option("--data", help="Describe the published files in this folder, with --suite value.", metavar="DIR")
+]
+DataPage = Annotated[Path | None, options.option("--out", "-o", help="Page to write, with --data.", metavar="FILE")]
+
+
+def tasks_command(
+    suite: Suite = None, data: DataFolder = None, out: DataPage = None, as_json: AsJson = False, quiet: Quiet = False
+) -> None:
     """List the tasks: what is asked, what each needs, where its data comes from."""
     from vip.errors import UsageError, did_you_mean
     from vip.tasks.registry import load_task, task_names
@@ -96,6 +116,9 @@ def tasks_command(suite: Suite = None, as_json: AsJson = False, quiet: Quiet = F
     suites = {task.info.suite for task in tasks if task.info.suite}
     if suite is not None and suite not in suites:
         raise UsageError(f'There is no suite "{suite}".{did_you_mean(suite, suites)}')
+    if data is not None or out is not None:
+        _describe_data(suite, data, out, console)
+        return
     for task in tasks:
         if suite is not None and task.info.suite != suite:
             continue
@@ -118,6 +141,26 @@ def tasks_command(suite: Suite = None, as_json: AsJson = False, quiet: Quiet = F
         about += ["shows frames of videos: --frames, --frames-by" if task.info.over_videos else "", task.info.needs]
         for line in filter(None, about):
             console.write_line(f"    {line}")
+
+
+def _describe_data(suite: str | None, data: Path | None, out: Path | None, console: Console) -> None:
+    """Print the statistics of the published files of VALUE, and write them as a page."""
+    from vip.cli.score import print_tables
+    from vip.errors import UsageError
+    from vip.tasks.value.statistics import measure_folder
+    from vip.tasks.value.statistics_page import statistics_json, statistics_tables, write_statistics_page
+
+    if suite != "value" or data is None:
+        raise UsageError(f"{option('data', 'DIR')} describes files of VALUE. Write `vip tasks --suite value --data DIR`.")
+    found = measure_folder(data)
+    if console.as_json:
+        print_json(statistics_json(found))
+    else:
+        print_tables(statistics_tables(found), "text", console)
+    if out is not None:
+        write_statistics_page(out, found)
+        if not console.as_json:
+            console.write_line(f"Open {out}")
 
 
 def samples_command(
@@ -155,7 +198,7 @@ def samples_command(
     check_new(out, overwrite=overwrite)
     loaded = load_task(task)
     with console.track("Making samples", 0):
-        count = write_samples(out, make_samples(loaded, SampleSource(paths=tuple(sources), settings=settings)))
+        count = write_samples(out, make_samples(loaded, SampleSource(paths=tuple(sources), settings=settings, note=console.note)))
     if as_json:
         print_json({"task": loaded.name, "version": loaded.version, "samples": count, "path": str(out)})
         return
@@ -170,24 +213,52 @@ def predict_command(
     out: PredictionsOut = Path("predictions.jsonl"),
     baseline: BaselineName = None,
     train: Train = None,
+    zero_shot: by_similarity.ZeroShot = None,
+    video_features: by_similarity.VideoFeatures = None,
+    video_index: by_similarity.VideoIndex = None,
+    window: by_similarity.Window = 10,
+    threshold: by_similarity.ThresholdOption = None,
+    model: ModelFolder = None,
+    features: Features = None,
+    text_features: TextFeatures = None,
     overwrite: Overwrite = False,
     dry_run: options.DryRun = False,
     batch: Batch = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Answer the samples of a task by an engine, or by a baseline without a model."""
+    """Answer the samples of a task by an engine, a trained model, CLIP without training, or a baseline."""
     from vip.config import CaptionSettings, PredictSettings, SampleSettings, resolve
     from vip.errors import UsageError
     from vip.tasks.predict import expected_cost, predict, predict_with_baseline
 
     console = Console(quiet=quiet, as_json=as_json)
     settings = resolve(PredictSettings, options.given(context, PredictSettings), note=console.note)
+    by_similarity.check_options(zero_shot, video_features, video_index, threshold, others=(samples, baseline, train, model))
+    if zero_shot is not None:
+        how = by_similarity.Similarity(video_features, video_index, window, threshold)
+        done = by_similarity.predict_by_similarity(
+            context, zero_shot, task, annotations or [], out, how, overwrite=overwrite, console=console
+        )
+        show_predictions(done, console)
+        return
     of_samples = [name for name, value in options.given(context, SampleSettings).items() if value is not None and name != "seed"]
     if task is not None or annotations or samples is None:
         samples = _samples_of_annotations(context, samples, task, annotations or [], out, overwrite=overwrite, console=console)
     elif of_samples:
         raise UsageError(f"{samples} holds samples already: {option(of_samples[0])} is for `vip samples`. Leave it out.")
+    if model is not None:
+        if baseline is not None or train is not None:
+            raise UsageError(f"{option('model')} answers by itself. Leave {option('baseline' if baseline else 'train')} out.")
+        from vip.tasks.nextqa.trained_models import predict_with_model
+
+        answered = predict_with_model(
+            samples, out, model, features=features or (), texts=text_features, overwrite=overwrite, observer=console
+        )
+        show_predictions(answered, console)
+        return
+    if features or text_features:
+        raise UsageError(f"{option('features' if features else 'text-features')} is for trained models. Add {option('model', 'DIR')}.")
     if baseline is not None:
         done = predict_with_baseline(samples, out, baseline, train=train, seed=settings.seed, overwrite=overwrite, observer=console)
         show_predictions(done, console)
@@ -229,7 +300,7 @@ def _samples_of_annotations(
     settings = settings.model_copy(update={"context": context_in(task) or settings.context})
     path = out.with_name(f"{out.stem}.samples.jsonl")
     with console.track("Making samples", 0):
-        write_samples(path, make_samples(load_task(task), SampleSource(paths=tuple(annotations), settings=settings)))
+        write_samples(path, make_samples(load_task(task), SampleSource(paths=tuple(annotations), settings=settings, note=console.note)))
     return path
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from vip.metrics.caption_corpus import TOKENS, CaptionCorpus, CaptionPair, CaptionTokenizer, Floats, score_corpus
+from vip.metrics.caption_corpus import TOKENS, CaptionCorpus, CaptionPair, CaptionTokenizer, Floats, Integers, score_corpus
 from vip.metrics.metric import Result
 
 SMALL, TINY = 1e-9, 1e-15  # as in COCO's code: no prediction with n words gives 0
@@ -43,21 +43,25 @@ class Bleu:
     def weighted(self, pairs: Sequence[CaptionPair]) -> Callable[[Floats], float]:
         """Return a function from the weights of the pairs to BLEU, for draws of pairs."""
         corpus = self.tokenizer.tokenize(pairs)
-        lengths = corpus.lengths[corpus.prediction_at].astype(np.float64)
-        guesses = np.array([np.maximum(0, lengths - n + 1) for n in range(1, self.n + 1)])
-        closest, matches = np.array(closest_lengths(corpus), np.float64), corpus.matches[: self.n].astype(np.float64)
+        lengths = corpus.lengths[corpus.prediction_at]
+        guesses = [np.maximum(0, lengths - n + 1) for n in range(1, self.n + 1)]
+        rows = np.array([*corpus.overlap.matches[: self.n], *guesses, lengths, closest_lengths(corpus)], np.float64)
 
         def value(weights: Floats) -> float:
-            precisions = (matches @ weights + TINY) / (guesses @ weights + SMALL)
-            ratio = (lengths @ weights + TINY) / (closest @ weights + SMALL)
+            sums = np.einsum("ij,j->i", rows, weights)  # one thread, the same digits everywhere
+            matches, guessed, length, closest = sums[: self.n], sums[self.n : -2], sums[-2], sums[-1]
+            precisions = (matches + TINY) / (guessed + SMALL)
+            ratio = (length + TINY) / (closest + SMALL)
             return float(np.prod(precisions) ** (1 / self.n) * (math.exp(1 - 1 / ratio) if ratio < 1 else 1.0))
 
         return value
 
 
-def closest_lengths(corpus: CaptionCorpus) -> list[int]:
-    """Return for each prediction the length of the reference that is closest in length, of two the shorter one."""
-    return [
-        min((abs(len(reference) - len(prediction)), len(reference)) for reference in group)[1]
-        for prediction, group in zip(corpus.predictions, corpus.references, strict=True)
-    ]
+def closest_lengths(corpus: CaptionCorpus) -> Integers:
+    """Return for each prediction the length of the reference that is closest in length, of two the shorter one. (N,)"""
+    lengths = corpus.lengths[~corpus.is_prediction]
+    samples = corpus.sample_of[~corpus.is_prediction]
+    most = int(corpus.lengths.max(initial=0)) + 1
+    distance = np.abs(lengths - corpus.lengths[corpus.prediction_at][samples])
+    first = np.searchsorted(samples, np.arange(corpus.samples))
+    return np.asarray(np.minimum.reduceat(distance * most + lengths, first) % most, np.int64)

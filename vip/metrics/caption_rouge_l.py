@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from vip.metrics.caption_corpus import TOKENS, CaptionPair, CaptionTokenizer, score_corpus
+import numpy as np
+
+from vip.metrics.caption_corpus import TOKENS, CaptionCorpus, CaptionPair, CaptionTokenizer, Floats, score_corpus
 from vip.metrics.metric import Result
-from vip.metrics.rouge_l import common_subsequence_length
+from vip.metrics.rouge_l import common_subsequence_lengths
 
 BETA = 1.2
 """How much more recall counts than precision."""
@@ -37,15 +39,20 @@ class CaptionRougeL:
         return score_corpus(pairs, self._score, self.signature)
 
     def _score(self, pairs: Sequence[CaptionPair]) -> tuple[float, Sequence[float]]:
-        corpus = self.tokenizer.tokenize(pairs)
-        values = [_f_measure(*both) for both in zip(corpus.predictions, corpus.references, strict=True)]
+        values = self.tokenizer.tokenize(pairs).values(self.name, caption_rouge_l).tolist()
         return math.fsum(values) / len(values), values
+
+
+def caption_rouge_l(corpus: CaptionCorpus) -> Floats:
+    """Return the ROUGE-L of each predicted caption. (N,)"""
+    return np.array([_f_measure(*both) for both in zip(corpus.predictions, corpus.references, strict=True)], np.float64)
 
 
 def _f_measure(prediction: Sequence[str], references: Sequence[Sequence[str]]) -> float:
     if not prediction:
         return 0.0
-    common = [(common_subsequence_length(prediction, reference), len(reference)) for reference in references if reference]
-    precision = max((length / len(prediction) for length, _ in common), default=0.0)
-    recall = max((length / words for length, words in common), default=0.0)
+    some = [reference for reference in references if reference]
+    common = list(common_subsequence_lengths(prediction, some))
+    precision = max(common, default=0) / len(prediction)
+    recall = max((length / len(reference) for length, reference in zip(common, some, strict=True)), default=0.0)
     return (1 + BETA**2) * precision * recall / (recall + BETA**2 * precision) if precision and recall else 0.0

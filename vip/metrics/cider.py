@@ -6,21 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vip.metrics.caption_corpus import (
-    TOKENS,
-    CaptionCorpus,
-    CaptionPair,
-    CaptionTokenizer,
-    Floats,
-    Integers,
-    NgramCounts,
-    Ngrams,
-    score_corpus,
-)
+from vip.metrics.caption_corpus import MOST, TOKENS, CaptionCorpus, CaptionPair, CaptionTokenizer, Floats, score_corpus
 from vip.metrics.metric import Result
 
-MOST = 4
-"""Words of the longest n-gram."""
 SIGMA = 6.0
 """Standard deviation of the penalty of lengths that differ, in words."""
 SCALE = 10.0
@@ -50,7 +38,7 @@ class CiderD:
         return score_corpus(pairs, self._score, self.signature)
 
     def _score(self, pairs: Sequence[CaptionPair]) -> tuple[float, Sequence[float]]:
-        values = cider_d(self.tokenizer.tokenize(pairs))
+        values = self.tokenizer.tokenize(pairs).values(self.name, cider_d)
         return float(values.mean()), values.tolist()
 
 
@@ -59,42 +47,7 @@ def cider_d(corpus: CaptionCorpus) -> Floats:
     bigrams = np.maximum(0, corpus.lengths - 1)
     difference = bigrams - bigrams[corpus.prediction_at][corpus.sample_of]
     penalty = np.exp(-(difference**2) / (2 * SIGMA**2))  # (C,)
-    similarity = sum((_similarity(corpus, ngrams) for ngrams in corpus.ngrams(MOST)), np.zeros(len(corpus.lengths)))
     of_references = ~corpus.is_prediction
     samples = corpus.sample_of[of_references]
-    totals = np.bincount(samples, (similarity * penalty)[of_references], corpus.samples)
+    totals = np.bincount(samples, (corpus.overlap.similarity * penalty)[of_references], corpus.samples)
     return np.asarray(SCALE * totals / MOST / np.bincount(samples, minlength=corpus.samples), np.float64)
-
-
-def _similarity(corpus: CaptionCorpus, ngrams: Ngrams) -> Floats:
-    """Return the clipped cosine of each reference and its prediction over n-grams of one length. (C,), 0 for predictions."""
-    parts = list(corpus.count(ngrams))
-    rarity = np.log(corpus.samples) - np.log(np.maximum(1, _count_samples(corpus, ngrams.kinds, parts)))
-    products, squares = np.zeros(len(corpus.lengths)), np.zeros(len(corpus.lengths))
-    for part in parts:
-        first, last = part.captions
-        weights = part.count * rarity[part.ngram]
-        squares[first:last] = np.bincount(part.caption - first, weights**2, last - first)
-        shared = np.minimum(_of_prediction(corpus, part, weights, ngrams.kinds), weights) * weights
-        products[first:last] = np.bincount(part.caption - first, shared, last - first)
-    norms = np.sqrt(squares)
-    scale = norms * norms[corpus.prediction_at][corpus.sample_of]
-    return np.asarray(np.divide(products, scale, out=np.zeros(len(scale)), where=scale != 0), np.float64)
-
-
-def _count_samples(corpus: CaptionCorpus, kinds: int, parts: Sequence[NgramCounts]) -> Integers:
-    """Return in how many samples a reference has each n-gram. (K,)"""
-    frequency = np.zeros(kinds, np.int64)
-    for part in parts:
-        keys = corpus.sample_of[part.caption].astype(np.int64) * kinds + part.ngram
-        frequency += np.bincount(np.unique(keys[~corpus.is_prediction[part.caption]]) % kinds, minlength=kinds)
-    return frequency
-
-
-def _of_prediction(corpus: CaptionCorpus, part: NgramCounts, weights: Floats, kinds: int) -> Floats:
-    """Return for each row the weight of the same n-gram in the prediction of its sample; 0 where it has none. (M,)"""
-    keys = corpus.sample_of[part.caption] * kinds + part.ngram
-    is_prediction = corpus.is_prediction[part.caption]
-    predicted, theirs = np.append(keys[is_prediction], -1), np.append(weights[is_prediction], 0.0)
-    place = np.searchsorted(predicted[:-1], keys)
-    return np.where(predicted[place] == keys, theirs[place], 0.0)

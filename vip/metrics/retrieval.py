@@ -69,6 +69,8 @@ class Ranking:
         if moments is None or target.video not in moments.videos:
             return MOST_PREDICTIONS
         correct = is_correct(moments, target, tiou or 0.0)
+        if kind == "svmr":  # of other videos nothing was asked: they take no place, as in the published scores
+            correct = correct[[video == target.video for video in moments.videos[:MOST_PREDICTIONS]]]
         return int(correct.argmax()) if correct.any() else MOST_PREDICTIONS
 
 
@@ -154,7 +156,7 @@ def average_recall(recalls: Sequence[float | None]) -> float | None:
 def is_correct(moments: RankedMoments, target: Target, tiou: float) -> npt.NDArray[np.bool_]:
     """Return which moments that count are correct. (K,)"""
     most = MOST_PREDICTIONS
-    right = np.array([video == target.video for video in moments.videos[:most]])
+    right = np.fromiter(map(target.video.__eq__, moments.videos[:most]), bool)
     starts, ends = np.array(moments.starts_s[:most], np.float32), np.array(moments.ends_s[:most], np.float32)
     met = np.array([compute_tiou(starts, ends, span) >= np.float32(tiou) for span in target.spans_s])  # (S, K)
     needed = SPANS_TO_MEET if len(target.spans_s) >= MANY_SPANS else 1

@@ -6,7 +6,7 @@ captions, so the length is computed here with one integer as a row of bits; test
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -72,11 +72,19 @@ def common_subsequence_length(first: Sequence[str], second: Sequence[str]) -> in
 
     Bit i of `row` is 0 where the length of the subsequence grows at token i of `first`.
     """
+    return next(common_subsequence_lengths(first, (second,)))
+
+
+def common_subsequence_lengths(first: Sequence[str], others: Iterable[Sequence[str]]) -> Iterator[int]:
+    """Yield the length of the longest common subsequence with each of the others; the first is looked through once."""
     places: dict[str, int] = {}
     for index, token in enumerate(first):
         places[token] = places.get(token, 0) | 1 << index
-    full = row = (1 << len(first)) - 1
-    for token in second:
-        hits = row & places.get(token, 0)
-        row = (row + hits | row - hits) & full
-    return len(first) - row.bit_count()
+    full = (1 << len(first)) - 1
+    find = places.get
+    for second in others:
+        row = full
+        for token in second:
+            if hits := row & find(token, 0):
+                row = (row + hits | row - hits) & full
+        yield len(first) - row.bit_count()

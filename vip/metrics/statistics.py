@@ -10,7 +10,7 @@ More: Cameron and Miller 2015, "A practitioner's guide to cluster-robust inferen
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -119,14 +119,37 @@ def bootstrap(
         InputError: there is no sample.
     """
     _, codes, names = _check_sample(np.zeros(len(clusters)), clusters)
-    everything = np.arange(len(codes), dtype=np.intp)
-    value = float(score(everything))
+    value = float(score(np.arange(len(codes), dtype=np.intp)))
+    order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
+    drawn = _draw_clusters(len(names), seed, draws)
+    return _bootstrap_estimate(value, (score(_members(order, sizes, row)) for row in drawn), codes, names, level)
+
+
+def bootstrap_weighted(
+    score: Callable[[Floats], float], clusters: Sequence[str], *, seed: int, draws: int = 1000, level: float = 0.95
+) -> IntervalEstimate:
+    """Return what `bootstrap` returns, of a value that can be computed from how often each sample was drawn: many times faster.
+
+    Args:
+        score: returns the value of the samples with these weights, float64 (N,).
+    """
+    _, codes, names = _check_sample(np.zeros(len(clusters)), clusters)
+    value = float(score(np.ones(len(codes))))
+    counts = (np.bincount(row, minlength=len(names)).astype(np.float64) for row in _draw_clusters(len(names), seed, draws))
+    return _bootstrap_estimate(value, (score(times[codes]) for times in counts), codes, names, level)
+
+
+def _draw_clusters(clusters: int, seed: int, draws: int) -> Iterator[Indices]:
+    """Yield the clusters of each draw, one draw in memory at a time."""
+    random = np.random.default_rng(seed)
+    for _ in range(draws):
+        yield random.integers(clusters, size=clusters)
+
+
+def _bootstrap_estimate(value: float, drawn: Iterator[float], codes: Indices, names: Sequence[str], level: float) -> IntervalEstimate:
     if len(names) == 1:
         return _without_interval(value, len(codes), 1, level, _one_cluster(len(codes), names[0]), "bootstrap")
-    order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
-    random = np.random.default_rng(seed)
-    drawn = random.integers(len(names), size=(draws, len(names)))
-    values = np.array([score(_members(order, sizes, row)) for row in drawn], dtype=np.float64)
+    values = np.fromiter(drawn, np.float64)
     if np.ptp(values) == 0:
         why = "Every draw of clusters has the same value, so there is no interval. Add samples."
         return _without_interval(value, len(codes), len(names), level, why, "bootstrap")

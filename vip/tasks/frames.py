@@ -108,9 +108,14 @@ def make_samples(task: Task, source: SampleSource) -> Iterable[Sample]:
         InputError, StoreError: as of the task, and of its videos.
     """
     settings = source.settings
+    if settings.subtitles is not None and task.info.suite != "value":
+        raise UsageError(f"{task.name} has no subtitles. Leave {option('subtitles')} out.")
     for name in ("videos", "frames", "frames_by"):
         if getattr(settings, name) is not None and not task.info.over_videos:
             raise UsageError(f"{task.name} shows no frames of videos. Leave {option(name)} out.")
+    for name in ("chunker", "available"):
+        if getattr(settings, name) is not None and name not in task.info.settings:
+            raise UsageError(f"{task.name} makes no blanks of captions. Leave {option(name)} out.")
     if settings.videos is not None and not settings.videos.is_dir():
         raise InputError(f"{settings.videos} is no folder. Give the folder of the videos, or of their run folders.")
     samples = draw_samples(task.samples(source), settings.most, settings.seed)
@@ -120,7 +125,7 @@ def make_samples(task: Task, source: SampleSource) -> Iterable[Sample]:
 def with_frames(samples: Iterable[Sample], frames: VideoFrames) -> Iterator[Sample]:
     """Yield the samples with the frames of their videos, or of their clips, in front of what they show."""
     for sample in samples:
-        shown = frames.of_video(sample.video, sample.start_s, sample.end_s)
+        shown = frames.of_video(sample.clip or sample.video, sample.start_s, sample.end_s)
         yield sample.model_copy(update={"context": (*shown.pictures, *sample.context), "frames_chosen": shown.chosen})
 
 

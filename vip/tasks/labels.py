@@ -49,8 +49,8 @@ def read_labels(path: Path | None) -> Labels:
         raise InputError(f"{path} cannot be read: {exc.strerror or exc}. Check the path.") from exc
     except UnicodeDecodeError as exc:
         raise InputError(f"{path} is not UTF-8 text (byte {exc.start}). Save it as UTF-8.") from exc
-    found = csv.DictReader(text.splitlines())
-    key = next((name for name in ("sample", "video") if name in (found.fieldnames or ())), None)
+    found = csv.DictReader(text.splitlines(), delimiter="\t" if path.suffix == ".tsv" else ",")
+    key = next((name for name in ("sample", "video", "video_id") if name in (found.fieldnames or ())), None)
     if key is None:
         raise InputError(f"{path} has neither a column video nor a column sample. Its first row names the columns: video,domain,causal.")
     groups = {str(row[key]): _groups(row, key) for row in found}

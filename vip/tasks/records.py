@@ -179,6 +179,8 @@ class Sample(Record):
     task_version: int
     video: str
     """What statistics are clustered by; samples never cross videos."""
+    clip: str | None = None
+    """Name of the file that holds a part of the video, as benchmarks name it; None: it is that of the video."""
     start_s: float | None = None
     """Where the clip begins in the video; None: the whole video, or not known."""
     end_s: float | None = None
@@ -210,6 +212,10 @@ class Prediction(Record):
     """Why there is no value."""
     scores: tuple[float, ...] | None = None
     """One score an option, where the model gives them."""
+    log_probabilities: tuple[float, ...] | None = None
+    """Of the tokens of its own answer, without the end of the text, where the model gives them; natural logarithms."""
+    label_log_probabilities: tuple[float, ...] | None = None
+    """Of the tokens of the label, had the model been made to answer it."""
     calls: tuple[Call, ...] = ()
 
     @model_validator(mode="after")

@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 from vip import __version__
 from vip.errors import BackendError, InputError, UsageError, did_you_mean
 from vip.metrics import Result, Status
-from vip.metrics.statistics import Indices, IntervalEstimate, bootstrap, compare_groups, estimate_mean
+from vip.metrics.statistics import Floats, Indices, IntervalEstimate, bootstrap, bootstrap_weighted, compare_groups, estimate_mean
 from vip.protocols import Observer, SilentObserver
 from vip.tasks.pairs import JoinedFile, Pairs
 from vip.tasks.records import Contrast, FrameBudget, JudgeCalibration, Score, TaskResult
@@ -36,8 +36,8 @@ MOST_IDS = 20
 class ResamplingMetric(Protocol):
     """A metric that is no mean over samples, and computes its value over a draw of them fast."""
 
-    def resampler(self, pairs: Pairs) -> Callable[[Indices], float]:
-        """Return a function from indices, which may repeat, to the value as a fraction."""
+    def resampler(self, pairs: Pairs) -> Callable[[Floats], float]:
+        """Return a function from how often each pair was drawn, float64 (N,), to the value as a fraction."""
 
 
 @runtime_checkable
@@ -312,7 +312,7 @@ def _estimate(result: Result, pairs: Pairs, clusters: Sequence[str], metric: Tas
         return estimate_mean(result.per_sample_or_zero, clusters)
     resampling: object = metric
     if isinstance(resampling, ResamplingMetric):
-        return bootstrap(resampling.resampler(pairs), clusters, seed=BOOTSTRAP_SEED, draws=BOOTSTRAP_DRAWS)
+        return bootstrap_weighted(resampling.resampler(pairs), clusters, seed=BOOTSTRAP_SEED, draws=BOOTSTRAP_DRAWS)
     if metric is None or len(pairs) * BOOTSTRAP_DRAWS > MOST_RESCORED:
         return None
     of, loaded = metric, list(pairs)

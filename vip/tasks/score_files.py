@@ -6,6 +6,7 @@ In: files of predictions, result.json files, or folders with them. Out: `Scores`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from vip.tasks.registry import load_task
 from vip.tasks.score import ScoredFile, choose_metrics, score
 from vip.tasks.score_tables import result_labels
 from vip.tasks.task import SampleSource, Task, TaskMetric
+from vip.tasks.value.archive import unpacked_submission
 from vip.tasks.value.suite import SUITE, suite_files
 from vip.untrusted import parse_json
 from vip.wording import counted, option
@@ -83,23 +85,27 @@ def score_files(paths: Sequence[Path], options: ScoreOptions, *, observer: Obser
         BackendError: a metric lacks a library, weights or data.
     """
     observer = observer or SilentObserver()
+    with ExitStack() as unpacked:
+        if options.suite == SUITE:
+            paths = [unpacked.enter_context(unpacked_submission(path)) for path in paths]
+        return _score_each(_files_with_options(paths, options), options.settings, observer)
+
+
+def _score_each(found: Sequence[tuple[Path, ScoreOptions]], settings: Sequence[Mapping[str, str]], observer: Observer) -> Scores:
     scored: list[ScoredFile] = []
     results: list[TaskResult] = []
     tasks: dict[str, Task] = {}
-    found = _files_with_options(paths, options)
-    if options.settings and len(options.settings) != len(found):
-        raise UsageError(
-            f"{option('setting')} is given {len(options.settings)} times for {counted(len(found), 'file')}. Give it once for each."
-        )
+    if settings and len(settings) != len(found):
+        raise UsageError(f"{option('setting')} is given {len(settings)} times for {counted(len(found), 'file')}. Give it once for each.")
     for number, (path, own) in enumerate(found):
         if before := read_result(path):
             _check_result(before, path)
-            more = options.settings[number] if options.settings else {}
+            more = settings[number] if settings else {}
             results.append(before.model_copy(update={"parameters": {**before.parameters, **more}}))
             continue
         task, joined = _join(path, own)
-        if options.settings:
-            joined = replace(joined, parameters={**joined.parameters, **options.settings[number]})
+        if settings:
+            joined = replace(joined, parameters={**joined.parameters, **settings[number]})
         done = score(joined, task, _metrics(task, own, observer), observer=observer)
         tasks[done.result.task] = task
         scored.append(done)

@@ -36,6 +36,8 @@ class TaskInfo:
     """Whether frames of videos are shown: how many, and who chooses them, are settings of its samples."""
     suite: str | None = None
     """The benchmark that it is a part of: `value`."""
+    settings: tuple[str, ...] = ()
+    """Settings of samples that it takes and most tasks do not: `chunker`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,8 @@ class SampleSource:
     """Second references of a published benchmark, as they are."""
     video_index: Path | None = None
     """Numbers and lengths of the videos of a published benchmark, as they are."""
+    note: Callable[[str], None] = lambda text: None
+    """Is given a sentence for each kind of what was left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

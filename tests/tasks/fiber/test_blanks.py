@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.tasks.fiber.made import chunk_articles, video
 from vip.errors import BackendError, InputError
-from vip.tasks.fiber.blanks import BlankCounts, load_chunker, make_blanks, prepare_caption
+from vip.tasks.fiber.blanks import BlankCounts, load_chunker, make_blanks, prepare_caption, read_available
 from vip.tasks.fiber.records import BLANK
 
 CAPTIONS = st.text(st.characters(blacklist_categories=["Cs"]), max_size=30) | st.lists(
@@ -113,3 +114,45 @@ def test_a_model_of_spacy_and_another_package_are_chunkers(monkeypatch: pytest.M
         load_chunker("spacy:large")
     monkeypatch.setattr("vip.tasks.fiber.blanks.entry_points", lambda group, name: [Point()])
     assert load_chunker("other")("a dog") == [(0, 5)]
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        'She says "the end" & <b>the man</b> nods.',
+        "An 🐶dog sees the 👨‍👩‍👧.",
+        "يرى the كلب هنا.",
+        "The dog &amp; the cat; =cmd|' /C calc'!A0 a b",
+    ],
+)
+def test_odd_captions_stay_as_they_are(caption: str) -> None:
+    (record,) = make_blanks([video(caption)], chunk_articles)
+    assert record.masked_caption.replace(BLANK, record.label) == record.caption == prepare_caption(caption)
+
+
+def test_captions_with_a_blank_or_of_too_many_letters_are_left_out_counted_and_named() -> None:
+    counts = BlankCounts()
+    videos = [video("the _____ sees the dog", "a cat runs"), video("a dog " * 2000, video_id="long"), video("it rains", video_id="wet")]
+    assert [record.caption for record in make_blanks(videos, chunk_articles, counts=counts)] == ["A cat runs."]
+    assert counts.notes() == [
+        "2 videos whose captions have no noun phrase left out, such as long, wet.",
+        "2 captions with a blank (_____) already, or of more than 10,000 letters left out.",
+    ]
+
+
+def test_a_phrase_beside_an_underscore_is_no_blank() -> None:
+    assert list(make_blanks([video("_the dog")], lambda text: [(1, 8)])) == []
+    (record,) = make_blanks([video("_the dog a cat")], lambda text: [(1, 8), (9, 14)])
+    assert record.masked_caption == "_the dog _____."
+
+
+def test_a_list_of_available_videos_has_ids_or_names_of_clips(tmp_path: Path) -> None:
+    path = tmp_path / "there.txt"
+    path.write_text("\ufeffa_b\n\nc-d_000001_000011\n", encoding="utf-8")
+    assert {"a_b", "c-d"} <= read_available(path)
+    path.write_text("\n")
+    with pytest.raises(InputError, match="names no video"):
+        read_available(path)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="is not UTF-8 text"):
+        read_available(path)

@@ -29,8 +29,10 @@ def test_moments_have_one_span_or_several(tmp_path: Path) -> None:
         (b"{", "line 2: it is no JSON"),
         (b"[1]", "line 2: it is no JSON object"),
         (b'{"desc_id": 2}', "line 2: it has no desc. Give the annotations of TVR"),
-        (b'{"desc_id": 2, "desc": "x", "vid_name": "v", "ts": ["a", 1]}', "line 2: a time is no number"),
-        (b'{"desc_id": 2, "desc": "x", "vid_name": "v", "ts": 5}', "line 2: "),
+        (b'{"desc_id": 2, "desc": "x", "vid_name": "v", "ts": ["a", 1]}', "line 2: ts is .* and not .start, end. in seconds"),
+        (b'{"desc_id": 2, "desc": "x", "vid_name": "v", "ts": 5}', "line 2: ts is 5 and not"),
+        (b'{"desc_id": 2, "desc": "x", "vid_name": "v", "ts": [5, 2]}', "line 2: ts is .5, 2. and not"),
+        (b'{"desc_id": null, "desc": "x"}', "line 2: desc_id is None, and no name or number"),
         (json.dumps(query(1)).encode(), 'line 2: the id "1" is that of line 1 too'),
         (b'"' + b"x" * 2**20, "line 2: it has more than 1,048,576 bytes"),
     ],
@@ -70,3 +72,29 @@ def test_the_index_names_videos_by_their_second_number(tmp_path: Path) -> None:
             read_video_index(write_json(tmp_path / "i.json", value))
     with pytest.raises(InputError, match="cannot be read"):
         read_video_index(tmp_path / "none.json")
+
+
+def test_the_test_split_of_tvr_has_the_videos_of_both_its_parts(tmp_path: Path) -> None:
+    index = {"test_challenge": {"a": [60, 0]}, "test_public": {"b": [60, 1]}, "train": {"c": [60, 2]}, "val": {"d": [60, 3]}}
+    path = write_json(tmp_path / "tvr_video2dur_idx.json", index)
+    assert read_video_index(path, "test") == {0: "a", 1: "b"}
+    assert read_video_index(path, "test_public") == {1: "b"}
+
+
+def test_a_clip_of_youcook2_keeps_its_name_beside_its_video(tmp_path: Path) -> None:
+    row = {"vid_name": "LYj5-CdRIz0_3", "clip_id": 13347, "duration": 5, "descs": [{"desc": "cover and cook"}]}
+    _, (sample,) = read("yc2c", write_lines(tmp_path / "yc2c.jsonl", [row]))
+    assert (sample.video, sample.clip) == ("LYj5-CdRIz0", "LYj5-CdRIz0_3")
+
+
+def test_annotations_of_another_task_are_refused(tmp_path: Path) -> None:
+    statement = {"example_id": 1, "vid_name": "v", "statement": "A dog runs.", "answer": 1}
+    five = {"qid": 5, "q": "Who?", **{f"a{index}": "x" for index in range(5)}, "answer_idx": 1, "vid_name": "v"}
+    for key, row, message in (
+        ("vlep", statement, "it has no events"),
+        ("how2qa", five, "it has 5 options and not 4"),
+        ("tvqa", statement, "it has no a0"),
+        ("vlep", {"example_id": 1, "vid_name": "v", "events": ["a", "b", "c"], "answer": 1}, "it has 3 options and not 2"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read(key, write_lines(tmp_path / "a.jsonl", [row]))

@@ -70,9 +70,9 @@ def test_own_rows_stand_beside_the_published_ones_and_say_what_is_missing() -> N
     assert own[0].text == "fake:1"
     assert own[-1].text.endswith("(partial)")
     assert own[-1].number is None
-    assert len(table.rows) == 11
+    assert len(table.rows) == 12
     assert any("partial, without value-how2r" in note for note in table.notes)
-    assert any("4 MT by Domain: the paper prints 51.97" in note for note in table.notes)
+    assert any("4 MT by Domain: the paper prints 51.97, which its figures do not give (51.67)" in note for note in table.notes)
     assert suite_tables([results[-1]]) == []
     with pytest.raises(InputError, match="two results of value-tvr"):
         target_scores([results[0], results[0]])

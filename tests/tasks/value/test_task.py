@@ -9,9 +9,12 @@ import pytest
 
 from tests.metrics.golden import golden
 from tests.tasks.value.made import read, score, write_index, write_json, write_lines
+from vip.config import SampleSettings
 from vip.errors import UsageError
+from vip.tasks.frames import make_samples
 from vip.tasks.records import Choice, Found, Rank
 from vip.tasks.registry import load_task
+from vip.tasks.task import SampleSource
 from vip.tasks.value.datasets import DATASETS
 from vip.tasks.value.task import ValueTask, first_option, longest_option
 
@@ -149,3 +152,21 @@ def test_numbers_of_videos_need_the_index(tmp_path: Path) -> None:
     task, samples = read("yc2r", annotations, write_index(tmp_path))
     (prediction,) = task.read_predictions(path, samples)
     assert prediction.value == Found(vr=("street", "park"))
+
+
+def test_subtitles_are_shown_with_their_times(tmp_path: Path) -> None:
+    said = [{"text": "first", "start": 1.0, "end": 2.0}, {"text": "second", "start": 12.25, "end": 14.0}]
+    subtitles = write_lines(tmp_path / "s.jsonl", [{"vid_name": "v", "sub": said}])
+    question = {"qid": 5, "q": "Who?", **{f"a{i}": f"name {i}" for i in range(5)}, "answer_idx": 3, "vid_name": "v"}
+    task = ValueTask("tvqa")
+    settings = SampleSettings(subtitles=subtitles)
+    (sample,) = task.samples(SampleSource(paths=(str(write_lines(tmp_path / "a.jsonl", [question])),), settings=settings))
+    text = task.request(sample, None).text
+    assert "You see nothing of the video. This is what is said in it:\n1.0 s: first\n12.2 s: second" in text
+    clip = {"vid_name": "v", "clip_id": 1, "ts": [10.0, 20.0], "descs": [{"desc": "x"}]}
+    task = ValueTask("tvc")
+    (sample,) = task.samples(SampleSource(paths=(str(write_lines(tmp_path / "c.jsonl", [clip])),), settings=settings))
+    assert "second" in task.request(sample, None).text
+    assert "first" not in task.request(sample, None).text, "it is said before the moment"
+    with pytest.raises(UsageError, match="fiber has no subtitles"):
+        make_samples(load_task("fiber"), SampleSource(paths=("x",), settings=settings))

@@ -23,6 +23,7 @@ from vip.untrusted import one_line
 BLANK = "_____"
 FORM = '[{"video_id": …, "masked_caption": …, "label": …, "additional_answers": [[…]]}, …]'
 MOST_BYTES = 2**30
+MOST_LETTERS = 10_000  # of a caption
 
 
 class FiberRecord(BaseModel):
@@ -33,9 +34,9 @@ class FiberRecord(BaseModel):
     video_id: str = Field(max_length=1000)
     video_start_time: int
     video_end_time: int
-    caption: str = Field(max_length=10_000)
-    masked_caption: str = Field(max_length=10_000)
-    label: str = Field(max_length=10_000)
+    caption: str = Field(max_length=MOST_LETTERS)
+    masked_caption: str = Field(max_length=MOST_LETTERS)
+    label: str = Field(max_length=MOST_LETTERS)
     additional_answers: list[list[str]] = Field(default_factory=list)
 
     @model_validator(mode="after")

@@ -12,11 +12,13 @@ from vip.metrics import Pair, Result
 from vip.metrics.blank_answers import ExactMatch, RawTokenF1, TokenF1
 from vip.prompts import load_prompt, prompts_folder
 from vip.tasks.described_videos import described_videos
-from vip.tasks.fiber.blanks import DEFAULT_CHUNKER, load_chunker, make_blanks
+from vip.tasks.fiber.blanks import DEFAULT_CHUNKER, BlankCounts, load_chunker, make_blanks, read_available
 from vip.tasks.fiber.records import BLANK, FiberRecord, read_records
 from vip.tasks.fiber.submissions import is_records, read_fillers
+from vip.tasks.fiber.tables import fiber_tables
 from vip.tasks.fiber.vatex import CaptionedVideo, read_captions
 from vip.tasks.frames import introduce_frames
+from vip.tasks.labels import read_labels
 from vip.tasks.records import Blank, Prediction, Reference, Sample, TaskResult
 from vip.tasks.table import Table
 from vip.tasks.task import Baseline, ReadSamples, SampleSource, TaskInfo, TaskMetric, TaskRequest
@@ -76,7 +78,6 @@ class Fiber:
     """The task.
 
     Args:
-        chunker: the noun phrases of captions without blanks.
         train: records whose most frequent label is the baseline; None: that of the other samples.
     """
 
@@ -88,7 +89,9 @@ class Fiber:
         data="FIBER's train, val and test.json, of the authors; or made from VATEX's captions (CC BY 4.0), or from dense captions of vip.",
         needs="spaCy and its model en_core_web_trf, where blanks are made",
         splits=("train", "val", "test"),
+        groupings=("category",),
         over_videos=True,
+        settings=("chunker", "available"),
     )
     demonstrates = False
     metrics: Sequence[TaskMetric] = (
@@ -96,40 +99,37 @@ class Fiber:
         *(FillerMetric(metric, is_label_only=True) for metric in (TokenF1(), ExactMatch())),
     )
 
-    def __init__(self, chunker: str = DEFAULT_CHUNKER, train: Path | None = None) -> None:
-        self.chunker, self.train = chunker, train
+    def __init__(self, train: Path | None = None) -> None:
+        self.train = train
 
     def with_training(self, train: Path) -> Fiber:
         """Return the task whose baseline counts the labels of a file of records."""
-        return Fiber(self.chunker, train)
+        return Fiber(train)
 
     @property
     def baselines(self) -> Mapping[str, Baseline]:
         return {"most-frequent": self._most_frequent}
 
     def samples(self, source: SampleSource) -> Iterator[Sample]:
-        for record in self._records(source):
-            answers = dict.fromkeys([record.label, *(answer for group in record.additional_answers for answer in group)])
-            yield Sample(
-                id=record.clip_id,
-                task=self.name,
-                task_version=self.version,
-                video=record.video_id,
-                start_s=record.video_start_time,
-                end_s=record.video_end_time,
-                ask=Blank(text=record.masked_caption),
-                reference=Reference(values=tuple(answers), label=record.label),
-            )
+        labels = read_labels(source.settings.labels)
+        for sample in map(sample_of, self._records(source)):
+            groups = labels.groups(sample.id, sample.video, {})
+            yield sample.model_copy(update={"groups": groups}) if groups else sample
 
     def _records(self, source: SampleSource) -> Iterator[FiberRecord]:
         """Yield the records of files of FIBER; blanks of captions, and of the dense captions of runs and data sets."""
+        settings, counts = source.settings, BlankCounts()
+        available = read_available(settings.available) if settings.available else None
         for name in source.paths:
             path = Path(name)
             if path.is_file() and is_records(path):
                 yield from read_records(path)
             else:
                 videos = read_captions(path) if path.is_file() else _described(name)
-                yield from make_blanks(videos, load_chunker(self.chunker), seed=source.settings.seed)
+                chunker = load_chunker(settings.chunker or DEFAULT_CHUNKER)
+                yield from make_blanks(videos, chunker, seed=settings.seed, available=available, counts=counts)
+        for note in counts.notes():
+            source.note(note)
 
     def read_predictions(self, path: Path, samples: Sequence[Sample]) -> Iterator[Prediction]:
         return read_fillers(path, samples)
@@ -169,7 +169,22 @@ class Fiber:
             yield Prediction(sample_id=sample.id, value=best)
 
     def tables(self, results: Sequence[TaskResult]) -> Sequence[Table]:
-        return ()
+        return fiber_tables(results)
+
+
+def sample_of(record: FiberRecord) -> Sample:
+    """Return the sample of a record: its label and all answers of workers are right."""
+    answers = dict.fromkeys([record.label, *(answer for group in record.additional_answers for answer in group)])
+    return Sample(
+        id=record.clip_id,
+        task=Fiber.name,
+        task_version=Fiber.version,
+        video=record.video_id,
+        start_s=record.video_start_time,
+        end_s=record.video_end_time,
+        ask=Blank(text=record.masked_caption),
+        reference=Reference(values=tuple(answers), label=record.label),
+    )
 
 
 def _label(sample: Sample) -> str:

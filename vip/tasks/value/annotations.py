@@ -22,9 +22,10 @@ from vip.wording import option
 VERSION = 1
 MOST_LINE_BYTES = 2**20
 MOST_LETTERS = 10_000  # of a query, a question, a caption
+MOST_ID_LETTERS = 500
 MOST_JSON_BYTES = 64 * 2**20
 DEFAULT_QUESTION = "Which option is right?"  # solutions hold no questions
-STATEMENT_OPTIONS = ("no", "yes")  # 0 and 1 in the files
+STATEMENT_OPTIONS: tuple[str, ...] = ("no", "yes")  # 0 and 1 in the files
 
 
 def read_samples(path: Path, dataset: Dataset) -> Iterator[Sample]:
@@ -34,11 +35,12 @@ def read_samples(path: Path, dataset: Dataset) -> Iterator[Sample]:
         InputError: the file is damaged, of another task, or has an id twice.
     """
     seen: dict[str, int] = {}
-    for line, row in _rows(path, dataset):
+    for line, row in read_rows(path, dataset):
         try:
             sample = _READERS[dataset.kind](row, dataset)
         except (KeyError, TypeError, ValueError, LookupError, AttributeError) as exc:
-            what = f"it has no {exc.args[0]}" if isinstance(exc, KeyError) else one_line(str(exc))[:200]
+            what = one_line(str(exc))[:200] if isinstance(exc, ValueError) else "a field has another form"
+            what = f"it has no {exc.args[0]}" if isinstance(exc, KeyError) else what
             _refuse(path, line, f"{what}. Give the annotations of {dataset.title} as they were published")
         if sample.id in seen:
             _refuse(path, line, f'the id "{one_line(sample.id)[:80]}" is that of line {seen[sample.id]} too')
@@ -52,7 +54,7 @@ def read_video_index(path: Path, split: str | None = None) -> dict[int, str]:
     """Return the names of videos by the number that predictions use: the second number of each in `<task>_video2dur_idx.json`.
 
     Args:
-        split: None: all splits of the file.
+        split: None: all splits of the file. `test` is all that begin so: the queries of TVR's were merged, its videos were not.
 
     Raises:
         InputError: the file is damaged, or does not have the split.
@@ -64,12 +66,13 @@ def read_video_index(path: Path, split: str | None = None) -> dict[int, str]:
     except ValueError as exc:
         raise InputError(f"{path} is no JSON ({one_line(str(exc))[:80]}). Give <task>_video2dur_idx.json as it was published.") from exc
     splits = value if isinstance(value, dict) else {}
-    if split is not None and split not in splits:
+    chosen = list(splits) if split is None else [name for name in splits if name == split or name.startswith(f"{split}_")]
+    if split is not None and not chosen:
         raise InputError(f'{path} has no split "{one_line(split)}", but {", ".join(map(one_line, list(splits)[:9])) or "none"}.')
     names: dict[int, str] = {}
-    for group in [splits[split]] if split is not None else splits.values():
+    for group in (splits[name] for name in chosen):
         for name, pair in group.items() if isinstance(group, dict) else ():
-            if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[1], int):
+            if not isinstance(pair, list) or len(pair) != 2 or type(pair[1]) is not int:
                 raise InputError(f"{path}: the video {one_line(name)[:80]} has no length and number. Give the file as it was published.")
             names[pair[1]] = name
     if not names:
@@ -77,7 +80,7 @@ def read_video_index(path: Path, split: str | None = None) -> dict[int, str]:
     return names
 
 
-def _rows(path: Path, dataset: Dataset) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def read_rows(path: Path, dataset: Dataset) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the rows of a file with their lines."""
     if dataset.key == "tvqa" and path.suffix == ".json":
         yield from _solutions(path)
@@ -136,16 +139,18 @@ def _solutions(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 def _sample(row: Mapping[str, Any], dataset: Dataset, key: str, ask: Any, reference: Reference | None) -> Sample:
     groups = {"type": (str(row["type"]),)} if isinstance(row.get("type"), str) else {}
-    video = str(row.get("vid_name", row.get("video_id", row.get("file", row[key]))))
-    if dataset.key.startswith("yc2"):
-        video = video.rpartition("_")[0] or video  # clips are named <video>_<number>
+    sample_id = _identifier(row, key)
+    clip = next((_identifier(row, name) for name in ("vid_name", "video_id", "file") if name in row), sample_id)
+    is_cut = dataset.key.startswith("yc2")  # clips are named <video>_<number>
+    video = (clip.rpartition("_")[0] or clip) if is_cut else clip
     is_clip = dataset.kind == "caption" and row.get("ts") is not None
-    start_s, end_s = map(_seconds, row["ts"]) if is_clip else (None, None)
+    start_s, end_s = _spans(row["ts"])[0] if is_clip else (None, None)
     return Sample(
-        id=str(row[key]),
+        id=sample_id,
         task=dataset.name,
         task_version=VERSION,
         video=video,
+        clip=clip if is_cut else None,
         start_s=start_s,
         end_s=end_s,
         groups=groups,
@@ -161,22 +166,26 @@ def _read_query(row: Mapping[str, Any], dataset: Dataset) -> Sample:
     if "vid_name" in row and not is_moment:
         reference = Reference(values=((_text(row, "vid_name"),),))
     elif "vid_name" in row and row.get("ts") is not None:
-        spans = row["ts"] if isinstance(row["ts"][0], list) else [row["ts"]]
-        moments = tuple(Moment(video=_text(row, "vid_name"), start_s=_seconds(start), end_s=_seconds(end)) for start, end in spans)
+        moments = tuple(Moment(video=_text(row, "vid_name"), start_s=start, end_s=end) for start, end in _spans(row["ts"]))
         reference = Reference(values=(moments,))
     return _sample(row, dataset, "desc_id", Rank(query=_text(row, "desc"), moments=is_moment), reference)
 
 
 def _read_question(row: Mapping[str, Any], dataset: Dataset) -> Sample:
     """Return a question in one of three forms: `qid, q, a0 …, answer_idx`, VIOLIN's `statement, answer`, VLEP's `events, answer`."""
-    if "qid" in row:
-        key, answer, question = "qid", row.get("answer_idx"), row.get("q") or DEFAULT_QUESTION
-        options = tuple(_text(row, f"a{index}") for index in range(dataset.options))
+    key, answer, question = "example_id", row.get("answer"), DEFAULT_QUESTION
+    if dataset.key == "violin":
+        question, options = _text(row, "statement"), STATEMENT_OPTIONS
+    elif dataset.key == "vlep":
+        options = tuple(_text({"event": one}, "event") for one in row["events"])
     else:
-        key, answer, question = "example_id", row.get("answer"), row.get("statement") or DEFAULT_QUESTION
-        options = tuple(map(str, row["events"])) if "events" in row else STATEMENT_OPTIONS
+        key, answer = "qid", row.get("answer_idx")
+        question = _text(row, "q") if row.get("q") else DEFAULT_QUESTION
+        options = tuple(_text(row, f"a{index}") for index in range(dataset.options + 1) if index < dataset.options or f"a{index}" in row)
+    if len(options) != dataset.options:
+        raise ValueError(f"it has {len(options)} options and not {dataset.options}")
     reference = None if answer is None else Reference(values=(_index(answer, dataset.options),))
-    return _sample(row, dataset, key, Choice(question=str(question)[:MOST_LETTERS], options=options), reference)
+    return _sample(row, dataset, key, Choice(question=question, options=options), reference)
 
 
 def _read_clip(row: Mapping[str, Any], dataset: Dataset) -> Sample:
@@ -195,16 +204,29 @@ def _text(row: Mapping[str, Any], key: str) -> str:
     return value
 
 
-def _seconds(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError("a time is no number")
-    return float(value)
+def _identifier(row: Mapping[str, Any], key: str) -> str:
+    """Return an id, or the name of a video, as text."""
+    value = row[key]
+    if type(value) not in (int, str) or not 0 < len(str(value)) <= MOST_ID_LETTERS:
+        raise ValueError(f"{key} is {one_line(str(value))[:40] or 'empty'}, and no name or number")
+    return str(value)
+
+
+def _spans(value: Any) -> list[tuple[float, float]]:
+    """Return `[start, end]`, or a list of several, in seconds."""
+    spans = value if isinstance(value, list) and value and isinstance(value[0], list) else [value]
+    for span in spans:
+        is_pair = isinstance(span, list) and len(span) == 2 and all(type(time) in (int, float) for time in span)
+        if not is_pair or not span[0] <= span[1]:
+            raise ValueError(f"ts is {str(span)[:40]} and not [start, end] in seconds")
+    return [(float(start), float(end)) for start, end in spans]
 
 
 def _index(value: Any, options: int) -> int:
-    index = int(value) if isinstance(value, int | str) else -1
+    is_number = isinstance(value, int) or (isinstance(value, str) and value.isdecimal() and value.isascii())
+    index = int(value) if is_number else -1
     if not 0 <= index < options:
-        raise ValueError(f"the answer {value!r:.20} is no index from 0 to {options - 1}")
+        raise ValueError(f"the answer {one_line(str(value))[:20]} is no index from 0 to {options - 1}")
     return index
 
 

@@ -64,6 +64,10 @@ class Dataset:
     def splits(self) -> tuple[str, ...]:
         return "train", self.validation.name, self.test.name
 
+    def split_name(self, split: str) -> str:
+        """Return the task's own name of `val` or `test`, the two splits of a submission."""
+        return self.test.name if split == "test" else self.validation.name
+
     def submission_name(self, split: str) -> str:
         """Return the path of predictions in a submission: `tvc/tvc_val_predictions.jsonl`."""
         return f"{self.key}/{self.key}_{split}_predictions.json{'l' if self.kind == 'caption' else ''}"
@@ -83,7 +87,7 @@ DATASETS: tuple[Dataset, ...] = (
         summary="Find the moment of a TV episode that a query describes.",
         train=(17.4, 87.1),
         validation=Split(name="val", videos=2.2, queries=10.9),
-        test=_test("test_public", 2.2, 10.9),
+        test=_test("test", 2.2, 10.9),
     ),
     Dataset(
         key="how2r",
@@ -128,7 +132,7 @@ DATASETS: tuple[Dataset, ...] = (
         options=5,
         train=(17.4, 122.0),
         validation=Split(name="val", videos=2.2, queries=15.3),
-        test=_test("test_public", 2.2, 15.3),
+        test=_test("test", 2.2, 15.3),
     ),
     Dataset(
         key="how2qa",
@@ -175,7 +179,7 @@ DATASETS: tuple[Dataset, ...] = (
         summary="Describe a moment of a TV episode.",
         train=(17.4, 86.7),
         validation=Split(name="val", videos=10.8, queries=43.6),
-        test=_test("test_public", 10.8, 43.6),
+        test=_test("test", 10.8, 43.6),
     ),
     Dataset(
         key="yc2c",

@@ -17,7 +17,6 @@ from vip.metrics.caption_rouge_l import CaptionRougeL
 from vip.metrics.cider import CiderD
 from vip.metrics.meteor import Meteor
 from vip.metrics.retrieval import KS, TIOUS, AverageRecall, RankedMoments, Ranking, Recall, RetrievalKind, Target
-from vip.metrics.statistics import Indices
 from vip.tasks.records import Found, FoundMoments, Moment, Prediction, Sample
 from vip.tasks.value.datasets import Dataset
 from vip.untrusted import one_line
@@ -56,15 +55,15 @@ class ValueMetric:
             result = replace(result, per_sample=None)
         return replace(result, signature=self._name(result.signature))
 
-    def resampler(self, pairs: Scored) -> Callable[[Indices], float]:
-        """Return a function from numbers of pairs, which may repeat, to the value. A paragraph counts by the share of its clips."""
+    def resampler(self, pairs: Scored) -> Callable[[Floats], float]:
+        """Return a function from the weights of the pairs to the value. A paragraph counts by the share of its clips."""
         units = self.pair(pairs)
         numbers: dict[str, int] = {}
         paragraph_of = np.array([numbers.setdefault(sample.video, len(numbers)) for sample, _ in pairs])
         unit_of = paragraph_of if self.suffix == PARAGRAPH else np.arange(len(units))
         sizes = np.bincount(unit_of, minlength=len(units))
         value = self.metric.weighted(units) if isinstance(self.metric, Bleu | Meteor) else _weighted_mean(self.metric.score(units))
-        return lambda indices: value(np.bincount(unit_of[indices], minlength=len(units)) / sizes)
+        return lambda weights: value(np.bincount(unit_of, weights, len(units)) / sizes)
 
     def _name(self, signature: str) -> str:
         return f"{self.name}|{signature.partition('|')[2]}"
@@ -72,7 +71,7 @@ class ValueMetric:
 
 def _weighted_mean(result: Result) -> Callable[[Floats], float]:
     values = np.array(result.per_sample_or_zero)
-    return lambda weights: float(values @ weights / weights.sum())
+    return lambda weights: float(np.einsum("i,i->", values, weights) / weights.sum())  # one thread, the same digits everywhere
 
 
 PARAGRAPH, VIDEO_MEAN = "-paragraph", "-video-mean"
@@ -107,13 +106,13 @@ class VideoMean:
             signature=self.signature,
         )
 
-    def resampler(self, pairs: Scored) -> Callable[[Indices], float]:
-        """Return a function from numbers of pairs, which may repeat, to the value."""
+    def resampler(self, pairs: Scored) -> Callable[[Floats], float]:
+        """Return a function from the weights of the pairs to the value."""
         values = np.array(self.metric.score(pairs).per_sample_or_zero)
         numbers: dict[str, int] = {}
         videos = np.array([numbers.setdefault(sample.video, len(numbers)) for sample, _ in pairs])
-        weights = 1 / np.bincount(videos)[videos]
-        return lambda indices: float(values[indices] @ weights[indices] / weights[indices].sum())
+        shares = 1 / np.bincount(videos)[videos]
+        return lambda weights: float(np.einsum("i,i,i->", values, weights, shares) / np.einsum("i,i->", weights, shares))
 
 
 def _video_mean(videos: Sequence[str], values: Sequence[float | None]) -> float | None:
@@ -134,25 +133,26 @@ def value_metrics(dataset: Dataset) -> tuple[ValueMetric | VideoMean, ...]:
         recalls = [Recall(kind, k, tiou) for kind in kinds for tiou in TIOUS for k in KS]
         target: RetrievalKind = "vcmr" if kinds else "vr"
         every: tuple[Metric[Any, Any], ...] = (AverageRecall(target), *recalls, *(Recall("vr", k) for k in KS))
-        retrieval_pairs = RetrievalPairs()
-        return tuple(ValueMetric(metric, retrieval_pairs) for metric in every)
+        kept = KeptPairs(retrieval_pairs)
+        return tuple(ValueMetric(metric, kept) for metric in every)
     return _caption_metrics()
 
 
 def _caption_metrics() -> tuple[ValueMetric | VideoMean, ...]:
-    shared, of_paragraphs = CaptionTokenizer(), CaptionTokenizer()
+    shared = CaptionTokenizer()
     metrics: list[Metric[Any, Any]] = [
         CiderD(tokenizer=shared),
         *(Bleu(n, tokenizer=shared) for n in (1, 2, 3, 4)),
         CaptionRougeL(tokenizer=shared),
     ]
-    clips = [ValueMetric(metric, caption_pairs) for metric in (*metrics, Meteor(tokenizer=shared))]
+    of_clips, of_paragraphs = KeptPairs(caption_pairs), KeptPairs(paragraph_pairs)
+    clips = [ValueMetric(metric, of_clips) for metric in (*metrics, Meteor(tokenizer=shared))]
     paragraphs: list[Metric[Any, Any]] = [
-        CiderD(tokenizer=of_paragraphs),
-        Bleu(4, tokenizer=of_paragraphs),
-        CaptionRougeL(tokenizer=of_paragraphs),
+        CiderD(tokenizer=shared),
+        Bleu(4, tokenizer=shared),
+        CaptionRougeL(tokenizer=shared),
     ]
-    return (*clips, VideoMean(clips[0]), *(ValueMetric(metric, paragraph_pairs, PARAGRAPH) for metric in paragraphs))
+    return (*clips, VideoMean(clips[0]), *(ValueMetric(metric, of_paragraphs, PARAGRAPH) for metric in paragraphs))
 
 
 # ---------------------------------------------------------------- what is compared
@@ -163,17 +163,24 @@ def choice_pairs(pairs: Scored) -> list[Pair[int, int]]:
     return [Pair(_value(prediction, int), _reference(sample, int), prediction.status) for sample, prediction in pairs]
 
 
-class RetrievalPairs:
-    """What was found, and what should have been; the last list is kept, as many metrics score it."""
+class KeptPairs:
+    """What a function makes of the last list of samples and predictions, which many metrics score."""
 
-    def __init__(self) -> None:
-        self._last: tuple[Scored, list[Pair[Ranking, Target]]] | None = None
+    def __init__(self, make: Callable[[Scored], list[Pair[Any, Any]]]) -> None:
+        self._make = make
+        self._last: tuple[Scored, list[Pair[Any, Any]]] | None = None
 
-    def __call__(self, pairs: Scored) -> list[Pair[Ranking, Target]]:
+    def __call__(self, pairs: Scored) -> list[Pair[Any, Any]]:
         if self._last is None or self._last[0] is not pairs:
-            found = ((_ranking(_value(prediction, Found)), _target(sample), prediction.status) for sample, prediction in pairs)
-            self._last = pairs, [Pair(*one) for one in found]
+            self._last = None  # one list in memory
+            self._last = pairs, self._make(pairs)
         return self._last[1]
+
+
+def retrieval_pairs(pairs: Scored) -> list[Pair[Ranking, Target]]:
+    """Return what was found for each query, and what should have been."""
+    found = ((_ranking(_value(prediction, Found)), _target(sample), prediction.status) for sample, prediction in pairs)
+    return [Pair(*one) for one in found]
 
 
 def _ranking(found: Found | None) -> Ranking | None:

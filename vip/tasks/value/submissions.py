@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import le
 from pathlib import Path
 from typing import IO, Any
 
@@ -131,7 +132,7 @@ def _read_retrieval(path: Path, samples: Sequence[Sample], names: Mapping[int, s
                 raise InputError(f'{path}: {section} has the query "{one_line(key)[:80]}" twice. Give each once.')
             of_query[SECTIONS[section]] = value
             count += len(numbers)
-            unnamed += sum(number not in names for number in numbers)
+            unnamed += len(numbers) - sum(map(names.__contains__, numbers))
     if count and unnamed == count:
         raise InputError(f"{path} names none of the videos of the index. Give the index of the same task and split.")
     _check_sections(path, found, samples)
@@ -163,16 +164,15 @@ def _read_query(row: Any, section: str, names: Mapping[int, str], path: Path) ->
         raise InputError(f"{where} has {len(rows):,} predictions, and at most {MOST_PREDICTIONS} count. Give the best {MOST_PREDICTIONS}.")
     rows = rows[:MOST_PREDICTIONS]
     if section == "VR":
-        numbers = [one[0] if isinstance(one, list) and one else one for one in rows]
+        numbers: Sequence[Any] = [one[0] if isinstance(one, list) and one else one for one in rows]
         _check_numbers(numbers, where)
         return str(key), numbers, _named(numbers, names)
-    if not all(isinstance(one, list) and 3 <= len(one) <= 4 for one in rows):
+    if not set(map(type, rows)) <= {list} or not set(map(len, rows)) <= {3, 4}:
         raise InputError(f"{where} has a prediction that is not [video number, start, end, score].")
-    numbers, starts, ends = [one[0] for one in rows], [one[1] for one in rows], [one[2] for one in rows]
+    columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=False))[:3]  # a score may be missing
+    numbers, starts, ends = columns or ((), (), ())
     _check_numbers(numbers, where)
-    for start, end in zip(starts, ends, strict=True):
-        if type(start) not in (int, float) or type(end) not in (int, float) or not -MOST_SECONDS < start <= end < MOST_SECONDS:
-            raise InputError(f"{where} has a moment from {one_line(str(start))[:20]} to {one_line(str(end))[:20]}: these are no times.")
+    _check_times(starts, ends, where)
     return (
         str(key),
         numbers,
@@ -181,10 +181,23 @@ def _read_query(row: Any, section: str, names: Mapping[int, str], path: Path) ->
 
 
 def _named(numbers: Sequence[int], names: Mapping[int, str]) -> tuple[str, ...]:
-    return tuple([names.get(number) or f"#{number}" for number in numbers])
+    found = tuple(map(names.get, numbers))
+    return tuple([name or f"#{number}" for name, number in zip(found, numbers, strict=True)])
+
+
+def _check_times(starts: Sequence[Any], ends: Sequence[Any], where: str) -> None:
+    """Refuse times that are no numbers, are too far away, or end before they begin; the few queries with a fault are looked at again."""
+    are_numbers = {*map(type, starts), *map(type, ends)} <= {int, float}
+    if not starts or (are_numbers and all(map(le, starts, ends)) and min(starts) > -MOST_SECONDS and max(ends) < MOST_SECONDS):
+        return
+    for start, end in zip(starts, ends, strict=True):
+        if type(start) not in (int, float) or type(end) not in (int, float) or not -MOST_SECONDS < start <= end < MOST_SECONDS:
+            raise InputError(f"{where} has a moment from {one_line(str(start))[:20]} to {one_line(str(end))[:20]}: these are no times.")
 
 
 def _check_numbers(numbers: Sequence[object], where: str) -> None:
+    if set(map(type, numbers)) <= {int}:
+        return
     for number in numbers:
         if type(number) is not int and not (isinstance(number, float) and number.is_integer()):
             raise InputError(f"{where} names a video {one_line(str(number))[:40]}: it must be a number of the index of videos.")
@@ -209,7 +222,7 @@ def write_submission(file: IO[str], dataset: Dataset, predictions: Iterable[tupl
         json.dump({sample.id: prediction.value for sample, prediction in rows}, file)
     elif dataset.category == "captioning":
         for sample, prediction in rows:
-            row = {"video_id": sample.video, "clip_id": _number(sample.id), "descs": [{"desc": prediction.value}]}
+            row = {"video_id": sample.clip or sample.video, "clip_id": _number(sample.id), "descs": [{"desc": prediction.value}]}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     else:
         json.dump(_sections(rows, numbers), file)

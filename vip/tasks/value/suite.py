@@ -23,6 +23,12 @@ PARTIAL = "partial"
 PUBLISHED = "published/value.csv"
 LEADERBOARD = "6"
 """The table whose rows stand beside own ones: models on the test splits."""
+HUMAN = {"tvqa": 89.41, "how2qa": 90.32, "violin": 91.39, "vlep": 90.5, "tvc": 62.89, "vatex_en_c": 62.66}
+"""People on the test splits, tables 6 and 11 (appendix C)."""
+HUMAN_NOTE = (
+    "Human: one annotator (TVQA, How2QA), the majority of three (VIOLIN, VLEP), one caption against the others (TVC, VATEX-EN-C);"
+    " YC2C has one caption a clip."
+)
 _OTHER_FILES = re.compile(r"_(?:public|private)|.*predictions")
 """What follows the name of a split in files that are no annotations of it: `violin_test_private_…` beside `violin_test_release`."""
 MOST_ROUNDING = 0.0115
@@ -93,33 +99,45 @@ def target_scores(results: Sequence[TaskResult]) -> dict[str, float]:
 
 def suite_tables(results: Sequence[TaskResult]) -> list[Table]:
     """Return table 6 of the paper with own rows, one for each engine or file of predictions; nothing without a result of VALUE."""
+    own = own_rows(results)
+    if not own:
+        return []
+    published = [(row.label, row.scores) for row in published_rows() if row.table == LEADERBOARD]
+    cells = [_human_row(), *(table_row(name, scores) for name, scores in [*published, *own])]
+    for column in range(1, len(BY_KEY) + 2):
+        cells = mark_best(cells, column, range(1, len(cells)))  # people are no model
+    columns = ("Model", *(dataset.title for dataset in DATASETS), "Meta-Ave")
+    notes = ["Retrieval: AveR; questions: accuracy; captions: CIDEr-D. Published rows: test, table 6 of Li et al. 2021."]
+    notes += [HUMAN_NOTE]
+    notes += [row.misprint for row in published_rows() if row.table == LEADERBOARD and row.is_misprinted]
+    notes += [partial_note(name, scores) for name, scores in own]
+    return [Table(title="VALUE", columns=columns, rows=tuple(map(tuple, cells)), notes=tuple(notes))]
+
+
+def own_rows(results: Sequence[TaskResult]) -> list[tuple[str, dict[str, float]]]:
+    """Return the target scores of each engine, or of files that do not say whose they are; nothing without a result of VALUE."""
     rows: dict[str, list[TaskResult]] = {}
     for result in results:
         if result.task.startswith(PREFIX):
             rows.setdefault(result.engine or "own predictions", []).append(result)
-    if not rows:
-        return []
-    published = [(f"{row.block}: {row.name}", row.scores) for row in published_rows() if row.table == LEADERBOARD]
-    own = [(name, target_scores(group)) for name, group in rows.items()]
-    cells = [_row(name, scores) for name, scores in [*published, *own]]
-    for column in range(1, len(BY_KEY) + 2):
-        cells = mark_best(cells, column)
-    columns = ("Model", *(dataset.title for dataset in DATASETS), "Meta-Ave")
-    notes = ["Retrieval: AveR; questions: accuracy; captions: CIDEr-D. Published rows: test, table 6 of Li et al. 2021."]
-    notes += [
-        f"{row.block}, {row.name}: the paper prints {row.meta_average:.2f}, which its figures do not give."
-        for row in published_rows()
-        if row.table == LEADERBOARD and row.is_misprinted
-    ]
-    for name, scores in own:
-        average = meta_average(scores)
-        parts = ", ".join(f"{category} {one.text}" for category, one in category_averages(scores).items())
-        missing = f"; {PARTIAL}, without {', '.join(average.missing)}" if average.is_partial else ""
-        notes.append(f"{one_line(name)}: {parts}{missing}.")
-    return [Table(title="VALUE", columns=columns, rows=tuple(map(tuple, cells)), notes=tuple(notes))]
+    return [(name, target_scores(group)) for name, group in rows.items()]
 
 
-def _row(name: str, scores: Mapping[str, float]) -> list[TableCell]:
+def partial_note(name: str, scores: Mapping[str, float]) -> str:
+    """Return the averages of the categories in words, and what is missing."""
+    average = meta_average(scores)
+    parts = ", ".join(f"{category} {one.text}" for category, one in category_averages(scores).items())
+    missing = f"; {PARTIAL}, without {', '.join(average.missing)}" if average.is_partial else ""
+    return f"{one_line(name)}: {parts}{missing}."
+
+
+def _human_row() -> list[TableCell]:
+    """Return what people reach; the paper prints no average of them."""
+    return [TableCell("Human"), *(number_cell(HUMAN.get(dataset.key)) for dataset in DATASETS), number_cell(None)]
+
+
+def table_row(name: str, scores: Mapping[str, float]) -> list[TableCell]:
+    """Return a row with a column a task and Meta-Ave; a partial average is marked."""
     average = meta_average(scores)
     number = None if average.is_partial else average.value  # a partial average is not held against others
     return [TableCell(one_line(name)), *(number_cell(scores.get(dataset.key)) for dataset in DATASETS), TableCell(average.text, number)]
@@ -134,6 +152,16 @@ class PublishedRow:
     name: str
     scores: dict[str, float]
     meta_average: float
+
+    @property
+    def label(self) -> str:
+        return f"{self.block}: {self.name}" if self.block else self.name
+
+    @property
+    def misprint(self) -> str:
+        """The note on a misprint."""
+        value = meta_average(self.scores).value
+        return f"{self.label}: the paper prints {self.meta_average:.2f}, which its figures do not give ({value:.2f})."
 
     @property
     def is_misprinted(self) -> bool:
@@ -176,15 +204,15 @@ def suite_files(folder: Path, annotations: Path, split: str | None = None) -> li
         raise InputError(f'A submission has the splits val and test, not "{one_line(split)}".')
     found = []
     for dataset in DATASETS:
-        name = dataset.test.name if split == "test" else dataset.validation.name
+        name = dataset.split_name(split or "val")
         if (path := find_submission(folder, dataset, name)) is not None:
-            found.append(SuiteFile(dataset.name, path, *_find_annotations(annotations, dataset, name), name))
+            found.append(SuiteFile(dataset.name, path, *find_annotations(annotations, dataset, name), name))
     if not found:
         raise InputError(f"{folder} has no predictions of this split, such as {DATASETS[0].submission_name(DATASETS[0].validation.name)}.")
     return found
 
 
-def _find_annotations(folder: Path, dataset: Dataset, split: str) -> tuple[Path, Path | None]:
+def find_annotations(folder: Path, dataset: Dataset, split: str) -> tuple[Path, Path | None]:
     """Return the annotations of a task, and for retrieval the index of its videos."""
     start = f"{dataset.key}_{split}"
     for place in (folder / dataset.key, folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -15,9 +16,11 @@ from vip.tasks.table import Table
 from vip.tasks.task import Baseline, ReadSamples, SampleSource, TaskInfo, TaskMetric, TaskRequest
 from vip.tasks.value import suite
 from vip.tasks.value.annotations import VERSION, index_advice, read_samples, read_video_index
+from vip.tasks.value.channels import SubtitleFile
 from vip.tasks.value.datasets import BY_KEY, PAPER, Dataset
 from vip.tasks.value.metrics import value_metrics
 from vip.tasks.value.submissions import read_submission
+from vip.tasks.value.tables import value_tables
 from vip.untrusted import one_line
 
 TOKENS_OF_INDEX, TOKENS_OF_CAPTION = 16, 128
@@ -52,8 +55,10 @@ class ValueTask:
     def samples(self, source: SampleSource) -> Iterator[Sample]:
         if source.video_index is not None:
             self._names = read_video_index(source.video_index, source.settings.split)
+        subtitles = SubtitleFile(source.settings.subtitles) if source.settings.subtitles else None
         for path in source.paths:
-            yield from read_samples(Path(path), self.dataset)
+            for sample in read_samples(Path(path), self.dataset):
+                yield sample if subtitles is None else with_subtitles(sample, subtitles)
 
     def read_predictions(self, path: Path, samples: Sequence[Sample]) -> Iterator[Prediction]:
         if self.dataset.category == "retrieval" and not self._names:
@@ -69,14 +74,14 @@ class ValueTask:
         return {"first-option": first_option, "longest-option": longest_option} if self.dataset.category == "qa" else {}
 
     def tables(self, results: Sequence[TaskResult]) -> Sequence[Table]:
-        return suite.suite_tables(results)
+        return value_tables(results)
 
     # ------------------------------------------------------------ asking
 
     def request(self, sample: Sample, demonstration: Sample | None, *, variant: int = 1) -> TaskRequest:
         if variant != 1:
             raise UsageError(f"{self.name} has one prompt. Leave the variant out.")
-        context = "\n".join([introduce_frames(sample), *_subtitles(sample)])
+        context = "\n".join([_introduce(sample), *_subtitles(sample)])
         if isinstance(sample.ask, Choice):
             prompt, most = load_prompt(prompts_folder() / "tasks" / "value-qa.md"), TOKENS_OF_INDEX
             options = "\n".join(f"{number}: {text}" for number, text in enumerate(sample.ask.options))
@@ -102,8 +107,21 @@ class ValueTask:
         return Prediction(sample_id=sample.id, value=words, raw=answer)
 
 
+def _introduce(sample: Sample) -> str:
+    if _subtitles(sample) and not any(piece.kind == "picture" for piece in sample.context):
+        return "You see nothing of the video. This is what is said in it:"
+    return introduce_frames(sample) + (" This is what is said in it:" if _subtitles(sample) else "")
+
+
 def _unparsed(sample: Sample, answer: str, reason: str) -> Prediction:
     return Prediction(sample_id=sample.id, value=None, status="unparsed", reason=reason, raw=answer)
+
+
+def with_subtitles(sample: Sample, subtitles: SubtitleFile) -> Sample:
+    """Return the sample with what is said in its video, or in the moment that is asked about, behind what it shows."""
+    first, last = sample.start_s or 0.0, math.inf if sample.end_s is None else sample.end_s
+    said = [one for one in subtitles.of_video(sample.clip or sample.video) if one.end_s >= first and one.start_s <= last]
+    return sample.model_copy(update={"context": (*sample.context, *said)})
 
 
 def _subtitles(sample: Sample) -> list[str]:

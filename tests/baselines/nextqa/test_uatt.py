@@ -1,0 +1,36 @@
+"""UATT: attention with what was read before."""
+
+from __future__ import annotations
+
+import torch
+
+from vip.baselines.nextqa.uatt import AttentionWithHistory
+
+
+def by_hand(attention: AttentionWithHistory, queries: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """Return what is read of one text, step by step as in the paper."""
+    read = torch.zeros(attention.history.in_features)
+    for query in queries:
+        scores = [attention.score(torch.tanh(attention.query(query) + attention.places(p) + attention.history(read))) for p in places]
+        weights = torch.cat(scores).softmax(dim=0)
+        read = weights @ attention.places(places) + torch.tanh(attention.carry(read))
+    return read
+
+
+@torch.no_grad()
+def test_the_recurrence_is_that_of_the_paper_and_stops_at_the_last_word() -> None:
+    torch.manual_seed(1)
+    attention, queries, places = AttentionWithHistory(3, 4, 5), torch.randn(2, 6, 3), torch.randn(2, 7, 4)
+    lengths = [6, 2]
+    mask = torch.arange(6)[None] < torch.tensor(lengths)[:, None]
+    read = attention(queries, places, query_mask=mask, place_mask=None)
+    for text, length in enumerate(lengths):
+        torch.testing.assert_close(read[text], by_hand(attention, queries[text, :length], places[text]))
+
+
+@torch.no_grad()
+def test_the_order_of_the_words_counts() -> None:
+    torch.manual_seed(1)
+    attention, queries, places = AttentionWithHistory(3, 4, 5), torch.randn(1, 4, 3), torch.randn(1, 7, 4)
+    plain, turned = (attention(q, places, query_mask=None, place_mask=None) for q in (queries, queries.flip(1)))
+    assert (plain - turned).abs().max() > 1e-6

@@ -1,0 +1,149 @@
+"""vip.baselines.nextqa.words"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+from vip.baselines.nextqa.words import BertWords, EmbeddedWords, StoredTexts, StoredWords, Text
+from vip.baselines.settings import WordSettings
+from vip.baselines.vocabulary import SPECIAL, Vocabulary
+from vip.errors import InputError
+
+VOCABULARY = Vocabulary((*SPECIAL, "why", "did", "the", "dog", "bark", "it", "saw", "a", "cat"))
+LETTERS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *VOCABULARY.words[4:]]
+
+
+def word_settings(**changed: Any) -> WordSettings:
+    given = {"size": 6, "length": 9, "part_length": 5, "least_count": 1, "layer": -2, **changed}
+    return WordSettings.model_validate(given)
+
+
+def embedded(**changed: Any) -> EmbeddedWords:
+    vectors = torch.randn(len(VOCABULARY), 6, generator=torch.Generator().manual_seed(0))
+    return EmbeddedWords(VOCABULARY, word_settings(**changed), vectors)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT of two layers with random weights, and its tokenizer."""
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("bert")
+    (folder / "vocab.txt").write_text("".join(f"{letter}\n" for letter in LETTERS))
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(LETTERS), hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16, max_position_embeddings=16
+    )
+    BertModel(config).save_pretrained(folder)
+    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    return folder
+
+
+def test_a_pair_is_start_question_end_option_end() -> None:
+    batch = embedded().prepare([Text("Why did the dog?", "a cat"), Text("bark", "unicorn")])
+    assert batch.numbers is not None
+    assert [VOCABULARY.words[number] for number in batch.numbers[1].tolist()] == ["<start>", "bark", "<end>", "<unk>", "<end>"] + 4 * [
+        "<pad>"
+    ]
+    assert batch.lengths.tolist() == [9, 5]
+
+
+def test_of_a_long_pair_the_end_of_the_question_is_left_out() -> None:
+    batch = embedded().prepare([Text("why did the dog bark why did", "it saw a cat")])
+    assert batch.numbers is not None
+    words = " ".join(VOCABULARY.words[number] for number in batch.numbers[0].tolist())
+    assert words == "<start> why did <end> it saw a cat <end>"
+
+
+def test_a_question_alone_has_a_start_and_no_end() -> None:
+    batch = embedded(length=4).prepare([Text("why did the dog bark"), Text("bark")])
+    assert batch.numbers is not None
+    assert batch.numbers.tolist() == [[1, 4, 5, 6], [1, 8, 0, 0]]
+
+
+def test_a_pair_says_where_its_option_begins(bert: Path) -> None:
+    """With its start and end marks: <start> why did <end> and [CLS] why did [SEP]."""
+    texts = [Text("why did", "a cat"), Text("bark", "it")]
+    for words in (embedded(), BertWords(bert, word_settings(length=12)).eval()):
+        question, option = words(words.prepare(texts)).apart()
+        assert question.lengths.tolist() == [4, 3]
+        assert option.lengths.tolist() == [3, 2]
+    assert embedded().prepare([Text("why did")]).question_lengths is None
+
+
+def test_vectors_are_copied_and_trained() -> None:
+    vectors = torch.ones(len(VOCABULARY), 6)
+    words = EmbeddedWords(VOCABULARY, word_settings(), vectors)
+    with torch.no_grad():
+        words.embedding.weight.zero_()
+    assert vectors.all()
+    assert words.embedding.weight.requires_grad
+
+
+def test_words_of_bert_are_those_of_its_last_layer_but_one(bert: Path) -> None:
+    from transformers import AutoModel, AutoTokenizer
+
+    words = BertWords(bert, word_settings(length=12)).eval()
+    found = words(words.prepare([Text("why did the dog bark", "it saw a cat"), Text("bark", "cat")]))
+    tokens = AutoTokenizer.from_pretrained(bert)("bark", "cat", return_tensors="pt")
+    layers = AutoModel.from_pretrained(bert)(**tokens, output_hidden_states=True).hidden_states
+    assert found.lengths.tolist() == [12, 5]
+    torch.testing.assert_close(found.vectors[1, :5], words.project(layers[1])[0], atol=1e-5, rtol=0)
+
+
+def test_bert_learns_only_where_it_is_asked_to(bert: Path) -> None:
+    for fine_tune in (False, True):
+        words = BertWords(bert, word_settings(fine_tune=fine_tune, layer=-1)).train()
+        words(words.prepare([Text("why", "a cat")])).vectors.sum().backward()
+        has_gradient = {name for name, one in words.named_parameters() if one.grad is not None}
+        assert any(name.startswith("bert.") for name in has_gradient) is fine_tune
+        assert "project.weight" in has_gradient
+        assert bool(words.frozen_names()) is not fine_tune
+
+
+def test_a_bert_that_does_not_fit_is_refused(bert: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="has 2 layers, and no layer 5"):
+        BertWords(bert, word_settings(layer=5))
+    with pytest.raises(InputError, match="takes 16 pieces, not 37"):
+        BertWords(bert, word_settings(length=37))
+    with pytest.raises(InputError, match=r"no config\.json"):
+        BertWords(tmp_path, word_settings())
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    with pytest.raises(InputError, match="holds no BERT that can be loaded"):
+        BertWords(tmp_path, word_settings())
+
+
+def stored(path: Path) -> StoredTexts:
+    feats = np.random.default_rng(0).normal(size=(2, 5, 7, 4)).astype(np.float32)
+    feats[1, 3, 2:] = 0
+    with h5py.File(path, "w") as file:
+        file["feat"] = feats
+    return StoredTexts(path)
+
+
+def test_stored_vectors_are_found_by_row_and_option_and_end_at_zeros(tmp_path: Path) -> None:
+    words = StoredWords(4, word_settings(length=6))
+    words.files = [stored(tmp_path / "t.h5")]
+    batch = words.prepare([Text("", "", row=1, number=3), Text("", "", row=0, number=0)])
+    assert batch.lengths.tolist() == [2, 6]
+    assert batch.vectors is not None
+    np.testing.assert_array_equal(batch.vectors[0, :2], words.files[0].read(Text("", "", row=1, number=3)))
+    assert not batch.vectors[0, 2:].any()
+    assert words(batch).vectors.shape == (2, 6, 6)
+
+
+def test_stored_vectors_of_other_questions_are_refused(tmp_path: Path) -> None:
+    file = stored(tmp_path / "t.h5")
+    file.check(2, 5)
+    with pytest.raises(InputError, match="is of 2 questions with 5 options, and there are 3 with 5"):
+        file.check(3, 5)
+    with h5py.File(tmp_path / "n.h5", "w") as other:
+        other["feat"] = np.zeros((2, 5))
+    with pytest.raises(InputError, match="no feat of shape"):
+        StoredTexts(tmp_path / "n.h5")

@@ -1,0 +1,96 @@
+"""vip.baselines.features"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.baselines.made import write_features
+from vip.baselines.features import FeatureFile, FeatureStore
+from vip.errors import InputError
+
+RANDOM = np.random.default_rng(0)
+FEATS = RANDOM.normal(size=(3, 4, 6)).astype(np.float32)
+
+
+@pytest.mark.parametrize("ids", [["7", "8", "9"], [7, 8, 9]], ids=["bytes", "numbers"])
+def test_features_are_found_by_the_name_of_their_video(tmp_path: Path, ids: list[object]) -> None:
+    file = FeatureFile(write_features(tmp_path / "f.h5", FEATS, ids))
+    np.testing.assert_array_equal(file.read(["9", "7", "9"]), FEATS[[2, 0, 2]])
+
+
+def test_of_4096_numbers_the_first_half_is_appearance(tmp_path: Path) -> None:
+    sizes = FeatureFile(write_features(tmp_path / "f.h5", np.zeros((1, 2, 4096)), ["a"])).sizes
+    assert (sizes.clips, sizes.appearance, sizes.motion) == (2, 2048, 2048)
+
+
+def test_the_file_or_the_user_says_how_much_is_appearance(tmp_path: Path) -> None:
+    path = write_features(tmp_path / "f.h5", FEATS, ["a", "b", "c"], appearance=2)
+    assert FeatureFile(path).sizes.motion == 4
+    assert FeatureFile(path, appearance=5).sizes.motion == 1
+    assert FeatureFile(write_features(tmp_path / "g.h5", FEATS, ["a", "b", "c"])).sizes.motion == 0
+
+
+def test_feature_maps_are_read_as_they_are(tmp_path: Path) -> None:
+    maps = RANDOM.normal(size=(2, 3, 4, 7, 7)).astype(np.float32)
+    file = FeatureFile(write_features(tmp_path / "m.h5", maps, ["a", "b"], appearance=2))
+    assert file.sizes.maps == (4, 7, 7)
+    np.testing.assert_array_equal(file.read(["b"]), maps[1:])
+
+
+def test_several_files_are_one_store(tmp_path: Path) -> None:
+    paths = [write_features(tmp_path / f"{name}.h5", FEATS + n, [f"{name}{i}" for i in range(3)]) for n, name in enumerate("xy")]
+    store = FeatureStore(paths)
+    np.testing.assert_array_equal(store.read(["y1", "x0", "y1"]), np.stack([FEATS[1] + 1, FEATS[0], FEATS[1] + 1]))
+
+
+def test_a_packed_file_is_read_too(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "p.h5", "w") as file:
+        file["ids"] = np.array(["a", "b", "c"], dtype="S")
+        file.create_dataset("feat", data=FEATS.astype(np.float16), compression="gzip")
+    np.testing.assert_array_equal(FeatureFile(tmp_path / "p.h5").read(["b"])[0], FEATS[1].astype(np.float16))
+
+
+def test_videos_without_features_are_counted(tmp_path: Path) -> None:
+    store = FeatureStore([write_features(tmp_path / "f.h5", FEATS, ["a", "b", "c"])])
+    with pytest.raises(InputError, match=r"^2 of 3 videos have no features, such as x\."):
+        store.check(["a", "y", "x", "a"])
+
+
+def test_bad_files_are_named_in_one_sentence(tmp_path: Path) -> None:
+    good = write_features(tmp_path / "good.h5", FEATS, ["a", "b", "c"])
+    (tmp_path / "text.h5").write_text("no HDF5")
+    (tmp_path / "cut.h5").write_bytes(good.read_bytes()[:-200])
+    with h5py.File(tmp_path / "empty.h5", "w") as file:
+        file["ids"] = [1]
+    expected = {
+        "missing.h5": "does not exist",
+        "text.h5": "is no HDF5 file",
+        "cut.h5": "cut off",
+        "empty.h5": "has no data set feat",
+    }
+    for name, message in expected.items():
+        with pytest.raises(InputError, match=message):
+            FeatureFile(tmp_path / name)
+    with pytest.raises(InputError, match="more than once"):
+        FeatureFile(write_features(tmp_path / "d.h5", FEATS, ["a", "b", "a"]))
+    with pytest.raises(InputError, match=r"shape \(3, 4\)"):
+        FeatureFile(write_features(tmp_path / "s.h5", FEATS[..., 0], ["a", "b", "c"]))
+    with pytest.raises(InputError, match="3 features and ids of shape"):
+        FeatureFile(write_features(tmp_path / "n.h5", FEATS, ["a", "b"]))
+    with pytest.raises(InputError, match=r"in .*good\.h5 and in"):
+        FeatureStore([good, write_features(tmp_path / "again.h5", FEATS, ["c", "d", "e"])])
+    with pytest.raises(InputError, match="Give files of one kind"):
+        FeatureStore([good, write_features(tmp_path / "wide.h5", np.zeros((1, 4, 7)), ["z"])])
+
+
+def test_numbers_that_are_not_finite_are_named_with_their_video(tmp_path: Path) -> None:
+    feats = FEATS.copy()
+    feats[1, 2, 3] = np.nan
+    file = FeatureFile(write_features(tmp_path / "f.h5", feats, ["a", "b", "c"]))
+    file.read(["a", "c"])
+    with pytest.raises(InputError, match="the features of b hold"):
+        file.read(["a", "b"])

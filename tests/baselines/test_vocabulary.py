@@ -1,0 +1,103 @@
+"""vip.baselines.vocabulary"""
+
+from __future__ import annotations
+
+import gzip
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vip.baselines.vocabulary import (
+    PAD,
+    SPECIAL,
+    UNKNOWN,
+    Vocabulary,
+    build_vocabulary,
+    read_glove,
+    read_vocabulary,
+    tokenize,
+    write_vocabulary,
+)
+from vip.errors import InputError
+
+WORDS = Vocabulary((*SPECIAL, "dog", "barks"))
+GLOVE = ". 9 9 9\ndog 1 2 3\nat name@domain.com 4 5 6\ndog 7 7 7\ncat 0 0 1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("Why didn't the man's dog bark?", "why did n't the man 's dog bark ?"),
+        ("they're at 3.5 s", "they 're at 3.5 s"),
+        ("mother-in-law, o'clock", "mother-in-law , o'clock"),
+        ("can't 'quoted'", "ca n't ' quoted '"),
+        ("  ", ""),
+    ],
+)
+def test_tokens_are_those_of_the_penn_treebank(text: str, tokens: str) -> None:
+    assert tokenize(text) == tokens.split()
+
+
+@given(st.text(max_size=60))
+def test_tokens_keep_every_letter(text: str) -> None:
+    assert "".join(tokenize(text)) == "".join(text.lower().split())
+
+
+def test_frequent_words_come_first_and_of_equals_the_one_seen_first() -> None:
+    vocabulary = build_vocabulary(["the dog", "the cat barks", "the cat barks", "a dog"], least_count=2)
+    assert vocabulary.words == (*SPECIAL, "the", "dog", "cat", "barks")
+    assert vocabulary.encode(["cat", "a"]) == [6, UNKNOWN]
+
+
+def test_special_words_are_left_out_of_a_text() -> None:
+    assert WORDS.decode([1, 4, 3, 0, 5, 2, 0]) == "dog barks"
+
+
+def test_a_vocabulary_is_read_as_it_was_written(tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_bytes(write_vocabulary(WORDS))
+    assert read_vocabulary(tmp_path / "v.txt") == WORDS
+
+
+@pytest.mark.parametrize("content", [b"", b"dog\n", b"<pad>\n<start>\n<end>\n<unk>\ndog\ndog\n", b"\xff\n"])
+def test_a_damaged_vocabulary_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "v.txt").write_bytes(content)
+    with pytest.raises(InputError, match="is no vocabulary"):
+        read_vocabulary(tmp_path / "v.txt")
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".gz", ".zip"])
+def test_words_begin_with_glove_and_the_others_with_random_vectors(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"glove{suffix}"
+    if suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("glove.txt", GLOVE)
+    else:
+        path.write_bytes(gzip.compress(GLOVE.encode()) if suffix == ".gz" else GLOVE.encode())
+    vectors, known = read_glove(path, WORDS, 3, seed=5)
+    assert known == 1
+    np.testing.assert_array_equal(vectors[4], [1, 2, 3])
+    assert not vectors[PAD].any()
+    assert vectors[5].any()
+    np.testing.assert_array_equal(vectors, read_glove(path, WORDS, 3, seed=5)[0])
+
+
+def test_vectors_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "glove.txt"
+    for content, message in [
+        ("dog 1 2\n", "2 numbers a word, expected 3"),
+        ("dog 1 2 x\n", "cannot be read"),
+        ("dog 1 2 nan\n", "not finite"),
+        ("hund 1 2 3\n", "none of the 6 words"),
+    ]:
+        path.write_text(content)
+        with pytest.raises(InputError, match=message):
+            read_glove(path, WORDS, 3, seed=0)
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(GLOVE.encode() * 99)[:40])
+    (tmp_path / "no.zip").write_bytes(b"no archive")
+    for name in ("missing.txt", "cut.gz", "no.zip"):
+        with pytest.raises(InputError, match="cannot be read as word vectors"):
+            read_glove(tmp_path / name, WORDS, 3, seed=0)

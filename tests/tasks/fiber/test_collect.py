@@ -1,0 +1,349 @@
+"""What workers answered: read, filtered, reviewed, assembled and paid, from results made as Mechanical Turk writes them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tasks.fiber.made import record
+from tests.tasks.fiber.worked import assignment, task_answers, write_results
+from vip.errors import InputError
+from vip.tasks.fiber.collect import (
+    Collected,
+    assemble,
+    collect,
+    count_bonuses,
+    decide,
+    dollars,
+    read_marks,
+    read_paid,
+    review_workers,
+    unpaid,
+    write_bonuses,
+)
+from vip.tasks.fiber.collected_files import write_collected
+from vip.tasks.fiber.noun_phrases import ParsedToken
+from vip.tasks.fiber.policy import PayPolicy, ReviewPolicy, WorkerPolicy, read_policy, write_qualifications
+from vip.tasks.fiber.records import read_records
+from vip.tasks.fiber.results import COMMENT, read_results
+from vip.tasks.files import read_samples
+
+TWO = [record("a dog", "x"), record("the man", "y")]
+APPROVED = {"ApprovalTime": "Mon Jan 04 10:00:00 PST 2021"}
+NOBODY: tuple[set[str], set[str]] = (set(), set())
+
+
+def parse_nouns(texts: Iterable[str]) -> Iterable[Sequence[ParsedToken]]:
+    """Parse each text into its words: nouns, and adverbs in -ly; an article hangs on the next word, others on none."""
+    for text in texts:
+        words = [(match.start(), match[0]) for match in re.finditer(r"\w+", text)]
+        yield [
+            ParsedToken(
+                start, start + len(word), word, "ADV" if word.endswith("ly") else "NOUN", "NN", "dep", place + (word in {"a", "the"})
+            )
+            for place, (start, word) in enumerate(words)
+        ]
+
+
+def collected(tmp_path: Path, *assignments: dict[str, object], records: Sequence[object] = TWO, per_hit: int = 2) -> Collected:
+    path = write_results(tmp_path / "results.csv", records, assignments, per_hit)  # type: ignore[arg-type]
+    return collect(read_results([path]), WorkerPolicy(), None)
+
+
+# ---------------------------------------------------------------- results
+
+
+def test_answers_come_back_in_their_order_with_what_stood_in_the_box_last(tmp_path: Path) -> None:
+    sent = task_answers({1: ["dog"], 2: ["man"]}, **{"answer-1-10": "wolf", "answer-1-2": "a  puppy", "answer-input-1": "animal"})
+    path = write_results(tmp_path / "r.csv", TWO, [assignment("W", sent)])
+    results = read_results([path])
+    (one,) = results.assignments.values()
+    assert one.answers == {1: ("dog", "a puppy", "wolf", "animal"), 2: ("man",)}
+    assert results.left_out == []
+    assert results.questions["H0"] == {1: TWO[0], 2: TWO[1]}
+
+
+def test_questions_come_back_as_they_were_asked(tmp_path: Path) -> None:
+    odd = record("=cmd|'!A1", '-"x', masked_caption='=He says "no" & <b>_____</b> ${question1}.', caption="")
+    path = write_results(tmp_path / "r.csv", [odd], [assignment("W", {1: ["dog", "cat"]})])
+    found = read_results([path]).questions["H0"][1]
+    assert (found.masked_caption, found.label, found.video_id) == (odd.masked_caption, odd.label, odd.video_id)
+    assert found.caption == '=He says "no" & <b>=cmd|\'!A1</b> ${question1}.'
+
+
+def test_what_cannot_be_used_is_counted_named_and_kept_whole(tmp_path: Path) -> None:
+    long = "word " * 2_000_000  # 10 MB
+    good = {1: ["dog", "The dog!", "..."], 2: ["=HYPERLINK(1)"]}
+    rows = [
+        assignment("W1", task_answers(good, **{"answer-7-0": "lost", "answer-2-5": 5, "answer-1-9": long, "comments": "<b>hi</b>"})),
+        assignment("W1", task_answers(good, **{"answer-7-0": "lost", "answer-2-5": 5, "answer-1-9": long})),
+        {**assignment("W2", {1: ["cat"]}), "WorkerId": ""},
+        {**assignment("W2", {1: ["cat"]}), "AssignmentId": ""},
+        assignment("W3", "no json"),
+        assignment("W4", "[1]"),
+        assignment("W5", {1: ["cat"]}, RejectionTime="now"),
+        {**assignment("W1", {1: ["other"]}), "AssignmentId": "A-W1-0"},
+        {**assignment("W1", {1: ["again"]}), "AssignmentId": "A-new"},
+    ]
+    results = read_results([write_results(tmp_path / "r.csv", TWO, rows)])
+    assert {one.id: one.answers for one in results.assignments.values()} == {"A-W1-0": {1: ("dog",), 2: ("=HYPERLINK(1)",)}}
+    assert results.reasons() == {
+        "the worker's answer is there already": 1,
+        "no word": 1,
+        "an answer to no question": 1,
+        "no text": 1,
+        "more than 500 letters": 1,
+        COMMENT: 1,
+        "the assignment is there already": 1,
+        "no WorkerId": 1,
+        "no AssignmentId": 1,
+        "the answers are no JSON": 1,
+        "the answers are no JSON object": 1,
+        "rejected on Mechanical Turk": 1,
+        "the assignment is there already, with other answers": 1,
+        "the worker answered this HIT already": 1,
+    }
+    (kept,) = (row for row in results.left_out if row.reason == "more than 500 letters")
+    assert (kept.text, kept.worker, kept.question, kept.row) == (long, "W1", 1, 1)
+    assert csv.field_size_limit() == 131_072
+
+
+def test_a_later_export_says_whether_an_assignment_was_approved_or_rejected(tmp_path: Path) -> None:
+    first = write_results(tmp_path / "1.csv", TWO, [assignment("W", {1: ["dog"]}), assignment("V", {1: ["cat"]})])
+    later = [assignment("W", {1: ["dog"]}, **APPROVED), assignment("V", {1: ["cat"]}, RejectionTime="now")]
+    results = read_results([first, write_results(tmp_path / "2.csv", TWO, later)])
+    assert [(one.worker, one.is_approved) for one in results.assignments.values()] == [("W", True)]
+    assert results.rejected_workers == {"V"}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"HITId,AssignmentId\n1,2\n", "has no column WorkerId, Answer.taskAnswers, Input.question1, Input.video1_id"),
+        (b"", "has no column HITId"),
+        (b"\xff\xfe", "is not UTF-8 text"),
+        (b"HITId,AssignmentId,WorkerId,Answer.taskAnswers,Input.question1,Input.video1_id\n", "there is no assignment"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused(data: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=message):
+        read_results([path])
+
+
+def test_a_hit_whose_questions_are_damaged_or_change_is_left_out(tmp_path: Path) -> None:
+    path = write_results(tmp_path / "r.csv", TWO, [assignment("W", {1: ["dog"]}), assignment("V", {1: ["cat"]})])
+    text = path.read_text(encoding="utf-8")
+    head, tail = text.rsplit("There is _____.", 1)
+    path.write_text(f"{head}There was _____.{tail}", encoding="utf-8")
+    assert read_results([path]).reasons() == {"other questions than before in this HIT": 1}
+    path.write_text(f"{head}There is nothing.{tail}", encoding="utf-8")
+    assert read_results([path]).reasons() == {"question 2 has no blank, no label or no times": 1}
+
+
+# ---------------------------------------------------------------- records
+
+
+def test_records_have_the_noun_phrases_of_each_worker(tmp_path: Path) -> None:
+    path = write_results(
+        tmp_path / "r.csv",
+        TWO,
+        [
+            assignment("W", {1: ["the cat", "quickly"], 2: ["slowly"]}),
+            assignment("V", {1: ["a wolf"], 2: []}),
+            assignment("U", {1: ["badly"]}),
+        ],
+    )
+    found = collect(read_results([path]), WorkerPolicy(), parse_nouns)
+    done = assemble(found)
+    assert [(one.label, one.additional_answers) for one in done.records] == [("a dog", [["the cat"], ["a wolf"]]), ("the man", [])]
+    assert (found.judged, found.kept) == (5, 2)
+
+
+def test_blanks_of_videos_that_are_gone_and_without_answers_are_left_out(tmp_path: Path) -> None:
+    three = [*TWO, record("a cat", "z")]
+    gone = ["unavailable video", "Unavailable VIDEO 2"]
+    done = assemble(
+        collected(tmp_path, assignment("W", {1: gone, 2: ["man"]}), assignment("V", {1: ["dog"], 2: ["guy"]}), records=three, per_hit=3)
+    )
+    assert [one.video_id for one in done.records] == ["y"]
+    assert (done.unavailable, done.unanswered) == (1, 1)
+
+
+def test_a_blank_of_two_hits_is_one_record(tmp_path: Path) -> None:
+    done = assemble(
+        collected(tmp_path, assignment("W", {1: ["dog"]}), assignment("W", {1: ["wolf"]}, hit=1), records=[TWO[0]] * 2, per_hit=1)
+    )
+    assert [one.additional_answers for one in done.records] == [[["dog"], ["wolf"]]]
+
+
+def test_disqualified_workers_do_not_count(tmp_path: Path) -> None:
+    path = write_results(tmp_path / "r.csv", TWO, [assignment("W", {1: ["dog"]}), assignment("V", {1: ["cat"]})])
+    found = collect(read_results([path]), WorkerPolicy(disqualified=frozenset({"W"})), None)
+    assert [one.worker for one in found.results.assignments.values()] == ["V"]
+    assert found.results.reasons() == {"the worker is disqualified": 1}
+
+
+# ---------------------------------------------------------------- review
+
+
+@pytest.mark.parametrize(
+    ("score", "questions", "expected"),
+    [
+        *((0.99, 25, "reject"), (1.0, 25, "warn"), (1.49, 25, "warn"), (1.5, 25, "approve")),
+        *((0.99, 24, "reject"), (1.0, 24, "reject"), (1.49, 24, "reject"), (1.5, 24, "approve"), (9.0, 1, "approve")),
+    ],
+)
+def test_the_bounds_of_the_review_are_the_published_ones(score: float, questions: int, expected: str) -> None:
+    assert decide(score, questions, WorkerPolicy()) == expected
+
+
+def test_a_worker_is_judged_by_the_marks_on_the_sheet(tmp_path: Path) -> None:
+    many = [record(f"a dog{place}", f"v{place}") for place in range(20)]
+    good = {place: ["a wolf", "a cat"] for place in range(1, 21)}
+    rows = [assignment("good", good), assignment("bad", good), assignment("few", {1: ["wolf"]}), assignment("old", good, **APPROVED)]
+    found = collected(tmp_path, *rows, records=many, per_hit=20)
+    before = {one.worker: one.decision for one in review_workers(found, WorkerPolicy(), None)}
+    assert before == {"bad": "to review", "few": "reject", "good": "to review", "old": "approved before"}
+    after = {one.worker: (one.decision, one.score) for one in review_workers(found, WorkerPolicy(), {"good": 15, "bad": 14})}
+    assert after["good"] == ("approve", 1.5)
+    assert after["bad"] == ("reject", 1.4)
+    assert after["few"] == ("reject", 1 / 20)
+
+
+def test_the_two_calls_of_collect_write_a_sheet_and_then_bonuses(tmp_path: Path) -> None:
+    answers = {1: ["the Dog", "=wolf()"], 2: ["a man", "a guy"]}
+    path = write_results(tmp_path / "r.csv", TWO, [assignment("W", answers), assignment("=V", answers)])
+    out, policy = tmp_path / "out" / "answers.jsonl", WorkerPolicy(review=ReviewPolicy(questions=2))
+
+    def run(**more: object) -> dict[str, object]:
+        options: dict[str, object] = {"marks": None, "paid": NOBODY, "seed": 1, **more}
+        return write_collected(out, read_results([path]), policy, None, **options).as_row()  # type: ignore[arg-type]
+
+    first = run()
+    assert (first["to_mark"], first["decisions"]) == (8, {"to review": 2})
+    assert not out.with_name("answers.bonuses.jsonl").exists()
+    sheet = out.with_name("answers.sheet.csv")
+    text = sheet.read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    assert [row["correct?"] for row in rows if row["answer"] == "the Dog"] == ["y", "y"]  # the label
+    assert {row["answer"] for row in rows} == {"the Dog", "'=wolf()", "a man", "a guy"}
+    assert {row["worker_id"] for row in rows} == {"W", "'=V"}
+    sheet.write_text(text.replace("a guy,,", "a guy,me,Y"), encoding="utf-8")
+    assert read_marks(sheet) == {"W": 3, "=V": 3}
+    second = run(marks=read_marks(sheet))
+    assert (second["decisions"], second["to_mark"], second["bonuses"]) == ({"approve": 2}, None, 2)
+    assert second["bonus_cents"] == 21
+    assert second["pay_cents"] == 40
+    assert [sample.id for sample in read_samples(out)] == ["x_000005_000015", "y_000005_000015"]
+    assert [one.additional_answers for one in read_records(out.with_name("answers.records.json"))] == [
+        [["the Dog", "=wolf()"]] * 2,
+        [["a man", "a guy"]] * 2,
+    ]
+    rejected = run(marks={"W": 2, "=V": 9})
+    assert rejected["decisions"] == {"approve": 1, "reject": 1}
+    assert rejected["left_out"] == {"the worker was rejected in the review": 4}
+    assert len(out.with_name("answers.left-out.jsonl").read_text(encoding="utf-8").splitlines()) == 4
+
+
+# ---------------------------------------------------------------- pay
+
+
+def paid_for(tmp_path: Path, *counts: int, pay: PayPolicy | None = None, hits: Sequence[int] = ()) -> dict[str, tuple[int, int, int]]:
+    """What workers W0, W1, … get for so many correct answers."""
+    rows = [
+        assignment(f"W{place}", {1: [f"thing{number}" for number in range(count)]}, hit=(hits or [0] * len(counts))[place])
+        for place, count in enumerate(counts)
+    ]
+    found = collected(tmp_path, *rows, records=[record("a dog", "x"), record("a cat", "y")], per_hit=1)
+    return {one.worker: (one.for_answers, one.for_best, one.thanks) for one in count_bonuses(found, pay or PayPolicy())}
+
+
+def test_bonuses_are_those_of_the_table_and_the_first_of_a_tie_is_the_best(tmp_path: Path) -> None:
+    assert paid_for(tmp_path, 30, 26, 25, 24, 11, 10, 0) == {
+        "W0": (30, 20, 0),
+        "W1": (30, 0, 0),
+        "W2": (30, 0, 0),
+        "W3": (28, 0, 0),
+        "W4": (2, 0, 0),
+        "W5": (0, 0, 1),
+        "W6": (0, 0, 1),
+    }
+    assert paid_for(tmp_path, 12, 12) == {"W0": (4, 20, 0), "W1": (4, 0, 0)}
+    assert paid_for(tmp_path, 25, 25, pay=PayPolicy(answer=1, thanks=0)) == {"W0": (15, 20, 0), "W1": (15, 0, 0)}
+    assert paid_for(tmp_path, 12, 9, hits=[0, 1]) == {"W0": (4, 20, 0), "W1": (0, 20, 0)}
+    assert paid_for(tmp_path, 0, 0) == {"W0": (0, 0, 1), "W1": (0, 0, 1)}
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=5))
+def test_no_bonus_is_more_than_the_policy_says_and_the_sum_is_exact(counts: list[int]) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        owed = paid_for(Path(folder), *counts)
+    assert all(0 <= answers <= 30 and best in {0, 20} for answers, best, _ in owed.values())
+    assert sum(best for _, best, _ in owed.values()) == (20 if max(counts) else 0)
+    assert sum(answers for answers, _, _ in owed.values()) == 2 * sum(min(max(0, count - 10), 15) for count in counts)
+    assert len(owed) == len(counts)  # each gets something
+
+
+def test_what_was_sent_is_not_paid_again(tmp_path: Path) -> None:
+    answers = {1: [f"thing{number}" for number in range(25)]}
+    found = collected(tmp_path, assignment("W", answers), assignment("V", {1: ["dog"]}))
+    bonuses = count_bonuses(found, PayPolicy())
+    assert write_bonuses(tmp_path / "b.jsonl", bonuses) == 51
+    rows = [json.loads(line) for line in (tmp_path / "b.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(row["UniqueRequestToken"], row["BonusAmount"]) for row in rows] == [("A-W-0", "0.50"), ("A-V-0", "0.01")]
+    assert rows[0]["Reason"] == "0.30 dollars for 25 correct answers in this HIT. 0.20 dollars for the most correct answers in this HIT."
+    assert unpaid(bonuses, read_paid([tmp_path / "b.jsonl"])) == []
+    assert [one.worker for one in unpaid(bonuses, ({"A-W-0"}, {"W"}))] == ["V"]
+    assert unpaid(bonuses, ({"A-W-0", "other"}, {"W", "V"})) == []
+    (tmp_path / "b.jsonl").write_text("{}\n")
+    with pytest.raises(InputError, match="line 1: it is no bonus"):
+        read_paid([tmp_path / "b.jsonl"])
+
+
+@pytest.mark.parametrize(("cents", "expected"), [(0, "0.00"), (1, "0.01"), (30, "0.30"), (105, "1.05"), (123456, "1234.56")])
+def test_cents_are_written_as_dollars(cents: int, expected: str) -> None:
+    assert dollars(cents) == expected
+
+
+# ---------------------------------------------------------------- policy
+
+
+def test_a_policy_names_what_differs_from_the_papers(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text('countries = ["GB"]\ndisqualified = ["W"]\n[pay]\nanswer = 1\n', encoding="utf-8")
+    policy = read_policy(path)
+    assert (policy.countries, policy.workers_per_hit, policy.pay.answer, policy.pay.hit) == (("GB",), 9, 1, 20)
+    write_qualifications(tmp_path / "q.json", policy)
+    rows = json.loads((tmp_path / "q.json").read_text(encoding="utf-8"))
+    assert rows[0]["LocaleValues"] == [{"Country": "GB"}]
+    assert [row["IntegerValues"] for row in rows[1:]] == [[1000], [92]]
+    paper = read_policy(None)
+    assert (paper.countries, paper.approved_hits, paper.approval_percent, paper.pay.answer) == (("CA", "US"), 1000, 92, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("workers = 9", "policy.toml, workers: Extra inputs are not permitted"),
+        ("[pay]\nanswer = 0.02", r"policy.toml, pay\.answer: Input should be a valid integer"),
+        ("approval_percent = 101", "less than or equal to 100"),
+        ('countries = ["Canada"]', "should match pattern"),
+        ("[review]\nwarn_below = 0.5", "warn_below is less than"),
+        ("a =", "is no TOML"),
+    ],
+)
+def test_a_wrong_policy_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        read_policy(tmp_path / "policy.toml")

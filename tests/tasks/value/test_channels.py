@@ -1,0 +1,91 @@
+"""Subtitles and features of VALUE: which sentence belongs to which frames, and files of strangers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.tasks.value.made import write_lines
+from vip.errors import InputError
+from vip.tasks.records import Subtitle
+from vip.tasks.value.channels import SubtitleFile, align_sentences, join_channels, read_features, write_features
+
+
+def said(start_s: float, end_s: float, text: str = "hello") -> Subtitle:
+    return Subtitle(start_s=start_s, end_s=end_s, text=text)
+
+
+def test_a_sentence_belongs_to_the_frames_that_it_touches() -> None:
+    frames = align_sentences([said(2.9, 3.1), said(3.0, 4.5), said(0.0, 0.2), said(100.0, 101.0), said(28.0, 40.0)], 20)
+    assert [list(one) for one in frames] == [[1, 2], [2], [0], [], [18, 19]]
+
+
+def test_a_last_sentence_that_does_not_end_has_its_first_11_frames() -> None:
+    frames = align_sentences([said(0.0, 30.0), said(1.5, 60.0)], 40)
+    assert [list(one) for one in frames] == [list(range(20)), list(range(1, 12))]
+    assert [list(one) for one in align_sentences([said(1.5, 17.5)], 40)] == [list(range(1, 12))], "16 s are not too long"
+
+
+def test_one_channel_leaves_the_other_empty_in_its_place() -> None:
+    both = join_channels(np.ones((4, 3), np.float32), [said(0.0, 2.0)])
+    assert both.frames == (range(2),)
+    assert [one.text for one in both.without_subtitles().sentences] == [""]
+    assert both.without_subtitles().features.sum() == 12
+    assert both.without_video().features.shape == (4, 3)
+    assert not both.without_video().features.any()
+    assert both.without_video().sentences == both.sentences
+
+
+def test_published_subtitles_are_found_by_their_video(tmp_path: Path) -> None:
+    rows = [{"vid_name": name, "sub": [{"text": f" Chase : {name} ", "start": 0.862, "end": 1.862}]} for name in ("a", "b")]
+    subtitles = SubtitleFile(write_lines(tmp_path / "s.jsonl", [*rows, {"vid_name": "silent", "sub": []}]))
+    assert len(subtitles) == 3
+    assert subtitles.of_video("b") == (Subtitle(start_s=0.862, end_s=1.862, text="Chase : b"),)
+    assert subtitles.of_video("silent") == subtitles.of_video("not there") == ()
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"vid_name": "a"}, "line 1: no subtitles"),
+        ({"vid_name": 3, "sub": []}, "line 1: no subtitles"),
+        ({"vid_name": "a", "sub": [{"text": "x", "start": 3, "end": 2}]}, "lacks a text or its times"),
+        ({"vid_name": "a", "sub": [{"text": "x", "start": 3}]}, "lacks a text or its times"),
+        ({"vid_name": "a", "sub": [{"text": None, "start": 0, "end": 2}]}, "lacks a text or its times"),
+    ],
+)
+def test_a_fault_of_subtitles_is_one_sentence(row: dict[str, object], message: str, tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "s.jsonl", [row])
+    with pytest.raises(InputError, match=message):
+        SubtitleFile(path).of_video("a")
+    twice = write_lines(tmp_path / "t.jsonl", [{"vid_name": "a", "sub": []}] * 2)
+    with pytest.raises(InputError, match=r"line 2: the video a is there twice"):
+        SubtitleFile(twice)
+
+
+def test_features_stand_side_by_side_as_far_as_both_go(tmp_path: Path) -> None:
+    write_features(tmp_path / "2d" / "v.npz", np.full((5, 2), 1, np.float32))
+    np.savez(tmp_path / "3d.npz", features=np.full((4, 3), 2, np.float16))
+    features = read_features([tmp_path / "2d" / "v.npz", tmp_path / "3d.npz"])
+    assert features.shape == (4, 5)
+    assert features.dtype == np.float32
+    assert features[0].tolist() == [1, 1, 2, 2, 2]
+
+
+def test_features_that_are_none_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="There are no features"):
+        read_features([tmp_path / "none.npz"])
+    for array, message in (
+        (np.array([{"a": 1}], object), 'has no array "features" of numbers'),
+        (np.zeros((0, 3), np.float32), "at least one frame"),
+        (np.array([[np.nan]], np.float32), "all of them finite"),
+        (np.zeros(3, np.float32), r"of the shape \(3,\)"),
+    ):
+        np.savez(tmp_path / "x.npz", features=array)
+        with pytest.raises(InputError, match=message):
+            read_features([tmp_path / "x.npz"])
+    (tmp_path / "x.npz").write_bytes(b"no zip")
+    with pytest.raises(InputError, match="has no array"):
+        read_features([tmp_path / "x.npz"])

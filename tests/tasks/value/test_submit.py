@@ -1,0 +1,131 @@
+"""Submissions: names and forms of the server, from vip's files and from published ones, and zips of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from tests.tasks.value.made import query, read, write_index, write_json, write_lines
+from vip import store
+from vip.errors import InputError, UsageError
+from vip.tasks.files import write_samples
+from vip.tasks.records import Found, FoundMoments, Prediction
+from vip.tasks.value.archive import unpacked_submission
+from vip.tasks.value.submit import make_submission, missing_files
+
+
+@pytest.fixture
+def annotations(tmp_path: Path) -> Path:
+    """Published files of three tasks."""
+    folder = tmp_path / "annotations"
+    for name in ("vlep", "tvr", "yc2c"):
+        (folder / name).mkdir(parents=True)
+    events = [{"example_id": number, "events": ["a", "b"], "answer": 0, "vid_name": "v"} for number in (7, 8)]
+    write_lines(folder / "vlep" / "vlep_dev_release.jsonl", events)
+    write_lines(folder / "vlep" / "vlep_test_release.jsonl", [{"example_id": 9, "events": ["a", "b"], "vid_name": "v"}])
+    write_lines(folder / "tvr" / "tvr_val_release.jsonl", [query(1), query(2, "street")])
+    write_index(folder).rename(folder / "tvr" / "tvr_video2dur_idx.json")
+    write_lines(folder / "yc2c" / "yc2c_val_release.jsonl", [{"vid_name": "id_3", "clip_id": 5, "descs": [{"desc": "mix it"}]}])
+    return folder
+
+
+def own_files(folder: Path, annotations: Path) -> Path:
+    """Write what `vip predict` would: predictions and their samples."""
+    folder.mkdir()
+    moments = FoundMoments(videos=("street", "park"), starts_s=(1.0, 2.5), ends_s=(3.0, 4.0))
+    answers = {
+        ("vlep", "vlep_dev_release"): [Prediction(sample_id=key, value=1) for key in ("8", "7")],
+        ("vlep", "vlep_test_release"): [Prediction(sample_id="9", value=0)],
+        ("tvr", "tvr_val_release"): [Prediction(sample_id=key, value=Found(vcmr=moments, vr=("park",))) for key in ("1", "2")],
+        ("yc2c", "yc2c_val_release"): [Prediction(sample_id="5", value="stir")],
+    }
+    for (key, name), predictions in answers.items():
+        _, samples = read(key, annotations / key / f"{name}.jsonl")
+        write_samples(folder / f"{name}.samples.jsonl", samples)
+        store.write_rows(folder / f"{name}.jsonl", predictions)
+    return folder
+
+
+def test_files_of_vip_get_the_names_and_forms_of_the_server(tmp_path: Path, annotations: Path) -> None:
+    out = tmp_path / "submission"
+    files = make_submission([own_files(tmp_path / "p", annotations)], out, annotations=annotations)
+    assert [(one.task, one.split, one.name, one.answers) for one in files] == [
+        ("value-tvr", "val", "tvr/tvr_val_predictions.json", 2),
+        ("value-vlep", "val", "vlep/vlep_dev_predictions.json", 2),
+        ("value-vlep", "test", "vlep/vlep_test_predictions.json", 1),
+        ("value-yc2c", "val", "yc2c/yc2c_val_predictions.jsonl", 1),
+    ]
+    assert json.loads((out / "vlep/vlep_dev_predictions.json").read_text()) == {"7": 1, "8": 1}
+    tvr = json.loads((out / "tvr/tvr_val_predictions.json").read_text())
+    assert tvr["VCMR"][0] == {"desc_id": 1, "predictions": [[8, 1.0, 3.0, 2], [7, 2.5, 4.0, 1]]}
+    assert tvr["VR"] == [{"desc_id": 1, "predictions": [7]}, {"desc_id": 2, "predictions": [7]}]
+    caption = json.loads((out / "yc2c/yc2c_val_predictions.jsonl").read_text())
+    assert caption == {"video_id": "id_3", "clip_id": 5, "descs": [{"desc": "stir"}]}
+    assert len(missing_files(files)) == 22 - 4
+    assert "tvr/tvr_test_predictions.json" in missing_files(files)
+
+
+def test_a_submission_is_read_and_written_again_as_it_is(tmp_path: Path, annotations: Path) -> None:
+    first, second, packed = tmp_path / "first", tmp_path / "second", tmp_path / "s.zip"
+    made = make_submission([own_files(tmp_path / "p", annotations)], first, annotations=annotations)
+    assert make_submission([first], packed, annotations=annotations) == made
+    with ZipFile(packed) as archive:
+        assert archive.namelist() == sorted(one.name for one in made)
+    assert make_submission([packed], second, annotations=annotations) == made
+    for one in made:
+        assert (second / one.name).read_bytes() == (first / one.name).read_bytes()
+    with pytest.raises(UsageError, match="exists already"):
+        make_submission([first], packed, annotations=annotations)
+
+
+def test_what_cannot_be_submitted_is_one_sentence(tmp_path: Path, annotations: Path) -> None:
+    own = own_files(tmp_path / "p", annotations)
+    with pytest.raises(UsageError, match="value-tvr names videos by number"):
+        make_submission([own / "tvr_val_release.jsonl"], tmp_path / "s")
+    with pytest.raises(InputError, match=r"vlep_test_release\.jsonl is a second file of predictions for vlep/vlep_dev_predictions\.json"):
+        make_submission([own / "vlep_dev_release.jsonl", own / "vlep_test_release.jsonl"], tmp_path / "s", split="val")
+    with pytest.raises(InputError, match=r'lacks 2 of 2 ids, such as "7"'):
+        make_submission([own / "vlep_test_release.jsonl"], tmp_path / "s", annotations=annotations, split="val")
+    store.write_rows(own / "yc2c_val_release.jsonl", [Prediction(sample_id="5", value=None, status="refused")])
+    with pytest.raises(InputError, match=r'"5" has no answer \(refused\)'):
+        make_submission([own / "yc2c_val_release.jsonl"], tmp_path / "s")
+    (own / "yc2c_val_release.samples.jsonl").unlink()
+    with pytest.raises(InputError, match=r"There is no yc2c_val_release\.samples\.jsonl beside"):
+        make_submission([own / "yc2c_val_release.jsonl"], tmp_path / "s")
+    broken = tmp_path / "broken"
+    (broken / "vlep").mkdir(parents=True)
+    write_json(broken / "vlep" / "vlep_dev_predictions.json", {"7": 1})
+    with pytest.raises(InputError, match=r'lacks 1 of 2 ids, such as "8"'):
+        make_submission([broken], tmp_path / "s", annotations=annotations)
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("submission/vlep/vlep_dev_predictions.json", "has the folder submission around its tasks"),
+        ("predictions.json", "holds predictions.json, no file of a task"),
+        ("vlep/../../evil.json", "no file of a task|around its tasks"),
+    ],
+)
+def test_a_zip_with_other_names_is_refused(name: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "s.zip"
+    with ZipFile(path, "w") as archive:
+        archive.writestr(name, "{}")
+    with pytest.raises(InputError, match=message), unpacked_submission(path):
+        pass
+
+
+def test_a_damaged_zip_and_one_that_swells_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "s.zip"
+    path.write_bytes(b"PK no zip")
+    with pytest.raises(InputError, match="cannot be unpacked"), unpacked_submission(path):
+        pass
+    monkeypatch.setattr("vip.tasks.value.archive.MOST_BYTES", 1000)
+    with ZipFile(path, "w", 8) as archive:
+        archive.writestr("vlep/vlep_dev_predictions.json", " " * 5000)
+    with pytest.raises(InputError, match="has more than 1,000 bytes"), unpacked_submission(path):
+        pass

@@ -1,0 +1,182 @@
+"""Features of videos from HDF5 files in the form of the authors of NExT-QA (section 4, "Implementation"; dataloader/sample_loader.py).
+
+In: files with `ids` (V names) and `feat`, float (V, N, D): N clips a video, of each the appearance and behind it the motion; or feature
+maps (V, N, C, h, w), of which the mean over h × w stands for D. Out: the features of some videos as arrays. What is not asked for is not
+read: a file of 60 GB needs no memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vip.errors import BackendError, InputError
+from vip.untrusted import one_line
+from vip.wording import option
+
+PAPER_WIDTH, PAPER_APPEARANCE = 4096, 2048
+"""ResNet-101 (2048) and inflated 3D ResNeXt-101 (2048), one after the other."""
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSizes:
+    """Sizes of the features of a video; equal for all videos of all files."""
+
+    clips: int
+    appearance: int
+    motion: int
+    maps: tuple[int, int, int] | None = None
+    """(C, h, w) of feature maps, where a file has them."""
+
+
+class FeatureFile:
+    """One open file.
+
+    Args:
+        appearance: how many of the D numbers are appearance; None: as the attribute `appearance` of `feat` says, else 2048 of 4096, else
+        all.
+
+    Raises:
+        BackendError: h5py is not installed.
+        InputError: it cannot be read, or is of another form.
+    """
+
+    def __init__(self, path: Path, *, appearance: int | None = None) -> None:
+        self.path = path
+        self._file = open_hdf5(path)
+        self._feat = self._dataset("feat")
+        shape = tuple(int(size) for size in self._feat.shape)
+        if len(shape) not in {3, 5} or self._feat.dtype.kind != "f" or 0 in shape[1:]:
+            raise InputError(
+                f"{path}: feat is {self._feat.dtype} of shape {shape}. Expected floats of shape (videos, clips, numbers),"
+                " or (videos, clips, numbers, 7, 7)."
+            )
+        ids = self._dataset("ids")
+        if ids.shape != shape[:1]:
+            raise InputError(f"{path} has {shape[0]:,} features and ids of shape {ids.shape}. Make it again: one id a video.")
+        self.rows = _rows_by_id(path, ids[:])
+        self.sizes = FeatureSizes(shape[1], *self._widths(shape[2], appearance), (shape[2], *shape[3:5]) if len(shape) == 5 else None)
+
+    def read(self, videos: Sequence[str]) -> Floats:
+        """Return (B, N, D) or (B, N, C, h, w) of these videos, in their order; one may be there several times.
+
+        Raises:
+            InputError: the file is cut off or has a number that is not finite.
+        """
+        order = sorted({self.rows[video] for video in videos})
+        try:
+            data = np.stack([self._feat[row] for row in order]).astype(np.float32)
+        except OSError as exc:
+            raise InputError(f"{self.path} cannot be read ({one_line(str(exc))[:100]}). Copy it again.") from exc
+        if not np.isfinite(data).all():
+            bad = order[int(np.flatnonzero(~np.isfinite(data).reshape(len(order), -1).all(axis=1))[0])]
+            name = next(video for video, row in self.rows.items() if row == bad)
+            raise InputError(f"{self.path}: the features of {one_line(name)[:60]} hold numbers that are not finite. Extract them again.")
+        places = {row: place for place, row in enumerate(order)}
+        return data[[places[self.rows[video]] for video in videos]]
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _dataset(self, name: str) -> Any:
+        found = self._file.get(name) if name in self._file else None
+        if found is None or not hasattr(found, "shape"):
+            raise InputError(f"{self.path} has no data set {name}. Give features in the form of NExT-QA: ids and feat.")
+        return found
+
+    def _widths(self, width: int, appearance: int | None) -> tuple[int, int]:
+        if appearance is None:
+            noted = self._feat.attrs.get("appearance")
+            appearance = PAPER_APPEARANCE if noted is None and width == PAPER_WIDTH else width if noted is None else int(noted)
+        if not 0 < appearance <= width:
+            raise InputError(f"{self.path}: {appearance} of {width} numbers a clip are appearance. Expected 1 to {width}.")
+        return appearance, width - appearance
+
+
+class FeatureStore:
+    """The features of all videos of some files.
+
+    Args:
+        paths: files of different videos (train, val), with equal sizes.
+        appearance: as of `FeatureFile`.
+
+    Raises:
+        BackendError: h5py is not installed.
+        InputError: a file cannot be read, sizes differ, or a video is in two files.
+    """
+
+    def __init__(self, paths: Sequence[Path], *, appearance: int | None = None) -> None:
+        self.files = [FeatureFile(path, appearance=appearance) for path in paths]
+        self.sizes = self.files[0].sizes
+        self._file_of: dict[str, FeatureFile] = {}
+        for file in self.files:
+            if file.sizes != self.sizes:
+                raise InputError(f"{file.path} has {_words(file.sizes)}, {paths[0]} has {_words(self.sizes)}. Give files of one kind.")
+            for video in file.rows:
+                if (other := self._file_of.setdefault(video, file)) is not file:
+                    raise InputError(f"The video {one_line(video)[:60]} is in {other.path} and in {file.path}. Give one of them.")
+
+    def check(self, videos: Sequence[str]) -> None:
+        """Refuse videos without features.
+
+        Raises:
+            InputError: there are some; the message says how many.
+        """
+        missing = sorted({video for video in videos if video not in self._file_of})
+        if missing:
+            raise InputError(
+                f"{len(missing):,} of {len(set(videos)):,} videos have no features, such as {one_line(missing[0])[:60]}."
+                f" Add their file: {option('features', 'FILE')}."
+            )
+
+    def read(self, videos: Sequence[str]) -> Floats:
+        """Return (B, N, D) or (B, N, C, h, w) of these videos, in their order. Errors as of `FeatureFile.read`."""
+        found: dict[str, Floats] = {}
+        for file in self.files:
+            mine = list(dict.fromkeys(video for video in videos if self._file_of[video] is file))
+            found |= dict(zip(mine, file.read(mine), strict=True)) if mine else {}
+        return np.stack([found[video] for video in videos])
+
+    def close(self) -> None:
+        for file in self.files:
+            file.close()
+
+
+def open_hdf5(path: Path) -> Any:
+    """Return an open file of h5py.
+
+    Raises:
+        BackendError: h5py is not installed.
+        InputError: it is missing, or is no HDF5.
+    """
+    try:
+        import h5py
+    except ImportError as exc:
+        raise BackendError("Features are read with h5py, which is not installed. Run: pip install 'vip-keyframes[train]'.") from exc
+    if not path.is_file():
+        raise InputError(f"{path} does not exist. Give a file of features; `vip features` makes one.")
+    try:
+        return h5py.File(path, "r")
+    except OSError as exc:
+        raise InputError(f"{path} is no HDF5 file, or is cut off ({one_line(str(exc))[:100]}). Copy it again.") from exc
+
+
+def _rows_by_id(path: Path, ids: npt.NDArray[Any]) -> dict[str, int]:
+    """Return the row of each video; ids may be numbers, bytes or text."""
+    names = [name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name) for name in ids.tolist()]
+    rows = {name: row for row, name in enumerate(names)}
+    if len(rows) < len(names):
+        doubled = next(name for row, name in enumerate(names) if rows[name] != row)
+        raise InputError(f"{path} has the id {one_line(doubled)[:60]} more than once. Make it again: one id a video.")
+    return rows
+
+
+def _words(sizes: FeatureSizes) -> str:
+    maps = f" and maps of {'×'.join(map(str, sizes.maps))}" if sizes.maps else ""
+    return f"{sizes.clips} clips of {sizes.appearance} + {sizes.motion} numbers{maps}"

@@ -1,0 +1,282 @@
+"""Training on the loop of Lightning: epochs over the training set, the score on val after each, the best weights, and where to go on.
+
+In: a learner, batches of train and val. Out: the best weights and a row an epoch in the run folder. Adam, and half the learning rate where
+the score on val has not risen for some epochs (videoqa.py of NExT-QA). Each epoch begins with random numbers of the seed and its own
+number: a training that was stopped and resumed gives the same weights as one that was not.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch import LightningModule, Trainer
+from torch import Tensor
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from vip import store
+from vip.baselines.learner import Learner
+from vip.baselines.run_folder import EPOCHS, LAST, WEIGHTS, EpochRecord, write_weights
+from vip.baselines.settings import TrainingSettings
+from vip.errors import BackendError, InputError
+from vip.protocols import Observer
+from vip.untrusted import one_line
+from vip.wording import option
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """Where training runs."""
+
+    device: str = "auto"
+    """`auto`, `cpu`, `cuda` or `mps`."""
+    devices: int = 1
+    """How many of them; each trains on its share of every batch."""
+    workers: int = 0
+    """Processes that prepare batches beside the training."""
+
+
+class EpochOrder(Sampler[int]):
+    """All items in an order that the seed and the number of the epoch decide."""
+
+    def __init__(self, count: int, seed: int) -> None:
+        self.count, self.seed, self.epoch = count, seed, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Called by Lightning before each epoch."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[int]:
+        generator = torch.Generator().manual_seed(seed_of(self.seed, self.epoch))
+        return iter(torch.randperm(self.count, generator=generator).tolist())
+
+
+def seed_of(seed: int, epoch: int, rank: int = 0) -> int:
+    """Return the seed of an epoch on one of several devices."""
+    return (seed * 1_000_003 + epoch * 1_009 + rank) % 2**63
+
+
+def make_loader(
+    items: Dataset[Any], collate: Callable[[Sequence[Any]], Any], *, batch: int, workers: int = 0, order: EpochOrder | None = None
+) -> DataLoader[Any]:
+    """Return the batches of `items`, in their own order without `order`."""
+    return DataLoader(
+        items,
+        batch_size=batch,
+        sampler=order,
+        collate_fn=collate,
+        num_workers=workers,
+        persistent_workers=workers > 0,
+        generator=torch.Generator(),  # or each loader that begins would draw from the numbers of the training
+    )
+
+
+def train(
+    learner: Learner,
+    train_batches: DataLoader[Any],
+    val_batches: DataLoader[Any],
+    *,
+    settings: TrainingSettings,
+    learning_rate: float,
+    folder: Path,
+    machine: Machine,
+    observer: Observer,
+    resume: bool = False,
+) -> list[EpochRecord]:
+    """Train a learner and return the rows of all epochs; weights and rows lie in the folder after each.
+
+    Args:
+        resume: go on behind the last epoch that ended.
+
+    Raises:
+        BackendError: the device is not there, or its memory does not suffice.
+        InputError: the loss is not a number any more, or the file to go on from is damaged.
+    """
+    loop = TrainingLoop(learner, settings, learning_rate, folder, observer, len(train_batches))
+    last = folder / LAST if resume and store.exists(folder / LAST) else None
+    with _quiet_lightning(), ExitStack() as bars, _translated(machine):
+        loop.bars = bars
+        trainer = _make_trainer(settings, folder, machine)
+        try:
+            trainer.fit(loop, train_batches, val_batches, ckpt_path=last, weights_only=True)
+        except Exception as exc:
+            if last is None or loop.has_begun:
+                raise
+            raise InputError(
+                f"{last} cannot be read ({one_line(str(exc))[:100]}). Begin the training anew: {option('overwrite')}."
+            ) from exc
+    return loop.rows
+
+
+class TrainingLoop(LightningModule):
+    """What Lightning calls at each step."""
+
+    def __init__(
+        self, learner: Learner, settings: TrainingSettings, learning_rate: float, folder: Path, observer: Observer, batches: int
+    ) -> None:
+        super().__init__()
+        self.learner = learner
+        self.settings, self.start_rate, self.folder = settings, learning_rate, folder
+        self.observer, self.batches = observer, batches
+        self.rows: list[EpochRecord] = []
+        self.bars = ExitStack()
+        self.has_begun = False
+        """Whether an epoch has begun: what failed before is the file to go on from."""
+        self.strict_loading = False  # weights that are never trained are not in the file
+        self._plateau_state: dict[str, Any] | None = None
+        self._losses: list[Tensor] = []
+        self._scores: list[float] = []
+        self._advance: Callable[[], None] = _do_nothing
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        optimizer = torch.optim.Adam([one for one in self.parameters() if one.requires_grad], lr=self.start_rate)
+        self.plateau = ReduceLROnPlateau(
+            optimizer, mode="max", factor=self.settings.plateau_factor, patience=self.settings.plateau_patience
+        )
+        if self._plateau_state is not None:
+            self.plateau.load_state_dict(self._plateau_state)
+        return optimizer
+
+    def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
+        return batch.to(device)
+
+    # ------------------------------------------------------------ train
+
+    def on_train_epoch_start(self) -> None:
+        self.has_begun = True
+        torch.manual_seed(seed_of(self.settings.seed, self.current_epoch, self.global_rank))
+        self._losses = []
+        title = f"Epoch {self.current_epoch + 1} of {self.settings.epochs}"
+        self._advance = self.bars.enter_context(self.observer.track(title, self.batches)) if self.is_first else _do_nothing
+
+    def training_step(self, batch: Any, number: int) -> Tensor:
+        loss = self.learner.loss(batch)
+        self._losses.append(loss.detach())
+        self._advance()
+        return loss
+
+    # ------------------------------------------------------------ val
+
+    def on_validation_epoch_start(self) -> None:
+        self._scores = []
+
+    def validation_step(self, batch: Any, number: int) -> None:
+        self._scores += self.learner.scores(batch)
+
+    def on_train_epoch_end(self) -> None:
+        """Note the epoch, keep the weights if they are the best, and save where to go on. Validation has run before."""
+        self.bars.close()
+        loss = self._mean(torch.stack(self._losses).sum().item(), len(self._losses))
+        score = self._mean(sum(self._scores), len(self._scores))
+        if not math.isfinite(loss):
+            raise InputError(
+                f"The loss of epoch {self.current_epoch + 1} is {loss}. Lower training.learning_rate ({self.start_rate:g}), or look for"
+                " features that are far too large."
+            )
+        best = max((row.score for row in self.rows), default=-math.inf)
+        rate = float(self.plateau.optimizer.param_groups[0]["lr"])
+        row = EpochRecord(epoch=self.current_epoch + 1, loss=loss, score=score, learning_rate=rate, is_best=score > best)
+        self.rows.append(row)
+        self.plateau.step(score)
+        if self.is_first:
+            if row.is_best:
+                write_weights(self.folder / WEIGHTS, self.learner)
+            store.write_rows(self.folder / EPOCHS, self.rows)
+            self.observer.note(
+                f"epoch {row.epoch} of {self.settings.epochs}: loss {loss:.4f}, {self.settings.best_by} on val {100 * score:.2f}"
+                f"{' (best)' if row.is_best else ''}"
+            )
+        part = self.folder / f"{LAST}{store.PARTIAL_SUFFIX}"
+        self.trainer.save_checkpoint(part)
+        if self.is_first:
+            part.replace(self.folder / LAST)
+
+    def _mean(self, total: float, count: int) -> float:
+        """Return the mean over all devices."""
+        if self.trainer.world_size == 1:
+            return total / count
+        sums = self.all_gather(torch.tensor([total, float(count)], dtype=torch.float64, device=self.device))
+        assert isinstance(sums, Tensor)
+        return float(sums[:, 0].sum() / sums[:, 1].sum())
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the process that writes."""
+        return bool(self.trainer.is_global_zero)
+
+    # ------------------------------------------------------------ checkpoints
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        frozen = {f"learner.{name}" for name in self.learner.frozen_names()}
+        checkpoint["state_dict"] = {name: value for name, value in checkpoint["state_dict"].items() if name not in frozen}
+        checkpoint["vip"] = {"rows": [row.model_dump() for row in self.rows], "plateau": self.plateau.state_dict()}
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        self.rows = [EpochRecord.model_validate(row) for row in checkpoint["vip"]["rows"]]
+        self._plateau_state = checkpoint["vip"]["plateau"]
+
+
+def _do_nothing() -> None:
+    pass
+
+
+def _make_trainer(settings: TrainingSettings, folder: Path, machine: Machine) -> Trainer:
+    return Trainer(
+        accelerator=machine.device,
+        devices=machine.devices,
+        strategy="auto" if machine.devices == 1 else "ddp_find_unused_parameters_true",
+        max_epochs=settings.epochs,
+        default_root_dir=folder,
+        logger=False,
+        enable_checkpointing=False,  # the module saves behind the step of the plateau, which Lightning's callback does not
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+    )
+
+
+@contextmanager
+def _quiet_lightning() -> Iterator[None]:
+    """Leave out Lightning's remarks on devices and workers, which the user has chosen."""
+    names = ("lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero", "lightning.pytorch.accelerators.cuda")
+    before = {name: logging.getLogger(name).level for name in names}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in names:
+            logging.getLogger(name).setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            for name, level in before.items():
+                logging.getLogger(name).setLevel(level)
+
+
+@contextmanager
+def _translated(machine: Machine) -> Iterator[None]:
+    """Turn errors of Lightning and torch into those of vip."""
+    from lightning.fabric.utilities.exceptions import MisconfigurationException
+
+    try:
+        yield
+    except SystemExit as exc:
+        if isinstance(exc.__context__, KeyboardInterrupt):  # how Lightning ends at Ctrl-C
+            raise KeyboardInterrupt from exc
+        raise
+    except MisconfigurationException as exc:
+        raise BackendError(
+            f"{option('device', machine.device)} with {machine.devices} of it cannot be used here ({one_line(str(exc))[:150]})."
+            f" Write {option('device', 'cpu')}."
+        ) from exc
+    except torch.OutOfMemoryError as exc:
+        raise BackendError("The memory of the device does not suffice. Choose a smaller training.batch, or a smaller model.") from exc
