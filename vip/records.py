@@ -374,6 +374,17 @@ class Verification(RecordPart):
     """FAMOuS before the second look corrected it; None where nothing was corrected."""
 
 
+class Reviewed(RecordPart):
+    """Which texts of a description people changed."""
+
+    fields: tuple[str, ...]
+    """`dense_caption`, or fields of FAMOuS."""
+    reviewers: tuple[str, ...]
+    """The last to change each field."""
+    changed_utc: str
+    """The last change."""
+
+
 class Description(Record):
     """One row of descriptions.jsonl."""
 
@@ -395,6 +406,8 @@ class Description(Record):
     famous: Famous
     verification: Verification | None = None
     """None where the description was not checked against its frame."""
+    reviewed: Reviewed | None = None
+    """None where nobody changed it. In a run the engine's own texts stay; only exports have the reviewed ones."""
     calls: tuple[Call, ...]
 
 

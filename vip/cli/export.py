@@ -34,9 +34,10 @@ def export_command(
 ) -> None:
     """Write keyframes and captions in a format that other programs read."""
     from vip.export.write import export
+    from vip.review.reviewed import ReviewedTexts
 
     console = Console(quiet=quiet, as_json=as_json)
-    done = export(sources, to, out=out, overwrite=overwrite, observer=console)
+    done = export(sources, to, out=out, overwrite=overwrite, observer=console, revise=ReviewedTexts())
     if as_json:
         print_json(done.model_dump(mode="json"))
         return

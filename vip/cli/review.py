@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from vip.review.state import ReviewState
 
 EXAMPLES = """[bold]Examples[/bold]
-vip review video.vip/                         the page to check and correct
-vip review runs/ --stage 2                    the queue of an expert
-vip review video.vip/ --report                agreement, and faults an engine
-vip review corpus/ --export reviewed.jsonl    the reviewed texts
+vip review video.vip/                       a page to check and correct it
+vip review runs/ --stage 2                  what stage 1 found wanting
+vip review video.vip/ --report              agreement; rates of each engine
+vip review corpus/ --export reviewed.jsonl  the reviewed texts, and by whom
 """
 STAGES = ("1", "2", "3", "4")
 HOST = "127.0.0.1"

@@ -63,7 +63,7 @@ COLUMNS = {
 _OF_VIDEO = ("source", "youtube_id", "title", "duration_s", "labels", "verticals", "topic")
 _MADE = {"settings", "backends", "versions", "device", "created_utc"}
 _KEYFRAME_REST = {"pts", "candidate", "detector", "image_path"}
-_DESCRIPTION_REST = {"recipe", "context", "topic", "calls", "time_s"}
+_DESCRIPTION_REST = {"recipe", "context", "topic", "calls", "time_s", "reviewed"}
 _FAILURE_REST = {"kind", "exit_code"}
 
 

@@ -32,6 +32,10 @@ class ExportSource:
     """None for a data set."""
 
 
+Revise = Callable[[ExportSource, VideoSample], VideoSample]
+"""Returns a sample of a source with other texts."""
+
+
 def sources_of(given: Sequence[str]) -> list[ExportSource]:
     """Return the data sets and runs; a folder of run folders is replaced by them.
 
@@ -52,7 +56,10 @@ def sources_of(given: Sequence[str]) -> list[ExportSource]:
 
 
 def read_sources(
-    sources: Sequence[ExportSource], note: Callable[[str], None], advance: Callable[[], None] = lambda: None
+    sources: Sequence[ExportSource],
+    note: Callable[[str], None],
+    advance: Callable[[], None] = lambda: None,
+    revise: Revise = lambda source, sample: sample,
 ) -> Iterator[VideoSample]:
     """Yield the samples in order; a key that occurs again gets a number. `advance` is called after each shard and each run.
 
@@ -64,7 +71,7 @@ def read_sources(
         for source in sources:
             for samples in _pieces(source, note):
                 for sample in samples:
-                    yield _with_new_key(sample, seen)
+                    yield _with_new_key(revise(source, sample), seen)
                 advance()
 
 

@@ -22,7 +22,7 @@ from vip.dataset.rows import VideoSample
 from vip.dataset.sanitize import without_secrets
 from vip.dataset.shards import FOLDER
 from vip.errors import InputError, UsageError, did_you_mean
-from vip.export.sources import ExportSource, count_pieces, default_name, read_sources, sources_of
+from vip.export.sources import ExportSource, Revise, count_pieces, default_name, read_sources, sources_of
 from vip.protocols import Observer, SilentObserver
 from vip.records import Record
 from vip.wording import counted, option
@@ -74,9 +74,18 @@ class _SampleCounts:
 
 
 def export(
-    sources: Sequence[str], to: str, *, out: str | None = None, overwrite: bool = False, observer: Observer | None = None
+    sources: Sequence[str],
+    to: str,
+    *,
+    out: str | None = None,
+    overwrite: bool = False,
+    observer: Observer | None = None,
+    revise: Revise = lambda source, sample: sample,
 ) -> ExportRecord:
     """Write the keyframes of data sets and runs to `out`, a folder under any address.
+
+    Args:
+        revise: called for each sample before it is written; `vip export` puts in the reviewed texts.
 
     Raises:
         UsageError: there is no such format, or the folder is not empty.
@@ -94,7 +103,7 @@ def export(
     _check(out, given, record, overwrite)
     done = _SampleCounts()
     with observer.track("Exporting", count_pieces(given), lambda: counted(done.videos, "video")) as advance:
-        samples = done.count_samples(read_sources(given, observer.note, advance))
+        samples = done.count_samples(read_sources(given, observer.note, advance, revise))
         if (first := next(samples, None)) is None:
             raise InputError(f"{without_secrets(sources[0])} holds no whole shard. Run the same `vip batch` again to finish it.")
         _start_export(out, record, format_)
