@@ -198,6 +198,8 @@ class TrainingLoop(LightningModule):
                 f"{' (best)' if row.is_best else ''}"
             )
         part = self.folder / f"{LAST}{store.PARTIAL_SUFFIX}"
+        if self.is_first:
+            part.unlink(missing_ok=True)  # in a folder of somebody else it may be a link to any file
         self.trainer.save_checkpoint(part)
         if self.is_first:
             part.replace(self.folder / LAST)

@@ -343,6 +343,16 @@ def test_a_checkpoint_of_a_stranger_runs_nothing(tmp_path: Path, data: TrainingD
     assert not (tmp_path / "harm").exists()
 
 
+def test_links_in_a_folder_of_somebody_else_lead_nowhere(tmp_path: Path, data: TrainingData) -> None:
+    trained(tmp_path / "run", data, settings("evqa", "training.epochs=1"))
+    (tmp_path / "precious").write_text("mine")
+    for name in ("last.ckpt", "weights.safetensors", "epochs.jsonl"):
+        (tmp_path / "run" / f"{name}.vip-part").symlink_to(tmp_path / "precious")
+    trained(tmp_path / "run", data, resume=True, epochs=2)
+    assert len(rows(tmp_path / "run")) == 2
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
 def test_features_of_other_sizes_get_no_answers(tmp_path: Path, data: TrainingData) -> None:
     trained(tmp_path / "run", data, settings("evqa", "training.epochs=1"))
     wide = dataclasses.replace(data, features=[write_features_of(tmp_path / "wide.h5", data.val, width=10)])
