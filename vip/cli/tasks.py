@@ -235,6 +235,7 @@ def predict_command(
     console = Console(quiet=quiet, as_json=as_json)
     settings = resolve(PredictSettings, options.given(context, PredictSettings), note=console.note)
     by_similarity.check_options(zero_shot, video_features, video_index, threshold, others=(samples, baseline, train, model))
+    _check_ways(baseline, train, model, features, text_features)
     if zero_shot is not None:
         how = by_similarity.Similarity(video_features, video_index, window, threshold)
         done = by_similarity.predict_by_similarity(
@@ -248,23 +249,15 @@ def predict_command(
     elif of_samples:
         raise UsageError(f"{samples} holds samples already: {option(of_samples[0])} is for `vip samples`. Leave it out.")
     if model is not None:
-        if baseline is not None or train is not None:
-            raise UsageError(f"{option('model')} answers by itself. Leave {option('baseline' if baseline else 'train')} out.")
         from vip.tasks.nextqa.trained_models import predict_with_model
 
-        answered = predict_with_model(
-            samples, out, model, features=features or (), texts=text_features, overwrite=overwrite, observer=console
-        )
-        show_predictions(answered, console)
+        done = predict_with_model(samples, out, model, features=features or (), texts=text_features, overwrite=overwrite, observer=console)
+        show_predictions(done, console)
         return
-    if features or text_features:
-        raise UsageError(f"{option('features' if features else 'text-features')} is for trained models. Add {option('model', 'DIR')}.")
     if baseline is not None:
         done = predict_with_baseline(samples, out, baseline, train=train, seed=settings.seed, overwrite=overwrite, observer=console)
         show_predictions(done, console)
         return
-    if train is not None:
-        raise UsageError(f"{option('train')} is for baselines. Add {option('baseline', 'NAME')}, or leave it out.")
     asking = resolve(CaptionSettings, options.given(context, CaptionSettings), note=console.note)
     if dry_run:
         expected = expected_cost(samples, settings=settings, asking=asking)
@@ -274,6 +267,24 @@ def predict_command(
         return
     done = predict(samples, out, settings=settings, asking=asking, in_batches=batch, overwrite=overwrite, observer=console)
     show_predictions(done, console)
+
+
+def _check_ways(
+    baseline: str | None, train: Path | None, model: Path | None, features: list[Path] | None, text_features: Path | None
+) -> None:
+    """Refuse options of one way of answering beside another.
+
+    Raises:
+        UsageError: they do not go together.
+    """
+    from vip.errors import UsageError
+
+    if model is not None and (baseline is not None or train is not None):
+        raise UsageError(f"{option('model')} answers by itself. Leave {option('baseline' if baseline else 'train')} out.")
+    if model is None and (features or text_features):
+        raise UsageError(f"{option('features' if features else 'text-features')} is for trained models. Add {option('model', 'DIR')}.")
+    if train is not None and baseline is None:
+        raise UsageError(f"{option('train')} is for baselines. Add {option('baseline', 'NAME')}, or leave it out.")
 
 
 def _samples_of_annotations(
