@@ -35,7 +35,7 @@ def test_from_blanks_to_answers_of_people(tmp_path: Path) -> None:
     assert first.code == 0, first.err
     assert "2 blanks with answers of 1 assignment; 4 answers, not filtered for noun phrases" in first.out
     assert "1 left out: no WorkerId" in first.out
-    assert "Mark 4 answers in answers.sheet.csv (y is correct), and give it with --reviewed." in first.out
+    assert "Mark 4 answers in answers.sheet.csv (y: correct), and give it with --reviewed." in first.out
     sheet = tmp_path / "answers.sheet.csv"
     sheet.write_text(sheet.read_text(encoding="utf-8").replace(",,\r\n", ",me,y\r\n").replace(",,\n", ",me,y\n"), encoding="utf-8")
     second = vip(

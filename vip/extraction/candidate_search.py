@@ -6,7 +6,7 @@ In: an open video and the PTS of its candidates. Out: the analyses of all frames
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -65,10 +65,13 @@ def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[
         instead = substitutes.find_substitutes(search.video, analyses, bad, reference, search.analyzer, advance=advance)
     doubted: set[int] = set()
     analyses = _add_settled_frames(search, _merge(analyses, instead), doubted)
-    analyses = _add_objects(search, analyses, good_frames(analyses, None))
-    settled = _add_settled_frames(search, analyses, doubted)  # people are preferred, so others may be kept now
-    new = [place for place in good_frames(settled, None) if settled[place].picture is not None]
-    return _add_objects(search, settled, new) if new else settled
+    searched = _add_objects(search, analyses, good_frames(analyses, None))
+    settled = _add_settled_frames(search, searched, doubted)  # people are preferred, so others may be kept now
+    if len(settled) == len(searched):
+        return searched
+    pictures = {analysis.pts: analysis.picture for analysis in analyses}
+    settled = [replace(one, picture=one.picture or pictures.get(one.pts)) for one in settled]
+    return _add_objects(search, settled, [place for place in good_frames(settled, None) if settled[place].detections is None])
 
 
 def _add_objects(search: CandidateSearch, analyses: list[FrameAnalysis], places: Sequence[int]) -> list[FrameAnalysis]:
