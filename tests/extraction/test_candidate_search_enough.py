@@ -140,7 +140,7 @@ def test_behind_a_restless_frame_with_people_a_settled_one_is_sought_and_searche
 
     def find_settled(video: Any, doubtful: Sequence[FrameAnalysis], *_: Any, **__: Any) -> list[FrameAnalysis]:
         film.find_settled(video, doubtful)
-        return [analysis(40 * 54, stands_in_for=40 * 52, picture=b"jpeg", in_transition=True)]
+        return [analysis(40 * 54, stands_in_for=40 * 52, picture=b"jpeg", in_transition=True, detections=None)]
 
     monkeypatch.setattr(candidate_search.objects, "seek", seek)
     monkeypatch.setattr(candidate_search, "find_settled", find_settled)
