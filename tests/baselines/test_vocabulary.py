@@ -15,7 +15,7 @@ from vip.baselines.vocabulary import (
     PAD,
     SPECIAL,
     UNKNOWN,
-    Vocabulary,
+    WordVocabulary,
     build_vocabulary,
     read_glove,
     read_vocabulary,
@@ -24,7 +24,7 @@ from vip.baselines.vocabulary import (
 )
 from vip.errors import InputError
 
-WORDS = Vocabulary((*SPECIAL, "dog", "barks"))
+WORDS = WordVocabulary((*SPECIAL, "dog", "barks"))
 GLOVE = ". 9 9 9\ndog 1 2 3\nat name@domain.com 4 5 6\ndog 7 7 7\ncat 0 0 1\n"
 
 

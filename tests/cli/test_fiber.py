@@ -95,3 +95,12 @@ def test_likelihoods_are_shown_where_predictions_have_them(tmp_path: Path) -> No
     assert (done.rows[0]["n"], round(done.rows[0]["perplexity"], 4)) == (1, 2.7183), done.err
     (tmp_path / "p.jsonl").write_text(json.dumps({"schema_version": 1, "sample_id": "x", "value": "dog"}) + "\n", encoding="utf-8")
     assert vip(tmp_path, "fiber", "likelihoods", "p.jsonl").code == 3
+
+
+def test_a_file_that_is_no_blanks_leaves_no_folder_behind(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello\n")
+    refused = vip(tmp_path, "fiber", "hits", "notes.txt", "-o", "hits")
+    assert (refused.code, refused.err.count("\n")) == (3, 1)
+    assert not (tmp_path / "hits").exists()
+    missing = vip(tmp_path, "fiber", "collect", "none.csv", "-o", "answers.jsonl")  # said before what is to be installed
+    assert (missing.code, "none.csv" in missing.err) == (3, True)

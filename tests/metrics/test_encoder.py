@@ -15,7 +15,7 @@ from huggingface_hub import constants
 from tests.metrics.tiny_encoders import save_bert
 from tests.models.hub_server import hub, put_into_cache
 from vip.errors import BackendError
-from vip.metrics.encoder import BATCH, Encoder, file_digest, score_in_batches
+from vip.metrics.encoder import BATCH, EncoderFiles, file_digest, score_in_batches
 from vip.models.hub import probe_error
 
 REPO = "someone/tiny-bert"
@@ -37,7 +37,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     probe_error.cache_clear()
 
 
-def load(encoder: Encoder) -> int:
+def load(encoder: EncoderFiles) -> int:
     """Load an encoder and return the number of its layers."""
     from transformers import AutoModel
 
@@ -53,14 +53,14 @@ def write(folder: Path, files: dict[str, bytes]) -> Path:
 
 def test_an_encoder_in_the_cache_is_loaded_and_named_with_its_revision(cache: Path, files: dict[str, bytes]) -> None:
     put_into_cache(cache, REPO, files)
-    encoder = Encoder(REPO, "bert-score")
+    encoder = EncoderFiles(REPO, "bert-score")
     assert load(encoder) == 3
     assert encoder.identity == f"{REPO}@{'0' * 12}"
 
 
 def test_an_encoder_in_a_folder_is_named_with_the_hash_of_its_weights(tmp_path: Path, files: dict[str, bytes]) -> None:
     folder = write(tmp_path / "tiny", files)
-    encoder = Encoder(str(folder), "bert-score")
+    encoder = EncoderFiles(str(folder), "bert-score")
     assert load(encoder) == 3
     assert encoder.identity == f"tiny@{file_digest(folder / 'model.safetensors')}"
 
@@ -74,7 +74,7 @@ def test_an_encoder_that_is_nowhere_is_said(offline: bool, said: str, cache: Pat
     with pytest.raises(
         BackendError, match=f"someone/tiny-bert of the metric bert-score is not in the local cache .*, because {said}"
     ) as caught:
-        Encoder(REPO, "bert-score").check()
+        EncoderFiles(REPO, "bert-score").check()
     assert caught.value.exit_code == 4
 
 
@@ -82,7 +82,7 @@ def test_a_download_is_tried_only_where_the_hub_answers(cache: Path, monkeypatch
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     with hub(REPO, {}) as (address, asked):
         monkeypatch.setattr(constants, "ENDPOINT", address)
-        Encoder(REPO, "bert-score").check()
+        EncoderFiles(REPO, "bert-score").check()
         assert asked == ["HEAD /"]
 
 
@@ -126,9 +126,9 @@ def test_an_encoder_that_is_not_in_the_cache_is_downloaded_once(tmp_path: Path, 
 
 def test_a_folder_without_a_model_and_one_that_is_not_there_are_said(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match=r"has no config\.json"):
-        Encoder(str(tmp_path), "bert-score").check()
+        EncoderFiles(str(tmp_path), "bert-score").check()
     with pytest.raises(BackendError, match="There is no folder"):
-        Encoder(str(tmp_path / "nowhere"), "bert-score").check()
+        EncoderFiles(str(tmp_path / "nowhere"), "bert-score").check()
 
 
 def test_weights_of_another_model_are_refused_instead_of_filled_with_random_numbers(tmp_path: Path, files: dict[str, bytes]) -> None:
@@ -136,20 +136,20 @@ def test_weights_of_another_model_are_refused_instead_of_filled_with_random_numb
     config = json.loads(files["config.json"])
     (folder / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 4}))
     with pytest.raises(BackendError, match=r"The weights of .*tiny are not those of its model: 16 tensors are missing .*encoder\.layer\.3"):
-        load(Encoder(str(folder), "bert-score"))
+        load(EncoderFiles(str(folder), "bert-score"))
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
 def test_a_damaged_file_is_said(name: str, tmp_path: Path, files: dict[str, bytes]) -> None:
     folder = write(tmp_path / "tiny", {**files, name: b"\0" * 50})
     with pytest.raises(BackendError, match=r"The encoder .*tiny of the metric bert-score cannot be loaded \(.*\)\. Copy or download"):
-        load(Encoder(str(folder), "bert-score"))
+        load(EncoderFiles(str(folder), "bert-score"))
 
 
 def test_half_a_download_in_the_cache_is_said_where_the_rest_cannot_be_fetched(cache: Path, files: dict[str, bytes]) -> None:
     put_into_cache(cache, REPO, {name: data for name, data in files.items() if name.endswith(".json")})
     with pytest.raises(BackendError, match="The encoder someone/tiny-bert of the metric bert-score cannot be loaded"):
-        load(Encoder(REPO, "bert-score"))
+        load(EncoderFiles(REPO, "bert-score"))
 
 
 def test_a_package_that_the_library_lacks_is_named(tmp_path: Path, files: dict[str, bytes]) -> None:
@@ -157,7 +157,7 @@ def test_a_package_that_the_library_lacks_is_named(tmp_path: Path, files: dict[s
         raise ModuleNotFoundError("No module named 'matplotlib'")
 
     with pytest.raises(BackendError, match=r"No module named 'matplotlib'\)\. Run `pip install 'vip-keyframes\[eval\]'`"):
-        Encoder(str(write(tmp_path / "tiny", files)), "bert-score").load(lacks)
+        EncoderFiles(str(write(tmp_path / "tiny", files)), "bert-score").load(lacks)
 
 
 def test_texts_are_scored_a_batch_at_a_time_and_values_keep_their_places() -> None:

@@ -45,7 +45,7 @@ def tokenize(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class WordVocabulary:
     """Words by number; the first four are special."""
 
     words: tuple[str, ...]
@@ -68,14 +68,14 @@ class Vocabulary:
         return " ".join(self.words[number] for number in numbers if number > UNKNOWN)
 
 
-def build_vocabulary(texts: Iterable[str], *, least_count: int) -> Vocabulary:
+def build_vocabulary(texts: Iterable[str], *, least_count: int) -> WordVocabulary:
     """Return the vocabulary of the words that occur at least so often; the most frequent first, of equals the one seen first."""
     counts = Counter(token for text in texts for token in tokenize(text))
     frequent = [word for word, count in counts.most_common() if count >= least_count and word not in SPECIAL]
-    return Vocabulary((*SPECIAL, *frequent))
+    return WordVocabulary((*SPECIAL, *frequent))
 
 
-def read_vocabulary(path: Path) -> Vocabulary:
+def read_vocabulary(path: Path) -> WordVocabulary:
     """Read a vocabulary that `write_vocabulary` wrote.
 
     Raises:
@@ -85,12 +85,12 @@ def read_vocabulary(path: Path) -> Vocabulary:
         words = path.read_text(encoding="utf-8").split("\n")[:-1]
         if len(words) > MOST_WORDS:
             raise ValueError("too many words")
-        return Vocabulary(tuple(words))
+        return WordVocabulary(tuple(words))
     except (OSError, ValueError) as exc:
         raise InputError(f"{path} is no vocabulary ({one_line(str(exc))[:100]}). Train the model again.") from exc
 
 
-def write_vocabulary(vocabulary: Vocabulary) -> bytes:
+def write_vocabulary(vocabulary: WordVocabulary) -> bytes:
     """Return the file of a vocabulary: a word a line."""
     return "".join(f"{word}\n" for word in vocabulary.words).encode()
 
@@ -98,14 +98,14 @@ def write_vocabulary(vocabulary: Vocabulary) -> bytes:
 # ---------------------------------------------------------------- vectors
 
 
-def draw_vectors(vocabulary: Vocabulary, size: int, *, seed: int) -> npt.NDArray[np.float32]:
+def draw_vectors(vocabulary: WordVocabulary, size: int, *, seed: int) -> npt.NDArray[np.float32]:
     """Return (V, size) random vectors: those that words outside GloVe get. Padding is 0."""
     vectors = np.random.default_rng(seed).normal(0, UNKNOWN_DEVIATION, (len(vocabulary), size)).astype(np.float32)
     vectors[PAD] = 0
     return vectors
 
 
-def read_glove(path: Path, vocabulary: Vocabulary, size: int, *, seed: int) -> tuple[npt.NDArray[np.float32], int]:
+def read_glove(path: Path, vocabulary: WordVocabulary, size: int, *, seed: int) -> tuple[npt.NDArray[np.float32], int]:
     """Return (V, size) vectors from a file of GloVe or fastText, and how many words it has; the others are drawn at random.
 
     Args:

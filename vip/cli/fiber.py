@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -115,9 +116,10 @@ def hits_command(
     from vip.tasks.files import check_new
 
     console = Console(quiet=quiet, as_json=as_json)
-    policy = read_policy(workers)
+    policy, records = read_policy(workers), read_blanks(blanks)
+    first = list(islice(records, 1))  # a file that cannot be read leaves no folder behind
     check_new(out / "hits.csv", overwrite=overwrite)
-    asked, hits = write_hits(out, read_blanks(blanks), per_hit=per_hit, video_url=video_url or YOUTUBE)
+    asked, hits = write_hits(out, chain(first, records), per_hit=per_hit, video_url=video_url or YOUTUBE)
     write_qualifications(out / "qualifications.json", policy)
     if as_json:
         print_json({"blanks": asked, "hits": hits, "assignments": hits * policy.workers_per_hit, "path": str(out)})
@@ -151,8 +153,8 @@ def collect_command(
     console = Console(quiet=quiet, as_json=as_json)
     check_new(out, overwrite=overwrite)
     policy, marks, sent = read_policy(workers), read_marks(reviewed) if reviewed else None, read_paid(paid or [])
-    loaded = load_parser(parser)
-    done = write_collected(out, read_results(results), policy, loaded, marks=marks, paid=sent, seed=seed)
+    answered = read_results(results)
+    done = write_collected(out, answered, policy, load_parser(parser), marks=marks, paid=sent, seed=seed)
     if as_json:
         print_json(done.as_row())
     for line in done.lines():
@@ -170,7 +172,7 @@ def statistics_command(
     quiet: Quiet = False,
 ) -> None:
     """Describe the answers of people: Tables 1 and 2 beside the published ones, agreement, frequent phrases, gender."""
-    from vip.cli.score import FORMATS, _check_word, print_tables
+    from vip.cli.score import FORMATS, check_word, print_tables
     from vip.metrics.human_agreement import measure_captions
     from vip.tasks.fiber.notes import notes_tables, read_notes
     from vip.tasks.fiber.noun_phrases import load_parser
@@ -178,7 +180,7 @@ def statistics_command(
     from vip.tasks.fiber.statistics import as_row, measure_answers, statistics_tables
     from vip.tasks.fiber.vatex import read_captions
 
-    _check_word("table", table, FORMATS)
+    check_word("table", table, FORMATS)
     console = Console(quiet=quiet, as_json=as_json)
     found = measure_answers(list(read_records(records)), load_parser(parser))
     agreement = measure_captions(video.captions for video in read_captions(captions)) if captions else None
@@ -220,12 +222,12 @@ def likelihoods_command(predictions: Predictions, table: TableOption = "text", a
     """Show how likely models hold their answers and the labels, where their predictions say it."""
     from dataclasses import asdict
 
-    from vip.cli.score import FORMATS, _check_word, print_tables
+    from vip.cli.score import FORMATS, check_word, print_tables
     from vip.errors import InputError
     from vip.tasks.fiber.likelihoods import likelihood_table, measure_likelihoods
     from vip.tasks.files import read_predictions
 
-    _check_word("table", table, FORMATS)
+    check_word("table", table, FORMATS)
     console = Console(quiet=quiet, as_json=as_json)
     found = {str(path): measure_likelihoods(read_predictions(path)) for path in predictions}
     if without := [name for name, one in found.items() if one.answer_probability is None and not one.n]:

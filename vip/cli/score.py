@@ -153,8 +153,8 @@ def score_command(
     from vip.tasks.score_output import all_tables, write_scores
     from vip.tasks.value.suite import suite_tables
 
-    _check_word("missing", missing, MISSING)
-    _check_word("table", table, FORMATS)
+    check_word("missing", missing, MISSING)
+    check_word("table", table, FORMATS)
     console = Console(quiet=quiet, as_json=as_json)
     description = describe_data(task, data or [])
     if not files:
@@ -255,7 +255,7 @@ def _print_averages(scores: Scores) -> None:
     print_json({"suite": "value", "scores": targets, "averages": rows})
 
 
-def _check_word(name: str, word: str, known: tuple[str, ...]) -> None:
+def check_word(name: str, word: str, known: tuple[str, ...]) -> None:
     from vip.errors import UsageError, did_you_mean
 
     if word not in known:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from vip.errors import BackendError
-from vip.metrics.encoder import Encoder, choose_device, file_digest, score_in_batches
+from vip.metrics.encoder import EncoderFiles, choose_device, file_digest, score_in_batches
 from vip.metrics.metric import Pair, Result, check_installed, library_version, score_mean
 
 DEFAULT_ENCODER, DEFAULT_LAYERS = "roberta-large", 17
@@ -39,7 +39,7 @@ class BertScore:
         baseline: Path | None = None,
         device: str = "auto",
     ) -> None:
-        self.encoder = Encoder(encoder, self.name)
+        self.encoder = EncoderFiles(encoder, self.name)
         self.layers, self.rescale, self.baseline, self.device = layers, rescale, baseline, device
         self.needs = ("the library bert-score", f"the encoder {encoder}")
 

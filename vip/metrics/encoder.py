@@ -28,7 +28,7 @@ BATCH = 256
 
 
 @dataclass(frozen=True)
-class Encoder:
+class EncoderFiles:
     """The files of an encoder.
 
     Args:

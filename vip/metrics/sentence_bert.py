@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vip.metrics.encoder import Encoder, choose_device, score_in_batches
+from vip.metrics.encoder import EncoderFiles, choose_device, score_in_batches
 from vip.metrics.metric import Pair, Result, check_installed, library_version, score_mean
 
 DEFAULT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
@@ -27,7 +27,7 @@ class SentenceBert:
     name = "sentence-bert"
 
     def __init__(self, encoder: str = DEFAULT_ENCODER, *, device: str = "auto") -> None:
-        self.encoder = Encoder(encoder, self.name)
+        self.encoder = EncoderFiles(encoder, self.name)
         self.device = device
         self.needs = ("the library sentence-transformers", f"the encoder {encoder}")
 
@@ -73,7 +73,7 @@ class SentenceBert:
         return self.encoder.load(lambda: _load_model(self.encoder, device))
 
 
-def _load_model(encoder: Encoder, device: str) -> Any:
+def _load_model(encoder: EncoderFiles, device: str) -> Any:
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(str(encoder.folder or encoder.name), device=device, trust_remote_code=False)

@@ -33,7 +33,7 @@ MEDIA_TYPES = {
 MOST_PICTURE_BYTES = 64 * 2**20
 
 
-class Pictures(Protocol):
+class PictureReader(Protocol):
     """Where the pictures of some items lie."""
 
     def read(self, place: int) -> bytes:
@@ -63,7 +63,7 @@ class ReviewItem:
     """The detections and the verification, as JSON: as objects they would be ten times as large."""
     flagged: tuple[str, ...]
     """The texts of which `--verify` found a claim without support."""
-    pictures: Pictures = field(repr=False, compare=False)
+    pictures: PictureReader = field(repr=False, compare=False)
     place: int = field(repr=False, compare=False)
     source: int = 0
     """The number of its run among those of a folder; of a data set 0."""
@@ -74,7 +74,7 @@ class ReviewItem:
         return MEDIA_TYPES.get(self.suffix)
 
     def read_picture(self) -> bytes:
-        """Return the bytes of the picture's file; errors as of `Pictures.read`."""
+        """Return the bytes of the picture's file; errors as of `PictureReader.read`."""
         return self.pictures.read(self.place)
 
 
@@ -222,7 +222,7 @@ def _item(
     verification: Verification | None,
     *,
     id_: str,
-    pictures: Pictures,
+    pictures: PictureReader,
     place: int,
     source: int,
 ) -> ReviewItem:

@@ -8,7 +8,16 @@ import torch
 from torch.nn import functional
 
 from tests.baselines.nextqa.test_interface import SIZES, encoder, scorer, texts, video
-from vip.baselines.nextqa.hga import HGA, AdjacencyLearner, AttentionPool, CoAttention, GraphConvolutions, HGAEncoder, HGAOptions, SumPool
+from vip.baselines.nextqa.hga import (
+    HGA,
+    AdjacencyLearner,
+    AttentionPool,
+    GraphConvolutions,
+    HGAEncoder,
+    HGAOptions,
+    SumPool,
+    WordClipAttention,
+)
 
 MASK = torch.tensor([[True, True, True, False], [True, False, False, False]])
 OPTIONS = HGAOptions(
@@ -62,7 +71,7 @@ def test_the_graph_mixes_places_by_the_adjacency() -> None:
 @torch.no_grad()
 def test_co_attention_gives_padding_no_part() -> None:
     torch.manual_seed(0)
-    layer, clips = CoAttention(6, 0.0, learns=True), torch.randn(2, 5, 6)
+    layer, clips = WordClipAttention(6, 0.0, learns=True), torch.randn(2, 5, 6)
     question = torch.randn(2, 4, 6)
     other = torch.where(MASK[:, :, None], question, torch.tensor(7.0))
     for one, two in zip(layer(question, MASK, clips), layer(other, MASK, clips), strict=True):

@@ -11,9 +11,9 @@ from vip.baselines.nextqa.interface import Decoder, DecoderState, Encoded, Encod
 from vip.baselines.nextqa.open_ended import OpenEndedLearner, exact_match
 from vip.baselines.nextqa.words import EmbeddedWords
 from vip.baselines.settings import TrainingSettings, WordSettings
-from vip.baselines.vocabulary import SPECIAL, Vocabulary
+from vip.baselines.vocabulary import SPECIAL, WordVocabulary
 
-VOCABULARY = Vocabulary((*SPECIAL, "the", "dog", "barks", "loudly"))
+VOCABULARY = WordVocabulary((*SPECIAL, "the", "dog", "barks", "loudly"))
 SIZE = len(VOCABULARY)
 WORDS = WordSettings(size=SIZE, length=5, part_length=5, least_count=1, layer=0, answer_length=4)
 

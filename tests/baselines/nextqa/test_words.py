@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from vip.baselines.nextqa.words import BertWords, EmbeddedWords, StoredTexts, StoredWords, Text
+from vip.baselines.nextqa.words import BertWords, EmbeddedWords, QuestionText, StoredTexts, StoredWords
 from vip.baselines.settings import WordSettings
-from vip.baselines.vocabulary import SPECIAL, Vocabulary
+from vip.baselines.vocabulary import SPECIAL, WordVocabulary
 from vip.errors import InputError
 
-VOCABULARY = Vocabulary((*SPECIAL, "why", "did", "the", "dog", "bark", "it", "saw", "a", "cat"))
+VOCABULARY = WordVocabulary((*SPECIAL, "why", "did", "the", "dog", "bark", "it", "saw", "a", "cat"))
 LETTERS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *VOCABULARY.words[4:]]
 
 
@@ -46,7 +46,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_pair_is_start_question_end_option_end() -> None:
-    batch = embedded().prepare([Text("Why did the dog?", "a cat"), Text("bark", "unicorn")])
+    batch = embedded().prepare([QuestionText("Why did the dog?", "a cat"), QuestionText("bark", "unicorn")])
     assert batch.numbers is not None
     assert [VOCABULARY.words[number] for number in batch.numbers[1].tolist()] == ["<start>", "bark", "<end>", "<unk>", "<end>"] + 4 * [
         "<pad>"
@@ -55,26 +55,26 @@ def test_a_pair_is_start_question_end_option_end() -> None:
 
 
 def test_of_a_long_pair_the_end_of_the_question_is_left_out() -> None:
-    batch = embedded().prepare([Text("why did the dog bark why did", "it saw a cat")])
+    batch = embedded().prepare([QuestionText("why did the dog bark why did", "it saw a cat")])
     assert batch.numbers is not None
     words = " ".join(VOCABULARY.words[number] for number in batch.numbers[0].tolist())
     assert words == "<start> why did <end> it saw a cat <end>"
 
 
 def test_a_question_alone_has_a_start_and_no_end() -> None:
-    batch = embedded(length=4).prepare([Text("why did the dog bark"), Text("bark")])
+    batch = embedded(length=4).prepare([QuestionText("why did the dog bark"), QuestionText("bark")])
     assert batch.numbers is not None
     assert batch.numbers.tolist() == [[1, 4, 5, 6], [1, 8, 0, 0]]
 
 
 def test_a_pair_says_where_its_option_begins(bert: Path) -> None:
     """With its start and end marks: <start> why did <end> and [CLS] why did [SEP]."""
-    texts = [Text("why did", "a cat"), Text("bark", "it")]
+    texts = [QuestionText("why did", "a cat"), QuestionText("bark", "it")]
     for words in (embedded(), BertWords(bert, word_settings(length=12)).eval()):
         question, option = words(words.prepare(texts)).apart()
         assert question.lengths.tolist() == [4, 3]
         assert option.lengths.tolist() == [3, 2]
-    assert embedded().prepare([Text("why did")]).question_lengths is None
+    assert embedded().prepare([QuestionText("why did")]).question_lengths is None
 
 
 def test_vectors_are_copied_and_trained() -> None:
@@ -90,7 +90,7 @@ def test_words_of_bert_are_those_of_its_last_layer_but_one(bert: Path) -> None:
     from transformers import AutoModel, AutoTokenizer
 
     words = BertWords(bert, word_settings(length=12)).eval()
-    found = words(words.prepare([Text("why did the dog bark", "it saw a cat"), Text("bark", "cat")]))
+    found = words(words.prepare([QuestionText("why did the dog bark", "it saw a cat"), QuestionText("bark", "cat")]))
     tokens = AutoTokenizer.from_pretrained(bert)("bark", "cat", return_tensors="pt")
     layers = AutoModel.from_pretrained(bert)(**tokens, output_hidden_states=True).hidden_states
     assert found.lengths.tolist() == [12, 5]
@@ -100,7 +100,7 @@ def test_words_of_bert_are_those_of_its_last_layer_but_one(bert: Path) -> None:
 def test_bert_learns_only_where_it_is_asked_to(bert: Path) -> None:
     for fine_tune in (False, True):
         words = BertWords(bert, word_settings(fine_tune=fine_tune, layer=-1)).train()
-        words(words.prepare([Text("why", "a cat")])).vectors.sum().backward()
+        words(words.prepare([QuestionText("why", "a cat")])).vectors.sum().backward()
         has_gradient = {name for name, one in words.named_parameters() if one.grad is not None}
         assert any(name.startswith("bert.") for name in has_gradient) is fine_tune
         assert "project.weight" in has_gradient
@@ -130,10 +130,10 @@ def stored(path: Path) -> StoredTexts:
 def test_stored_vectors_are_found_by_row_and_option_and_end_at_zeros(tmp_path: Path) -> None:
     words = StoredWords(4, word_settings(length=6))
     words.files = [stored(tmp_path / "t.h5")]
-    batch = words.prepare([Text("", "", row=1, number=3), Text("", "", row=0, number=0)])
+    batch = words.prepare([QuestionText("", "", row=1, number=3), QuestionText("", "", row=0, number=0)])
     assert batch.lengths.tolist() == [2, 6]
     assert batch.vectors is not None
-    np.testing.assert_array_equal(batch.vectors[0, :2], words.files[0].read(Text("", "", row=1, number=3)))
+    np.testing.assert_array_equal(batch.vectors[0, :2], words.files[0].read(QuestionText("", "", row=1, number=3)))
     assert not batch.vectors[0, 2:].any()
     assert words(batch).vectors.shape == (2, 6, 6)
 

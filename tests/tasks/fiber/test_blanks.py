@@ -80,7 +80,7 @@ def test_a_chunker_that_names_letters_outside_the_caption_is_refused() -> None:
 
 
 def test_a_chunker_that_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vip.tasks.fiber.blanks.find_spec", lambda name: None)
+    monkeypatch.setattr("vip.tasks.fiber.language_models.find_spec", lambda name: None)
     with pytest.raises(BackendError, match="Run `pip install spacy` and `python -m spacy download en_core_web_sm`"):
         load_chunker("spacy:en_core_web_sm")
     with pytest.raises(BackendError, match=r'There is no chunker "commas"\. There is: spacy:MODEL'):
@@ -107,12 +107,12 @@ def test_a_model_of_spacy_and_another_package_are_chunkers(monkeypatch: pytest.M
         def load(self) -> Any:
             return lambda: chunk_articles
 
-    monkeypatch.setattr("vip.tasks.fiber.blanks.find_spec", lambda name: object())
-    monkeypatch.setattr("vip.tasks.fiber.blanks.import_module", lambda name: Spacy)
+    monkeypatch.setattr("vip.tasks.fiber.language_models.find_spec", lambda name: object())
+    monkeypatch.setattr("vip.tasks.fiber.language_models.import_module", lambda name: Spacy)
     assert list(load_chunker("spacy:small")("A dog runs.")) == [(0, 5)]
     with pytest.raises(BackendError, match="Run `python -m spacy download large`"):
         load_chunker("spacy:large")
-    monkeypatch.setattr("vip.tasks.fiber.blanks.entry_points", lambda group, name: [Point()])
+    monkeypatch.setattr("vip.tasks.fiber.language_models.entry_points", lambda group, name: [Point()])
     assert load_chunker("other")("a dog") == [(0, 5)]
 
 

@@ -94,7 +94,7 @@ def test_answers_are_judged_in_their_caption_without_punctuation() -> None:
 
 
 def test_a_parser_that_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vip.tasks.fiber.noun_phrases.find_spec", lambda name: None)
+    monkeypatch.setattr("vip.tasks.fiber.language_models.find_spec", lambda name: None)
     with pytest.raises(BackendError, match="Run `pip install spacy` and `python -m spacy download en_core_web_trf`, or keep every answer"):
         load_parser("spacy:en_core_web_trf")
     with pytest.raises(BackendError, match=r'There is no parser "x"\. There is: spacy:MODEL, none'):
@@ -119,8 +119,8 @@ def test_parses_of_spacy_are_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
             root = Word(2, "b")
             return type("Pipeline", (), {"pipe": staticmethod(lambda texts: [[Word(0, "a", root), root] for _ in texts])})
 
-    monkeypatch.setattr("vip.tasks.fiber.noun_phrases.find_spec", lambda name: object())
-    monkeypatch.setattr("vip.tasks.fiber.noun_phrases.import_module", lambda name: Spacy)
+    monkeypatch.setattr("vip.tasks.fiber.language_models.find_spec", lambda name: object())
+    monkeypatch.setattr("vip.tasks.fiber.language_models.import_module", lambda name: Spacy)
     parser = load_parser("spacy:small")
     assert parser is not None
     assert list(parser(["a b"])) == [

@@ -16,7 +16,7 @@ from vip.baselines.nextqa.multi_choice import MultiChoiceLearner
 from vip.baselines.nextqa.open_ended import OpenEndedLearner, ScoreAnswer, exact_match
 from vip.baselines.nextqa.words import BertWords, EmbeddedWords, StoredWords, WordVectors
 from vip.baselines.settings import BaselineSettings, Tables, TrainingSettings, WordSettings, check, merge, read_tables
-from vip.baselines.vocabulary import Vocabulary
+from vip.baselines.vocabulary import WordVocabulary
 from vip.errors import InputError, UsageError, did_you_mean
 from vip.wording import option
 
@@ -87,7 +87,7 @@ def settings_with(settings: BaselineSettings, **training: Any) -> BaselineSettin
 
 
 def make_words(
-    settings: WordSettings, vocabulary: Vocabulary | None, vectors: Tensor | None, *, bert: Path, stored_width: int
+    settings: WordSettings, vocabulary: WordVocabulary | None, vectors: Tensor | None, *, bert: Path, stored_width: int
 ) -> WordVectors:
     """Return what makes vectors of words.
 
@@ -108,7 +108,7 @@ def make_learner(
     settings: BaselineSettings,
     sizes: InputSizes,
     words: WordVectors,
-    vocabulary: Vocabulary | None,
+    vocabulary: WordVocabulary | None,
     vectors: Tensor | None,
     *,
     score_answer: ScoreAnswer | None = None,

@@ -15,7 +15,7 @@ from torch.utils.data import Dataset
 
 from vip.baselines.features import FeatureStore
 from vip.baselines.nextqa.interface import InputSizes, VideoFeatures
-from vip.baselines.nextqa.words import Text, TextBatch
+from vip.baselines.nextqa.words import QuestionText, TextBatch
 from vip.errors import InputError, UsageError
 from vip.wording import option
 
@@ -78,7 +78,7 @@ class Collator:
         encode_answer: an open-ended answer to the numbers of its words, as many for each; None for options.
     """
 
-    prepare_texts: Callable[[Sequence[Text]], TextBatch]
+    prepare_texts: Callable[[Sequence[QuestionText]], TextBatch]
     features: FeatureStore | None
     encode_answer: Callable[[str], list[int]] | None = None
 
@@ -103,11 +103,11 @@ class Collator:
         return torch.tensor([self.encode_answer(str(item.answer)) for item in items])
 
 
-def texts_of(item: Item) -> list[Text]:
+def texts_of(item: Item) -> list[QuestionText]:
     """Return the texts of an item: a pair an option, or the question."""
     if not item.options:
-        return [Text(item.question, None, item.file, item.row)]
-    return [Text(item.question, option, item.file, item.row, number) for number, option in enumerate(item.options)]
+        return [QuestionText(item.question, None, item.file, item.row)]
+    return [QuestionText(item.question, option, item.file, item.row, number) for number, option in enumerate(item.options)]
 
 
 def input_sizes(features: FeatureStore | None, *, words: int, length: int) -> InputSizes:

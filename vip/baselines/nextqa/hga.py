@@ -64,7 +64,7 @@ class HGAEncoder(Encoder):
         self.words = WordEncoder(hidden if options.reduce_motion else sizes.words, hidden, cell="gru")
         self.clips = (ReducedClips if options.reduce_motion else ProjectedClips)(sizes, hidden, dropout)
         self.video = recurrent("gru", self.clips.output, hidden)
-        self.co_attention = CoAttention(hidden, dropout, learns=options.co_attention_learns)
+        self.co_attention = WordClipAttention(hidden, dropout, learns=options.co_attention_learns)
         self.adjacency = AdjacencyLearner(hidden)
         self.graph = GraphConvolutions(hidden, options.graph_layers, dropout)
         self.pool = AttentionPool(hidden) if options.pooling == "attention" else SumPool()
@@ -150,7 +150,7 @@ class WeightDropLinear(nn.Module):
         return functional.linear(values, functional.dropout(self.weight, self.dropout, self.training))
 
 
-class CoAttention(nn.Module):
+class WordClipAttention(nn.Module):
     """Each word adds what it attends to among the clips, each clip what it attends to among the words; both are layer-normed."""
 
     def __init__(self, hidden: int, dropout: float, *, learns: bool) -> None:

@@ -21,7 +21,7 @@ from vip.baselines.nextqa.data import Batch, Item
 from vip.baselines.nextqa.interface import Decoder, Encoder
 from vip.baselines.nextqa.words import WordVectors, trained_embedding
 from vip.baselines.settings import TrainingSettings
-from vip.baselines.vocabulary import PAD, START, Vocabulary, tokenize
+from vip.baselines.vocabulary import PAD, START, WordVocabulary, tokenize
 
 ScoreAnswer = Callable[[Item, str], float]
 """How good an answer is, from 0 to 1."""
@@ -41,7 +41,7 @@ class OpenEndedLearner(Learner):
         words: WordVectors,
         encoder: Encoder,
         decoder: Decoder,
-        vocabulary: Vocabulary,
+        vocabulary: WordVocabulary,
         vectors: Tensor,
         settings: TrainingSettings,
         *,

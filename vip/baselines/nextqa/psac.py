@@ -187,7 +187,7 @@ class WordSelfAttention(nn.Module):
         return out
 
 
-class CoAttention(nn.Module):
+class CrossAttention(nn.Module):
     """Attention between clips and words, both ways."""
 
     def __init__(self, clips: int, size: int, dropout: float) -> None:
@@ -221,7 +221,7 @@ class PSACReader(nn.Module):
         self.has_motion = options.motion
         self.video = VideoSelfAttention(width, options)
         self.words = WordSelfAttention(sizes.words, options)
-        self.both = CoAttention(width, options.hidden, options.dropout)
+        self.both = CrossAttention(width, options.hidden, options.dropout)
 
     def forward(self, video: VideoFeatures, words: Words) -> tuple[Tensor, Tensor]:
         """Return the clips that know the words (B, N, D), and the words (B, T, D)."""

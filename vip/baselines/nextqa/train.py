@@ -38,7 +38,7 @@ from vip.baselines.run_folder import (
 )
 from vip.baselines.settings import BaselineSettings
 from vip.baselines.training import EpochOrder, Machine, make_loader, train
-from vip.baselines.vocabulary import Vocabulary, build_vocabulary, draw_vectors, read_glove, read_vocabulary, write_vocabulary
+from vip.baselines.vocabulary import WordVocabulary, build_vocabulary, draw_vectors, read_glove, read_vocabulary, write_vocabulary
 from vip.errors import StoreError, UsageError
 from vip.protocols import Observer
 from vip.wording import counted, option
@@ -310,7 +310,9 @@ def _make_learner(
     return make_learner(settings, record.sizes.to_input_sizes(), words, vocabulary, vectors, score_answer=score_answer), words
 
 
-def _first_vectors(settings: BaselineSettings, data: TrainingData, vocabulary: Vocabulary) -> tuple[npt.NDArray[np.float32], int | None]:
+def _first_vectors(
+    settings: BaselineSettings, data: TrainingData, vocabulary: WordVocabulary
+) -> tuple[npt.NDArray[np.float32], int | None]:
     """Return (V, E) that words begin with, and how many are GloVe's; None without GloVe."""
     size, seed = settings.words.size, settings.training.seed
     return read_glove(data.glove, vocabulary, size, seed=seed) if data.glove else (draw_vectors(vocabulary, size, seed=seed), None)

@@ -20,13 +20,13 @@ from torch import Tensor, nn
 from vip.baselines.features import open_hdf5
 from vip.baselines.nextqa.interface import Words, mask_of
 from vip.baselines.settings import WordSettings
-from vip.baselines.vocabulary import END, PAD, START, Vocabulary, tokenize
+from vip.baselines.vocabulary import END, PAD, START, WordVocabulary, tokenize
 from vip.errors import BackendError, InputError
 from vip.untrusted import one_line
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class QuestionText:
     """A question, and perhaps an option of it."""
 
     question: str
@@ -65,7 +65,7 @@ class WordVectors(nn.Module, ABC):
     """Makes the vectors of words; a part of the trained model."""
 
     @abstractmethod
-    def prepare(self, texts: Sequence[Text]) -> TextBatch:
+    def prepare(self, texts: Sequence[QuestionText]) -> TextBatch:
         """Return the batch of some texts; runs beside the training."""
 
     @abstractmethod
@@ -89,17 +89,17 @@ class EmbeddedWords(WordVectors):
         vectors: (V, E).
     """
 
-    def __init__(self, vocabulary: Vocabulary, settings: WordSettings, vectors: Tensor) -> None:
+    def __init__(self, vocabulary: WordVocabulary, settings: WordSettings, vectors: Tensor) -> None:
         super().__init__()
         self.vocabulary, self.settings = vocabulary, settings
         self.embedding = trained_embedding(vectors)
 
-    def prepare(self, texts: Sequence[Text]) -> TextBatch:
+    def prepare(self, texts: Sequence[QuestionText]) -> TextBatch:
         rows = [self._encode(text) for text in texts]
         asked = None if texts[0].option is None else torch.tensor([row.index(END) + 1 for row in rows])
         return TextBatch(torch.tensor([len(row) for row in rows]), _pad(rows), question_lengths=asked)
 
-    def _encode(self, text: Text) -> list[int]:
+    def _encode(self, text: QuestionText) -> list[int]:
         """Return the words' numbers. Of a text that is too long, the end of the question is left out; the option stays whole."""
         settings = self.settings
         question = self.vocabulary.encode(tokenize(text.question)[: settings.part_length])
@@ -137,7 +137,7 @@ class BertWords(WordVectors):
         if not settings.fine_tune:
             self.bert.requires_grad_(False)
 
-    def prepare(self, texts: Sequence[Text]) -> TextBatch:
+    def prepare(self, texts: Sequence[QuestionText]) -> TextBatch:
         options = [text.option for text in texts]
         found = self.tokenizer(
             [text.question for text in texts],
@@ -179,7 +179,7 @@ class StoredWords(WordVectors):
         self.files: Sequence[StoredTexts] = ()
         self.project = nn.Linear(width, settings.size)
 
-    def prepare(self, texts: Sequence[Text]) -> TextBatch:
+    def prepare(self, texts: Sequence[QuestionText]) -> TextBatch:
         rows = [self.files[text.file].read(text)[: self.settings.length] for text in texts]
         lengths = torch.tensor([len(row) for row in rows])
         vectors = np.zeros((len(rows), int(lengths.max()), self.width), np.float32)
@@ -219,7 +219,7 @@ class StoredTexts:
                 " Give the file of these annotations."
             )
 
-    def read(self, text: Text) -> npt.NDArray[np.float32]:
+    def read(self, text: QuestionText) -> npt.NDArray[np.float32]:
         """Return (T, D) of a text; at least one row."""
         vectors: npt.NDArray[np.float32] = np.asarray(self._feat[text.row, text.number], np.float32)
         if not np.isfinite(vectors).all():

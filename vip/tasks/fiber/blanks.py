@@ -10,14 +10,12 @@ import random
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
-from importlib.metadata import entry_points
-from importlib.util import find_spec
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from vip.errors import BackendError, InputError
+from vip.errors import InputError
+from vip.tasks.fiber.language_models import load_added, load_spacy
 from vip.tasks.fiber.records import BLANK, MOST_LETTERS, FiberRecord
 from vip.tasks.fiber.vatex import CaptionedVideo
 from vip.tasks.json_rows import open_bounded
@@ -155,22 +153,7 @@ def load_chunker(name: str) -> Chunker:
     """
     kind, _, model = name.partition(":")
     if kind == "spacy":
-        return _load_spacy(model or DEFAULT_CHUNKER.partition(":")[2])
-    for point in entry_points(group=GROUP, name=name):
-        try:
-            added: Chunker = point.load()()
-        except Exception as exc:
-            raise BackendError(f'The chunker "{name}" of {point.value} cannot be loaded: {exc}. Repair or remove its package.') from exc
-        return added
-    names = ", ".join(["spacy:MODEL", *sorted(point.name for point in entry_points(group=GROUP))])
-    raise BackendError(f'There is no chunker "{name}". There is: {names}.')
-
-
-def _load_spacy(model: str) -> Chunker:
-    if find_spec("spacy") is None:
-        raise BackendError(f"Noun phrases need spaCy. Run `pip install spacy` and `python -m spacy download {model}`.")
-    try:
-        pipeline = import_module("spacy").load(model)
-    except OSError as exc:
-        raise BackendError(f"spaCy has no model {model} here. Run `python -m spacy download {model}`.") from exc
-    return lambda text: [(chunk.start_char, chunk.end_char) for chunk in pipeline(text).noun_chunks]
+        pipeline = load_spacy(model)
+        return lambda text: [(chunk.start_char, chunk.end_char) for chunk in pipeline(text).noun_chunks]
+    added: Chunker = load_added("chunker", name, group=GROUP, known=("spacy:MODEL",))
+    return added

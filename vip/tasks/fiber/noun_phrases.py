@@ -10,12 +10,9 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.metadata import entry_points
-from importlib.util import find_spec
 from typing import Any
 
-from vip.errors import BackendError
+from vip.tasks.fiber.language_models import load_added, load_spacy
 from vip.tasks.fiber.records import BLANK
 from vip.wording import option
 
@@ -117,28 +114,10 @@ def load_parser(name: str) -> Parser | None:
     if name == NONE:
         return None
     if kind == "spacy":
-        return _load_spacy(model or DEFAULT_PARSER.partition(":")[2])
-    for point in entry_points(group=GROUP, name=name):
-        try:
-            added: Parser = point.load()()
-        except Exception as exc:
-            raise BackendError(f'The parser "{name}" of {point.value} cannot be loaded: {exc}. Repair or remove its package.') from exc
-        return added
-    names = ", ".join(["spacy:MODEL", NONE, *sorted(point.name for point in entry_points(group=GROUP))])
-    raise BackendError(f'There is no parser "{name}". There is: {names}.')
-
-
-def _load_spacy(model: str) -> Parser:
-    if find_spec("spacy") is None:
-        raise BackendError(
-            f"Noun phrases need spaCy. Run `pip install spacy` and `python -m spacy download {model}`, or keep every answer: "
-            f"{option('parser', NONE)}."
-        )
-    try:
-        pipeline = import_module("spacy").load(model)
-    except OSError as exc:
-        raise BackendError(f"spaCy has no model {model} here. Run `python -m spacy download {model}`.") from exc
-    return lambda texts: _tokens_of(pipeline.pipe(texts))
+        pipeline = load_spacy(model, otherwise=f", or keep every answer: {option('parser', NONE)}")
+        return lambda texts: _tokens_of(pipeline.pipe(texts))
+    added: Parser = load_added("parser", name, group=GROUP, known=("spacy:MODEL", NONE))
+    return added
 
 
 def _tokens_of(documents: Iterable[Any]) -> Iterator[list[ParsedToken]]:

@@ -32,7 +32,7 @@ Lemma = Callable[[str, PartOfSpeech], str]
 
 
 @dataclass(frozen=True, slots=True)
-class VideoSource:
+class VideoOrigin:
     """Videos that several tasks share."""
 
     key: str
@@ -44,12 +44,12 @@ class VideoSource:
 
 
 SOURCES = (
-    VideoSource("tv", "TV", ("tvqa", "tvr", "tvc"), (21.8, 100.0, 76)),
-    VideoSource("how2", "How2", ("how2r", "how2qa"), (31.7, 99.36, 59)),
-    VideoSource("violin", "VIOLIN", ("violin",), (15.9, 99.33, 40)),
-    VideoSource("vlep", "VLEP", ("vlep",), (10.2, 98.11, 32)),
-    VideoSource("yc2", "YouCook2", ("yc2c", "yc2r"), (15.4, 94.4, 20)),
-    VideoSource("vatex", "VATEX", ("vatex_en_r", "vatex_en_c"), (41.3, 50.93, 10)),
+    VideoOrigin("tv", "TV", ("tvqa", "tvr", "tvc"), (21.8, 100.0, 76)),
+    VideoOrigin("how2", "How2", ("how2r", "how2qa"), (31.7, 99.36, 59)),
+    VideoOrigin("violin", "VIOLIN", ("violin",), (15.9, 99.33, 40)),
+    VideoOrigin("vlep", "VLEP", ("vlep",), (10.2, 98.11, 32)),
+    VideoOrigin("yc2", "YouCook2", ("yc2c", "yc2r"), (15.4, 94.4, 20)),
+    VideoOrigin("vatex", "VATEX", ("vatex_en_r", "vatex_en_c"), (41.3, 50.93, 10)),
 )
 
 
@@ -71,7 +71,7 @@ class WordCounts:
 class SourceStatistics:
     """The videos of one source."""
 
-    source: VideoSource
+    source: VideoOrigin
     durations_s: dict[str, float | None] = field(default_factory=dict)
     """Of each video; None where no file says it."""
     with_subtitles: int | None = None
@@ -265,6 +265,6 @@ def _tokens(text: str) -> list[str]:
     return words
 
 
-def titles_of(source: VideoSource) -> str:
+def titles_of(source: VideoOrigin) -> str:
     """Return the tasks of a source as the paper names them."""
     return one_line(", ".join(BY_KEY[key].title for key in source.tasks))

@@ -154,7 +154,7 @@ def decision_score(similarities: Floats) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Threshold:
+class DecisionThreshold:
     """The score from which on the answer is 1."""
 
     value: float
@@ -163,7 +163,7 @@ class Threshold:
     samples: int
 
 
-def tune_threshold(scores: Sequence[float], answers: Sequence[int]) -> Threshold:
+def tune_threshold(scores: Sequence[float], answers: Sequence[int]) -> DecisionThreshold:
     """Return the threshold with the most right answers, found exactly; of equal ones the smallest.
 
     Between two neighbouring scores it lies in the middle; below and above all, one step outside.
@@ -181,4 +181,4 @@ def tune_threshold(scores: Sequence[float], answers: Sequence[int]) -> Threshold
     above = ordered[place] if place < len(ordered) else ordered[-1] + 1.0
     middle = float((below + above) / 2)
     value = middle if below < middle else float(above)  # two floats without one between them
-    return Threshold(value, float(right[place]) / len(labels), len(labels))
+    return DecisionThreshold(value, float(right[place]) / len(labels), len(labels))

@@ -33,7 +33,7 @@ from vip.tasks.value.task import ValueTask
 from vip.tasks.value.zero_shot import (
     DEFAULT_WINDOW,
     Corpus,
-    Threshold,
+    DecisionThreshold,
     decision_score,
     find_moments,
     make_corpus,
@@ -86,7 +86,7 @@ def predict_zero_shot(
     if not embedder.capabilities.joint_space:
         raise BackendError(f"{embedder.name} has no common space of pictures and texts. Name {option('zero_shot', 'clip:ARCH/TAG')}.")
     corpus = _embed_corpus(_corpus_names(dataset, samples, options), embedder, options, observer)
-    threshold: Threshold | None = None
+    threshold: DecisionThreshold | None = None
     if dataset.kind == "qa":
         similarities = list(_similarities(corpus, samples, dataset, embedder, observer))
         if dataset.options == 2:
@@ -241,7 +241,7 @@ def _similarities(
                 advance()
 
 
-def _answers(samples: Sequence[Sample], similarities: Sequence[Any], threshold: Threshold | None) -> Iterator[Prediction]:
+def _answers(samples: Sequence[Sample], similarities: Sequence[Any], threshold: DecisionThreshold | None) -> Iterator[Prediction]:
     for sample, row in zip(samples, similarities, strict=True):
         answer = int(np.argmax(row)) if threshold is None else int(decision_score(row) >= threshold.value)
         yield Prediction(sample_id=sample.id, value=answer, scores=tuple(float(one) for one in row))
@@ -250,10 +250,10 @@ def _answers(samples: Sequence[Sample], similarities: Sequence[Any], threshold: 
 def _rankings(
     corpus: Corpus, samples: Sequence[Sample], dataset: Dataset, embedder: Embedder, window: int, observer: Observer
 ) -> Iterator[Prediction]:
-    from vip.tasks.records import Found
+    from vip.tasks.records import Found, Rank
 
     numbers = {name: number for number, name in enumerate(corpus.names)}
-    queries = embedder.embed_texts([getattr(sample.ask, "query", "") for sample in samples])
+    queries = embedder.embed_texts([sample.ask.query if isinstance(sample.ask, Rank) else "" for sample in samples])
     with observer.track("Ranking", len(samples)) as advance:
         for sample, query, ranked in zip(samples, queries, rank_videos(corpus, queries), strict=True):
             if dataset.kind == "vcmr":
@@ -265,23 +265,25 @@ def _rankings(
             advance()
 
 
-def _choose_threshold(options: ZeroShotOptions, samples: Sequence[Sample], similarities: Sequence[Any], embedder: Embedder) -> Threshold:
+def _choose_threshold(
+    options: ZeroShotOptions, samples: Sequence[Sample], similarities: Sequence[Any], embedder: Embedder
+) -> DecisionThreshold:
     """Return the threshold that is given, or tune it on these samples."""
     if options.threshold is None:
         right = [sample.reference.values[0] for sample in samples if sample.reference is not None]
         answers = [value for value in right if isinstance(value, int)]
         return tune_threshold([decision_score(row) for row in similarities], answers)
     try:
-        return Threshold(float(options.threshold), float("nan"), 0)
+        return DecisionThreshold(float(options.threshold), float("nan"), 0)
     except ValueError:
         return _read_threshold(Path(options.threshold), options, embedder)
 
 
-def _read_threshold(path: Path, options: ZeroShotOptions, embedder: Embedder) -> Threshold:
+def _read_threshold(path: Path, options: ZeroShotOptions, embedder: Embedder) -> DecisionThreshold:
     advice = f"Give a number, or the file NAME{SUFFIX} of a run on the validation split"
     try:
         row = parse_json(read_named(path, most_bytes=MOST_RECORD_BYTES))
-        found = Threshold(**row["threshold"])
+        found = DecisionThreshold(**row["threshold"])
         model, channels = row["model"], row["channels"]
     except OSError as exc:
         raise InputError(f"{path} cannot be read ({exc.strerror}). {advice}.") from exc
@@ -296,7 +298,7 @@ def _read_threshold(path: Path, options: ZeroShotOptions, embedder: Embedder) ->
 
 
 def _record(
-    dataset: Dataset, samples: Sequence[Sample], options: ZeroShotOptions, embedder: Embedder, threshold: Threshold | None
+    dataset: Dataset, samples: Sequence[Sample], options: ZeroShotOptions, embedder: Embedder, threshold: DecisionThreshold | None
 ) -> dict[str, Any]:
     tuned = None if threshold is None or not threshold.samples else asdict(threshold)
     given = None if threshold is None or threshold.samples else {"value": threshold.value}
