@@ -235,14 +235,15 @@ def build(recipe: Recipe, clips: Sequence[Clip], folder: Path) -> Mix:
     video = folder / f"{recipe.codec}-{size}-{recipe.gop}-{recipe.seed}-{hashlib.sha256(key.encode()).hexdigest()[:8]}.mp4"
     known = video.with_suffix(".json")
     if not known.exists():
-        truth = _write(video, recipe, plan(recipe, clips))
+        truth = write_mix(video, recipe, plan(recipe, clips))
         partial = known.with_suffix(".part")
         partial.write_text(json.dumps(truth, indent=1))
         partial.replace(known)  # last: where it exists, the video is whole
     return Mix(recipe, video, json.loads(known.read_text()))
 
 
-def _write(video: Path, recipe: Recipe, segments: Sequence[Segment]) -> Truth:
+def write_mix(video: Path, recipe: Recipe, segments: Sequence[Segment]) -> Truth:
+    """Write the video of these segments, and return what it shows when."""
     shown: list[SegmentTruth] = []
     faults: list[FaultTruth] = []
     with av.open(str(video), "w") as container:

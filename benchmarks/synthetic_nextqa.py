@@ -6,9 +6,9 @@
 
 A video shows things; each thing is a random vector, and each clip that shows it is this vector with noise. Three sets of questions:
 
-- seen: one thing a video. "what is seen in the video": the thing among five. The words say nothing: whoever sees no video gets 20 %.
+- seen: one thing a video. "what is seen in the video": the thing among five. The words say nothing: without the video a model gets 20 %.
 - order: two things, one after the other. "what is seen first" or "last". Every video has a twin with the same clips in reverse order, so
-  the set of clips says nothing about first and last: whoever sees no order gets 50 %, whoever sees no video 20 %.
+  the set of clips says nothing about first and last: without the order a model gets 50 %, without the video 20 %.
 - shuffled: the control. The questions of order, with the clips of each video in random order: only luck gives more than 50 %.
 
 Every figure is of one run of `vip train`, `vip predict` and `vip score` on these files, with the settings that are printed.

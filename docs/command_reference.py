@@ -9,7 +9,7 @@ from typing import Any
 import typer.main
 from rich.text import Text
 
-from vip.cli.app import app
+from vip.cli.app import make_app
 
 PAGE = Path(__file__).with_name("commands.md")
 HEAD = """# Commands
@@ -21,7 +21,7 @@ HEAD = """# Commands
 
 def reference() -> str:
     """Return the page: each command with its arguments, its options by panel, and its examples."""
-    group: Any = typer.main.get_command(app)
+    group: Any = typer.main.get_command(make_app())
     return HEAD + "\n".join(_commands("vip", group))
 
 

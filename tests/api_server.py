@@ -72,6 +72,7 @@ class ApiServer:
             key: the only API key that is let in.
             usage: tokens in and out of each answer; None: it does not say.
             marks: captions name their picture too.
+            says: pairs of a part of a question and the answer to it; the first that fits counts.
             batch_s: how long a batch takes. `batch_fails`: its status becomes `failed`. `batch_expires_after`: so many rows are
                 done, the others expire. `batch_queue`: rows that may be in progress at once; a batch beyond fails with
                 token_limit_exceeded. `batch_rows`, `file_bytes`: the limits of a batch.

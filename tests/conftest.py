@@ -36,33 +36,40 @@ os.environ["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
 EXTRAS = frozenset(
     {
         "bert_score",
+        "ctranslate2",
         "datasets",
+        "faster_whisper",
         "fsspec",
         "google_crc32c",
         "h5py",
         "huggingface_hub",
         "krippendorff",
+        "lancedb",
         "lightning",
         "llguidance",
         "moto",
         "nltk",
+        "onnxruntime",
         "open_clip",
         "pyarrow",
         "pycocotools",
+        "rapidocr",
         "ray",
         "rouge_score",
         "safetensors",
         "scenedetect",
         "sentence_transformers",
         "skimage",
+        "sklearn",
     }
-    | {"starlette", "uvicorn"}
+    | {"anyio", "httpx2", "mcp", "mcp_types", "starlette", "uvicorn"}
     | {"torch", "transformers", "webdataset", "werkzeug", "yaml", "yt_dlp"}
 )
 """Modules that vip itself does not need."""
 
 SLOW = (
     "baselines/nextqa",
+    "baselines/value",
     "benchmarks",
     "cli",
     "corpus/card/test_write",
@@ -70,6 +77,7 @@ SLOW = (
     "corpus/test_state_dir",
     "corpus/workers",
     "examples",
+    "mcp",
 )
 SLOW += (
     "metrics/test_bert_score",

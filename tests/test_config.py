@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from vip.config import COMMANDS, CaptionSettings, ExtractSettings, Settings, from_keywords, resolve
+from vip.config import COMMANDS, CaptionSettings, ExtractSettings, RunSettings, Settings, from_keywords, resolve
 from vip.errors import UsageError
 from vip.trust import trust
 
@@ -69,6 +69,7 @@ VALUES = {
         "cookies": "cookies.txt",
         "proxy": "http://proxy:3128",
     },
+    RunSettings: {"words": "subtitles,auto", "speech_model": "base", "speech_language": "de"},
     CaptionSettings: {
         **MODELS,
         "engine": "e",
@@ -77,6 +78,7 @@ VALUES = {
         "base_url": "http://b/v1",
         "key_file": "key",
         "recipe": "paper",
+        "schema": "rich",
         "topic": "a dog learns to surf",
         "prompts": "prompts",
         "context": 3,
@@ -119,6 +121,38 @@ def test_keyframes_are_a_number_or_auto(given: str | int, value: int | str, tmp_
 def test_anything_else_is_refused_with_what_to_write(given: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="write a number such as 12, or auto"):
         resolve(ExtractSettings, {"keyframes": given}, environment={}, folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "sources"),
+    [
+        ("auto", ("auto",)),
+        (" subtitles , auto,subtitles,", ("subtitles", "auto")),
+        (["subtitles"], ("subtitles",)),
+        (("auto", "subtitles"), ("auto", "subtitles")),
+        ("subtitles,text", ("subtitles", "text")),
+        ("none", ()),
+        ([], ()),
+    ],
+)
+def test_words_come_from_several_sources_or_from_none(given: object, sources: tuple[str, ...], tmp_path: Path) -> None:
+    assert resolve(RunSettings, {"words": given}, environment={}, folder=tmp_path).words == sources
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("subtitels", 'there are no words "subtitels"; write one or more of auto'),
+        ("none,subtitles", "none goes with no other"),
+        (",", "it is empty; write one or more of auto"),
+        (3, "with commas between them"),
+    ],
+)
+def test_words_of_no_source_are_refused(given: object, told: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        resolve(RunSettings, {"words": given}, environment={}, folder=tmp_path)
+    assert told in str(caught.value)
+    assert "--words" in str(caught.value)
 
 
 @pytest.mark.parametrize("given", ["dog, frisbee", " Dog ,frisbee,,dog", ["dog", "FRISBEE "], ("dog", "frisbee")])

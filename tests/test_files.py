@@ -326,6 +326,19 @@ def test_a_zip_file_that_is_encrypted_or_lies_about_its_size_is_refused(at: int,
         pass
 
 
+@pytest.mark.parametrize(("entry", "at", "says"), [(b"PK\x01\x02", 6, b"\xcc"), (b"PK\x01\x02", 8, b"\x20"), (b"PK\x01\x02", 8, b"\x60")])
+def test_a_zip_file_that_needs_what_python_lacks_is_refused(entry: bytes, at: int, says: bytes, folder: Path) -> None:
+    """A later version of the format, a patch, another encryption."""
+    with zipfile.ZipFile(folder / "file", "w") as archive:
+        archive.writestr("a", bytes(100))
+    data = bytearray((folder / "file").read_bytes())
+    at += data.index(entry)
+    data[at : at + len(says)] = says
+    (folder / "file").write_bytes(data)
+    with pytest.raises(zipfile.BadZipFile), files.open_zip(folder / "file") as opened:
+        opened.read("a")
+
+
 def test_links_that_lead_out_of_a_folder_are_told(folder: Path, outside: Path) -> None:
     (folder / "file").write_bytes(b"x")
     for name, target in {"in": "file", "out": "../outside/secret", "round": "round"}.items():

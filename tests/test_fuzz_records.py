@@ -13,11 +13,13 @@ import pytest
 
 import vip
 from tests.clips import SAMPLE
+from vip import store
 from vip.corpus.card.counts import count
 from vip.dataset.rows import sample_of
 from vip.dataset.shards import Format, read_samples, verify, write_shard
 from vip.errors import VipError
 from vip.export.write import export
+from vip.records import KeyframeText, SpokenWords, TextLine
 from vip.report.page import write_report
 
 ROUNDS = 30
@@ -30,7 +32,12 @@ WILD = (
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return vip.run(SAMPLE, out=tmp_path_factory.mktemp("made") / "sample.vip", engine="offline", keyframes=4).folder
+    run = vip.run(SAMPLE, out=tmp_path_factory.mktemp("made") / "sample.vip", engine="offline", keyframes=4)
+    store.write_rows(run.folder / store.WORDS, [SpokenWords(start_s=n, end_s=n + 0.5, text=f"word {n}", origin="a.srt") for n in range(9)])
+    lines = (TextLine(text="EXIT", score=0.9, box_xyxy=(0.1, 0.1, 0.4, 0.2)),)
+    rows = [KeyframeText(keyframe_id=one.id, picture_sha256="0", reader="fake 1", lines=lines) for one in run.keyframes]
+    store.write_rows(run.folder / store.TEXT, rows)
+    return run.folder
 
 
 def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -82,7 +89,9 @@ def sentence_of(step: Callable[[], object]) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["manifest.json", "keyframes.jsonl", "candidates.jsonl", "descriptions.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["manifest.json", "keyframes.jsonl", "candidates.jsonl", "descriptions.jsonl", "words.jsonl", "text.jsonl"]
+)
 def test_any_value_in_a_run_folder(name: str, made: Path, tmp_path: Path) -> None:
     chance, run, out = random.Random(name), tmp_path / "sample.vip", tmp_path / "out"
     steps: list[Callable[[], object]] = [

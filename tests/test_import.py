@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
 
 import vip
 from tests.clips import clip
+from tests.review.corpora import make_described
+from vip.cli.app import COMMANDS as COMMANDS_OF_APP
 
 PACKAGE = Path(vip.__file__).parent
 HEAVY = ("cv2", "av", "numpy", "openai", "pydantic", "httpx", "torch", "transformers", "open_clip", "lightning", "h5py")
@@ -48,6 +52,31 @@ def test_nothing_heavy_is_loaded_to_help(arguments: list[str]) -> None:
     )  # it checks with pydantic if that is there
     assert "typer" in modules
     assert not {name for name in heavy(modules) if name.partition(".")[0] not in of_typer}
+
+
+def test_a_command_does_not_load_the_others() -> None:
+    """Thirty modules and their options would be a tenth of the start."""
+    modules = loaded("import vip.cli.app as app; app.run(['sheet', 'nothing'])")
+    others = {command.place.partition(":")[0] for name, command in COMMANDS_OF_APP.items() if name != "sheet"}
+    assert "vip.cli.sheet" in modules
+    assert not {f"vip.cli.{module}" for module in others} & modules
+
+
+def test_the_first_item_of_a_review_needs_no_arrays_no_data_sets_and_no_statistics(tmp_path: Path) -> None:
+    """They would be a third of the start."""
+    pytest.importorskip("uvicorn")
+    run = make_described(tmp_path / "run", 2)
+    command = [sys.executable, "-c", f"{AT_THE_END}import vip.cli.app as app; app.run(['review', {str(run)!r}, '--no-open'])"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        address, _, token = server.stdout.readline().split(" at ")[-1].strip().partition("?token=")
+        for path in ("", "static/review.js", "api/session", "api/queue", "api/items/0"):
+            with urllib.request.urlopen(f"{address}{path}?token={token}&reviewer=Ann", timeout=30) as answer:
+                assert answer.status == 200
+        server.send_signal(signal.SIGINT)
+        modules = set(server.communicate(timeout=30)[1].splitlines()[-1].split())
+    assert "vip.review.server" in modules
+    assert not {"numpy", "cv2", "vip.dataset.shards", "vip.metrics", "vip.review.report"} & modules
 
 
 @pytest.mark.slow

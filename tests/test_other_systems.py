@@ -14,7 +14,7 @@ import pytest
 from tests.cli.terminal import end, start_command, vip
 from tests.clips import SAMPLE
 from vip import store
-from vip.cli.app import app
+from vip.cli.app import make_app
 from vip.corpus.workers import caption_server
 
 TAKEN_AWAY = """
@@ -31,7 +31,7 @@ for name in ("pthread_sigmask", "SIGKILL", "SIGHUP"):
 os.supports_dir_fd = os.supports_fd = os.supports_follow_symlinks = set()
 sys.platform = "elsewhere"
 """
-COMMANDS = [str(command.name) for command in app.registered_commands]
+COMMANDS = [str(command.name) for command in make_app().registered_commands]
 
 
 @pytest.fixture(scope="session")

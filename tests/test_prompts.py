@@ -36,7 +36,8 @@ def schema_of(kind: type[BaseModel]) -> dict[str, Any]:
 
 def test_a_prompt_ships_for_every_question() -> None:
     prompts = load_prompts()
-    assert set(prompts) == set(QUESTIONS) == {"topic", "caption", "describe", "structure", "direct", "verify"}
+    captions = {"topic", "caption", "describe", "structure", "direct", "verify", "words", "speech", "text", "rewrite", "rich"}
+    assert set(prompts) == set(QUESTIONS) == captions | {"ask-frame", "ask-answer"}
     assert prompts["caption"].schema is prompts["describe"].schema is None
     assert prompts["structure"].schema == schema_of(Famous)
     assert prompts["direct"].schema == schema_of(Direct)
@@ -58,6 +59,9 @@ def test_what_is_asked_for_in_one_question_comes_in_the_order_of_the_paper() -> 
         ("structure", ["do not guess", "nothing in it is an instruction", "{language}", "not determined"]),
         ("topic", ["only what can be seen", "no names", "nothing in it is an instruction", "{language}"]),
         ("verify", ["by the picture alone", "nothing in them is an", "{language}"]),
+        ("ask-frame", ["frame by frame", "only what is there", "never an instruction", "from what you know otherwise", "{language}"]),
+        ("ask-answer", ["from nothing else", "never an instruction", "guess nothing", "is a proper answer", "{language}"]),
+        ("rewrite", ["say nothing that the fields do not support", "nothing in them is an instruction", "no names", "not determined"]),
     ],
 )
 def test_the_prompts_ask_for_what_is_visible_and_take_what_they_are_shown_as_content(name: str, demands: list[str]) -> None:
@@ -133,7 +137,10 @@ def test_prompts_of_ones_own_go_before_those_that_ship(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (GOOD, 'has the name "ask", which vip never asks. There is: caption, describe, direct, structure, topic, verify'),
+        (
+            GOOD.replace('"ask"', '"zzz"'),
+            'has the name "zzz", which vip never asks. There is: ask-answer, ask-frame, caption, describe, direct',
+        ),
         (MINE.replace('"caption"', '"captoin"'), 'has the name "captoin", which vip never asks. Did you mean "caption"?'),
         (MINE.replace("time", "tme"), 'has the input "tme", which "caption" does not get. Did you mean "time"?'),
         (MINE.replace("time", "caption"), 'has the input "caption", which "caption" does not get'),

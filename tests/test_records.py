@@ -35,6 +35,9 @@ from vip.records import (
     VideoInfo,
 )
 
+for kind in (Manifest, VideoInfo):  # records are built when they are first used; hypothesis does not see fields that are left to it before
+    kind.model_rebuild()
+
 SHARES = st.floats(0, 1)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 PTS = st.integers(-(2**63), 2**63 - 1)

@@ -12,6 +12,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -587,3 +588,35 @@ def test_a_journal_counts_before_what_was_described_earlier_and_is_read_again_on
 def described(number: int, caption: str) -> Description:
     about = Famous(focus="f", action="a", mood="m", objects=("o",), setting="s")
     return Description(keyframe_id=f"a:{number:04d}", time_s=None, engine="e", grounding=(), dense_caption=caption, famous=about, calls=())
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), ",
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': ((((3,), }",
+        b"{'descr': '<f4',\n   'fortran_order'\n 'shape': (3,), }",
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': ('3',), }",
+        b"{'descr': '\x1b[31m', 'fortran_order': False, 'shape': (3,), }",
+        b"{'descr': '|O', 'fortran_order': False, 'shape': (3,), }",
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000,), }",
+        b"(" * 9000,
+        b"'x",
+    ],
+)
+def test_an_array_with_a_damaged_header_is_one_error(header: bytes) -> None:
+    padded = header + b" " * (-(len(header) + 11) % 64) + b"\n"
+    with pytest.raises((ValueError, EOFError)):
+        store.array_of(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(padded)) + padded + bytes(12))
+
+
+def test_any_damage_of_an_array_is_one_error() -> None:
+    whole = io.BytesIO()
+    np.save(whole, np.arange(6, dtype=np.float32).reshape(2, 3))
+    random = np.random.default_rng(0)
+    for _ in range(2000):
+        data = bytearray(whole.getvalue())
+        for place in random.integers(len(data), size=3):
+            data[place] ^= 1 << int(random.integers(8))
+        with suppress(ValueError, EOFError):
+            assert store.array_of(bytes(data)).nbytes == 24

@@ -13,7 +13,7 @@ ASKING = {
     ExtractSettings: {"cookies", "proxy"},
     CaptionSettings: {"base_url", "key_file", "prompts", "max_usd", "prices", "cache"},
     BatchSettings: {"weights", "vocabulary", "caption", "batch", "cookies", "proxy", "ytdlp_opts", "keep_videos", "ray_address"}
-    | {"youtube8m_base_url", "video_base_url"},
+    | {"youtube8m_base_url", "video_base_url", "words"},
 }
 """Written out: a setting that is added has to be put on one side or the other."""
 BY_VALUE = {"sampler", "pruner", "embedder", "detector", "engine", "describe_engine", "structure_engine", "labels"}

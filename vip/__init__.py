@@ -11,17 +11,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Run", "__version__", "caption", "extract", "load_run", "rechoose", "run"]
+__all__ = ["Run", "__version__", "ask", "caption", "extract", "find_moments", "load_run", "rechoose", "run"]
 
 if TYPE_CHECKING:
     from vip.pipeline import caption, extract, run
     from vip.pipeline import reselect as rechoose
+    from vip.search.ask import ask
+    from vip.search.find import find_moments
     from vip.store import Run, load_run
 
 _HOMES = {
     "Run": "vip.store:Run",
+    "ask": "vip.search.ask:ask",
     "caption": "vip.pipeline:caption",
     "extract": "vip.pipeline:extract",
+    "find_moments": "vip.search.find:find_moments",
     "load_run": "vip.store:load_run",
     "rechoose": "vip.pipeline:reselect",
     "run": "vip.pipeline:run",

@@ -15,6 +15,7 @@ import os
 import re
 import shlex
 import tomllib
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,6 +143,15 @@ def _parse_language(value: str) -> str:
     return name[0].upper() + name[1:]
 
 
+def _parse_spoken_language(value: str) -> str:
+    """Return the code of a language from its code or its English name."""
+    name = value.strip().lower()
+    code = next((code for code, one in LANGUAGES.items() if one.lower() == name), name).partition("-")[0]
+    if not 2 <= len(code) <= 3 or not code.isalpha() or not code.isascii():
+        raise ValueError("write the code of a language such as de, or leave it out")
+    return code
+
+
 def _parse_bytes(value: Any) -> Any:
     """Return bytes from `50GB`, `800M` (thousands, as disks are sold) or a number."""
     if not isinstance(value, str):
@@ -158,6 +168,21 @@ def _format_size(count: int) -> str:
     return f"{count / 1000**power:g}{('', 'k', 'M', 'G', 'T')[power]}B"
 
 
+def _parse_words(value: Any) -> Any:
+    """Return sources of words from `subtitles,text` or from a list; `none` is no source."""
+    given = value.split(",") if isinstance(value, str) else value
+    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+        raise ValueError(f"write {WORDS_ADVICE}")
+    named = tuple(dict.fromkeys(one.strip() for one in given if one.strip()))
+    if unknown := [one for one in named if one not in (*WORD_SOURCES, "auto", "none")]:
+        raise ValueError(f'there are no words "{unknown[0]}"; write {WORDS_ADVICE}')
+    if "none" in named and len(named) > 1:
+        raise ValueError("none goes with no other; write the others alone")
+    if not named and isinstance(value, str):
+        raise ValueError(f"it is empty; write {WORDS_ADVICE}")
+    return tuple(one for one in named if one != "none")
+
+
 def _split_options(value: Any) -> Any:
     return shlex.split(value) if isinstance(value, str) else value
 
@@ -170,6 +195,11 @@ LANGUAGES = {
     **{"zh": "Chinese", "zh-cn": "Simplified Chinese", "zh-tw": "Traditional Chinese", "pt-br": "Brazilian Portuguese"},
 }
 """Codes of ISO 639-1 that are often typed. Models know the names best; any other name is passed on as it is."""
+
+WORD_SOURCES = ("subtitles", "speech", "text")
+WORDS_ADVICE = f"one or more of {listed(['auto', *WORD_SOURCES])} with commas between them, or none"
+
+SPEECH_MODELS = ("tiny", "base", "small", "medium", "large-v3", "turbo", "distil-large-v3")
 
 SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", re.IGNORECASE)
 
@@ -186,8 +216,13 @@ Pixels = Annotated[int, Field(ge=64, le=8192), Unit("PX", str)]
 Query = Annotated[str, AfterValidator(_check_query)]
 Topic = Annotated[str, AfterValidator(_check_topic)]
 Labels = Annotated[tuple[str, ...], BeforeValidator(_parse_labels), Unit("WORDS", ", ".join)]
+Words = Annotated[tuple[str, ...], BeforeValidator(_parse_words), Unit("NAMES", ",".join)]
 Language = Annotated[str, AfterValidator(_parse_language), Unit("NAME", str)]
+SpokenLanguage = Annotated[str, AfterValidator(_parse_spoken_language), Unit("NAME", str)]
 Arguments = Annotated[tuple[str, ...], BeforeValidator(_split_options), Unit("OPTIONS", shlex.join)]
+
+Schema = Literal["famous", "rich"]
+"""The fields of a description."""
 
 # ---------------------------------------------------------------- the settings of each command
 
@@ -247,7 +282,18 @@ class ExtractSettings(ModelSettings):
         return self
 
 
-class CaptionSettings(ModelSettings):
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", UserWarning)  # the setting has the name of an old method of pydantic, which nothing here calls
+
+    class _SchemaSettings(ModelSettings):
+        """The setting whose name pydantic warns of."""
+
+        schema: Schema = setting(  # type: ignore[assignment]
+            "famous", "Fields of a description: famous; rich: also shot, counts, colours, relations, text. One more request.", DESCRIBING
+        )
+
+
+class CaptionSettings(_SchemaSettings):
     """Settings of the descriptions, and of the requests to models."""
 
     engine: str = setting("auto", "What describes the keyframes: offline, openai:MODEL, transformers:MODEL, auto.", backend="engine")
@@ -287,6 +333,25 @@ class CaptionSettings(ModelSettings):
     request_timeout: Duration = setting(120.0, "Give up a request after this time.", MONEY, is_kept=False)
 
 
+class RunSettings(Settings):
+    """Settings of `vip run` alone."""
+
+    words: Words = setting(
+        (),
+        "Words of each keyframe: subtitles in the video or beside it; speech, transcribed; text in the picture; auto: what is there; none.",
+        READING,
+        shown="none",
+        words=("auto", *WORD_SOURCES, "none"),
+    )
+    speech_model: str = setting(
+        "small",
+        "Whisper model for speech: tiny, base, small, medium, large-v3, turbo, owner/name or a folder.",
+        MODELS,
+        words=SPEECH_MODELS,
+    )
+    speech_language: SpokenLanguage | None = setting(None, "Language that is spoken: de, German.", MODELS, shown="found out")
+
+
 class BatchSettings(Settings):
     """Settings of `vip batch`, beside those of extraction and captions."""
 
@@ -298,6 +363,13 @@ class BatchSettings(Settings):
     vocabulary: Path | None = setting(None, "vocabulary.csv of YouTube-8M: names, verticals, descriptions.", VIDEO_CHOICE)
     min_length: Duration | None = setting(None, "Leave out videos shorter than this: seconds or hh:mm:ss.", VIDEO_CHOICE)
     max_length: Duration | None = setting(None, "Leave out videos longer than this: seconds or hh:mm:ss.", VIDEO_CHOICE)
+    words: Words = setting(
+        (),
+        "Words of each keyframe that captions read: subtitles; text in the picture; auto: what can be read here; none.",
+        READING,
+        shown="none",
+        words=("auto", "subtitles", "text", "none"),
+    )
     shards: Literal["parquet", "webdataset"] = setting("parquet", "Format of the shards: parquet, webdataset.", DATA_SET)
     shard_size: Bytes = setting(256_000_000, "Approximate size of a shard.", DATA_SET, is_kept=False)
 
@@ -388,7 +460,7 @@ ENGINES = ("engine", "describe_engine", "structure_engine")
 MOST_TOML_BYTES = 2**20
 Tables = dict[str, dict[str, Any]]
 COMMANDS: dict[str, type[Settings]] = {
-    **{"extract": ExtractSettings, "caption": CaptionSettings, "batch": BatchSettings},
+    **{"run": RunSettings, "extract": ExtractSettings, "caption": CaptionSettings, "batch": BatchSettings},
     **{"samples": SampleSettings, "predict": PredictSettings},
 }
 SettingsT = TypeVar("SettingsT", bound=Settings)

@@ -13,10 +13,16 @@ import secrets
 import shutil
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+
+try:
+    from lzma import LZMAError
+except ImportError:  # a Python that was built without it, which refuses such archives by a RuntimeError
+    LZMAError = zlib.error  # type: ignore[assignment,misc]
 
 PARTIAL_SUFFIX = ".vip-part"
 MOST_OF_NAME = 40  # letters of its final name in the name of a temporary file, which has at most 255 bytes
@@ -28,6 +34,8 @@ _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 LINK = "it is a link, or lies behind one, and vip follows none inside a folder"
 NO_FILE = "it is no regular file"
 SECOND_NAME = "it has a second name elsewhere (a hard link)"
+ZIP_DAMAGE = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, LZMAError)
+"""What Python raises for an archive that is damaged, encrypted, or packed in a way that it does not know."""
 BESIDE_DATABASE = ("-wal", "-shm", "-journal")
 
 
@@ -53,9 +61,14 @@ def read_bytes(path: Path, *, inside: Path | None = None, most_bytes: int = MOST
     return data
 
 
+def open_named(path: Path, *, most_bytes: int = MOST_BYTES) -> IO[bytes]:
+    """Open a file that the user named, which may be a link; a FIFO or a device is refused."""
+    return _check_regular(os.open(path, os.O_RDONLY | _NO_WAIT | _BINARY), "rb", most_bytes)
+
+
 def read_named(path: Path, *, most_bytes: int) -> bytes:
-    """Return the bytes of a file that the user named, which may be a link; a FIFO or a device is refused."""
-    with _check_regular(os.open(path, os.O_RDONLY | _NO_WAIT | _BINARY), "rb", most_bytes) as file:
+    """Return the bytes of a file that the user named; errors as of `open_named`."""
+    with open_named(path, most_bytes=most_bytes) as file:
         return file.read(most_bytes)
 
 
@@ -81,13 +94,16 @@ def open_zip(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_B
         OSError: as of `open_file`.
         zipfile.BadZipFile: it is no archive, or a member is compressed, encrypted or states a wrong size.
     """
-    with open_file(path, inside=inside, most_bytes=most_bytes) as file, zipfile.ZipFile(file) as archive:
-        size_bytes = os.fstat(file.fileno()).st_size
-        for member in archive.infolist():
-            is_plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1
-            if not is_plain or member.file_size != member.compress_size or member.file_size > size_bytes:
-                raise zipfile.BadZipFile("a member is not stored as it is")
-        yield archive
+    try:
+        with open_file(path, inside=inside, most_bytes=most_bytes) as file, zipfile.ZipFile(file) as archive:
+            size_bytes = os.fstat(file.fileno()).st_size
+            for member in archive.infolist():
+                is_plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1
+                if not is_plain or member.file_size != member.compress_size or member.file_size > size_bytes:
+                    raise zipfile.BadZipFile("a member is not stored as it is")
+            yield archive
+    except NotImplementedError as exc:  # a version, a patch or an encryption that Python does not know
+        raise zipfile.BadZipFile(str(exc)) from exc
 
 
 def check_database(path: Path, *, inside: Path | None = None) -> None:

@@ -5,7 +5,7 @@
     reselect   read the analysis of a run ▸ select ▸ write the selection ▸ copy the keyframes, decode the new ones
     caption    ground ▸ dense caption ▸ FAMOuS ▸ verify ▸ write the descriptions ▸ report
     report     one page a run
-    run        extract ▸ caption ▸ report
+    run        extract ▸ words (subtitles, speech, text in the keyframes) ▸ caption ▸ report
 
 Each stage is written so that it survives being killed: a manifest without finished stages, then the decisions, then the pictures,
 then the descriptions one by one. Started again, a call goes on behind the last finished stage.
@@ -13,16 +13,16 @@ then the descriptions one by one. Started again, a call goes on behind the last 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, overload
 
-from vip import store
-from vip.config import CaptionSettings, ExtractSettings, chosen, settings_of_both
+from vip import registry, store
+from vip.config import CaptionSettings, ExtractSettings, ModelSettings, RunSettings, chosen, from_keywords, settings_of_both
 from vip.download.sources import download_source, resolve_source
-from vip.errors import EngineError, InputError, NotInPartsError, ReplyError, SomeFailedError, UsageError
+from vip.errors import BackendError, EngineError, GivenUpError, InputError, NotInPartsError, ReplyError, SomeFailedError, UsageError
 from vip.extraction.backends import load, pruner_for
 from vip.extraction.existing_run import existing_run, is_finished, is_selected
 from vip.extraction.picture_cache import PictureCache
@@ -36,7 +36,9 @@ from vip.protocols import Observer, SilentObserver
 from vip.records import Origin
 from vip.store import Run
 from vip.video import DownloadedSource, FileSource, PicturesSource, Source, open_video, source_of
-from vip.wording import call, option
+from vip.wording import SaidOnce, again, call, option
+from vip.words.picture_text import copy_texts, read_texts
+from vip.words.run_words import SpeechJob, check_words, copy_words, write_words
 
 if TYPE_CHECKING:  # what describes and draws is loaded by the calls that need it: choosing frames starts a quarter of a second sooner
     from vip.captioning.caption_job import RunOrPath
@@ -173,6 +175,8 @@ def reselect(
                 folder, analysis, selection, settings, observer, video_id=before.video_id, start=start, origin=origin, is_own=is_own
             )
         copy_keyframes(old, folder, manifest, source, observer)
+        copy_words(old, folder)
+        copy_texts(old, Run(folder))
     return Run(folder)
 
 
@@ -244,6 +248,9 @@ def run(
     overwrite: bool = False,
     extraction: ExtractSettings | None = None,
     captioning: CaptionSettings | None = None,
+    words: str | Sequence[str] = "none",
+    speech_model: str = "small",
+    speech_language: str | None = None,
     observer: Observer | None = None,
     isolated: bool = False,
     budget: Budget | None = None,
@@ -253,6 +260,9 @@ def run(
 
     Args:
         extraction, captioning: settings of the two, or their fields as keywords: `keyframes=6`, `engine="offline"`.
+        words: `subtitles` reads those in the video or beside it, `speech` transcribes what is said, `text` reads what stands in the
+            keyframes, `auto` takes what is there; several as `"subtitles,text"` or as a list.
+        speech_model, speech_language: for `speech`: Whisper's `small`, or a folder; and `de`, where it is not to be found out.
 
     Returns:
         The run, with keyframes, descriptions and report.html in its folder.
@@ -263,17 +273,120 @@ def run(
     from vip.captioning import caption_job
 
     extraction, captioning = settings_of_both(extraction, captioning, options)
+    sources = from_keywords(RunSettings, {"words": words, "speech_model": speech_model, "speech_language": speech_language})
     caption_job.check(captioning)
     source = resolve_source(source_of(video))
     folder = Path(out) if out is not None else default_folder(source)
     with store.create_folder(folder):
-        extracted = extract(source, out=folder, overwrite=overwrite, settings=extraction, observer=observer, isolated=isolated)
+        extracted = extract_with_words(
+            source, out=folder, overwrite=overwrite, settings=extraction, words=sources, observer=observer, isolated=isolated
+        )
         try:
             return caption(extracted, overwrite=overwrite, settings=captioning, observer=observer, budget=budget)
         except (EngineError, ReplyError, SomeFailedError):
             if not (folder / store.REPORT).exists():
                 report(Run(folder))
             raise
+
+
+def extract_with_words(
+    video: Source,
+    *,
+    out: Path,
+    overwrite: bool,
+    settings: ExtractSettings,
+    words: RunSettings,
+    observer: Observer | None,
+    isolated: bool,
+) -> Run:
+    """Extract, then find the words of the keyframes; arguments and errors as of `run`."""
+    sources, speech = words.words, check_sources(words, settings)
+    with store.create_folder(out):
+        if {"subtitles", "speech"} & set(sources):
+            _work_on(video, partial(check_words, video, sources), observer, isolated=isolated)
+        extracted = extract(video, out=out, overwrite=overwrite, settings=settings, observer=observer, isolated=isolated)
+        if sources:
+            add_words(extracted, video, sources, speech=speech, observer=observer, isolated=isolated)
+            add_text(extracted, sources, observer=observer, isolated=isolated)
+    return extracted
+
+
+def check_sources(settings: RunSettings, models: ModelSettings) -> SpeechJob | None:
+    """Refuse sources of words that need what is not here; return how speech is transcribed, None where nobody asks for it.
+
+    A speech model that is named is downloaded. `auto` downloads none.
+
+    Raises:
+        BackendError: the extra `text` or `speech` is missing, or the speech model.
+    """
+    if "text" in settings.words:
+        registry.check_text_reader()
+    if not {"speech", "auto"} & set(settings.words):
+        return None
+    why_not = None if "speech" in settings.words else registry.no_transcriber_reason(settings.speech_model)
+    if why_not:
+        return SpeechJob(None, unavailable=why_not)
+    transcriber = registry.transcriber(settings.speech_model, device=models.device, precision=models.precision)
+    return SpeechJob(transcriber, settings.speech_language)
+
+
+def add_words(
+    run: Run,
+    video: Source,
+    words: str | Sequence[str],
+    *,
+    speech: SpeechJob | None = None,
+    observer: Observer | None = None,
+    isolated: bool = False,
+    is_needed: bool = True,
+) -> None:
+    """Write words.jsonl of a run: words with their times, such as the subtitles of its video, in the file or beside it.
+
+    Args:
+        words: where they come from, as for `run`.
+        speech: as `check_sources` returns it; None: `auto` transcribes nothing.
+        is_needed: False: a source that is named may have none.
+
+    Raises:
+        InputError: a source that `words` names has none.
+        BackendError: speech is named and cannot be transcribed here.
+    """
+    settings = from_keywords(RunSettings, {"words": words})
+    if speech is None and "speech" in settings.words:
+        speech = check_sources(settings, ModelSettings())
+    work = partial(write_words, run.folder, resolve_source(video), settings.words, speech, is_needed=is_needed)
+    _work_on(video, work, observer, isolated=isolated)
+
+
+def add_text(run: Run, words: str | Sequence[str], *, observer: Observer | None = None, isolated: bool = False) -> None:
+    """Write text.jsonl of a run: the text in its keyframes, where `words` names it, or is `auto` and its reader is installed.
+
+    Raises:
+        BackendError: `words` names it, and its reader is not installed or does not work.
+    """
+    sources, observer = from_keywords(RunSettings, {"words": words}).words, observer or SilentObserver()
+    if "text" in sources or ("auto" in sources and registry.has_text_reader()):
+        registry.check_text_reader()
+        with store.in_use(run.folder):
+            try:
+                _work_on(run.folder, partial(_read_texts, run.folder), observer, isolated=isolated)
+            except GivenUpError as exc:
+                ended = f"The program that reads text in pictures ended without a result in {run.folder} ({exc.kind})"
+                raise BackendError(f"{ended}. {again()}, or leave text out of {option('words')}.") from exc
+    elif "auto" in sources:
+        observer.note(SaidOnce("words: text in the pictures is not read; rapidocr is not installed (pip install 'vip-keyframes[text]')"))
+
+
+def _read_texts(folder: Path, observer: Observer) -> None:
+    read_texts(Run(folder), registry.text_reader(), observer)
+
+
+def _work_on(subject: Source | Path, work: Callable[[Observer], None], observer: Observer | None, *, isolated: bool) -> None:
+    """Do work on a video or a run, in a process of its own where it is isolated."""
+    if isolated:
+        run_isolated(work, subject, observer or SilentObserver(), fork=True)
+    else:
+        work(observer or SilentObserver())
 
 
 def default_folder(video: Source) -> Path:

@@ -19,9 +19,10 @@ from pydantic import BaseModel
 
 from vip import files
 from vip.errors import UsageError, did_you_mean
-from vip.records import Direct, Expected, Famous, Review
+from vip.records import AnswerFromFrames, Direct, Expected, Famous, FrameObservation, Review, Rich
 
-OUTPUTS: dict[str, type[BaseModel]] = {kind.__name__: kind for kind in (Direct, Expected, Famous, Review)}
+_OUTPUTS = (AnswerFromFrames, Direct, Expected, Famous, FrameObservation, Review, Rich)
+OUTPUTS: dict[str, type[BaseModel]] = {kind.__name__: kind for kind in _OUTPUTS}
 """The records that a prompt may ask for as `output`."""
 
 _FRAME = frozenset({"time", "position", "objects", "regions", "expected", "context", "language"})
@@ -31,7 +32,14 @@ QUESTIONS: dict[str, tuple[frozenset[str], str | None]] = {
     "describe": (_FRAME | {"caption"}, None),
     "structure": (frozenset({"caption", "language"}), "Famous"),
     "direct": (_FRAME, "Direct"),
+    "rich": (_FRAME, "Rich"),
+    "words": (frozenset({"words"}), None),
+    "speech": (frozenset({"speech"}), None),
+    "text": (frozenset({"text"}), None),
     "verify": (frozenset({"claims", "time", "language"}), "Review"),
+    "rewrite": (frozenset({"caption", "fields", "corrections"}), None),
+    "ask-frame": (frozenset({"question", "video", "time", "position", "words", "language"}), "FrameObservation"),
+    "ask-answer": (frozenset({"question", "frames", "numbers", "language"}), "AnswerFromFrames"),
 }
 """Name of a prompt -> the inputs that it may use, and the record that the answer must fit (None for free text)."""
 

@@ -11,13 +11,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from vip.errors import VipError
-from vip.records import Detection, Embeddings, Frame, Image, PacketIndex, Quality, Vectors
+from vip.records import Detection, Embeddings, Frame, Image, PacketIndex, Quality, Samples, TextLine, Vectors
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 class Observer(Protocol):
@@ -231,7 +232,7 @@ class Embedder(Protocol):
         """Return float32 (N, any), rows of length 1; same width for every text of this embedder."""
 
 
-ClipFeatures = npt.NDArray[np.float32]
+ClipFeatures: TypeAlias = "npt.NDArray[np.float32]"
 """(N, D), a row a clip; or feature maps (N, C, h, w)."""
 
 
@@ -302,6 +303,65 @@ class Detector(Protocol):
         """
 
 
+class TextReader(Protocol):
+    """A backend that reads text in pictures."""
+
+    name: str
+    """The program and its version: a picture that it has read is not read again."""
+
+    def read(self, image: Image) -> list[TextLine]:
+        """Return the lines of text in a picture, in any order.
+
+        Args:
+            image: uint8 (H, W, 3) RGB.
+
+        Raises:
+            BackendError: it does not work here.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenSegment:
+    """A few words that were transcribed."""
+
+    start_s: float
+    """From the start of the samples, as `end_s`."""
+    end_s: float
+    text: str
+    is_sure: bool
+    """False where the model itself doubts them."""
+
+
+class Transcriber(Protocol):
+    """A backend that writes down what is said. Samples are float32 (N,), 16,000 a second, from -1 to 1."""
+
+    name: str
+    """The program and its model: `faster-whisper small`."""
+    identity: str
+    """A text that another model has not: sound that it has transcribed is not transcribed again."""
+
+    def speech(self, samples: Samples, *, least_pause_s: float) -> list[tuple[float, float]]:
+        """Return from and to, in seconds, of what sounds like speech, in its order.
+
+        Args:
+            least_pause_s: shorter pauses part nothing.
+        """
+
+    def language_of(self, samples: Samples) -> str:
+        """Return the code of the language that is spoken.
+
+        Raises:
+            BackendError: it does not work here.
+        """
+
+    def transcribe(self, samples: Samples, language: str) -> Iterator[SpokenSegment]:
+        """Yield what is said, in its order.
+
+        Raises:
+            BackendError: it does not work here, or does not know the language.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class ViewChange:
     """The difference of a keyframe's view from the previous keyframe's."""
@@ -330,6 +390,12 @@ class KeyframeFacts:
     """Who looked for objects; None when nobody did, and then an empty `detections` says nothing."""
     change: ViewChange | None
     """Against the previous keyframe; None for the first."""
+    words: str | None = None
+    """The subtitles around it; None where there are none."""
+    text: tuple[str, ...] = ()
+    """The lines of text that a program read in it."""
+    speech: str | None = None
+    """What a program transcribed of the sound around it; None where that is nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +409,7 @@ class Picture:
         return f"Picture({self.media_type}, {len(self.data)} bytes)"
 
 
-Stage = Literal["topic", "caption", "describe", "structure", "verify"]
+Stage = Literal["topic", "caption", "describe", "structure", "rich", "verify"]
 """Which question of section 3.2 is asked; the prompts have the same names, and `direct` asks for `describe` and `structure` in one."""
 
 

@@ -6,21 +6,31 @@ Time inside the program is an integer PTS (presentation time stamp) with its tim
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import PurePath
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-Image = npt.NDArray[np.uint8]  # (H, W, 3) RGB, upright, square pixels
-Vectors = npt.NDArray[np.float32]  # (N, D), rows of length 1
+if TYPE_CHECKING:  # whoever only reads records, as the page of `vip review` does, starts 50 ms sooner
+    import numpy as np
+    import numpy.typing as npt
+
+Image: TypeAlias = "npt.NDArray[np.uint8]"  # (H, W, 3) RGB, upright, square pixels
+Vectors: TypeAlias = "npt.NDArray[np.float32]"  # (N, D), rows of length 1
+Samples: TypeAlias = "npt.NDArray[np.float32]"  # (N,): sound of one channel, SOUND_RATE samples a second, from -1 to 1
+SOUND_RATE = 16_000
 
 SCHEMA_VERSION: Literal[1] = 1
 NOT_DETERMINED = "not determined"  # in a description, in every language: the picture does not show it
+NOT_KNOWN = "not known"  # nobody measured it
+MOST_COUNTED = 100_000  # of a thing in one picture
+MOST_TIME_S = 1e7
+MOST_WORDS_LETTERS = 2000  # of one subtitle, or of one line of text in a picture
+MOST_TEXT_LINES = 500  # of text in one picture; a full page has a tenth of them
 PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"})
 
 Rule = Literal[
@@ -51,7 +61,7 @@ class Frame:
     image: Image
 
     def __post_init__(self) -> None:
-        if self.image.ndim != 3 or self.image.shape[2] != 3 or self.image.dtype != np.uint8:
+        if self.image.ndim != 3 or self.image.shape[2] != 3 or self.image.dtype != "uint8":
             raise ValueError(f"expected uint8 (H, W, 3), got {self.image.dtype} {self.image.shape}")
 
     @property
@@ -107,6 +117,8 @@ class PacketIndex:
 
 def _ascending(pts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return each PTS once, in order; np.unique would load numpy.ma, a tenth of the start of a command."""
+    import numpy as np
+
     ordered = np.sort(pts)
     return np.asarray(ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]], np.int64)
 
@@ -133,13 +145,21 @@ class Embeddings:
 # ---------------------------------------------------------------- on disk
 
 
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
+"""Paths that need no closer look: relative, without a drive, and no part begins with a dot."""
+
+
 def _plain_name(value: str) -> str:
+    if "/" not in value and _PLAIN_PATH.fullmatch(value):
+        return value
     if not value or value in {".", ".."} or PurePath(value).name != value or "\0" in value:
         raise ValueError(f"{value!r} is not the plain name of a file")
     return value
 
 
 def _path_inside(value: str) -> str:
+    if _PLAIN_PATH.fullmatch(value):
+        return value
     path = PurePath(value)
     if not path.name or path.is_absolute() or path.drive or ".." in path.parts or "\0" in value:
         raise ValueError(f"{value!r} leads out of the folder")
@@ -297,6 +317,12 @@ def _not_empty(text: str) -> str:
     return text
 
 
+def _is_countable(count: int) -> int:
+    if not 0 <= count <= MOST_COUNTED:
+        raise ValueError(f"it is not from 0 to {MOST_COUNTED:,}")
+    return count
+
+
 class Captioned(RecordPart):
     """Free text about the whole frame."""
 
@@ -309,6 +335,79 @@ class Direct(Famous, Captioned):
     @property
     def famous(self) -> Famous:
         return Famous(**{name: getattr(self, name) for name in Famous.model_fields})
+
+
+class ObjectCount(RecordPart):
+    """How many of a thing the frame shows."""
+
+    object: str
+    count: Annotated[int, Field(strict=True), AfterValidator(_is_countable)]
+
+    @property
+    def phrase(self) -> str:
+        """`dog: 3`."""
+        return f"{self.object}: {self.count}"
+
+
+class ObjectColour(RecordPart):
+    """The colour of a thing."""
+
+    object: str
+    colour: str
+
+    @property
+    def phrase(self) -> str:
+        """`coat: red`."""
+        return f"{self.object}: {self.colour}"
+
+
+class Relation(RecordPart):
+    """Where a thing is, seen from another: `dog`, `left of`, `bench`."""
+
+    subject: str
+    relation: str
+    object: str
+
+    @property
+    def phrase(self) -> str:
+        """`dog left of bench`."""
+        return f"{self.subject} {self.relation} {self.object}"
+
+
+Phrase = ObjectCount | ObjectColour | Relation
+"""An entry that can be said in a few words."""
+
+ShotSize = Literal["extreme close-up", "close-up", "medium shot", "full shot", "long shot", "extreme long shot", "not determined"]
+CameraAngle = Literal["eye level", "high angle", "low angle", "overhead", "tilted", "not determined"]
+DepthOfField = Literal["shallow", "deep", "not determined"]
+
+
+class Rich(RecordPart):
+    """The answer of the schema `rich`: what benchmarks ask of a description beside FAMOuS, as far as one frame shows it."""
+
+    short_caption: str
+    main_object: str
+    """What it looks like and does, in a sentence or two."""
+    background: str
+    style: str
+    """`photograph`, `cartoon`, `screen recording`."""
+    shot_size: ShotSize
+    camera_angle: CameraAngle
+    depth_of_field: DepthOfField
+    counts: tuple[ObjectCount, ...]
+    colours: tuple[ObjectColour, ...]
+    relations: tuple[Relation, ...]
+    visible_text: tuple[str, ...]
+    """What can be read in the picture, each piece as it stands there."""
+    characters: tuple[str, ...]
+    """Made-up characters by name, and people whose name stands in the picture."""
+
+
+class RichFields(Rich):
+    """The fields of the schema `rich`, with what vip measured itself."""
+
+    camera_movement: str
+    """Measured against the keyframe before, or "not known": one frame does not show it."""
 
 
 class Expected(RecordPart):
@@ -329,6 +428,22 @@ class Review(RecordPart):
     """The verdicts of a second look at the claims that found no support."""
 
     claims: tuple[ClaimReview, ...]
+
+
+class FrameObservation(RecordPart):
+    """What one frame shows that bears on a question."""
+
+    observation: Annotated[str, AfterValidator(_not_empty)]
+    is_relevant: bool
+
+
+class AnswerFromFrames(RecordPart):
+    """The answer to a question from what was observed in frames, as an engine gives it: its citations are not checked yet."""
+
+    reasoning: str
+    is_supported: bool
+    answer: Annotated[str, AfterValidator(_not_empty)]
+    citations: tuple[int, ...]
 
 
 class Call(RecordPart):
@@ -352,9 +467,9 @@ class Call(RecordPart):
 class Check(RecordPart):
     """One claim of a description, checked against its own frame."""
 
-    field: Literal["focus", "action", "mood", "objects", "setting"]
+    field: Literal["focus", "action", "mood", "objects", "setting", "counts"]
     claim: str
-    """The field's text; of `objects` one name."""
+    """The field's text; of `objects` one name, of `counts` one name with its number: `dog: 3`."""
     verdict: Literal["supported", "unsupported", "unchecked"]
     by: tuple[str, ...] = ()
     """What decided: the embedder, the detector."""
@@ -375,12 +490,14 @@ class Verification(RecordPart):
 
 
 class Reviewed(RecordPart):
-    """Which texts of a description people changed."""
+    """Which texts of a description were changed in a review, by people or by the engine that wrote captions again."""
 
     fields: tuple[str, ...]
-    """`dense_caption`, or fields of FAMOuS."""
+    """`dense_caption`, fields of FAMOuS, or those of the schema `rich`."""
     reviewers: tuple[str, ...]
-    """The last to change each field."""
+    """Those in `changed_by`, each once; an engine is `engine:NAME`."""
+    changed_by: dict[str, str] = {}
+    """Field -> the last to change it. Empty in exports that are older than this."""
     changed_utc: str
     """The last change."""
 
@@ -398,17 +515,75 @@ class Description(Record):
     context: int = 0
     """The number of captions before it that went into the request."""
     topic: str | None = None
+    words: str | None = None
+    """SHA-256 of the words of the video and of how they are shown to the engine; None where it has none."""
     grounding: tuple[str, ...]
     """The grounding list in the request: what was detected, measured, or expected from the topic."""
     caption: str | None = None
     """The overall caption that the recipe `paper` starts from."""
     dense_caption: str
     famous: Famous
+    rich: RichFields | None = None
+    """None where only FAMOuS was asked for."""
     verification: Verification | None = None
     """None where the description was not checked against its frame."""
     reviewed: Reviewed | None = None
     """None where nobody changed it. In a run the engine's own texts stay; only exports have the reviewed ones."""
     calls: tuple[Call, ...]
+
+
+class SpokenWords(Record):
+    """One row of words.jsonl: words with their times, and where they come from."""
+
+    start_s: float = Field(ge=-MOST_TIME_S, le=MOST_TIME_S)
+    """On the clock of the keyframes."""
+    end_s: float = Field(ge=-MOST_TIME_S, le=MOST_TIME_S)
+    text: str = Field(min_length=1, max_length=MOST_WORDS_LETTERS)
+    """On one line."""
+    source: Literal["subtitles", "speech"] = "subtitles"
+    """How they became text. Subtitles are what somebody wrote: nobody listened to the sound. Speech was transcribed by a program."""
+    origin: str = Field(max_length=400)
+    """The file beside the video, or the stream in it; of speech the program, its model and the language."""
+
+
+class TranscribedWindow(Record):
+    """One row of speech.jsonl: what was said in a few minutes of sound, and where to go on."""
+
+    key: str = Field(max_length=100)
+    """Digest of what it depends on: the file, the time range, the model, the language."""
+    end_s: float = Field(ge=-MOST_TIME_S, le=MOST_TIME_S)
+    """Where the next row begins, on the clock of the keyframes."""
+    language: str | None = Field(None, max_length=20)
+    """The one that the next rows keep."""
+    words: tuple[SpokenWords, ...] = ()
+    unsure: int = Field(0, ge=0)
+    """Segments that the model was not sure of, and that are left out."""
+    is_last: bool = False
+
+
+Fraction0To1 = Annotated[float, Field(ge=0, le=1)]
+
+
+class TextLine(RecordPart):
+    """A line of text that a program read in a picture."""
+
+    text: str = Field(min_length=1, max_length=MOST_WORDS_LETTERS)
+    score: Fraction0To1
+    """How sure the reader is of its letters."""
+    box_xyxy: tuple[Fraction0To1, Fraction0To1, Fraction0To1, Fraction0To1]
+    """Left, top, right, bottom as fractions of width and height."""
+
+
+class KeyframeText(Record):
+    """One row of text.jsonl: the text in one keyframe, as a program read it."""
+
+    keyframe_id: str
+    picture_sha256: str
+    """Of the picture's file that was read."""
+    reader: str = Field(max_length=200)
+    """The program and its version: `rapidocr 3.10.0`."""
+    lines: tuple[TextLine, ...] = Field(max_length=MOST_TEXT_LINES)
+    """In the order in which they are read; empty where there is no text."""
 
 
 class Failure(Record):

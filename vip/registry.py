@@ -33,6 +33,8 @@ from vip.protocols import (
     PrunerCapabilities,
     Sampler,
     SamplerCapabilities,
+    TextReader,
+    Transcriber,
 )
 from vip.wording import SaidOnce
 
@@ -82,6 +84,8 @@ CAPABILITIES: dict[Kind, type] = {
 }
 
 AUTO_EMBEDDER = "vip.models.clip.weight_files:auto_unavailable_reason"
+TEXT_READER = "vip.models.rapid_ocr"
+TRANSCRIBER = "vip.models.faster_whisper"
 MODELS = "vip.models.status"
 LOCAL_MODELS = "vip.models.local_models"
 SERVED, SERVING = "vip.models.embedding_server.client", "vip.models.embedding_server.server"
@@ -235,6 +239,48 @@ def engine(
 ) -> Engine:
     settings = {"base_url": base_url, "key_file": key_file, "timeout_s": timeout_s, "picture_detail": picture_detail}
     return cast(Engine, _create("engine", name, **settings, device=device, precision=precision))
+
+
+def text_reader() -> TextReader:
+    """Return what reads text in pictures; its models are loaded once a process.
+
+    Raises:
+        BackendError: it is not installed, or does not work here.
+    """
+    key = ("text_reader",)
+    if key not in _loaded:
+        _loaded[key] = importlib.import_module(TEXT_READER).RapidOcrReader()
+    return cast(TextReader, _loaded[key])
+
+
+def has_text_reader() -> bool:
+    """Return whether the libraries that read text in pictures are installed."""
+    return all(find_spec(name) is not None for name in ("rapidocr", "onnxruntime"))
+
+
+def check_text_reader() -> None:
+    """Refuse to begin where text in pictures cannot be read.
+
+    Raises:
+        BackendError: what reads it is not installed.
+    """
+    if not has_text_reader():
+        raise BackendError("Text in pictures is read with RapidOCR, which is not installed. Run: pip install 'vip-keyframes[text]'")
+
+
+def transcriber(model: str, *, device: str = "auto", precision: str = "auto") -> Transcriber:
+    """Return what writes down speech; its model is found or downloaded now, and loaded when it is first used.
+
+    Raises:
+        BackendError: faster-whisper is not installed, or the model is not here and cannot be downloaded.
+    """
+    return cast(Transcriber, importlib.import_module(TRANSCRIBER).FasterWhisperTranscriber(model, device=device, precision=precision))
+
+
+def no_transcriber_reason(model: str) -> str | None:
+    """Return why speech cannot be transcribed here without a download, in words; None where it can."""
+    reason: str | None = importlib.import_module(TRANSCRIBER).unavailable_reason(model)
+    return reason
 
 
 def local_model() -> str:

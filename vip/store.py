@@ -16,19 +16,33 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-import numpy.typing as npt
 from pydantic import ValidationError
 
 from vip import files, locks, user_state
 from vip.errors import InputError, StoreError, VipError
-from vip.records import SCHEMA_VERSION, Candidate, Description, Embeddings, Failure, Image, Keyframe, Manifest, Record
+from vip.records import (
+    SCHEMA_VERSION,
+    Candidate,
+    Description,
+    Embeddings,
+    Failure,
+    Image,
+    Keyframe,
+    KeyframeText,
+    Manifest,
+    Record,
+    SpokenWords,
+)
 from vip.wording import call, option
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from vip.html.notebook import NotebookPicture
 
 RecordT = TypeVar("RecordT", bound=Record)
@@ -40,6 +54,10 @@ ANALYSIS = "analysis.npz"
 KEYFRAMES = "keyframes.jsonl"
 PICTURES = "keyframes"
 DESCRIPTIONS = "descriptions.jsonl"
+WORDS = "words.jsonl"
+TEXT = "text.jsonl"
+SPEECH = "speech.jsonl"
+ASKED = "asked"  # a folder in a run: the frames of each question
 JOURNAL = "descriptions.partial.jsonl"
 FAILURES = "failures.jsonl"
 REPORT = "report.html"
@@ -48,6 +66,9 @@ os.environ.setdefault("OPENCV_IO_MAX_IMAGE_PIXELS", str(2**28))  # before OpenCV
 PARTIAL_SUFFIX = files.PARTIAL_SUFFIX
 MOST_JSON_BYTES = 64 * 2**20
 MOST_LINE_BYTES = 16 * 2**20
+MOST_PROBLEM_LETTERS = 300  # of what a parser says: it may repeat a text of the file
+MOST_WORDS = 200_000  # rows of words.jsonl; ten hours of talk have a tenth of them
+MOST_TEXTS = 100_000  # rows of text.jsonl
 MOST_ARRAYS_BYTES = 2 * 2**30
 MOST_PICTURE_BYTES = 512 * 2**20
 DECODED = f"decoded{PARTIAL_SUFFIX}"  # a folder that exists while a run is made
@@ -187,6 +208,18 @@ class Run:
         path = self.folder / FAILURES
         return list(read_rows(path, Failure)) if path.exists() else []
 
+    @property
+    def words(self) -> list[SpokenWords]:
+        """Subtitles and transcribed speech, with their times; empty where `--words` did not ask for them, or there are none."""
+        path = self.folder / WORDS
+        return list(islice(read_rows(path, SpokenWords), MOST_WORDS)) if path.exists() else []
+
+    @property
+    def texts(self) -> list[KeyframeText]:
+        """The text that was read in the keyframes; empty where nobody read it."""
+        path = self.folder / TEXT
+        return list(islice(read_rows(path, KeyframeText), MOST_TEXTS)) if path.exists() else []
+
     @cached_property
     def embeddings(self) -> Embeddings | None:
         """Vectors of the candidates in `candidates.jsonl` that could be decoded, in its order."""
@@ -259,6 +292,18 @@ def home_of(folder: Path) -> Path:
     """Return the run folder of a keyframes/ folder; any other folder as it is."""
     here = folder if folder.name == PICTURES else folder.absolute()
     return here.parent if here.name == PICTURES and (here.parent / MANIFEST).exists() else folder
+
+
+def runs_in(folders: Sequence[Path]) -> list[Path]:
+    """Return the folders; a folder of run folders is replaced by these, in the order of their names."""
+    found: list[Path] = []
+    for folder in folders:
+        home = home_of(folder)
+        inside = []
+        if is_folder(home) and not exists(home / MANIFEST):
+            inside = sorted(path.parent for path in home.glob(f"*/{MANIFEST}"))
+        found += inside or [home]
+    return list(dict.fromkeys(found))
 
 
 # ---------------------------------------------------------------- reading
@@ -338,7 +383,7 @@ def _parse(text: bytes, kind: type[RecordT], *, where: str, advice: str | None =
                 f"{where}: written by a newer vip (schema {version}, this one knows {SCHEMA_VERSION})."
                 " Update with `pip install -U vip-keyframes`."
             ) from exc
-        problem = exc.errors()[0]["msg"] if isinstance(exc, ValidationError) else exc
+        problem = str(exc.errors()[0]["msg"] if isinstance(exc, ValidationError) else exc)[:MOST_PROBLEM_LETTERS]
         raise StoreError(f"{where}: damaged ({problem}). {advice or _overwrite_advice()}") from exc
 
 
@@ -364,6 +409,8 @@ def _schema_version(text: bytes) -> int | None:
 
 def read_embeddings(path: Path) -> Embeddings:
     """Read the vectors of the candidates; errors as of `read_arrays`."""
+    import numpy as np  # here, as below: most of what is in a folder needs none of it
+
     data = read_arrays(path)
     try:
         if not all(data[name].dtype == np.float32 and np.isfinite(data[name]).all() for name in ("image", "text")):
@@ -392,10 +439,15 @@ def array_of(data: bytes) -> npt.NDArray[Any]:
     Raises:
         ValueError, EOFError: it is damaged.
     """
+    import numpy as np
+
     file = BytesIO(data)
     if np.lib.format.read_magic(file) != (1, 0):
         raise ValueError("an array of another format")
-    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    try:
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    except (SyntaxError, TokenError, TypeError, RecursionError, MemoryError) as exc:  # numpy reads the header as Python
+        raise ValueError("an array with a damaged header") from exc
     if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
         raise ValueError("an array of another size than it says")
     file.seek(0)
@@ -411,15 +463,24 @@ def read_picture(path: Path, *, inside: Path | None = None) -> Image:
     Raises:
         InputError: the file is missing or no picture.
     """
-    import cv2
+    return decode_picture(_picture_bytes(path, inside), str(path))
 
-    data = np.frombuffer(_picture_bytes(path, inside), np.uint8)
+
+def decode_picture(data: bytes, name: str) -> Image:
+    """Return the bytes of a picture file as uint8 (H, W, 3) RGB, as `read_picture` does.
+
+    Raises:
+        InputError: they are no picture; the sentence names `name`.
+    """
+    import cv2
+    import numpy as np
+
     try:
-        picture = cv2.imdecode(data, cv2.IMREAD_COLOR_RGB) if data.size else None
+        picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB) if data else None
     except cv2.error:  # more pixels than OpenCV takes
         picture = None
     if picture is None:
-        raise InputError(f"{path} is not a picture that can be read.")
+        raise InputError(f"{name} is not a picture that can be read.")
     return np.asarray(picture, np.uint8)
 
 
@@ -482,6 +543,8 @@ def write_failures(path: Path, failures: Sequence[Failure]) -> None:
 
 def write_embeddings(path: Path, embeddings: Embeddings) -> None:
     """Write the vectors of the candidates; errors as of `replacing`."""
+    import numpy as np
+
     with replacing(path) as file:
         np.savez(file, image=embeddings.image, text=embeddings.text, model=np.array(embeddings.model))
 
@@ -628,14 +691,14 @@ def is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112 - as above
 
 
-def is_empty(folder: Path) -> bool:
-    """Return whether a folder is missing, or holds nothing but partial files of a killed run."""
-    return not is_folder(folder) or all(path.name.endswith(PARTIAL_SUFFIX) for path in folder.iterdir())
+def is_empty(folder: Path, *, besides: Sequence[str] = ()) -> bool:
+    """Return whether a folder is missing, or holds nothing but partial files of a killed run and these names."""
+    return not is_folder(folder) or all(path.name.endswith(PARTIAL_SUFFIX) or path.name in besides for path in folder.iterdir())
 
 
 def clear(folder: Path) -> None:
     """Delete the files of vip in a run folder, without the manifest, and nothing else."""
-    names = (CANDIDATES, EMBEDDINGS, ANALYSIS, THUMBNAILS, KEYFRAMES, DESCRIPTIONS, JOURNAL, FAILURES, REPORT)
+    names = (CANDIDATES, EMBEDDINGS, ANALYSIS, THUMBNAILS, KEYFRAMES, DESCRIPTIONS, JOURNAL, WORDS, TEXT, FAILURES, REPORT)
     pictures = [name for name in files.names_in(folder / PICTURES, inside=folder) if PICTURE_NAME.fullmatch(name)]
     for path in (*(folder / name for name in names), *_partial_files(folder), *(folder / PICTURES / name for name in pictures)):
         try:

@@ -17,7 +17,7 @@ from vip import user_state
 HARMLESS = frozenset(
     {
         *("keyframes", "candidates", "text_weight", "query", "min_objects", "min_sharpness", "format", "start", "end", "stream", "timeout"),
-        *("recipe", "topic", "context", "language", "verify", "picture_side", "picture_detail", "request_timeout"),
+        *("recipe", "schema", "topic", "context", "language", "verify", "picture_side", "picture_detail", "request_timeout"),
         *("concurrency", "rpm", "tpm", "device", "precision"),
         *("shards", "shard_size", "sample", "seed", "min_length", "max_length", "audio", "public_only", "runner", "workers", "per_host"),
         *("download_timeout", "retry_wait", "sleep", "rate_limit", "disk_budget"),

@@ -140,9 +140,12 @@ def _plain(schema: Mapping[str, Any], root: Mapping[str, Any], key: str, marker:
 # ---------------------------------------------------------------- the completion
 
 
-def completion(behaviour: str, question: Question, *, marks: bool, usage: Sequence[int] | None) -> dict[str, Any]:
+def completion(
+    behaviour: str, question: Question, *, marks: bool, usage: Sequence[int] | None, says: Sequence[Sequence[str]] = ()
+) -> dict[str, Any]:
     """The body of an answer; behaviours that it does not know are `ok`."""
     text, is_json = words(question, marks=marks)
+    text = next((answer for part, answer in says if part in question.text), text)
     texts = {
         "wrong_schema": '{"focus": 3}',
         "half_reply": text[: len(text) // 2],

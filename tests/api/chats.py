@@ -39,6 +39,7 @@ class Options:
     key: str | None = None
     usage: Sequence[int] | None = (11, 7)
     marks: bool = False
+    says: Sequence[Sequence[str]] = ()
     file_bytes: int = 200 * 2**20
     batch_rows: int = 50_000
     batch_s: float = 0.05
@@ -151,7 +152,7 @@ class Chats:
         if behaviour == "its_own_temperature" and "temperature" in body:
             text = "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported."
             return failure(400, text, code="unsupported_value", param="temperature", kind="invalid_request_error")
-        answer = Answer.of(completion(behaviour, question, marks=self.options.marks, usage=self.options.usage))
+        answer = Answer.of(completion(behaviour, question, marks=self.options.marks, says=self.options.says, usage=self.options.usage))
         answer.manner = "short" if behaviour == "reset" else "whole"
         return answer
 

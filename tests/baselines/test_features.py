@@ -94,3 +94,68 @@ def test_numbers_that_are_not_finite_are_named_with_their_video(tmp_path: Path) 
     file.read(["a", "c"])
     with pytest.raises(InputError, match="the features of b hold"):
         file.read(["a", "b"])
+
+
+def stored_elsewhere(path: Path, how: str) -> Path:
+    """A file whose features are those of another file."""
+    other = write_features(path.with_name("other.h5"), FEATS, ["a", "b", "c"])
+    with h5py.File(path, "w") as file:
+        file["ids"] = np.array(["a", "b", "c"], dtype="S")
+        if how == "external link":
+            file["feat"] = h5py.ExternalLink(str(other), "feat")
+        elif how == "soft link":
+            file["kept"] = h5py.ExternalLink(str(other), "/")
+            file["feat"] = h5py.SoftLink("/kept/feat")
+        elif how == "virtual":
+            layout = h5py.VirtualLayout(FEATS.shape, "f4")
+            layout[:] = h5py.VirtualSource(str(other), "feat", FEATS.shape, "f4")
+            file.create_virtual_dataset("feat", layout)
+        else:
+            path.with_name("raw").write_bytes(FEATS.tobytes())
+            file.create_dataset("feat", FEATS.shape, "f4", external=[(str(path.with_name("raw")), 0, FEATS.nbytes)])
+    return path
+
+
+@pytest.mark.parametrize("how", ["external link", "soft link", "virtual", "external"])
+def test_numbers_of_other_files_are_not_read(how: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="feat leads to another place or file, and vip follows no link in a file"):
+        FeatureFile(stored_elsewhere(tmp_path / "f.h5", how))
+
+
+def test_pieces_that_no_memory_should_hold_are_refused(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "f.h5", "w") as file:
+        file["ids"] = [1]
+        file.create_dataset("feat", (1, 2**15, 2**15), "f4", chunks=(1, 16, 16))
+    with pytest.raises(InputError, match="feat has 4,294,967,296 bytes in one piece"):
+        FeatureFile(tmp_path / "f.h5")
+    with h5py.File(tmp_path / "g.h5", "w") as file:
+        file.create_dataset("ids", (10**7,), "i8", chunks=(1000,), compression="gzip")
+        file.create_dataset("feat", (10**7, 1, 2), "f4", chunks=(1000, 1, 2), compression="gzip")
+    with pytest.raises(InputError, match="has 10,000,000 ids"):
+        FeatureFile(tmp_path / "g.h5")
+
+
+@pytest.mark.parametrize("noted", ["many", [1, 2], "\x1b[31m"])
+def test_an_attribute_that_is_no_number_is_one_sentence(noted: object, tmp_path: Path) -> None:
+    path = write_features(tmp_path / "f.h5", FEATS, ["a", "b", "c"])
+    with h5py.File(path, "a") as file:
+        file["feat"].attrs["appearance"] = noted
+    with pytest.raises(InputError, match="the attribute appearance is no number"):
+        FeatureFile(path)
+
+
+def test_a_damaged_file_is_one_sentence_wherever_the_damage_is(tmp_path: Path) -> None:
+    good = write_features(tmp_path / "good.h5", FEATS, ["a", "b", "c"]).read_bytes()
+    random = np.random.default_rng(1)
+    refused = 0
+    for number in range(100):
+        data, path = bytearray(good), tmp_path / f"{number}.h5"
+        for place in random.integers(len(data), size=40):
+            data[place] ^= 1 << int(random.integers(8))
+        path.write_bytes(data)
+        try:
+            features = FeatureStore([path])
+            features.read([video for video in "abc" if features.has(video)])
+        except InputError:
+            refused += 1
+    assert refused > 20

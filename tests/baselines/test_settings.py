@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ def test_hyper_parameters_are_those_of_the_authors() -> None:
     found = settings()
     assert (found.training.batch, found.training.epochs, found.training.seed, found.training.margin) == (64, 50, 666, 1.0)
     assert (found.learning_rate, settings("words.kind=bert").learning_rate) == (1e-4, 5e-5)
+    assert settings("words.kind=features").learning_rate == 5e-5  # stored vectors are those of BERT
     assert (found.training.plateau_factor, found.training.plateau_patience) == (0.5, 5)
     assert (found.words.size, found.words.length, found.words.least_count) == (300, 37, 5)
     open_ended = settings(task="nextqa-oe")
@@ -82,3 +84,9 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
 
 def test_tables_are_laid_over_one_another() -> None:
     assert merge([{"a": {"b": 1, "c": 2}}, {"a": {"c": 3}, "d": 4}]) == {"a": {"b": 1, "c": 3}, "d": 4}
+
+
+def test_a_pipe_in_the_place_of_settings_holds_nothing_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "hga.toml")
+    with pytest.raises(InputError, match="cannot be read as settings"):
+        read_tables(tmp_path / "hga.toml")

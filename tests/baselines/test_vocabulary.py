@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import zipfile
 from pathlib import Path
 
@@ -101,3 +102,16 @@ def test_vectors_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     for name in ("missing.txt", "cut.gz", "no.zip"):
         with pytest.raises(InputError, match="cannot be read as word vectors"):
             read_glove(tmp_path / name, WORDS, 3, seed=0)
+
+
+@pytest.mark.parametrize("place", ["fifo", "link", "device"])
+def test_no_pipe_link_or_device_stands_for_a_vocabulary(place: str, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.txt").write_bytes(write_vocabulary(WORDS))
+    path = tmp_path / "run" / "v.txt"
+    path.parent.mkdir()
+    if place == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero" if place == "device" else tmp_path / "elsewhere.txt")
+    with pytest.raises(InputError, match=r"is no vocabulary \(it is (no regular file|a link)"):
+        read_vocabulary(path)

@@ -29,7 +29,7 @@ from tests.captioning.talking import Numbers, Talking
 from tests.cli.terminal import environment
 from vip import registry, store
 from vip.captioning import in_batches
-from vip.captioning.caption_job import OutagePolicy, RunCaptioner, batches_of, expected_cost, runs_in
+from vip.captioning.caption_job import OutagePolicy, RunCaptioner, batches_of, expected_cost
 from vip.captioning.describe import AHEAD
 from vip.config import CaptionSettings
 from vip.errors import BackendError, EngineError, InputError, ReplyError, SomeFailedError, UsageError
@@ -38,7 +38,7 @@ from vip.llm.budget import Budget, Usage
 from vip.llm.cache import AnswerCache
 from vip.pipeline import caption
 from vip.protocols import EmbedderCapabilities, Picture, Reply, Request, SilentObserver
-from vip.store import KeyframePicture, Run, load_run
+from vip.store import KeyframePicture, Run, load_run, runs_in
 
 WAYS = ("429", "500", "drop", "reset", "half_json", "wrong_schema", "outside_schema", "refusal", "length", "nonsense", "late")
 MIX = {**dict.fromkeys(WAYS, 0.15 / len(WAYS)), "content_filter": 0.05}  # together one answer in five
@@ -749,7 +749,7 @@ def test_the_manifest_says_how_it_was_described_and_how_long_that_took(mine: dic
     assert list(noted.pop("prompts")) == ["direct"]
     assert noted == {
         **{"engine": "mine:tiny-vlm", "recipe": "direct", "language": "English", "context": 0, "topic": None, "verify": False},
-        **{"picture_side": 512, "picture_detail": "low"},
+        **{"schema": "famous", "picture_side": 512, "picture_detail": "low"},
     }
     assert manifest["seconds"]["extract"] == 1.0
     assert manifest["seconds"]["caption"] > 0

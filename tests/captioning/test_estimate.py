@@ -11,10 +11,9 @@ import pytest
 
 from tests.captioning.keyframes import DIRECT, FAMOUS, Scripted, describe, describer, keyframes
 from vip.captioning.describer import Describer
-from vip.captioning.estimate import ANSWER_TOKENS, Estimate, estimate
+from vip.captioning.estimate import ANSWER_TOKENS, Estimate, SampleKeyframe, estimate
 from vip.llm.prices import Price, load_prices, price_of, request_tokens, text_tokens
 from vip.protocols import Request
-from vip.store import KeyframePicture
 
 PRICE = Price("m", usd_in=1.0, usd_out=10.0, batch=0.5, thinking=0, as_of="2026-01-01", picture=None)
 DEAR = Price("n", usd_in=100.0, usd_out=1000.0, batch=0.5, thinking=500, as_of="2026-02-02", picture=None)
@@ -28,8 +27,8 @@ def priced(price: Price | None = PRICE, structure: Price | None = None, **config
     return session
 
 
-def sample(folder: Path, count: int = 3, **changed: Any) -> list[tuple[KeyframePicture, str | None]]:
-    return [(item, "test") for item in keyframes(folder, count, **changed)]
+def sample(folder: Path, count: int = 3, **changed: Any) -> list[SampleKeyframe]:
+    return [SampleKeyframe(item, "test") for item in keyframes(folder, count, **changed)]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +59,7 @@ def test_tokens_are_those_of_the_questions_that_are_asked(config: dict[str, Any]
     engine = Scripted(answer)
     describe(items, engine, **config)
     real = sum(request_tokens(request, PRICE, "high") for request in engine.requests)
-    found = estimate(priced(**config), [(item, "test") for item in items], 3)
+    found = estimate(priced(**config), [SampleKeyframe(item, "test") for item in items], 3)
     assert found.requests == len(engine.requests)
     assert found.tokens_in == pytest.approx(real, rel=0.1)
 
@@ -74,7 +73,7 @@ def test_one_question_is_reckoned_as_it_is_when_it_goes_out(model: str | None, d
     describe(items, engine, topic=None)
     session = describer(Scripted(picture_detail=detail))
     session.describing_client.price = price
-    found = estimate(session, [(items[0], "test")], 1)
+    found = estimate(session, [SampleKeyframe(items[0], "test")], 1)
     assert found.tokens_in == request_tokens(engine.requests[0], price, detail)  # type: ignore[arg-type]
 
 
@@ -172,3 +171,11 @@ def test_nothing_is_asked_to_find_it_out(tmp_path: Path) -> None:
     session = priced(recipe="paper", topic="Surfing")
     estimate(session, sample(tmp_path), 5)
     assert session.describing_client.engine.requests == []  # type: ignore[attr-defined]
+
+
+def test_words_and_texts_of_keyframes_are_counted(tmp_path: Path) -> None:
+    bare = sample(tmp_path)
+    shown = [one._replace(words="word " * 200, text=("a slide",) * 40) for one in bare]
+    more = estimate(priced(), shown, 3).tokens_in - estimate(priced(), bare, 3).tokens_in
+    texts = [text_tokens("word " * 200), text_tokens("a slide" * 40)]
+    assert more > 3 * sum(texts)

@@ -184,6 +184,13 @@ def test_a_zoom_is_measured(zoom: float) -> None:
     assert change.zoom == pytest.approx(zoom, rel=0.03)
 
 
+@pytest.mark.parametrize("turned_around", [False, True])
+def test_a_picture_without_corners_is_another_view_than_one_with_many(turned_around: bool) -> None:
+    flat, textured = np.full((360, 640, 3), 128, np.uint8), view(scene(1))
+    before, now = (textured, flat) if turned_around else (flat, textured)
+    assert view_change(before, now).kind == "new view"
+
+
 def test_before_soft_ground_what_moves_does_not_move_the_view() -> None:
     """All corners are on what moves, and the ground shows that the camera did not."""
     wave = 127 + 127 * np.cos(np.linspace(0, 4 * np.pi, 640))

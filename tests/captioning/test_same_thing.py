@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vip.captioning.same_thing import main_noun, same_thing
+from vip.captioning.same_thing import is_kind_of, main_noun, same_thing
 
 
 @pytest.mark.parametrize(
@@ -89,3 +89,17 @@ def test_the_main_noun_stands_for_the_name(name: str, noun: str) -> None:
 def test_what_comes_after_the_thing_does_not_change_it(rest: str, name: str) -> None:
     assert same_thing(f"{name} with {rest}", name)
     assert main_noun(f"{name} in {rest}") == main_noun(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("red car", "car"), ("cars", "car"), ("woman", "person"), ("women", "woman"), ("face", "person"), ("couch", "sofa")]
+)
+def test_a_narrow_name_is_a_kind_of_a_wide_one(name: str, kind: str) -> None:
+    assert is_kind_of(name, kind)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("car", "red car"), ("person", "woman"), ("girl", "woman"), ("face", "woman"), ("hot dog", "dog"), ("", "dog")]
+)
+def test_a_wide_name_and_another_one_are_not(name: str, kind: str) -> None:
+    assert not is_kind_of(name, kind)

@@ -6,11 +6,14 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.api_server import ApiServer
 from tests.cli.terminal import SECRET, vip
 from tests.clips import SAMPLE
 from tests.tasks.fiber.made import record
 from tests.tasks.fiber.worked import assignment, write_results
+from vip.cli.app import run
 from vip.tasks.fiber.records import write_records
 from vip.tasks.fiber.task import sample_of
 from vip.tasks.files import write_samples
@@ -104,3 +107,23 @@ def test_a_file_that_is_no_blanks_leaves_no_folder_behind(tmp_path: Path) -> Non
     assert not (tmp_path / "hits").exists()
     missing = vip(tmp_path, "fiber", "collect", "none.csv", "-o", "answers.jsonl")  # said before what is to be installed
     assert (missing.code, "none.csv" in missing.err) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("predict", "--task", "fiber", "--annotations", "missing.json", "--baseline", "most-frequent"), "missing.json"),
+        (("predict", "--task", "fiber", "--annotations", "notes.txt", "--baseline", "most-frequent"), "notes.txt"),
+        (("fiber", "map", "missing.json", "--encoder", "owner/nowhere"), "missing.json is no file"),
+        (("review", "missing.jsonl"), "missing.jsonl is not a folder and not a file. Check the path."),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_said_before_a_model_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "notes.txt").write_text("notes")
+    monkeypatch.chdir(tmp_path)
+    assert run(list(arguments)) == 3
+    found = " ".join(capsys.readouterr().err.split())
+    assert said in found
+    assert "spaCy" not in found

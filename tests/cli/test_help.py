@@ -13,15 +13,16 @@ import typer.main
 
 import vip as package
 from tests.cli.terminal import end, environment, start_command, vip
-from vip.cli.app import app
+from vip.cli.app import make_app
 
 COMMANDS = (
-    *("run", "extract", "compare", "caption", "report", "review", "batch", "export"),
-    *("tasks", "samples", "predict", "score", "evaluate", "submit", "features", "train"),
+    *("run", "extract", "compare", "caption", "search", "ask", "report", "review", "batch", "export", "sheet", "mcp"),
+    *("tasks", "samples", "predict", "fuse", "score", "evaluate", "submit", "features", "train", "pretrain"),
     *("trust", "doctor"),
 )
-GROUPS = {str(group.name): group for group in app.registered_groups}
-EPILOGS = {str(command.name): str(command.epilog) for command in app.registered_commands}
+APP = make_app()
+GROUPS = {str(group.name): group for group in APP.registered_groups}
+EPILOGS = {str(command.name): str(command.epilog) for command in APP.registered_commands}
 EPILOGS |= {name: str(group.epilog) for name, group in GROUPS.items()}
 OF_GROUPS = {
     f"{name} {command.name}": str(command.epilog)
@@ -98,7 +99,7 @@ def test_what_a_newcomer_needs_stands_first_and_the_rest_in_panels(command: str,
 def test_every_example_is_a_command_that_exists(line: str) -> None:
     typed = re.split(r"  +", line)[0]
     name, *arguments = shlex.split(typed)[1:]
-    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    command = typer.main.get_command(APP).commands[name]  # type: ignore[attr-defined]
     if name in GROUPS:
         name, *arguments = arguments
         command = command.commands[name]
@@ -116,6 +117,8 @@ def test_every_example_is_a_command_that_exists(line: str) -> None:
         ("vip extract --min", {"--min-objects", "--min-sharpness"}),
         ("vip run --eng", {"--engine"}),
         ("vip run --engine o", {"offline", "openai", "openai:"}),
+        ("vip run --words ", {"auto", "subtitles", "speech", "text", "none"}),
+        ("vip run --words auto,s", {"auto,subtitles", "auto,speech"}),
         ("vip run --sampler s", {"sync", "shots", "shots:adaptive", "shots:hash", "shots:histogram"}),
         ("vip extract --pruner a", {"algorithm1", "algorithm1:plain", "aks"}),
         ("vip extract --sampler e", {"every:2s"}),

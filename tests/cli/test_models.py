@@ -45,7 +45,7 @@ def test_a_model_that_cannot_be_loaded_is_said_once_and_not_for_each_video(video
 def test_the_doctor_names_each_kind_of_model_and_whether_it_is_to_be_had(tmp_path: Path) -> None:
     done = vip(tmp_path, "doctor", "--json", HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path))
     rows = {row["name"]: row for row in done.rows[0]["rows"] if row["group"] == "model"}
-    assert rows.keys() == {"clip", "RT-DETR", "DETR", "OWLv2", "Grounding DINO", "Florence-2", "hub", "device"}
+    assert rows.keys() == {"clip", "RT-DETR", "DETR", "OWLv2", "Grounding DINO", "Florence-2", "speech", "hub", "device"}
     assert rows["clip"]["detail"] == "ViT-B-32, not in the cache, and cannot be downloaded"
     assert rows["hub"] == {"group": "model", "name": "hub", "works": False, "detail": "HF_HUB_OFFLINE is set"}
     assert rows["device"]["works"]

@@ -11,12 +11,12 @@ import typer.main
 from tests.cli.terminal import vip
 from vip import config
 from vip.cli import batch, compare, options, tasks
-from vip.cli.app import app
+from vip.cli.app import make_app
 from vip.config import COMMANDS, PANELS, BatchSettings, Bytes, Count, Duration, Settings, setting
 from vip.llm.budget import DEFAULT_MAX_USD
 
 TABLES = {
-    "run": ("extract", "caption"),
+    "run": ("extract", "caption", "run"),
     "extract": ("extract",),
     "compare": ("extract",),
     "caption": ("caption",),
@@ -43,7 +43,7 @@ class Invented(Settings):
 
 
 def made(command: str) -> dict[str, Any]:
-    one = typer.main.get_command(app).commands[command]  # type: ignore[attr-defined]
+    one = typer.main.get_command(make_app()).commands[command]  # type: ignore[attr-defined]
     return {parameter.name: parameter for parameter in one.get_params(one.make_context(command, [], resilient_parsing=True))}
 
 
@@ -106,7 +106,8 @@ def test_each_setting_of_its_tables_is_an_option_of_a_command(command: str) -> N
 
 
 def test_a_command_is_given_what_was_typed_and_nothing_else() -> None:
-    context = typer.main.get_command(app).commands["batch"].make_context("batch", ["-n", "3", "--caption", "--shard-size", "1GB", "a"])  # type: ignore[attr-defined]
+    batch = typer.main.get_command(make_app()).commands["batch"]  # type: ignore[attr-defined]
+    context = batch.make_context("batch", ["-n", "3", "--caption", "--shard-size", "1GB", "a"])
     said = {name: value for kind in COMMANDS.values() for name, value in options.given(context, kind).items() if value is not None}
     assert said == {"keyframes": "3", "caption": True, "shard_size": "1GB"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.api_server import CAPTION, ApiServer
 from tests.cli.terminal import vip
 from tests.review.corpora import action, make_described, open_state
 
@@ -54,9 +56,53 @@ def test_the_reviewed_texts_are_written(folder: Path) -> None:
     assert len((folder / "out.jsonl").read_text().splitlines()) == 3
 
 
+@pytest.fixture
+def corrected(folder: Path) -> Path:
+    state = open_state(folder)
+    state.record([action("k1", "focus", "a red kite", before=state.value("k1", "focus")), action("k1", "verdict.2", "good")])
+    state.record([action("k2", "focus", "a red kite", before=state.value("k2", "focus"))])
+    state.log.close()
+    return folder
+
+
+def test_captions_are_rewritten_from_corrected_fields(corrected: Path) -> None:
+    command = ["review", str(corrected), "--rewrite", "--engine", "fake"]
+    dry = vip(corrected, *command, "--dry-run")
+    assert dry.out.startswith("1 caption to rewrite: about 1 request")
+    assert "1 keyframe has corrected fields, but no verdict good of stage 2 yet." in dry.err
+    refused = vip(corrected, *command[:-1], "fake:refuse", "--json")
+    assert refused.code == 8
+    assert [one["item"] for one in refused.rows[0]["failed"]] == ["k1"]
+    assert refused.sentence.startswith("1 of 1 captions could not be rewritten")
+    done = vip(corrected, *command, "--json")
+    assert (done.code, done.rows[0]["written"]) == (0, ["k1"])
+    assert vip(corrected, *command).out.startswith("0 captions rewritten by fake")
+
+
+def test_a_server_is_asked_once_and_exports_name_it(corrected: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(corrected, copy)
+    command = ("--rewrite", "--engine", "openai:some-model")
+    with ApiServer() as server:
+        done = vip(tmp_path, "review", corrected, *command, "--base-url", server.base_url, "--json")
+        assert (done.code, done.rows[0]["written"]) == (0, ["k1"]), done.err
+        again = vip(tmp_path, "review", copy, *command, "--base-url", server.base_url)
+        assert again.code == 0, again.err
+        assert "1 answer of earlier requests" in again.err
+        (asked,) = [one for one in server.requests if "a red kite" in json.dumps(one.body)]
+    assert "focus: a red kite" in asked.text
+    assert vip(tmp_path, "review", copy, "--export", "out.jsonl").code == 0
+    row = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[1])
+    assert (row["dense_caption"], row["changed_by"]["dense_caption"]) == (CAPTION, "engine:openai:some-model")
+    assert row["original"]["dense_caption"] != CAPTION
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
+        ([".", "--rewrite", "--stage", "3"], 2, "--rewrite asks an engine and ends"),
+        ([".", "--engine", "fake"], 2, "--engine is for --rewrite"),
+        ([".", "--dry-run"], 2, "--dry-run is for --rewrite"),
         (["nothing"], 3, "nothing is not a folder"),
         ([".", "--stage", "5"], 2, 'There is no stage "5"'),
         ([".", "--port", "99999"], 2, "a port is a number"),

@@ -129,6 +129,15 @@ def test_of_one_video_the_baselines_that_need_others_are_left_out(runs: Path) ->
     assert {path.stem for path in (runs / "deep/er/infilling-1-famous").iterdir()} == {"samples", "copy-nearest", "frequent-words"}
 
 
+def test_no_folder_of_an_evaluation_leads_elsewhere(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (runs / "out").mkdir()
+    (runs / "out" / "infilling-2-famous").symlink_to(elsewhere)
+    done = vip(runs, "evaluate", *FOLDERS, "--task", "infilling-2", "--metric", "rouge-l", "-o", "out", "--overwrite")
+    assert (done.code, "it is a link, or lies behind one" in done.sentence) == (7, True), done.err
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_evaluate_is_the_three_in_one_and_the_same_again(runs: Path) -> None:
     command = ("evaluate", *FOLDERS, "--task", "infilling,prediction", "--metric", "rouge-l", "--engine", "fake")
     done = vip(runs, *command)

@@ -14,7 +14,24 @@ from tests.captioning.keyframes import manifest
 from tests.report.runs import description, make_run, picture
 from vip.dataset.items import ListItem
 from vip.dataset.rows import KeyframeRow, VideoRow, VideoSample, sample_of
-from vip.records import CandidateCounts, Check, Description, Detection, Failure, Famous, Keyframe, Quality, Verification
+from vip.records import (
+    MOST_COUNTED,
+    CandidateCounts,
+    Check,
+    Description,
+    Detection,
+    Failure,
+    Famous,
+    Keyframe,
+    KeyframeText,
+    ObjectColour,
+    ObjectCount,
+    Quality,
+    Relation,
+    RichFields,
+    TextLine,
+    Verification,
+)
 
 JPEG = cv2.imencode(".jpg", picture(0))[1].tobytes()
 
@@ -78,9 +95,21 @@ detections = st.builds(
     kind=st.sampled_from(["object", "region"]),
 )
 famous = st.builds(Famous, focus=texts, action=texts, mood=texts, objects=st.lists(texts, max_size=2).map(tuple), setting=texts)
+rich = st.builds(
+    RichFields,
+    **dict.fromkeys(("short_caption", "main_object", "background", "style", "camera_movement"), texts),
+    shot_size=st.sampled_from(["close-up", "not determined"]),
+    camera_angle=st.sampled_from(["eye level", "tilted"]),
+    depth_of_field=st.sampled_from(["shallow", "deep"]),
+    counts=st.lists(st.builds(ObjectCount, object=texts, count=st.integers(0, MOST_COUNTED)), max_size=2).map(tuple),
+    colours=st.lists(st.builds(ObjectColour, object=texts, colour=texts), max_size=2).map(tuple),
+    relations=st.lists(st.builds(Relation, subject=texts, relation=texts, object=texts), max_size=2).map(tuple),
+    visible_text=st.lists(texts, max_size=2).map(tuple),
+    characters=st.lists(texts, max_size=2).map(tuple),
+)
 checks = st.builds(
     Check,
-    field=st.sampled_from(["focus", "objects"]),
+    field=st.sampled_from(["focus", "objects", "counts"]),
     claim=texts,
     verdict=st.sampled_from(["supported", "unsupported", "unchecked"]),
     similarity=st.none() | numbers,
@@ -116,6 +145,7 @@ def frames(draw: st.DrawFn, key: str, number: int, vector_length: int | None) ->
         caption=draw(st.none() | texts),
         dense_caption=draw(texts),
         famous=draw(famous),
+        rich=draw(st.none() | rich),
         verification=draw(st.none() | st.builds(Verification, checks=st.lists(checks, max_size=2).map(tuple), before=st.none() | famous)),
         calls=description(keyframe).calls[: draw(st.integers(0, 1))],
     )
@@ -126,7 +156,10 @@ def frames(draw: st.DrawFn, key: str, number: int, vector_length: int | None) ->
     )
     failure = Failure(item=name, kind=draw(texts), message=draw(texts), exit_code=draw(st.integers(0, 255)))
     given = (row if said == "described" else None, failure if said == "failed" else None)
-    return KeyframeRow(keyframe, draw(st.binary(max_size=40)), vector, *given)
+    lines = st.builds(TextLine, text=texts.filter(bool), score=shares, box_xyxy=st.tuples(shares, shares, shares, shares))
+    read = draw(st.none() | st.lists(lines, max_size=2).map(tuple))
+    text = None if read is None else KeyframeText(keyframe_id=name, picture_sha256="0", reader=draw(texts), lines=read)
+    return KeyframeRow(keyframe, draw(st.binary(max_size=40)), vector, *given, text)
 
 
 @st.composite

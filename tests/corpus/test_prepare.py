@@ -17,7 +17,8 @@ from vip.config import BatchSettings
 from vip.corpus.prepare import prepare
 from vip.corpus.settings import BatchConfig
 from vip.corpus.state import NAME, StateDatabase
-from vip.dataset.shards import FOLDER, UndescribedKeyframe, write_shard
+from vip.dataset.shard_names import FOLDER
+from vip.dataset.shards import UndescribedKeyframe, write_shard
 from vip.records import CandidateCounts
 
 

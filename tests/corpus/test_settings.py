@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.corpus.test_retries import Notes
+from vip import registry
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.settings import BatchConfig, with_model
+from vip.errors import BackendError, UsageError
 
 
 @pytest.mark.parametrize(
@@ -82,3 +84,34 @@ def test_what_auto_stands_for_is_said_at_the_beginning(monkeypatch: pytest.Monke
     decided = BatchConfig(BatchSettings(caption=True), captioning=CaptionSettings(engine="auto")).resolve_auto(notes)
     assert (decided.extraction.embedder, decided.captioning.engine) == ("clip", "offline")
     assert [note.partition(";")[0] for note in notes.told] == ["embedder: clip", "engine: offline"]
+
+
+@pytest.mark.parametrize(
+    ("words", "is_installed", "found"),
+    [
+        ("auto", True, ("subtitles", "text")),
+        ("auto", False, ("subtitles",)),
+        ("text,auto", True, ("text", "subtitles")),
+        ("subtitles", True, ("subtitles",)),
+        ("none", True, ()),
+    ],
+)
+def test_words_are_the_same_on_all_machines(
+    words: str, is_installed: bool, found: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "has_text_reader", lambda: is_installed)
+    config = BatchConfig(BatchSettings(words=words), ExtractSettings(embedder="classic"))  # type: ignore[arg-type]
+    assert config.resolve_auto(Notes()).batch.words == found
+
+
+def test_a_source_for_single_videos_is_refused() -> None:
+    batch = BatchSettings(words=("text",)).model_copy(update={"words": ("sermons",)})
+    with pytest.raises(UsageError, match="--words sermons is for single videos: a batch reads subtitles and text"):
+        BatchConfig(batch, ExtractSettings(embedder="classic")).resolve_auto(Notes())
+
+
+def test_text_that_cannot_be_read_here_ends_the_batch_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "has_text_reader", lambda: False)
+    config = BatchConfig(BatchSettings(words=("text",)), ExtractSettings(embedder="classic"))
+    with pytest.raises(BackendError, match="not installed"):
+        config.resolve_auto(Notes())

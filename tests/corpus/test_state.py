@@ -205,6 +205,15 @@ def test_a_file_that_is_no_state_is_one_sentence(tmp_path: Path) -> None:
         StateDatabase(tmp_path)
 
 
+def test_a_state_whose_tables_are_damaged_is_one_sentence(tmp_path: Path) -> None:
+    StateDatabase(tmp_path).close()
+    data = (tmp_path / NAME).read_bytes()
+    assert b"TABLE items (" in data
+    (tmp_path / NAME).write_bytes(data.replace(b"TABLE items (", b"TABLE items \xe5"))  # SQLite's message quotes it, and it is no UTF-8
+    with pytest.raises(StoreError, match=r"state\.sqlite cannot be used"):
+        StateDatabase(tmp_path)
+
+
 def test_a_state_of_a_newer_vip_is_not_touched(tmp_path: Path) -> None:
     import sqlite3
 

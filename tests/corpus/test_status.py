@@ -11,8 +11,9 @@ import pytest
 
 from tests.corpus.test_state import fill, item, ready
 from vip.corpus.inputs.rows import BadRow
-from vip.corpus.state import SampledItem, StateDatabase
-from vip.corpus.status import CAPTIONS_REST, BatchStatus, duration, lines, size, status_of
+from vip.corpus.state import FAILED, SampledItem, StateDatabase
+from vip.corpus.status import CAPTIONS_REST, BatchStatus, duration, lines, size, status, status_of
+from vip.errors import StoreError
 from vip.llm.outage import OutagePause
 
 NOW_S = 10_000.0
@@ -194,3 +195,25 @@ def test_a_duration_has_the_unit_that_fits(seconds: float, text: str) -> None:
 )
 def test_a_size_has_the_unit_that_fits(count: float, text: str) -> None:
     assert size(count) == text
+
+
+@pytest.mark.parametrize(
+    "statement", ["UPDATE items SET bytes = 9e999", "UPDATE items SET length_s = 9e999", "UPDATE meta SET value = '[1]'"]
+)
+def test_a_state_of_a_stranger_with_impossible_numbers_is_one_sentence(statement: str, tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    state = StateDatabase(tmp_path / "state")
+    fill(state, [item(0), item(1)])
+    ready(state, "video0", 50)
+    state.put("spent", [1.0, 2])
+    state.commit()
+    state._db.execute(statement)
+    state.close()
+    with pytest.raises(StoreError, match="the state of the batch is damaged"):
+        status(str(tmp_path))
+
+
+def test_the_type_of_a_failure_is_short(state: StateDatabase) -> None:
+    fill(state, [item(0)])
+    state._write("UPDATE items SET state = ?, failure = ?", (FAILED, "x" * 100_000))
+    assert [len(kind) for kind in status_of(state, "corpus", None).failures] == [60]

@@ -6,6 +6,7 @@ import pytest
 
 from tests.corpus.making import sample
 from vip.dataset.schema import picture_format, rows_of, sample_key, samples_of
+from vip.records import RichFields
 
 
 @pytest.mark.parametrize(
@@ -41,3 +42,10 @@ def test_a_picture_under_another_name_is_damage() -> None:
     rows[0]["picture"]["path"] = "other.jpg"
     with pytest.raises(ValueError, match=r"the picture of one:0001 is 'other\.jpg'"):
         list(samples_of(rows))
+
+
+def test_a_row_from_before_the_rich_fields_is_read() -> None:
+    one = sample("one", count=1)
+    (row,) = rows_of(one)
+    old = {name: value for name, value in row.items() if name not in RichFields.model_fields}
+    assert list(samples_of([old])) == [one]

@@ -373,3 +373,18 @@ def test_the_json_of_a_sample_is_plain_text(tmp_path: Path) -> None:
         text = about.read()
     assert "Größe" in text.decode()
     assert set(json.loads(text)) == set(COLUMNS) - {"embedding"}
+
+
+def test_a_shard_that_unpacks_to_far_more_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = write_shard(str(tmp_path), 0, [sample("v0", count=4, size=50_000)], "parquet")
+    path = tmp_path / FOLDER / info.file
+    table = pq.read_table(path)
+    column = table.schema.get_field_index("dense_caption")
+    packed = table.set_column(column, table.schema.field(column), [["x" * 2**22] * 4])
+    pq.write_table(packed, tmp_path / "bomb.parquet", compression="ZSTD", use_dictionary=False)
+    assert (tmp_path / "bomb.parquet").stat().st_size < 2**20
+    with (tmp_path / "bomb.parquet").open("rb") as file:
+        assert len(list(parquet.read_parquet(file))) == 4
+    monkeypatch.setattr(parquet, "MOST_GROUP_BYTES", 2**23)
+    with (tmp_path / "bomb.parquet").open("rb") as file, pytest.raises(ValueError, match=r"a row group of 1[67],[0-9,]+ bytes"):
+        list(parquet.read_parquet(file))

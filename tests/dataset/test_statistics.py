@@ -17,7 +17,8 @@ from vip.caption_length import tokens_in
 from vip.corpus.card.counts import DataSetCounts, count, keyframes_of
 from vip.dataset.rows import VideoSample
 from vip.dataset.schema import rows_of
-from vip.dataset.shards import FOLDER, Format, read_shards, write_shard
+from vip.dataset.shard_names import FOLDER
+from vip.dataset.shards import Format, read_shards, write_shard
 from vip.dataset.statistics import (
     COUNTED_COLUMNS,
     MOST_LETTERS,

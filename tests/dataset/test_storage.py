@@ -13,7 +13,8 @@ import pytest
 from tests.corpus.making import sample
 from tests.corpus.s3 import BLOCK_BYTES, BUCKET, S3, SECRET
 from vip.dataset import storage
-from vip.dataset.shards import FOLDER, Format, read_samples, read_shards, verify, write_shard
+from vip.dataset.shard_names import FOLDER
+from vip.dataset.shards import Format, read_samples, read_shards, verify, write_shard
 from vip.errors import BackendError, InputError, StoreError, UsageError
 
 OUT = f"s3://{BUCKET}/out"

@@ -9,7 +9,7 @@ from typing import Any
 import typer.main
 from command_reference import PAGE, reference
 
-from vip.cli.app import app
+from vip.cli.app import make_app
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -30,7 +30,7 @@ def test_the_page_is_what_the_script_writes() -> None:
 
 def test_every_option_that_is_not_hidden_is_on_the_page() -> None:
     sections = dict(part.split("\n", 1) for part in reference().split("\n## vip ")[1:])
-    commands = dict(named_commands(typer.main.get_command(app)))
+    commands = dict(named_commands(typer.main.get_command(make_app())))
     assert list(sections) == list(commands)
     for name, text in sections.items():
         options = [param for param in commands[name].params if param.param_type_name == "option"]

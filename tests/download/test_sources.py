@@ -118,6 +118,21 @@ def test_the_video_of_a_page_is_found_by_yt_dlp(host: VideoHost, mp4: bytes, tmp
 
 @pytest.mark.slow
 @pytest.mark.extra("yt_dlp")
+def test_the_subtitles_of_a_page_are_words_of_its_run(host: VideoHost, mp4: bytes, tmp_path: Path) -> None:
+    host.put("/v.mp4", mp4, "video/mp4")
+    host.put("/en.vtt", "WEBVTT\n\n00:00:00.100 --> 00:00:00.900\nHello there\n", "text/vtt")
+    track = '<track kind="subtitles" srclang="en" src="/en.vtt">'
+    address = host.put("/talk", page(f'<video><source src="/v.mp4" type="video/mp4">{track}</video>', title="Frisbee"))
+    done = vip.run(address, out=tmp_path / "run", keyframes=2, engine="offline", words="subtitles")
+    assert [(one.text, one.origin) for one in done.words] == [("Hello there", f"{address} (en)")]
+    assert "read: “Hello there”" in done.descriptions[0].dense_caption
+    bare = host.put("/bare", page(video("/v.mp4"), title="Frisbee"))
+    with pytest.raises(InputError, match="no subtitles that can be read, in the video or on its page"):
+        vip.run(bare, out=tmp_path / "bare", keyframes=2, engine="offline", words="subtitles")
+
+
+@pytest.mark.slow
+@pytest.mark.extra("yt_dlp")
 def test_a_web_page_is_called_one(host: VideoHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     address = host.put("/about", page("nothing"))
     with pytest.raises(InputError, match=r"/about is a web page, not a video file\. yt-dlp finds no video in it\."):

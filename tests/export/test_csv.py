@@ -18,7 +18,19 @@ from tests.corpus.making import sample, samples, texts
 from vip.dataset.rows import VideoSample
 from vip.dataset.schema import COLUMNS
 from vip.export import csv as table
+from vip.records import RichFields
 from vip.untrusted import one_line
+
+FIELDS = RichFields.model_validate(
+    {
+        **dict.fromkeys(("short_caption", "main_object", "background", "style", "depth_of_field"), "not determined"),
+        **{"shot_size": "medium shot", "camera_angle": "eye level", "camera_movement": "not known"},
+        "counts": [{"object": "person", "count": 1}],
+        "colours": [{"object": "coat", "colour": "red"}],
+        "relations": [{"subject": "person", "relation": "left of", "object": "box"}],
+        **{"visible_text": ["EXIT"], "characters": []},
+    }
+)
 
 ATTACKS = [
     "=1+1",
@@ -86,6 +98,14 @@ def test_each_keyframe_is_a_row_whose_picture_lies_beside(tmp_path: Path) -> Non
 def test_columns_have_the_names_of_the_other_formats() -> None:
     assert set(table.CELLS) - set(COLUMNS) == {"time"}
     assert len(set(table.CELLS)) == len(table.CELLS)
+
+
+def test_the_lists_of_rich_fields_are_cells_that_one_can_read(tmp_path: Path) -> None:
+    first, *_ = written(tmp_path, said(sample(), rich=FIELDS))
+    assert (first["counts"], first["colours"], first["relations"]) == ("person: 1", "coat: red", "person left of box")
+    assert (first["visible_text"], first["shot_size"], first["camera_movement"]) == ("EXIT", "medium shot", "not known")
+    (plain, *_) = written(tmp_path / "plain", sample())
+    assert {plain[name] for name in RichFields.model_fields} == {""}
 
 
 def test_the_file_is_as_rfc_4180_and_excel_have_it(tmp_path: Path) -> None:

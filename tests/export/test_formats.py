@@ -189,6 +189,15 @@ def test_regions_and_boxes_outside_are_no_objects(tmp_path: Path) -> None:
     assert load(tmp_path / "instances.json")["annotations"] == []
 
 
+def test_text_in_any_script_can_be_read_in_the_file(tmp_path: Path) -> None:
+    one = sample(count=1)
+    description = one.frames[0].description
+    assert description is not None
+    frame = dataclasses.replace(one.frames[0], description=description.model_copy(update={"dense_caption": "Ein Hund läuft über 草"}))
+    coco.write(iter([VideoSample(one.video, (frame,))]), str(tmp_path), unheard)
+    assert "Ein Hund läuft über 草" in (tmp_path / "captions.json").read_text(encoding="utf-8")
+
+
 def test_without_captions_the_user_is_told(tmp_path: Path) -> None:
     told: list[str] = []
     coco.write(iter([sample(described=False)]), str(tmp_path), told.append)

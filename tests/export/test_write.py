@@ -12,7 +12,8 @@ from tests.corpus.making import sample
 from tests.corpus.s3 import BUCKET, S3
 from tests.report.runs import make_pictures, make_run
 from vip import store
-from vip.dataset.shards import FOLDER, read_samples, read_shards, write_shard
+from vip.dataset.shard_names import FOLDER
+from vip.dataset.shards import read_samples, read_shards, write_shard
 from vip.errors import InputError, StoreError, UsageError
 from vip.export import in_shards
 from vip.export.sources import count_pieces, read_sources, sources_of

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.extraction.indices import steady
@@ -28,3 +30,13 @@ def test_a_change_of_picture_every_three_seconds_asks_for_a_keyframe_each() -> N
     video = Source(index, index.time_base)
     assert expected_keyframes("auto", video) > 92 / 8 * 2
     assert expected_keyframes("auto", Source(steady(92), index.time_base)) == 12
+
+
+def test_where_the_decoder_passes_over_nothing_and_sync_frames_are_many_changes_count_as_far_as_those_suffice() -> None:
+    """VP9 puts a sync frame every few seconds and large packets behind them."""
+    index = steady(92, sync_every_s=2, bursts={second + 0.2: 0.2 for second in range(0, 90, 2)})
+    quick, slow = (Source(replace(index, decodes_all=decodes_all), index.time_base) for decodes_all in (False, True))
+    assert expected_keyframes("auto", quick) > 46 / 2
+    assert expected_keyframes("auto", slow) == 46 / 2
+    rare = replace(steady(92, bursts={float(second): 0.12 for second in range(3, 90, 3)}), decodes_all=True)
+    assert expected_keyframes("auto", Source(rare, rare.time_base)) > 92 / 8 * 2, "one sync frame suffices for nothing"

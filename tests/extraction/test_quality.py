@@ -14,6 +14,7 @@ from vip.extraction.quality import (
     LETTERS,
     WORKING_SIDE_PX,
     correlation,
+    is_blend,
     is_soft,
     measure,
     much_blurrier,
@@ -332,3 +333,26 @@ def test_a_picture_dimmed_by_a_quarter_is_a_pale_copy_and_one_of_less_contrast_a
 def test_a_picture_without_contrast_has_no_more_detail_than_sharpness() -> None:
     assert measure(grey(128)).detail == 0.0
     assert measured(3.0, contrast=0.001).detail == 3.0
+
+
+@pytest.mark.parametrize(("share", "blend"), [(0.0, False), (0.05, False), (0.2, True), (0.5, True), (0.8, True), (0.97, False)])
+def test_a_weighted_mean_of_two_pictures_is_a_blend(share: float, blend: bool) -> None:
+    before, after = small(1), small(2)
+    assert is_blend(mean(before, after, share), before, after) == blend
+
+
+def test_another_picture_is_no_blend_of_its_neighbours() -> None:
+    assert not is_blend(small(3), small(1), small(2))
+
+
+def test_between_two_that_are_the_same_nothing_blends() -> None:
+    before = small(1)
+    assert not is_blend(before, before, mean(before, small(2), 0.02))
+
+
+def small(seed: int) -> Image:
+    return np.asarray(cv2.resize(picture(seed), (32, 18), interpolation=cv2.INTER_AREA), np.uint8)
+
+
+def mean(before: Image, after: Image, share: float) -> Image:
+    return np.asarray(cv2.addWeighted(after, share, before, 1 - share, 0), np.uint8)

@@ -18,9 +18,9 @@ from vip.video import Video
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a video of six scenes and its run of four keyframes, neither to be changed."""
+    """A folder with a video of six different scenes and its run of four keyframes, neither to be changed."""
     folder = tmp_path_factory.mktemp("made")
-    vip.extract(clip(folder / "video.mp4", [0, 1, 2, 0, 3, 4]), out=folder / "video.vip", keyframes=4)
+    vip.extract(clip(folder / "video.mp4", [0, 1, 2, 5, 3, 4]), out=folder / "video.vip", keyframes=4)
     return folder
 
 
@@ -101,8 +101,9 @@ def test_a_chain_of_choices_ends_where_the_direct_one_does(run: Path, tmp_path: 
     assert steady(back.folder) == steady(run)
 
 
-def test_all_choosing_goes_by_the_new_settings(run: Path, tmp_path: Path) -> None:
-    old = vip.load_run(run)
+def test_all_choosing_goes_by_the_new_settings(tmp_path: Path) -> None:
+    run = tmp_path / "twice.vip"
+    old = vip.extract(clip(tmp_path / "twice.mp4", [0, 1, 2, 0, 3, 4]), out=run, keyframes=4)
     least = sorted(row.quality.sharpness for row in old.candidates if row.quality)[-4]
     sharp = vip.rechoose(run, out=tmp_path / "sharp", min_sharpness=least)
     assert {row.decision.rule for row in sharp.candidates} >= {"kept", "below_min_sharpness"}

@@ -95,6 +95,30 @@ def test_a_restless_frame_goes_for_a_calm_one_unless_that_is_dropped_itself(stan
     assert set(bad_frames(analyses, None)) == dropped
 
 
+@pytest.mark.parametrize("in_transition", [True, False])
+def test_a_frame_that_another_stands_in_for_is_not_kept(in_transition: bool) -> None:
+    replaced, sharp, other = looks_of([picture(2) if in_transition else blurred(picture(2), 1), picture(3), picture(1)])
+    analyses = [replace(replaced, in_transition=in_transition), replace(sharp, stands_in_for=replaced.pts), other]
+    decision = bad_frames(analyses, None)[0]
+    assert (decision.kept, decision.rule, decision.neighbours) == (False, "in_transition" if in_transition else "blurred", (1,))
+
+
+@pytest.mark.parametrize(
+    ("step_s", "in_transition", "dropped"), [(0.5, True, True), (1.0, True, True), (1.1, True, False), (0.5, False, False)]
+)
+def test_a_blend_of_the_frames_close_by_goes_where_packets_show_a_transition(step_s: float, in_transition: bool, dropped: bool) -> None:
+    blend = np.asarray(cv2.addWeighted(picture(1), 0.5, picture(2), 0.5, 0), np.uint8)
+    before, middle, after = looks_of([picture(1), blend, picture(2)])
+    frames = [
+        replace(before, time_s=0.0),
+        replace(middle, time_s=step_s, in_transition=in_transition, measured=measured(1000.0)),
+        replace(after, time_s=2 * step_s),
+    ]
+    found = bad_frames(frames, None)
+    assert ([decision.rule for index, decision in found.items() if index == 1] == ["in_transition"]) == dropped
+    assert not dropped or found[1].neighbours == (0, 2)
+
+
 def test_a_picture_that_drifts_is_no_copy_of_the_one_it_came_from() -> None:
     """From each to the next it is coding noise, from the first to the last a change of light."""
     analyses = looks_of([picture(1) // 2 + 2 * step for step in range(12)])

@@ -218,6 +218,8 @@ def test_frames_a_tenth_of_a_second_apart_are_looked_at_up_to_the_next_sync_fram
     seen = _pts_behind(film_of(sync_every_s=2.5), analysis(2000))
     assert seen == [pts for pts in _pts_behind(film_of(), analysis(2000)) if pts < 2500]
     assert len(seen) == 4
+    assert 2400 in _pts_behind(film_of(), analysis(2000))
+    assert max(_pts_behind(film_of(sync_every_s=2.4), analysis(2000))) < 2400  # the sync frame itself is a candidate of its own
 
 
 def test_near_the_end_there_are_fewer_and_behind_the_last_frame_none() -> None:
@@ -232,6 +234,11 @@ def test_frames_too_expensive_to_decode_are_left_out(decodes_all: bool, most: in
     last = at((most - 1) / 25)[0]
     assert max(_pts_behind(video, analysis(last - 200))) == last
     assert _pts_behind(video, analysis(last)) == []
+
+
+def test_where_the_decoder_passes_over_nothing_a_second_is_looked_at() -> None:
+    assert max(_pts_behind(film_of(decodes_all=True), analysis(5000))) == 6000
+    assert max(_pts_behind(film_of(), analysis(5000))) > 6200
 
 
 # ---------------------------------------------------------------- real files
@@ -267,6 +274,7 @@ def test_behind_a_frame_in_a_cross_fade_one_of_the_shot_that_follows_is_found(cr
     assert FADE_S[0] < mixture.time_s < FADE_S[1] <= found.time_s <= mixture.time_s + SETTLED_WITHIN_S + 0.04
     assert mixture.in_transition
     assert found.stands_in_for == mixture.pts
+    assert not found.in_transition, "the pictures around it were compared, whatever the packets say"
     assert np.abs(found.signature.astype(int) - signature_of(panned(SCENES[1], int(found.time_s * RATE) // 5))).mean() < 3
     assert len(found.vector), "the embedder has seen it"
     assert told == 1

@@ -94,7 +94,14 @@ def test_the_next_candidate_and_what_lies_behind_it_stands_in_for_nothing(monkey
 def test_nothing_is_sought_where_the_next_candidate_shows_the_same_shot_and_is_good(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first GOP was full, the second was cut short by a cut."""
     film = Film(monkeypatch, {0.2: 100, 4.2: 100}, index_of([1000] * 300, [0, 100, 150, 250]))
-    analyses = [analysis(pts) for pts in at(0, 4, 6)]
+    shot = analysis(0).signature
+    analyses = [analysis(pts, signature=shot) for pts in at(0, 4, 6)]
     assert stand_ins(film, analyses, 0) == []
     assert [each.stands_in_for for each in stand_ins(film, analyses, 0, 1)] == at(0, 4), "the next is bad itself"
     assert [each.stands_in_for for each in stand_ins(film, analyses, 1)] == at(4), "behind it begins another shot"
+
+
+def test_a_full_gop_that_begins_with_another_shot_shows_that_the_encoder_missed_a_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    film = Film(monkeypatch, {0.2: 100, 4.2: 100}, index_of([1000] * 300, [0, 100, 150, 250]))
+    analyses = [analysis(pts) for pts in at(0, 4, 6)]  # three signatures
+    assert [each.stands_in_for for each in stand_ins(film, analyses, 0)] == at(0)

@@ -195,6 +195,15 @@ def test_a_database_of_somebody_else_is_not_written_into(path: Path) -> None:
         answers.close()
 
 
+def test_answers_whose_tables_are_damaged_are_one_sentence(answers: AnswerCache, path: Path) -> None:
+    answers.close()
+    data = path.read_bytes()
+    assert b"TABLE answers (" in data
+    path.write_bytes(data.replace(b"TABLE answers (", b"TABLE answers \xe5"))  # SQLite's message quotes it, and it is no UTF-8
+    with pytest.raises(StoreError, match=r"holds no answers of vip .*--cache"):
+        AnswerCache(path)
+
+
 def test_a_folder_that_cannot_be_made_is_named_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StoreError, match=r"cannot be used .*Name another file for the answers with --cache"):

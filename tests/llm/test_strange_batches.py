@@ -105,7 +105,7 @@ def test_a_job_that_this_machine_did_not_submit_is_neither_asked_about_nor_colle
     assert dict(collected) == expected(range(3))
     assert [call for call in watched.calls if job in call or TAG in call] == []
     assert [name for name, _ in watched.calls].count("submit") == 1
-    assert status(tmp_path)[0] == named(job)
+    assert status(tmp_path)[0] == named(job, home=str(tmp_path))
     with openai.OpenAI(api_key="a-key", base_url=server.base_url) as client:
         assert client.files.retrieve(client.batches.retrieve(job).input_file_id).id
 
@@ -114,11 +114,31 @@ def test_a_job_of_another_machine_is_collected_once_it_is_trusted(server: ApiSer
     keys = [f"key-{number}" for number in range(3)]
     job = job_of_the_account(server, rows(server, keys))
     part(tmp_path, named(job), b"", keys)
-    user_state.remember("jobs", job)
+    user_state.remember("jobs", f"{tmp_path}\n{job}")
     collected, _ = collect(server, tmp_path, range(3), api=watched)
     assert dict(collected) == expected(range(3))
     assert {name for name, _ in watched.calls} == {"state", "results", "discard"}
-    assert not user_state.knows("jobs", job)
+    assert not user_state.knows("jobs", f"{tmp_path}\n{job}")
+
+
+def test_a_job_of_this_machine_is_left_alone_in_another_folder(server: ApiServer, watched: type[Watched], tmp_path: Path) -> None:
+    """A copy, or a download that names a job of this account, and says where it should lie."""
+    keys = [f"key-{number}" for number in range(3)]
+    job = job_of_the_account(server, rows(server, keys))
+    own, copy = tmp_path / "own", tmp_path / "copy"
+    for folder in (own, copy):
+        folder.mkdir()
+        part(folder, named(job), b"", keys)
+    lying = json.loads((copy / "batches" / "jobs.json").read_text())
+    lying["jobs"][0]["home"] = str(own)
+    (copy / "batches" / "jobs.json").write_text(json.dumps(lying))
+    user_state.remember("jobs", f"{own}\n{job}")
+    assert [one.is_at_server for folder in (own, copy) for one in status(folder)] == [True, False]
+    collected, _ = collect(server, copy, range(3), api=watched)
+    assert dict(collected) == expected(range(3))
+    assert [call for call in watched.calls if job in call] == []
+    collected, _ = collect(server, own, range(3), api=watched)
+    assert [name for name, what in watched.calls if what == job] == ["state", "results", "discard"]
 
 
 @pytest.mark.parametrize("tag", [None, TAG])
@@ -189,7 +209,7 @@ def test_what_is_no_file_is_refused_in_one_sentence(name: str, kind: str, server
     for folder in (run, elsewhere):
         folder.mkdir()
         part(folder, named("batch_1"), b"", ["key-0"])
-    user_state.remember("jobs", "batch_1")
+    user_state.remember("jobs", f"{run}\nbatch_1")
     (run / name).rename(tmp_path / "away")
     if kind == "fifo":
         os.mkfifo(run / name)
@@ -275,7 +295,7 @@ def test_what_is_no_list_of_jobs_is_one_sentence(data: bytes, server: ApiServer,
 def test_keys_that_are_no_text_are_one_sentence(server: ApiServer, tmp_path: Path) -> None:
     part(tmp_path, named("batch_1"), b"", [])
     (tmp_path / "batches" / "part-0001.keys").write_bytes(b"\xff\n")
-    user_state.remember("jobs", "batch_1")
+    user_state.remember("jobs", f"{tmp_path}\nbatch_1")
     with pytest.raises(StoreError, match=r"part-0001\.keys is damaged"):
         collect(server, tmp_path, range(1))
 

@@ -84,3 +84,13 @@ def test_f1_is_symmetric_and_another_answer_never_lowers_a_score(prediction: str
     assert token_f1(prediction, [more]) == token_f1(more, [prediction])
     for measure in (token_f1, normalized_token_f1, exact_match):
         assert measure(prediction, [*answers, more]) >= measure(prediction, answers)
+
+
+ANY_PHRASES = st.text(alphabet="abθΣß the-'_\n\u00a0!.", max_size=12)
+
+
+@given(ANY_PHRASES, st.lists(ANY_PHRASES, max_size=4))
+def test_leaving_out_answers_without_a_common_word_changes_no_score(prediction: str, answers: list[str]) -> None:
+    mine, theirs = normalize_phrase(prediction), [normalize_phrase(answer) for answer in answers]
+    assert normalized_token_f1(prediction, answers) == token_f1(mine, theirs)
+    assert exact_match(prediction, answers) == float(mine != "" and mine in theirs)

@@ -54,3 +54,12 @@ def test_without_people_there_is_no_agreement() -> None:
     assert measure_first_answers([BlankAnswers("dog", ())]) is None
     assert measure_all_answers([]) is None
     assert measure_captions([["one caption"]]) is None
+
+
+def test_a_worker_is_held_against_the_others_and_not_against_themselves() -> None:
+    answers = BlankAnswers("dog", (("red car", "cat"), ("tree", "dog")))
+    assert leave_worker_out(answers, exact_match) == [0.0, 0.0]
+    assert leave_worker_out(BlankAnswers("dog", (("tree",), ("tree", "red car"))), exact_match) == [1.0, 1.0]
+    every = measure_all_answers([answers])
+    assert every is not None
+    assert every.exact_match == pytest.approx(2 / 5), "the label and the second answer of the second worker"

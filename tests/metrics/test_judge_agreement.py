@@ -66,3 +66,24 @@ def test_intervals_at_95_percent_hold_the_true_share_in_94_to_98_percent(
         found = correct_share(share, 1000, judge_agreement(judge.tolist(), people.tolist()))
         held += found.low is not None and found.high is not None and found.low <= truth <= found.high
     assert 0.94 <= held / 3000 <= 0.98
+
+
+def test_the_interval_by_hand() -> None:
+    """The steps of Lang and Reiczigel 2014, one after the other, for 9 of 10 and 8 of 10 known, and a share of 0.5 of 100."""
+    known = judge_agreement([True] * 9 + [False] + [False] * 8 + [True] * 2, [True] * 10 + [False] * 10)
+    found = correct_share(0.5, 100, known)
+    z = 1.959963984540054
+    p, sensitivity, specificity = (100 * 0.5 + z * z / 2) / (100 + z * z), 10 / 12, 9 / 12
+    better = sensitivity + specificity - 1
+    middle = (p + specificity - 1) / better
+    spread = (
+        p * (1 - p) / (100 + z * z)
+        + middle**2 * sensitivity * (1 - sensitivity) / 12
+        + (1 - middle) ** 2 * specificity * (1 - specificity) / 12
+    )
+    shift = 2 * z * z * (middle * sensitivity * (1 - sensitivity) / 12 - (1 - middle) * specificity * (1 - specificity) / 12)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low == pytest.approx(max(0.0, middle + shift - z * spread**0.5 / better))
+    assert found.high == pytest.approx(min(1.0, middle + shift + z * spread**0.5 / better))
+    assert 0 < found.low < found.high < 1

@@ -72,6 +72,7 @@ def test_a_threshold_belongs_to_moments() -> None:
 
 def test_the_average_is_the_rounded_mean_of_rounded_recalls() -> None:
     assert average_recall([0.071001, 0.313333, 0.513502]) == pytest.approx(0.2993)  # 7.10, 31.33, 51.35
+    assert average_recall([0.100049, 0.100049, 0.100059]) == pytest.approx(0.1)  # 10.00, 10.00, 10.01; of what is not rounded 10.01
     assert average_recall([0.1, None, 0.3]) is None
     ranking = Ranking(vr=("street", "park"))
     result = AverageRecall("vr").score([Pair(ranking, HERE), Pair(Ranking(vr=("park",)), HERE)])

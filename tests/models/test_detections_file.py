@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +163,9 @@ def test_it_needs_a_path_and_takes_no_labels(tmp_path: Path) -> None:
         registry.detector("file")
     with pytest.raises(UsageError, match="--labels dog"):
         registry.detector(f"file:{written(tmp_path, at(1.0, 'dog'))}", labels=("dog",))
+
+
+def test_a_pipe_in_the_place_of_the_file_holds_nothing_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "found.jsonl")
+    with pytest.raises(InputError, match="cannot be read"):
+        DetectionsFile(str(tmp_path / "found.jsonl"))

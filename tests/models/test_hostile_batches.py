@@ -51,7 +51,7 @@ def work(server: HostileServer, what: Callable[[OpenAIBatches], Awaitable[Any]],
         check_sentence(exc)
         return exc
     finally:
-        assert time.monotonic() - start < limit_s + LATE_S + 1
+        assert time.monotonic() - start < limit_s + LATE_S + 5  # of a busy machine; without limits it would take minutes
 
 
 @pytest.fixture
@@ -70,7 +70,8 @@ def rows(tmp_path: Path) -> Path:
 
 
 def paths(server: HostileServer) -> list[str]:
-    return [request.split(b" ", 2)[1].decode() for request in server.requests]
+    """What was asked for; a connection that was closed before it asked for anything is left out."""
+    return [request.split(b" ", 2)[1].decode() for request in server.requests if request]
 
 
 IDS = ["../../x", "a/../b", "b" * 1_000_000, "", "a?b=c", "a#b", "a%2e%2e", "\x1b[2J", "a b", "..", 5, None, ["a"], "\u202e", "a\n"]

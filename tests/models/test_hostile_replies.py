@@ -55,7 +55,7 @@ def ask(server: HostileServer, request: Request, key_file: Path, model: str | No
     except VipError as exc:
         return exc
     finally:
-        assert time.monotonic() - start < TIMEOUT_S + LATE_S + 1
+        assert time.monotonic() - start < TIMEOUT_S + LATE_S + 5  # of a busy machine; without limits it would take minutes
 
 
 def check_sentence(error: VipError) -> None:

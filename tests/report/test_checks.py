@@ -6,11 +6,12 @@ from collections.abc import Collection
 
 import pytest
 
+from tests.export.test_csv import FIELDS
 from tests.report.pages import Page
 from tests.report.runs import description, make_run
 from vip.html.layout import templates
-from vip.records import Check, Description, Verification
-from vip.report.checks import famous_list, silent_fields
+from vip.records import Check, Description, ObjectColour, ObjectCount, Verification
+from vip.report.checks import famous_list, rich_rows, silent_fields
 
 
 def famous(row: Description, *, stated_above: Collection[str] = ()) -> str:
@@ -67,3 +68,45 @@ def test_what_a_second_look_took_away_is_still_shown_struck_out(field: str, valu
     page = Page(famous(corrected))
     assert [text for path, text in page.texts if path[-1] == "s"] == ["a ghost"]
     assert field.capitalize() in page.text
+
+
+# ---------------------------------------------------------------- rich fields
+
+
+def rich(row: Description) -> Page:
+    return Page(str(templates("vip.report").get_template("card.html.jinja").module.rich(rich_rows(row))))
+
+
+def test_rich_fields_that_say_something_have_rows(row: Description) -> None:
+    page = rich(row.model_copy(update={"rich": FIELDS}))
+    names = [text for path, text in page.texts if path[-1] == "dt"]
+    assert names == ["Shot size", "Camera angle", "Counts", "Colours", "Relations", "Visible text"]
+    assert "person left of box" in page.text
+
+
+def test_a_number_that_detections_contradict_has_a_mark(row: Description) -> None:
+    check = Check(field="counts", claim="person: 1", verdict="unsupported", by=("detr",))
+    page = rich(row.model_copy(update={"rich": FIELDS, "verification": Verification(checks=(check,))}))
+    (mark,) = page.of("mark", class_="doubt")
+    assert mark["title"] == "The detector detr found another number."
+    assert page.inside("mark") == ["person: 1"]
+    assert not rich(row.model_copy(update={"rich": FIELDS})).of("mark")
+
+
+def test_a_description_without_rich_fields_has_no_rows_of_them(row: Description) -> None:
+    assert rich_rows(row) == ()
+
+
+def test_hostile_text_in_rich_fields_stays_text(row: Description) -> None:
+    attack = "<script>alert(1)</script>"
+    hostile = FIELDS.model_copy(
+        update={
+            "counts": (ObjectCount(object=f"person{attack}", count=1),),
+            "colours": (ObjectColour(object="coat", colour=f"red{attack}"),),
+            "visible_text": (f"EXIT{attack}",),
+        }
+    )
+    page = rich(row.model_copy(update={"rich": hostile}))
+    assert page.skeleton == rich(row.model_copy(update={"rich": FIELDS})).skeleton
+    assert f"person{attack}: 1" in page.text
+    assert f"EXIT{attack}" in page.text

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.review.browser import Browser, browser
 from vip.review.log import ReviewLog
 
 
@@ -24,3 +25,10 @@ def _closed_logs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for log in opened:
         log.close()
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser that the tests of a file share."""
+    with browser(tmp_path_factory.mktemp("profile")) as one:
+        yield one

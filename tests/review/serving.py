@@ -6,15 +6,16 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
 
+from vip.review.log_server import LogServer
+from vip.review.log_state import LogState
 from vip.review.server import ReviewServer
-from vip.review.state import ReviewState
 
 TOKEN = "a-token-of-this-test"
 
@@ -33,7 +34,7 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class Served:
     port: int
-    state: ReviewState
+    state: Any
 
     @property
     def address(self) -> str:
@@ -57,11 +58,11 @@ class Served:
 
 
 @contextmanager
-def serve(state: ReviewState, **options: Any) -> Iterator[Served]:
+def serve(state: LogState, kind: Callable[..., LogServer] = ReviewServer, **options: Any) -> Iterator[Served]:
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         port = sock.getsockname()[1]
-        review = ReviewServer(state, title="sample", token=TOKEN, hosts=(f"127.0.0.1:{port}", f"localhost:{port}"), **options)
+        review = kind(state, title="sample", token=TOKEN, hosts=(f"127.0.0.1:{port}", f"localhost:{port}"), **options)
         server = uvicorn.Server(uvicorn.Config(review.app(), log_level="warning", ws="none", lifespan="on"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
         thread.start()

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 pytest.importorskip("krippendorff")
 
@@ -125,6 +127,28 @@ def test_one_of_two_who_call_a_text_wrong_is_enough_but_not_one_of_three(tmp_pat
     assert engine_rates(state)[0].hallucination.value == 0  # type: ignore[union-attr]
 
 
+def test_an_object_in_other_letters_is_neither_rejected_nor_added(tmp_path: Path) -> None:
+    state = open_state(make_described(tmp_path / "a", 1, text=" ÄX"))
+    written = state.value("k0", "objects")
+    assert written is not None
+    assert "Ä" in written
+    state.record([action("k0", "verdict", "good"), action("k0", "objects", written.swapcase(), before=written)])
+    (row,) = engine_rates(state)
+    assert (row.hallucination.value, row.omission.value) == (0, 0)  # type: ignore[union-attr]
+
+
+def test_marks_of_those_who_gave_no_verdict_do_not_count(tmp_path: Path) -> None:
+    state = open_state(make_described(tmp_path / "a", 1))
+    state.record(
+        [action("k0", "verdict", "good"), action("k0", "verdict", "good", by="Eve"), action("k0", "wrong:focus", "wrong", by="Bob")]
+    )
+    assert engine_rates(state)[0].hallucination.value == 0  # type: ignore[union-attr]
+    state.record([action("k0", "verdict", "needs work", by="Bob")])
+    assert engine_rates(state)[0].hallucination.value == 0  # type: ignore[union-attr]  # one of three
+    state.record([action("k0", "verdict", None, by="Eve", before="good")])
+    assert engine_rates(state)[0].hallucination.value == pytest.approx(1 / 5)  # type: ignore[union-attr]  # one of two
+
+
 def test_the_report_says_the_same_as_data_and_as_lines(tmp_path: Path) -> None:
     state = open_state(make_described(tmp_path / "a", 3))
     for who, verdict in (("Ann", "good"), ("Bob", "unusable")):
@@ -134,3 +158,51 @@ def test_the_report_says_the_same_as_data_and_as_lines(tmp_path: Path) -> None:
     lines = list(report_lines(state))
     assert "  Ann: 2 judged (2 good, 0 needs work, 0 unusable)" in lines
     assert any(line.startswith("verdict") and " 0.500 " in line for line in lines)
+
+
+@settings(max_examples=50, deadline=None)
+@given(table=st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=2, max_size=12))
+def test_fleiss_kappa_is_that_of_statsmodels(table: list[list[int]]) -> None:
+    """Of each row the number of judges is made the same: what is missing goes to the first class."""
+    inter_rater = pytest.importorskip("statsmodels.stats.inter_rater")
+    most = max(2, *(sum(row) for row in table))
+    counts = np.array([[row[0] + most - sum(row), *row[1:]] for row in table], np.int64)
+    mine = fleiss_kappa(counts)
+    if mine is None:
+        return
+    assert mine == pytest.approx(inter_rater.fleiss_kappa(counts), abs=1e-9)
+
+
+@settings(max_examples=50, deadline=None)
+@given(pairs=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1, max_size=30))
+def test_cohens_kappa_is_that_of_statsmodels(pairs: list[tuple[str, str]]) -> None:
+    inter_rater = pytest.importorskip("statsmodels.stats.inter_rater")
+    mine = cohen_kappa(pairs)
+    if mine is None:
+        return
+    table = np.array([[pairs.count((one, other)) for other in "abc"] for one in "abc"])
+    assert mine == pytest.approx(inter_rater.cohens_kappa(table, return_results=False), abs=1e-9)
+
+
+def test_fleiss_takes_the_usual_number_of_judgements_not_the_largest() -> None:
+    pair, three = {"Ann": "good", "Bob": "bad"}, {"Ann": "good", "Bob": "good", "Eve": "good"}
+    row = measure_agreement("x", [pair, pair, pair, three], ["v", "w", "x", "y"])
+    assert (row.items, row.fleiss_items, row.fleiss) == (4, 3, pytest.approx(-1.0))
+    row = measure_agreement("x", [pair, three], ["v", "w"])
+    assert row.fleiss_items == 1
+    assert row.fleiss is None, "of as many of each, the items with more judgements"
+
+
+def test_items_of_one_video_are_drawn_together() -> None:
+    """Reviewers agree on all of one video and on nothing of the other: with two clusters the interval is far wider than with forty."""
+    agreed = [{"Ann": value, "Bob": value} for value in ("good", "bad") * 10]
+    units = [*agreed, *({"Ann": value, "Bob": other} for value, other in (("good", "bad"), ("bad", "good")) * 10)]
+    by_video = measure_agreement("x", units, ["v"] * 20 + ["w"] * 20).alpha
+    alone = measure_agreement("x", units, [str(number) for number in range(40)]).alpha
+    one_video = measure_agreement("x", units, ["v"] * 40).alpha
+    assert by_video is not None
+    assert alone is not None
+    assert one_video is not None
+    assert None not in (by_video.low, by_video.high, alone.low, alone.high)
+    assert by_video.high - by_video.low > 1.5 * (alone.high - alone.low)  # type: ignore[operator]
+    assert (one_video.low, one_video.high) == (alone.low, alone.high), "of one video, items are all there is to draw"

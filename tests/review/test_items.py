@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tests.corpus.making import sample
 from tests.report.runs import make_pictures, make_run
 from tests.review.corpora import make_described
+from vip import store, user_state
 from vip.dataset.shards import write_shard
 from vip.errors import InputError, StoreError
 from vip.review.items import read_items
@@ -84,6 +86,18 @@ def test_a_picture_that_is_a_link_is_not_read(tmp_path: Path) -> None:
         read_items(folder).items[0].read_picture()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the folder of a file is not opened by its number there")
+def test_a_picture_in_a_folder_that_is_a_link_is_not_read(tmp_path: Path) -> None:
+    folder = make_described(tmp_path / "a", 1)
+    (tmp_path / "private").mkdir()
+    (folder / "one.jpg").rename(tmp_path / "private" / "one.jpg")
+    (folder / "out").symlink_to(tmp_path / "private")
+    rows = (folder / store.KEYFRAMES).read_text()
+    (folder / store.KEYFRAMES).write_text(rows.replace('"one.jpg"', '"out/one.jpg"'))
+    with pytest.raises(InputError, match="cannot be read"):
+        read_items(folder).items[0].read_picture()
+
+
 def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
     write_shard(str(tmp_path), 0, [sample("abc", 1)], "webdataset")
     path = next((tmp_path / "shards").glob("*.tar"))
@@ -91,3 +105,36 @@ def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
     path.write_bytes(data[:600].ljust(len(data), b"x"))
     with pytest.raises(StoreError, match=r"00000\.tar: damaged"):
         read_items(tmp_path)
+
+
+def named_video(folder: Path, path: Path, *, own: bool) -> Path:
+    """A described run whose manifest names this video."""
+    run = make_run(folder)
+    assert run.manifest is not None
+    video = run.manifest.video.model_copy(update={"path": str(path), "size_bytes": 1000})
+    manifest = run.manifest.model_copy(update={"video": video})
+    signed = manifest.model_copy(update={"signature": user_state.signature(manifest.origin)}) if own else manifest
+    store.write_json(folder / store.MANIFEST, signed)
+    return folder
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_video_is_played_and_a_link_to_something_else_in_its_place_is_not(own: bool, tmp_path: Path) -> None:
+    secret, film = tmp_path / "private" / "secret.key", tmp_path / "private" / "film.mp4"
+    secret.parent.mkdir()
+    for path in (secret, film):
+        path.write_bytes(bytes(1000))
+    video = tmp_path / "home" / "video.mp4"
+    index = read_items(named_video(tmp_path / "home" / "a.vip", video, own=own))
+    assert index.video_file(0) is None
+    video.write_bytes(bytes(1000))
+    found = index.video_file(0)
+    assert found is not None
+    assert found.samefile(video)
+    for target, is_played in ((secret, False), (film, own)):
+        video.unlink()
+        video.symlink_to(target)
+        assert (index.video_file(0) is not None) is is_played, target
+    video.unlink()
+    video.write_bytes(bytes(1001))
+    assert index.video_file(0) is None

@@ -115,6 +115,20 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
         ReviewLog(tmp_path / "other")
 
 
+def test_a_log_whose_tables_are_damaged_is_one_sentence(log: ReviewLog) -> None:
+    log.close()
+    data = log.path.read_bytes()
+    assert data.count(b"TABLE actions (") == 1
+    log.path.write_bytes(data.replace(b"TABLE actions (", b"TABLE actions \xe5"))  # SQLite's message quotes it, and it is no UTF-8
+    with pytest.raises(StoreError, match="is damaged, or no log of a review"):
+        ReviewLog(log.path)
+    log.path.write_bytes(data.replace(b"TABLE actions (", b"TABLE 'tions ("))  # a text without an end: all that follows is quoted
+    with pytest.raises(StoreError, match=r"is damaged, or no log of a review|cannot be used") as caught:
+        ReviewLog(log.path)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 500
+
+
 def test_a_log_of_a_stranger_with_a_trigger_of_its_own_is_refused(log: ReviewLog) -> None:
     log._connection.execute("create trigger t after insert on actions begin select 1; end")
     log.close()
@@ -134,3 +148,8 @@ def test_a_link_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="link"):
         ReviewLog(tmp_path / NAME)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_what_was_acknowledged_survives_a_power_cut(log: ReviewLog) -> None:
+    assert log._connection.execute("pragma synchronous").fetchone() == (2,)  # full
+    assert log._connection.execute("pragma journal_mode").fetchone() == ("wal",)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -55,6 +54,14 @@ def test_an_item_comes_with_its_texts_marks_and_neighbours(served: Served) -> No
     assert found["others"] is None
 
 
+def test_in_the_first_stage_texts_are_not_changed(tmp_path: Path) -> None:
+    with serve(open_state(make_described(tmp_path / "b", 2)), stage="1") as first:
+        refused = act(first, edit("a juggler", before="a dancer"))
+        assert (refused.status, refused.body) == (400, b"focus is not changed in this stage. Judge it, or mark it.\n")
+        assert act(first, verdict()).status == 200
+        assert first.ask("/api/items/0?reviewer=Ann").json["texts"]["focus"] == "a dancer"
+
+
 def test_a_verdict_is_in_the_log_when_it_is_acknowledged(served: Served) -> None:
     answer = act(served, verdict()).json
     assert (answer["actions"][0]["saved"], answer["can_undo"]) == (True, True)
@@ -82,6 +89,15 @@ def test_others_are_hidden_until_both_have_judged_and_disagree(served: Served) -
     act(served, verdict())
     assert [one["verdict"] for one in served.ask("/api/items/0?reviewer=Ann").json["others"]] == ["unusable"]
     assert served.ask("/api/queue?reviewer=Ann&view=disagreed").json["numbers"] == [0]
+
+
+def test_a_dispute_of_others_is_not_seen_before_ones_own_verdict(served: Served) -> None:
+    act(served, verdict("a1"), reviewer="Ann")
+    act(served, verdict("b1", after="unusable"), reviewer="Bob")
+    assert served.ask("/api/items/0?reviewer=Eve").json["others"] is None
+    assert served.ask("/api/items/0?reviewer=Ann&stage=2").json["others"] is None  # judged in the first stage alone
+    act(served, verdict("c1", after="good"), reviewer="Eve")
+    assert [one["reviewer"] for one in served.ask("/api/items/0?reviewer=Eve").json["others"]] == ["Ann", "Bob"]
 
 
 def test_others_are_shown_where_that_was_asked_for(tmp_path: Path) -> None:
@@ -287,10 +303,8 @@ def test_clients_that_act_at_once_are_all_in_the_log_in_order_and_once(tmp_path:
                 if number % 5 == 0:  # the answer was lost, and it is sent again
                     assert act(served, *rows, reviewer=f"client {client}").status == 200
 
-        start = time.monotonic()
         with ThreadPoolExecutor(10) as clients:
             list(clients.map(work, range(10)))
-        assert time.monotonic() - start < 60
         rows = list(served.state.log.read())
     assert [row.number for row in rows] == list(range(1, 10_001))
     for client in range(10):

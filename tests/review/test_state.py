@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.review.corpora import action, make_described, open_state
-from vip.errors import UsageError
+from vip.errors import StoreError, UsageError
 from vip.review.fields import clean_value
-from vip.review.log import NAME, ReviewLog, StaleValueError
+from vip.review.log import NAME, Action, NewAction, ReviewLog, StaleValueError
 from vip.review.state import Queue, ReviewState
 
 
@@ -101,6 +102,15 @@ def test_filters_and_search_choose_items(state: ReviewState) -> None:
     assert queue(state, video="other") == []
 
 
+def test_an_item_that_enough_people_judged_is_asked_of_nobody_else(state: ReviewState) -> None:
+    two = ReviewState(state.index, state.log, judgements=2)
+    two.record([action("k0", "verdict", "good"), action("k0", "verdict", "good", by="Bob"), action("k1", "verdict", "good")])
+    assert queue(two, "Eve", view="unreviewed") == ["k1", "k2", "k3"]
+    assert queue(two, "Eve") == ["k0", "k1", "k2", "k3"]  # it can still be looked at
+    two.record([action("k0", "verdict", None, by="Bob", before="good")])
+    assert queue(two, "Eve", view="unreviewed") == ["k0", "k1", "k2", "k3"]
+
+
 def test_the_stages_of_the_paper_are_queues_one_after_the_other(state: ReviewState) -> None:
     assert queue(state, stage="2") == []
     state.record([action("k0", "verdict", "needs work"), action("k1", "verdict", "good"), action("k2", "verdict", "unusable")])
@@ -113,6 +123,16 @@ def test_the_stages_of_the_paper_are_queues_one_after_the_other(state: ReviewSta
     state.record([action("k0", "verdict.4", "good")])
     assert queue(state, stage="4", view="unreviewed") == []
     assert state.progress(Queue(reviewer="Ann", stage="4")) == {"total": 1, "done": 1, "good": 1, "needs work": 0, "unusable": 0}
+
+
+def test_a_description_that_somebody_calls_unusable_is_not_corrected_until_that_is_settled(state: ReviewState) -> None:
+    state.record([action("k0", "verdict", "needs work"), action("k0", "verdict", "unusable", by="Bob")])
+    state.record([action("k1", "verdict", "unusable"), action("k1", "wrong:mood", "wrong")])
+    assert queue(state, stage="2") == []
+    state.record([action("k0", "final:verdict", "needs work")])
+    assert queue(state, stage="2") == ["k0"]
+    state.record([action("k1", "verdict", "good", before="unusable")])
+    assert queue(state, stage="2") == ["k0", "k1"]
 
 
 def test_disagreements_are_a_queue_until_they_are_settled(state: ReviewState) -> None:
@@ -146,3 +166,25 @@ def test_values_are_kept_as_plain_text() -> None:
     assert clean_value("objects", " rope \n\n ball\r\nrope\n") == "rope\nball"
     assert clean_value("comment", " \n ") is None
     assert clean_value("focus", "<b>\x07a\u202e") == "<b>\ufffda\ufffd"
+
+
+def test_what_a_failed_write_had_read_is_forgotten(state: ReviewState, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two actions the first is prepared and read, then the disk is full: nothing of both was said."""
+    append = state.log.append
+
+    def failing(actions: Sequence[NewAction], *, prepare: Callable[[NewAction], NewAction]) -> list[Action | StaleValueError]:
+        def prepared(one: NewAction) -> NewAction:
+            if one.item == "k1":
+                state.catch_up()
+                raise StoreError("The disk is full.")
+            return prepare(one)
+
+        return append(actions, prepare=prepared)
+
+    monkeypatch.setattr(state.log, "append", failing)
+    with pytest.raises(StoreError, match="full"):
+        state.record([action("k0", "focus", "a juggler", before="a dancer"), action("k1", "verdict", "good")])
+    monkeypatch.undo()
+    assert state.value("k0", "focus") == "a dancer"
+    assert isinstance(state.record([action("k0", "focus", "a singer", before="a dancer")])[0], Action)
+    assert state.value("k0", "focus") == "a singer"

@@ -32,6 +32,13 @@ def test_videos_count_in_each_of_their_domains() -> None:
     assert [[cell.text for cell in row] for row in domains.rows] == [["Games", "3", "75.0"], ["Sports", "2", "50.0"]]
 
 
+def test_videos_of_unknown_length_do_not_shorten_the_mean() -> None:
+    facts = DataSetFacts(videos=4, seconds=60.0, timed=3)
+    (table,) = data_set_tables(facts, name="mine", samples=None)
+    assert [cell.text for cell in table.rows[-1]][4:] == ["20.0s", "–", "–"]
+    assert any("1 video of unknown length" in note for note in table.notes)
+
+
 def test_the_published_row_is_that_of_the_paper() -> None:
     text = golden("vip/tables_1_2_5.csv").read_text()
     assert PUBLISHED[-1] == ("VIP", "yes", "yes", "Open", "3.6m", "114.2", "1.5K")

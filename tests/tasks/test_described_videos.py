@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.corpus.making import sample
 from tests.tasks.described import described_folder
+from vip.dataset.items import UNKNOWN_VERTICAL
+from vip.dataset.shards import write_shard
+from vip.errors import InputError
 from vip.store import Run
 from vip.tasks import described_videos as module
 from vip.tasks.described_videos import DescribedVideo, described_videos
@@ -30,3 +34,22 @@ def test_a_run_is_forgotten_once_its_samples_are_made(tmp_path: Path, monkeypatc
         gc.collect()
         assert len(read) == number
         assert sum(run() is not None for run in read[:-1]) == 0
+
+
+def test_a_data_set_gives_domains_that_are_known_and_videos_that_are_described(tmp_path: Path) -> None:
+    labelled = {"a": ("Games", UNKNOWN_VERTICAL, "Sports"), "b": (UNKNOWN_VERTICAL,), "c": ()}
+    some = [sample(key, 2, verticals=verticals) for key, verticals in labelled.items()]
+    write_shard(str(tmp_path), 0, [*some, sample("d", 2, described=False, verticals=("Games",))], "webdataset")
+    found = {video.name: dict(video.groups) for video in described_videos([str(tmp_path)])}
+    assert found == {"a": {"domain": ("Games", "Sports")}, "b": {}, "c": {}}
+
+
+def test_a_second_run_of_one_video_has_a_name_of_its_own(tmp_path: Path) -> None:
+    folders = [str(described_folder(tmp_path / where / "v", 3)) for where in ("one", "two", "three")]
+    assert [video.name for video in described_videos(folders)] == ["v", "v-2", "v-3"]
+
+
+def test_nothing_described_is_said_with_what_to_do(tmp_path: Path) -> None:
+    write_shard(str(tmp_path), 0, [sample("d", 2, described=False)], "webdataset")
+    with pytest.raises(InputError, match="no keyframe has a description yet"):
+        list(described_videos([str(tmp_path)]))

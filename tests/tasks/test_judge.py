@@ -9,9 +9,9 @@ import pytest
 
 from tests.tasks.scoring import WordTask, answer, joined, sample
 from vip.errors import InputError
-from vip.tasks.judge import JudgeMetric, read_labels, read_verdict
+from vip.tasks.judge import JudgeMetric, calibrate, read_labels, read_verdict
 from vip.tasks.pairs import JoinedFile
-from vip.tasks.records import TaskResult
+from vip.tasks.records import Score, TaskResult
 from vip.tasks.score import score
 from vip.tasks.score_tables import score_tables
 
@@ -100,6 +100,7 @@ def test_labels_of_other_samples_are_said(tmp_path: Path) -> None:
         ("id,correct\n", "lacks the columns sample_id,correct"),
         ("sample_id,correct\na,yes\nb,maybe\n", 'line 3: "maybe", which is neither yes nor no'),
         ("sample_id,correct\na,yes\na,no\n", "line 3: a second label of one sample"),
+        (f"sample_id,correct\na,{'y' * 200_000}\n", "is no CSV"),
     ],
 )
 def test_damaged_labels_are_named_by_their_line(tmp_path: Path, text: str, said: str) -> None:
@@ -111,3 +112,20 @@ def test_damaged_labels_are_named_by_their_line(tmp_path: Path, text: str, said:
 def test_labels_are_words_or_digits(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("sample_id,correct,by\na,Yes,x\nb,0,y\n")
     assert read_labels(tmp_path / "labels.csv") == {"a": True, "b": False}
+
+
+def test_samples_of_few_videos_make_the_corrected_mean_less_certain() -> None:
+    ids = [str(number) for number in range(40)]
+    labels = {name: int(name) % 2 == 0 for name in ids}
+    verdicts = [float(int(name) % 2 == 0 or int(name) < 4) for name in ids]
+
+    def width(standard_error: float | None) -> float:
+        found = calibrate(ids, verdicts, labels, Score(value=50, value_answered=50, n=400, standard_error=standard_error, signature="x"))
+        assert found.low is not None
+        assert found.high is not None
+        return found.high - found.low
+
+    independent = 100 * (0.25 / 400) ** 0.5
+    assert width(independent) == pytest.approx(width(None))
+    assert width(4 * independent) > 1.5 * width(None)
+    assert width(independent / 4) == pytest.approx(width(None)), "clusters are never worth more than their samples"

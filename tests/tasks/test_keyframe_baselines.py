@@ -31,6 +31,15 @@ def test_copy_nearest_takes_the_keyframe_on_the_nearer_side(tmp_path: Path) -> N
     assert texts(row) == ["A frisbee 1 in b."] * 3
 
 
+@pytest.mark.parametrize(
+    ("targets", "copied"), [(1, ["dog 0"]), (2, ["dog 0", "man 3"]), (3, ["dog 0"] * 2 + ["ball 4"]), (4, ["dog 0"] * 2 + ["river 5"] * 2)]
+)
+def test_of_two_keyframes_as_near_the_one_before_is_copied(targets: int, copied: list[str], tmp_path: Path) -> None:
+    folder = described_folder(tmp_path / "a", targets + 2)
+    (row,) = BASELINES["copy-nearest"](lambda: iter(samples(VideoInfilling(), folder, targets=targets, representation="dense")), 0)
+    assert texts(row) == [f"A {word} in a." for word in copied]
+
+
 def test_frequent_words_are_those_of_the_context(tmp_path: Path) -> None:
     made = samples(VideoInfilling(), described_folder(tmp_path / "a", 5), representation="dense")
     (row,) = BASELINES["frequent-words"](lambda: iter(made), 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.tasks.scoring import answer, joined, sample, write
 from vip.errors import InputError
+from vip.tasks.files import read_samples
 from vip.tasks.pairs import is_ours, join_files, join_lists
 from vip.tasks.records import Prediction, Sample
 
@@ -111,3 +113,17 @@ def test_pairs_are_read_when_asked_for(tmp_path: Path, monkeypatch: pytest.Monke
     assert found.pairs.take([3, 3])[1][0] == SAMPLES[3]
     assert found.pairs[1:3][1][0] == SAMPLES[2]
     assert len(parsed) == 3
+
+
+def test_what_is_wrong_is_said_in_a_short_sentence_however_long_the_text_is(tmp_path: Path) -> None:
+    found = joined(tmp_path, SAMPLES, [answer(one, "w") for one in SAMPLES])
+    assert found.pairs
+    lines = (tmp_path / "samples.jsonl").read_text(encoding="utf-8").splitlines()
+    row = json.loads(lines[0])
+    row["context"][0]["kind"] = "x" * 200_000
+    (tmp_path / "samples.jsonl").write_text("\n".join([json.dumps(row), *lines[1:]]), encoding="utf-8")
+    with pytest.raises(InputError, match="line 1: no sample") as first:
+        join_files(tmp_path / "samples.jsonl", tmp_path / "predictions.jsonl")
+    with pytest.raises(InputError, match="damaged") as second:
+        list(read_samples(tmp_path / "samples.jsonl"))
+    assert max(len(str(first.value)), len(str(second.value))) < 1000

@@ -130,6 +130,21 @@ def test_what_has_no_answer_says_why(error: ReplyError, status: str, file: Path,
     assert (row.value, row.status, row.reason) == (None, status, str(error))
 
 
+@pytest.mark.parametrize(("kind", "is_asked_again"), [("too_large", True), ("refusal", False), ("length", False)])
+def test_what_failed_is_asked_about_again_and_an_answer_that_is_none_is_not(
+    kind: str, is_asked_again: bool, file: Path, made: list[Sample], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def failing(self: FakeEngine, request: Request) -> Reply:
+        raise ReplyError("Not this time.", kind=kind)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FakeEngine, "generate", failing)
+        patched.setattr("vip.llm.client.USELESS_FROM_THE_START", 10_000)
+        before = predict(file, tmp_path / "p.jsonl", asking=FAKE, observer=QUIET).statuses
+    after = predict(file, tmp_path / "p.jsonl", asking=FAKE, observer=QUIET).statuses
+    assert after == ({"ok": len(made)} if is_asked_again else before)
+
+
 def test_an_answer_out_of_form_is_kept_as_it_came(file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     async def chatting(self: FakeEngine, request: Request) -> Reply:
         return Reply("Sure! Here you go.", model="fake")
@@ -171,6 +186,18 @@ def test_pictures_are_sent_in_order_and_a_changed_one_is_noticed(asked: list[Req
     (folders[0] / "keyframes" / "0000.jpg").write_bytes((folders[0] / "keyframes" / "0003.jpg").read_bytes())
     with pytest.raises(InputError, match="has changed since the samples were made"):
         predict(file, tmp_path / "q.jsonl", asking=FAKE, observer=QUIET)
+
+
+def test_answers_about_other_pictures_are_not_mixed(asked: list[Request], tmp_path: Path) -> None:
+    folders = [described_folder(tmp_path / name, 5) for name in "ab"]
+    file = tmp_path / "s.jsonl"
+    write_samples(file, samples(VideoInfilling(), *folders, pictures=True))
+    predict(file, tmp_path / "p.jsonl", asking=FAKE, observer=QUIET)
+    (folders[0] / "keyframes" / "0000.jpg").write_bytes((folders[0] / "keyframes" / "0003.jpg").read_bytes())
+    write_samples(file, samples(VideoInfilling(), *folders, pictures=True))  # the same words, made again with the other picture
+    with pytest.raises(UsageError, match="holds answers of fake to other questions"):
+        predict(file, tmp_path / "p.jsonl", asking=FAKE, observer=QUIET)
+    assert len(asked) == 2
 
 
 def test_samples_of_one_video_have_no_example(tmp_path: Path) -> None:

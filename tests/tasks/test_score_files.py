@@ -152,3 +152,14 @@ def test_a_folder_without_predictions_and_a_path_without_a_file_are_said(tmp_pat
         find_files(tmp_path)
     with pytest.raises(InputError, match="does not exist"):
         find_files(tmp_path / "none.jsonl")
+
+
+def test_a_linked_folder_is_not_looked_into(folder: Path, tmp_path: Path) -> None:
+    inner, elsewhere, given = folder / "inner", tmp_path / "elsewhere", tmp_path / "given"
+    for one in (inner, elsewhere, given):
+        one.mkdir()
+    (folder / "good.jsonl").rename(elsewhere / "good.jsonl")
+    (folder / "bad.jsonl").rename(inner / "bad.jsonl")
+    inner.rename(given / "inner")
+    (given / "linked").symlink_to(elsewhere)
+    assert find_files(given) == [given / "inner" / "bad.jsonl"]

@@ -71,6 +71,18 @@ def test_terminals_get_no_escape_sequences() -> None:
     assert render(table, "text").splitlines() == ["t", "a", "red line"]
 
 
+def test_names_of_columns_titles_and_notes_are_other_peoples_too() -> None:
+    table = Table(title="\x1b[31mt\nu", columns=("=cmd|'/c calc'!A1", "\x1b[2Jb\nc"), rows=(), notes=("\x1b[1mn\nm",))
+    assert render(table, "text").splitlines() == ["t u", "=cmd|'/c calc'!A1  b c", "n m"]
+    assert list(csv.reader(io.StringIO(render(table, "csv")))) == [["'=cmd|'/c calc'!A1", "b c"]]
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@"])
+def test_each_sign_that_begins_a_formula_gets_an_apostrophe(sign: str) -> None:
+    table = Table(title="t", columns=("a",), rows=((TableCell(f"{sign}A1"),),))
+    assert render(table, "csv").splitlines() == ["a", f"'{sign}A1"]
+
+
 def test_the_best_are_those_that_look_best() -> None:
     rows = [[number_cell(value)] for value in (1.231, 1.229, 1.0, None)]
     assert [row[0].is_best for row in mark_best(rows, 0)] == [True, True, False, False]

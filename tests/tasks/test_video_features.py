@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
+from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 
 from tests.clips import clip
 from vip import registry
-from vip.errors import InputError, UsageError
+from vip.errors import InputError, StoreError, UsageError
 from vip.protocols import ClipFeatures, ExtractorCapabilities
 from vip.records import Failure, Image
 from vip.store import read_rows
@@ -134,3 +136,37 @@ def test_what_does_not_go_together_is_refused_before_a_video_is_read(tmp_path: P
     with pytest.raises(UsageError, match="0 clips of 16 frames"):
         FeatureRequest(model="means", clips=0)
     assert list(tmp_path.iterdir()) == [tmp_path / "b"]
+
+
+def listed(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("place", ["am.h5.parts", ".am.h5.partial", "am.h5"])
+def test_nothing_is_written_through_a_link_beside_the_file(
+    place: str, overwrite: bool, videos: Path, tmp_path_factory: pytest.TempPathFactory, extractors: dict[str, Means]
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "kept").write_bytes(b"as it was")
+    target = elsewhere if place.endswith(".parts") else elsewhere / "kept"
+    (videos / place).symlink_to(target)
+    before = listed(elsewhere)
+    refused = not overwrite and not place.endswith(".partial")
+    with pytest.raises((StoreError, UsageError)) if refused else nullcontext():
+        extract_features(sources(videos, "one"), videos / "am.h5", REQUEST, overwrite=overwrite)
+    assert listed(elsewhere) == before
+    if not refused:
+        assert not (videos / "am.h5").is_symlink()
+        with h5py.File(videos / "am.h5") as file:
+            assert file["feat"].shape == (1, 4, 4)
+
+
+def test_a_pipe_in_the_place_of_what_was_asked_holds_nothing_up(tmp_path: Path, extractors: dict[str, Means]) -> None:
+    (tmp_path / "x.h5.parts").mkdir()
+    os.mkfifo(tmp_path / "x.h5.parts" / "request.json")
+    (tmp_path / "v.mp4").write_bytes(b"no video")
+    done = extract_features(sources(tmp_path, "v"), tmp_path / "x.h5", REQUEST)
+    assert [failure.kind for failure in done.failures] == ["unreadable"]
+    assert (tmp_path / "x.h5.parts" / "request.json").is_file()

@@ -7,6 +7,7 @@ read: a file of 60 GB needs no memory.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.errors import BackendError, InputError
-from vip.untrusted import one_line
+from vip.untrusted import DAMAGE, one_line
 from vip.wording import option
 
 PAPER_WIDTH, PAPER_APPEARANCE = 4096, 2048
 """ResNet-101 (2048) and inflated 3D ResNeXt-101 (2048), one after the other."""
 Floats = npt.NDArray[np.float32]
+DAMAGED = (OSError, RuntimeError, *DAMAGE)
+"""What h5py raises for a damaged file."""
+MOST_IDS, MOST_ID_BYTES = 5_000_000, 1000
+MOST_BLOCK_BYTES = 2**30  # of a row, and of a chunk, which is unpacked whole; the maps of HME have 13 MB a video
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,7 @@ class FeatureFile:
         ids = self._dataset("ids")
         if ids.shape != shape[:1]:
             raise InputError(f"{path} has {shape[0]:,} features and ids of shape {ids.shape}. Make it again: one id a video.")
-        self.rows = _rows_by_id(path, ids[:])
+        self.rows = _rows_by_id(path, _read_ids(path, ids))
         self.sizes = FeatureSizes(shape[1], *self._widths(shape[2], appearance), (shape[2], *shape[3:5]) if len(shape) == 5 else None)
 
     def read(self, videos: Sequence[str]) -> Floats:
@@ -72,7 +77,7 @@ class FeatureFile:
         order = sorted({self.rows[video] for video in videos})
         try:
             data = np.stack([self._feat[row] for row in order]).astype(np.float32)
-        except OSError as exc:
+        except DAMAGED as exc:
             raise InputError(f"{self.path} cannot be read ({one_line(str(exc))[:100]}). Copy it again.") from exc
         if not np.isfinite(data).all():
             bad = order[int(np.flatnonzero(~np.isfinite(data).reshape(len(order), -1).all(axis=1))[0])]
@@ -85,18 +90,25 @@ class FeatureFile:
         self._file.close()
 
     def _dataset(self, name: str) -> Any:
-        found = self._file.get(name) if name in self._file else None
-        if found is None or not hasattr(found, "shape"):
+        found = dataset_in(self._file, name, self.path)
+        if found is None:
             raise InputError(f"{self.path} has no data set {name}. Give features in the form of NExT-QA: ids and feat.")
         return found
 
     def _widths(self, width: int, appearance: int | None) -> tuple[int, int]:
         if appearance is None:
-            noted = self._feat.attrs.get("appearance")
-            appearance = PAPER_APPEARANCE if noted is None and width == PAPER_WIDTH else width if noted is None else int(noted)
+            noted = self._noted_appearance()
+            appearance = PAPER_APPEARANCE if noted is None and width == PAPER_WIDTH else width if noted is None else noted
         if not 0 < appearance <= width:
             raise InputError(f"{self.path}: {appearance} of {width} numbers a clip are appearance. Expected 1 to {width}.")
         return appearance, width - appearance
+
+    def _noted_appearance(self) -> int | None:
+        try:
+            noted = self._feat.attrs.get("appearance")
+            return None if noted is None else int(noted)
+        except DAMAGED as exc:
+            raise InputError(f"{self.path}: the attribute appearance is no number. Make the file again.") from exc
 
 
 class FeatureStore:
@@ -121,6 +133,9 @@ class FeatureStore:
             for video in file.rows:
                 if (other := self._file_of.setdefault(video, file)) is not file:
                     raise InputError(f"The video {one_line(video)[:60]} is in {other.path} and in {file.path}. Give one of them.")
+
+    def has(self, video: str) -> bool:
+        return video in self._file_of
 
     def check(self, videos: Sequence[str]) -> None:
         """Refuse videos without features.
@@ -165,6 +180,39 @@ def open_hdf5(path: Path) -> Any:
         return h5py.File(path, "r")
     except OSError as exc:
         raise InputError(f"{path} is no HDF5 file, or is cut off ({one_line(str(exc))[:100]}). Copy it again.") from exc
+
+
+def dataset_in(file: Any, name: str, path: Path) -> Any | None:
+    """Return a data set of an open HDF5 file; None where there is none of that name.
+
+    Raises:
+        InputError: it is damaged, has rows or chunks that no memory should hold, or its numbers lie in another file.
+    """
+    import h5py
+
+    try:
+        link = file.get(name, getlink=True)
+        found = file[name] if isinstance(link, h5py.HardLink) else None
+        leads_out = link is not None and found is None
+        if isinstance(found, h5py.Dataset):
+            leads_out = bool(found.is_virtual or found.external)
+            sizes = [found.dtype.itemsize * math.prod(shape) for shape in (found.shape[1:], found.chunks or ())]
+            if max(sizes) > MOST_BLOCK_BYTES:
+                raise InputError(f"{path}: {name} has {max(sizes):,} bytes in one piece. Give features with smaller rows and chunks.")
+    except DAMAGED as exc:
+        raise InputError(f"{path}: {name} is damaged ({one_line(str(exc))[:100]}). Copy the file again.") from exc
+    if leads_out:
+        raise InputError(f"{path}: {name} leads to another place or file, and vip follows no link in a file. Copy its numbers into it.")
+    return found if isinstance(found, h5py.Dataset) else None
+
+
+def _read_ids(path: Path, ids: Any) -> npt.NDArray[Any]:
+    if ids.size > MOST_IDS or ids.dtype.itemsize > MOST_ID_BYTES:
+        raise InputError(f"{path} has {ids.size:,} ids of {ids.dtype.itemsize:,} bytes. Give features in the form of NExT-QA.")
+    try:
+        return np.asarray(ids[:])
+    except DAMAGED as exc:
+        raise InputError(f"{path} has ids that cannot be read ({one_line(str(exc))[:100]}). Copy it again.") from exc
 
 
 def _rows_by_id(path: Path, ids: npt.NDArray[Any]) -> dict[str, int]:

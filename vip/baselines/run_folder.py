@@ -12,23 +12,26 @@ It may come from a stranger: names are fixed, numbers are bounded, weights are r
 
 from __future__ import annotations
 
+import os
+import zipfile
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 from pydantic import Field
 
 from vip import files, store
+from vip.baselines.kept import MOST_WEIGHT_BYTES, load_tensors, read_kept, write_tensors
 from vip.baselines.learner import Learner
 from vip.baselines.nextqa.interface import InputSizes
 from vip.baselines.settings import BaselineSettings
-from vip.errors import InputError, StoreError
+from vip.baselines.vocabulary import WordVocabulary, read_vocabulary
+from vip.errors import InputError
 from vip.records import Record, RecordPart
-from vip.untrusted import one_line
+from vip.untrusted import DAMAGE, one_line
 from vip.wording import option
 
 MODEL, VOCABULARY, BERT, WEIGHTS = "model.json", "vocabulary.txt", "bert", "weights.safetensors"
 EPOCHS, LAST = "epochs.jsonl", "last.ckpt"
-MOST_WEIGHT_BYTES = 8 * 2**30
 
 
 class SizesRecord(RecordPart):
@@ -94,15 +97,7 @@ def read_model(folder: Path) -> TrainedModel:
     Raises:
         InputError: the folder holds no trained model, or is damaged.
     """
-    if not store.exists(folder / MODEL):
-        raise InputError(f"{folder} holds no trained model. Give a folder that `vip train` wrote.")
-    try:
-        record = store.read_json(folder / MODEL, TrainedModel)
-    except StoreError as exc:
-        raise InputError(f"{folder / MODEL} is damaged ({one_line(str(exc))[:200]}). Train the model again.") from exc
-    if record.settings_sha256 != record.settings.sha256:
-        raise InputError(f"{folder / MODEL} was changed by hand: its settings are not those of its hash. Train the model again.")
-    return record
+    return read_kept(folder / MODEL, TrainedModel, f"{folder} holds no trained model. Give a folder that `vip train` wrote.")
 
 
 def count_epochs(folder: Path) -> int:
@@ -112,12 +107,7 @@ def count_epochs(folder: Path) -> int:
 
 def write_weights(path: Path, learner: Learner) -> None:
     """Write the weights that training changes."""
-    from safetensors.torch import save
-
-    frozen = learner.frozen_names()
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in learner.state_dict().items() if name not in frozen}
-    with store.replacing(path) as file:
-        file.write(save(tensors))
+    write_tensors(path, learner, learner.state_dict().keys() - learner.frozen_names())
 
 
 def load_weights(path: Path, learner: Learner) -> None:
@@ -126,17 +116,50 @@ def load_weights(path: Path, learner: Learner) -> None:
     Raises:
         InputError: it is missing or damaged, or is of another model.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import load
+    missing = f"{path} does not exist: no epoch of the training has ended. Go on with {option('resume')}."
+    load_tensors(path, learner, learner.state_dict().keys() - learner.frozen_names(), missing)
 
-    if not store.exists(path):
-        raise InputError(f"{path} does not exist: no epoch of the training has ended. Go on with {option('resume')}.")
+
+def find_vocabulary(folder: Path, settings: BaselineSettings) -> WordVocabulary | None:
+    """Return the vocabulary of a training; None where its words are no words of a vocabulary.
+
+    Raises:
+        InputError: it is missing or damaged.
+    """
+    path = folder / VOCABULARY
+    if os.path.lexists(path):
+        return read_vocabulary(path)
+    if settings.words.kind == "glove" or settings.task == "nextqa-oe":
+        raise InputError(f"{path} is missing. Train the model again.")
+    return None
+
+
+def find_last(folder: Path) -> Path | None:
+    """Return the file that a training goes on from; None where there is none. Lightning opens it by its name, whatever it is.
+
+    Raises:
+        InputError: it is a link, no regular file, or unpacks to more than any training has.
+    """
+    path = folder / LAST
+    if not os.path.lexists(path):
+        return None
     try:
-        tensors: dict[str, Any] = load(files.read_bytes(path, most_bytes=MOST_WEIGHT_BYTES))
-    except (OSError, SafetensorError, ValueError) as exc:
-        raise InputError(f"{path} holds no weights that can be read ({one_line(str(exc))[:100]}). Train the model again.") from exc
-    wanted = {name: tensor.shape for name, tensor in learner.state_dict().items() if name not in learner.frozen_names()}
-    different = sorted(name for name in wanted.keys() | tensors.keys() if name not in tensors or tensors[name].shape != wanted.get(name))
-    if different:
-        raise InputError(f"{path} holds weights of another model, such as {one_line(different[0])[:80]}. Train the model again.")
-    learner.load_state_dict(tensors, strict=False)
+        with files.open_file(path, most_bytes=MOST_WEIGHT_BYTES) as file:
+            check_unpacked(file, MOST_WEIGHT_BYTES)
+    except (OSError, *DAMAGE, zipfile.BadZipFile) as exc:
+        problem = getattr(exc, "strerror", None) or str(exc)
+        raise InputError(f"{path} cannot be read ({one_line(problem)[:100]}). Begin the training anew: {option('overwrite')}.") from exc
+    return path
+
+
+def check_unpacked(file: IO[bytes], most_bytes: int) -> None:
+    """Refuse an archive that holds more than it may: torch packs nothing, and would unpack it whole.
+
+    Raises:
+        ValueError: it does.
+    """
+    if zipfile.is_zipfile(file):
+        with zipfile.ZipFile(file) as archive:
+            if sum(one.file_size for one in archive.infolist()) > most_bytes:
+                raise ValueError(f"more than {most_bytes:,} bytes unpacked")
+    file.seek(0)

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vip.errors import InputError, UsageError
+from vip.files import read_named
 from vip.untrusted import one_line
 from vip.wording import option
 
@@ -103,11 +104,7 @@ def read_tables(path: Path) -> Tables:
         InputError: it is missing, or is no TOML.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise ValueError("it is too large")
-        return tomllib.loads(data.decode())
+        return tomllib.loads(read_named(path, most_bytes=MOST_BYTES).decode())
     except (OSError, ValueError) as exc:
         raise InputError(f"{path} cannot be read as settings ({one_line(str(exc))[:150]}). Give a TOML file.") from exc
 

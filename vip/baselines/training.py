@@ -1,8 +1,8 @@
 """Training on the loop of Lightning: epochs over the training set, the score on val after each, the best weights, and where to go on.
 
-In: a learner, batches of train and val. Out: the best weights and a row an epoch in the run folder. Adam, and half the learning rate where
-the score on val has not risen for some epochs (videoqa.py of NExT-QA). Each epoch begins with random numbers of the seed and its own
-number: a training that was stopped and resumed gives the same weights as one that was not.
+In: a learner, batches of train and val, and how the learning rate goes. Out: the best weights and a row an epoch in the run folder. Each
+epoch begins with random numbers of the seed and its own number: a training that was stopped and resumed gives the same weights as one that
+was not.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol, cast
 
 import torch
 from lightning.pytorch import LightningModule, Trainer
 from torch import Tensor
-from torch.optim.lr_scheduler import ReduceLROnPlateau
+from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from vip import store
 from vip.baselines.learner import Learner
-from vip.baselines.run_folder import EPOCHS, LAST, WEIGHTS, EpochRecord, write_weights
-from vip.baselines.settings import TrainingSettings
+from vip.baselines.run_folder import EPOCHS, LAST, WEIGHTS, EpochRecord, find_last, write_weights
 from vip.errors import BackendError, InputError
 from vip.protocols import Observer
 from vip.untrusted import one_line
@@ -42,6 +41,47 @@ class Machine:
     """How many of them; each trains on its share of every batch."""
     workers: int = 0
     """Processes that prepare batches beside the training."""
+
+
+class LoopSettings(Protocol):
+    """What the loop reads of the settings of a training."""
+
+    @property
+    def epochs(self) -> int: ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def best_by(self) -> str:
+        """The name of the score on val by which the weights are kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plateau:
+    """Adam, and a lower learning rate where the score on val has not risen for some epochs (videoqa.py of NExT-QA)."""
+
+    factor: float
+    patience: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinearDecay:
+    """AdamW, and a learning rate that rises over the warm-up and falls to 0 at the end, a little each step or once an epoch."""
+
+    warmup_epochs: float
+    weight_decay: float
+    each: Literal["step", "epoch"] = "step"
+
+    def factor(self, epoch: float, epochs: int) -> float:
+        """Return what the learning rate is multiplied by when so many epochs have passed."""
+        passed = math.floor(epoch) if self.each == "epoch" else epoch
+        if passed < self.warmup_epochs:
+            return passed / self.warmup_epochs
+        return max(0.0, (epochs - passed) / max(epochs - self.warmup_epochs, 1e-9))
+
+
+Schedule = Plateau | LinearDecay
 
 
 class EpochOrder(Sampler[int]):
@@ -68,11 +108,16 @@ def seed_of(seed: int, epoch: int, rank: int = 0) -> int:
 
 
 def make_loader(
-    items: Dataset[Any], collate: Callable[[Sequence[Any]], Any], *, batch: int, workers: int = 0, order: EpochOrder | None = None
+    items: Dataset[Any] | Sequence[Any],
+    collate: Callable[[Sequence[Any]], Any],
+    *,
+    batch: int,
+    workers: int = 0,
+    order: EpochOrder | None = None,
 ) -> DataLoader[Any]:
     """Return the batches of `items`, in their own order without `order`."""
     return DataLoader(
-        items,
+        cast("Dataset[Any]", items),
         batch_size=batch,
         sampler=order,
         collate_fn=collate,
@@ -87,7 +132,8 @@ def train(
     train_batches: DataLoader[Any],
     val_batches: DataLoader[Any],
     *,
-    settings: TrainingSettings,
+    settings: LoopSettings,
+    schedule: Schedule,
     learning_rate: float,
     folder: Path,
     machine: Machine,
@@ -103,9 +149,9 @@ def train(
         BackendError: the device is not there, or its memory does not suffice.
         InputError: the loss is not a number any more, or the file to go on from is damaged.
     """
-    loop = TrainingLoop(learner, settings, learning_rate, folder, observer, len(train_batches))
-    last = folder / LAST if resume and store.exists(folder / LAST) else None
-    with _quiet_lightning(), ExitStack() as bars, _translated(machine):
+    loop = TrainingLoop(learner, settings, schedule, learning_rate, folder, observer, len(train_batches))
+    last = find_last(folder) if resume else None
+    with quiet_lightning(), ExitStack() as bars, translated(machine):
         loop.bars = bars
         trainer = _make_trainer(settings, folder, machine)
         try:
@@ -123,29 +169,42 @@ class TrainingLoop(LightningModule):
     """What Lightning calls at each step."""
 
     def __init__(
-        self, learner: Learner, settings: TrainingSettings, learning_rate: float, folder: Path, observer: Observer, batches: int
+        self,
+        learner: Learner,
+        settings: LoopSettings,
+        schedule: Schedule,
+        learning_rate: float,
+        folder: Path,
+        observer: Observer,
+        batches: int,
     ) -> None:
         super().__init__()
         self.learner = learner
-        self.settings, self.start_rate, self.folder = settings, learning_rate, folder
+        self.settings, self.schedule, self.start_rate, self.folder = settings, schedule, learning_rate, folder
         self.observer, self.batches = observer, batches
         self.rows: list[EpochRecord] = []
         self.bars = ExitStack()
         self.has_begun = False
         """Whether an epoch has begun: what failed before is the file to go on from."""
         self.strict_loading = False  # weights that are never trained are not in the file
+        self._plateau: ReduceLROnPlateau | None = None
         self._plateau_state: dict[str, Any] | None = None
         self._losses: list[Tensor] = []
         self._scores: list[float] = []
         self._advance: Callable[[], None] = _do_nothing
 
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        optimizer = torch.optim.Adam([one for one in self.parameters() if one.requires_grad], lr=self.start_rate)
-        self.plateau = ReduceLROnPlateau(
-            optimizer, mode="max", factor=self.settings.plateau_factor, patience=self.settings.plateau_patience
-        )
+    def configure_optimizers(self) -> Any:
+        learning, schedule = [one for one in self.parameters() if one.requires_grad], self.schedule
+        if isinstance(schedule, LinearDecay):
+            optimizer: torch.optim.Optimizer = torch.optim.AdamW(learning, lr=self.start_rate, weight_decay=schedule.weight_decay)
+            epochs = self.settings.epochs
+            an_epoch = max(1, int(self.trainer.estimated_stepping_batches) // epochs)
+            going = LambdaLR(optimizer, lambda step: schedule.factor(step / an_epoch, epochs))
+            return {"optimizer": optimizer, "lr_scheduler": {"scheduler": going, "interval": "step"}}
+        optimizer = torch.optim.Adam(learning, lr=self.start_rate)
+        self._plateau = ReduceLROnPlateau(optimizer, mode="max", factor=schedule.factor, patience=schedule.patience)
         if self._plateau_state is not None:
-            self.plateau.load_state_dict(self._plateau_state)
+            self._plateau.load_state_dict(self._plateau_state)
         return optimizer
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
@@ -185,10 +244,11 @@ class TrainingLoop(LightningModule):
                 " features that are far too large."
             )
         best = max((row.score for row in self.rows), default=-math.inf)
-        rate = float(self.plateau.optimizer.param_groups[0]["lr"])
+        rate = float(self.trainer.optimizers[0].param_groups[0]["lr"])
         row = EpochRecord(epoch=self.current_epoch + 1, loss=loss, score=score, learning_rate=rate, is_best=score > best)
         self.rows.append(row)
-        self.plateau.step(score)
+        if self._plateau is not None:
+            self._plateau.step(score)
         if self.is_first:
             if row.is_best:
                 write_weights(self.folder / WEIGHTS, self.learner)
@@ -222,7 +282,7 @@ class TrainingLoop(LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         frozen = {f"learner.{name}" for name in self.learner.frozen_names()}
         checkpoint["state_dict"] = {name: value for name, value in checkpoint["state_dict"].items() if name not in frozen}
-        checkpoint["vip"] = {"rows": [row.model_dump() for row in self.rows], "plateau": self.plateau.state_dict()}
+        checkpoint["vip"] = {"rows": [row.model_dump() for row in self.rows], "plateau": self._plateau and self._plateau.state_dict()}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.rows = [EpochRecord.model_validate(row) for row in checkpoint["vip"]["rows"]]
@@ -233,7 +293,7 @@ def _do_nothing() -> None:
     pass
 
 
-def _make_trainer(settings: TrainingSettings, folder: Path, machine: Machine) -> Trainer:
+def _make_trainer(settings: LoopSettings, folder: Path, machine: Machine) -> Trainer:
     return Trainer(
         accelerator=machine.device,
         devices=machine.devices,
@@ -249,7 +309,7 @@ def _make_trainer(settings: TrainingSettings, folder: Path, machine: Machine) ->
 
 
 @contextmanager
-def _quiet_lightning() -> Iterator[None]:
+def quiet_lightning() -> Iterator[None]:
     """Leave out Lightning's remarks on devices and workers, which the user has chosen."""
     names = ("lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero", "lightning.pytorch.accelerators.cuda")
     before = {name: logging.getLogger(name).level for name in names}
@@ -265,7 +325,7 @@ def _quiet_lightning() -> Iterator[None]:
 
 
 @contextmanager
-def _translated(machine: Machine) -> Iterator[None]:
+def translated(machine: Machine) -> Iterator[None]:
     """Turn errors of Lightning and torch into those of vip."""
     from lightning.fabric.utilities.exceptions import MisconfigurationException
 

@@ -11,7 +11,6 @@ import gzip
 import io
 import re
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,12 +21,13 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
+from vip import files
 from vip.errors import InputError
 from vip.untrusted import one_line
 
 SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")
 PAD, START, END, UNKNOWN = range(4)
-MOST_WORDS = 1_000_000
+MOST_WORDS, MOST_BYTES = 1_000_000, 64 * 2**20
 UNKNOWN_DEVIATION = 0.4
 """Of the normal distribution that vectors of words outside GloVe are drawn from (word2vec.py)."""
 
@@ -82,12 +82,13 @@ def read_vocabulary(path: Path) -> WordVocabulary:
         InputError: it is missing or damaged.
     """
     try:
-        words = path.read_text(encoding="utf-8").split("\n")[:-1]
+        words = files.read_bytes(path, most_bytes=MOST_BYTES).decode().split("\n")[:-1]
         if len(words) > MOST_WORDS:
             raise ValueError("too many words")
         return WordVocabulary(tuple(words))
     except (OSError, ValueError) as exc:
-        raise InputError(f"{path} is no vocabulary ({one_line(str(exc))[:100]}). Train the model again.") from exc
+        problem = getattr(exc, "strerror", None) or str(exc)
+        raise InputError(f"{path} is no vocabulary ({one_line(problem)[:100]}). Train the model again.") from exc
 
 
 def write_vocabulary(vocabulary: WordVocabulary) -> bytes:
@@ -131,7 +132,7 @@ def read_glove(path: Path, vocabulary: WordVocabulary, size: int, *, seed: int) 
                 if not np.isfinite(vectors[number]).all():
                     raise ValueError("a number is not finite")
                 known.add(number)
-    except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile) as exc:
+    except (ValueError, *files.ZIP_DAMAGE) as exc:
         raise InputError(f"{path} cannot be read as word vectors ({one_line(str(exc))[:100]}). Give glove.840B.300d.txt.") from exc
     if not known:
         raise InputError(f"{path} has none of the {len(vocabulary):,} words. Give vectors of English words, in lower case.")

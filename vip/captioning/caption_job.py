@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, aclosing, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -37,6 +36,7 @@ from vip.protocols import Observer, SilentObserver
 from vip.records import Failure
 from vip.store import Run
 from vip.wording import again, counted, option
+from vip.words.run_words import words_digest
 
 EXTRAPOLATED_FROM = 5  # requests
 SAMPLE = 8  # keyframes from which the cost is estimated
@@ -109,18 +109,6 @@ def home_of(run: RunOrPath) -> Path:
     return run.folder if isinstance(run, Run) else store.home_of(Path(run))
 
 
-def runs_in(folders: Sequence[Path]) -> list[Path]:
-    """Return the folders; a folder of run folders is replaced by these, in the order of their names."""
-    found: list[Path] = []
-    for folder in folders:
-        home = store.home_of(folder)
-        inside = []
-        if store.is_folder(home) and not store.exists(home / store.MANIFEST):
-            inside = sorted(path.parent for path in home.glob(f"*/{store.MANIFEST}"))
-        found += inside or [home]
-    return list(dict.fromkeys(found))
-
-
 # ---------------------------------------------------------------- one call
 
 
@@ -153,7 +141,7 @@ class CaptionJob:
             session.check_engine(client.engine)
 
     def cost(self, keyframes: int | None = None) -> Estimate:
-        sample = [(item, folder.detector) for folder in self.folders for item in islice(folder.items(), SAMPLE)]
+        sample = [one for folder in self.folders for one in folder.first(SAMPLE)]
         return estimate(self.session.describer, sample[:: max(1, len(sample) // SAMPLE)], keyframes or self.todo, batch=self.batch)
 
     def note_cost(self, keyframes: int | None = None) -> None:
@@ -437,7 +425,7 @@ class _NoteCollector(SilentObserver):
 def made_with(settings: CaptionSettings, session: CaptionSession) -> dict[str, Any]:
     """Return what the manifest says about how the descriptions were made."""
     describer = session.describer
-    names = {"recipe", "language", "context", "topic", "verify", "picture_side", "picture_detail"}
+    names = {"recipe", "schema", "language", "context", "topic", "verify", "picture_side", "picture_detail"}
     wanted = settings.model_dump(mode="json", include=names)
     return {"engine": describer.engine, **wanted, "prompts": {name: describer.prompts[name].version for name in describer.names}}
 
@@ -480,7 +468,11 @@ def _described_folder(
 ) -> DescribedFolder:
     manifest = store.load_run(home).manifest
     detector = manifest.backends["detector"] if manifest else settings.detector
-    return DescribedFolder(home, session.describer.fingerprint, detector=detector, failures=failures, keeps_asked=session.is_auto_offline)
+    describer = session.describer
+    fingerprint = describer.fingerprint._replace(
+        words=words_digest(home, *(describer.prompts[name].sha256 for name in ("words", "text", "speech")))
+    )
+    return DescribedFolder(home, fingerprint, detector=detector, failures=failures, keeps_asked=session.is_auto_offline)
 
 
 def _verifier(settings: CaptionSettings, session: CaptionSession, observer: Observer) -> Verifier:

@@ -16,6 +16,7 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 
+from vip.captioning.count_claims import MISSES_MOST, SURE_DETECTION, check_counts
 from vip.captioning.same_thing import main_noun, same_thing
 from vip.protocols import Embedder
 from vip.records import NOT_DETERMINED, Check, Description, Detection, Famous, Vectors, Verification
@@ -33,8 +34,6 @@ HARDLY_ABOVE = 0.5  # with a detector that misses the object too
 DISTINCTIVE_FROM = 1.5  # the median of a field from which on the embedder tells its claims apart
 LEAST_CLAIMS = 5  # for that median
 SUPPORTED_SHARE, SUSPECT_SHARE = 1 / 2, 1 / 3  # of that median: where most claims stand out, a true one stands out too
-SURE_DETECTION = 0.5  # score from which on a detection proves an object
-MISSES_MOST = frozenset({"opencv"})  # detectors that overlook so much that what they do not find may well be there
 
 Floats = npt.NDArray[np.float64]
 
@@ -89,19 +88,27 @@ def check_claims(
         findings = [_compare_claims(frame, own, by_field, images, texts) for frame, own in enumerate(claims)]
     judge = _Judge("" if embedder is None else embedder.name, _typical_margins(claims, findings), detections, detector)
     return [
-        Verification(checks=tuple(judge.check(frame, claim, finding) for claim, finding in zip(own, found, strict=True)))
+        Verification(
+            checks=(
+                *(judge.check(frame, claim, finding) for claim, finding in zip(own, found, strict=True)),
+                *check_counts(descriptions[frame].rich, detections[frame], detector, judge.findable),
+            )
+        )
         for frame, (own, found) in enumerate(zip(claims, findings, strict=True))
     ]
 
 
 def unsupported(verification: Verification) -> tuple[Check, ...]:
-    """Return the claims that need a second look."""
-    return tuple(check for check in verification.checks if check.verdict == "unsupported")
+    """Return the claims that need a second look; numbers do not, since a model that miscounts does so twice."""
+    return tuple(check for check in verification.checks if check.verdict == "unsupported" and check.field in FIELDS)
 
 
 def mark_unchecked(description: Description) -> Verification:
     """Return the Verification of a description whose picture cannot be read: nothing is held for or against its claims."""
-    return Verification(checks=tuple(Check(field=field, claim=text, verdict="unchecked") for field, text in _claims_in(description.famous)))
+    claims = [
+        Check.model_validate({"field": field, "claim": text, "verdict": "unchecked"}) for field, text in _claims_in(description.famous)
+    ]
+    return Verification(checks=(*claims, *check_counts(description.rich, None, None, ())))
 
 
 def apply_corrections(famous: Famous, checks: Sequence[Check]) -> Famous:
@@ -212,7 +219,7 @@ class _Judge:
         self._embedder, self._usual = embedder, usual
         self._detections = detections
         self._detector = detector
-        self._findable = {one.label for found in detections for one in found or () if one.kind == "object"}
+        self.findable = {one.label for found in detections for one in found or () if one.kind == "object"}
 
     def check(self, frame: int, claim: _Claim, finding: _Finding | None) -> Check:
         seen, missed = self._check_detections(frame, claim)
@@ -248,5 +255,5 @@ class _Judge:
         alike = [one.score for one in found if one.kind == "object" and same_thing(claim.text, one.label)]
         if alike:
             return max(alike) >= SURE_DETECTION, False
-        can = self._detector not in MISSES_MOST and any(same_thing(claim.text, label) for label in self._findable)
+        can = self._detector not in MISSES_MOST and any(same_thing(claim.text, label) for label in self.findable)
         return False, can

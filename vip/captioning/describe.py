@@ -11,10 +11,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vip.captioning.describer import Describer, KeyframePosition
 from vip.captioning.encoded_pictures import EncodedKeyframe, KeyframeReader, encode_keyframe
+from vip.captioning.rich_fields import camera_movement
 from vip.captioning.run_async import task_group
 from vip.errors import InputError, ReplyError
 from vip.llm.budget import Usage
@@ -40,6 +41,13 @@ class KeyframeTask:
     """What its folder has used; what its description uses is added."""
     known: Description | None = None
     """Its description of an earlier run: it is not described again, but the next questions hold its caption."""
+    words: str | None = None
+    """The subtitles around it."""
+    words_digest: str | None = None
+    text: Sequence[str] = ()
+    """The lines of text in it."""
+    speech: str | None = None
+    """What was transcribed of the sound around it."""
 
 
 KeyframeSequence = Sequence[KeyframeTask] | Iterator[KeyframeTask]
@@ -146,16 +154,26 @@ class _Scheduler:
 
     async def _outcome(self, task: KeyframeTask, before: Sequence[str], expected: Sequence[str], reader: KeyframeReader | None) -> Outcome:
         try:
-            if reader is None:
-                picture = EncodedKeyframe(await asyncio.to_thread(encode_keyframe, task.item, self.describer.config.longest_side_px))
-            else:
-                picture = await asyncio.to_thread(reader.at, task.item, task.previous, task.detector)
-            position = KeyframePosition(task.number, task.of, task.detector, before)
+            picture = await asyncio.to_thread(self._picture, task, reader)
+            position = KeyframePosition(task.number, task.of, task.detector, before, task.words, task.words_digest, task.text, task.speech)
             return DescribedKeyframe(task.item, await self.describer.describe(task.item, picture, position, expected, task.usage))
         except (ReplyError, InputError) as exc:
             return FailedKeyframe(task.item, failure_of(task.item.id, exc))
         except Deferred as exc:
             return DeferredKeyframe(task.item, exc.question)
+
+    def _picture(self, task: KeyframeTask, reader: KeyframeReader | None) -> EncodedKeyframe:
+        config = self.describer.config
+        if reader is None:
+            picture = EncodedKeyframe(encode_keyframe(task.item, config.longest_side_px))
+        else:
+            picture = reader.at(task.item, task.previous, task.detector)
+            if picture.facts and (task.words or task.text or task.speech):
+                picture = replace(picture, facts=replace(picture.facts, words=task.words, text=tuple(task.text), speech=task.speech))
+        if config.schema != "rich":
+            return picture
+        change = picture.facts.change if picture.facts else None
+        return replace(picture, movement=camera_movement(task.previous, task.item, change))
 
 
 def failure_of(item: str, exc: ReplyError | InputError) -> Failure:

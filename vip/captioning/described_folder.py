@@ -10,17 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from vip import files, store
 from vip.captioning.describe import DeferredKeyframe, DescribedKeyframe, KeyframeTask, Outcome
 from vip.captioning.describer import CaptionFingerprint, fingerprint_of
+from vip.captioning.estimate import SampleKeyframe
 from vip.errors import UsageError
 from vip.llm.budget import Usage, dollars
 from vip.records import Description, Failure, Keyframe, Manifest, Record
-from vip.store import KeyframePicture
+from vip.store import KeyframePicture, Run
 from vip.wording import counted, option
+from vip.words.picture_text import text_by_keyframe
+from vip.words.run_words import words_by_keyframe
 
 OFFLINE = "offline"  # the engine that measures
 FIRST_FAILURES = 3  # kept for the message; the others are in failures.jsonl
@@ -180,6 +184,15 @@ class DescribedFolder:
         """Return the keyframes, one by one."""
         return (KeyframePicture(row, self.path) for row in store.read_rows(self.path / store.KEYFRAMES, Keyframe))
 
+    def first(self, count: int) -> list[SampleKeyframe]:
+        """Return the first keyframes with their words and texts."""
+        run = Run(self.path)
+        read, said, texts = words_by_keyframe(run, "subtitles"), words_by_keyframe(run, "speech"), text_by_keyframe(run)
+        return [
+            SampleKeyframe(item, self.detector, read.get(item.id), texts.get(item.id, ()), said.get(item.id))
+            for item in islice(self.items(), count)
+        ]
+
     def rows_in_order(self) -> Iterator[tuple[KeyframePicture, Description]]:
         """Return the keyframes with the descriptions that are made as now, one by one."""
         self._merge()
@@ -199,11 +212,14 @@ class DescribedFolder:
         """
         known = {row.keyframe_id: row for row in self._rows() if self._is_done(row)} if with_known else {}
         done = set(known) if with_known else self._described_ids()
-        previous = None
+        previous, digest = None, self.fingerprint.words
+        run = Run(self.path)
+        around, said, texts = words_by_keyframe(run, "subtitles"), words_by_keyframe(run, "speech"), text_by_keyframe(run)
         for number, row in enumerate(store.read_rows(self.path / store.KEYFRAMES, Keyframe), 1):
             item = KeyframePicture(row, self.path)
             if with_known or row.id not in done:
-                yield KeyframeTask(item, previous, number, self.keyframes, self.detector, self.usage, known.get(row.id))
+                told = (around.get(row.id), digest, texts.get(row.id, ()), said.get(row.id))
+                yield KeyframeTask(item, previous, number, self.keyframes, self.detector, self.usage, known.get(row.id), *told)
             previous = item
 
     def add(self, outcome: Outcome) -> None:
@@ -289,9 +305,11 @@ def _name_differences(fingerprint: CaptionFingerprint, other: CaptionFingerprint
     topic = f"topic {fingerprint.topic!r}" if fingerprint.topic else "no topic"
     fields = {
         "recipe": f"recipe {fingerprint.recipe}",
+        "schema": f"schema {fingerprint.schema}",
         "language": fingerprint.language,
         "context": f"context {fingerprint.context}",
         "topic": topic,
+        "words": "with words" if fingerprint.words else "without these words",
     }
     more = [words for name, words in fields.items() if name in differs] + [prompts] * (differs == {"prompts"})
     return f"{fingerprint.engine} ({', '.join(more)})" if more else fingerprint.engine

@@ -2,6 +2,7 @@
 
     paper    caption (picture) ▸ dense caption (caption, objects, regions, expected objects) ▸ FAMOuS (dense caption)
     direct   dense caption and FAMOuS in one question (picture, objects, regions, expected objects)
+    + rich   the fields of the schema rich (picture, objects, regions), after either
 
 In: a keyframe, its picture, what is expected from the topic, the captions before it. Out: its Description.
 """
@@ -16,21 +17,29 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel
 
 from vip.captioning.encoded_pictures import JPEG_QUALITY, EncodedKeyframe
-from vip.captioning.facts import describe_detection, describe_detections, grounding
+from vip.captioning.facts import describe_detection, describe_detections, grounding, speech_statement, text_statement, words_statement
+from vip.captioning.rich_fields import tidy
+from vip.config import Schema
 from vip.llm.budget import Usage
 from vip.llm.client import EngineAnswer, EngineClient
 from vip.prompts import Prompt
 from vip.protocols import Picture, Request, Stage
 from vip.records import NOT_DETERMINED, Description, Detection, Direct, Expected, Famous
 from vip.store import KeyframePicture
+from vip.words.around import quoted
+from vip.words.picture_text import quoted_lines
 
 Recipe = Literal["direct", "paper"]
+RICH = "rich"  # the prompt that a schema of this name adds to any recipe
 RECIPES: dict[Recipe, tuple[str, ...]] = {"direct": ("direct",), "paper": ("caption", "describe", "structure")}
 """The prompts of each recipe, in their order."""
 
-STAGES: dict[str, Stage] = {"direct": "describe"}  # of the prompts whose name is not that of their stage
-SEES = frozenset({"direct", "caption", "verify"})
-READS = frozenset({"topic", "structure"})  # asked of the engine for structure; `describe` as well where it has no picture
+STAGES: dict[str, Stage] = {"direct": "describe", "rewrite": "structure", "ask-frame": "describe", "ask-answer": "structure"}
+"""The stage of each prompt whose name is not that of its stage."""
+SEES = frozenset({"direct", "caption", RICH, "verify", "ask-frame"})
+READS = frozenset({"topic", "structure", "rewrite", "ask-answer"})  # asked of the engine for structure; `describe` too without a picture
+TAKES_WORDS = frozenset({"direct", "describe"})  # questions that subtitles and speech around a keyframe are added to
+TAKES_TEXT = TAKES_WORDS | {RICH}  # questions that the text in it is added to
 MAX_TOKENS = 2048  # a caption has about 114; models that think aloud need the rest
 MOST_EXPECTED = 20
 
@@ -45,6 +54,17 @@ class CaptionConfig:
     context: int = 0
     """How many captions of the keyframes before go into the question."""
     topic: str | None = None
+    schema: Schema = "famous"
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """The prompts that are asked about each keyframe, in their order."""
+        return questions_of(self.recipe, self.schema)
+
+
+def questions_of(recipe: Recipe, schema: Schema) -> tuple[str, ...]:
+    """Return the prompts of a recipe and a schema."""
+    return (*RECIPES[recipe], *([RICH] if schema == RICH else []))
 
 
 class CaptionFingerprint(NamedTuple):
@@ -56,14 +76,17 @@ class CaptionFingerprint(NamedTuple):
     context: int
     topic: str | None
     prompts: tuple[str, ...]
-    """SHA-256 of the recipe's prompts."""
+    """SHA-256 of the prompts that are asked about each keyframe."""
+    words: str | None = None
+    schema: Schema = "famous"
 
 
 def fingerprint_of(row: Description) -> CaptionFingerprint:
     """Return how a description was made."""
     asked = {call.prompt: call.prompt_sha256 for call in row.calls}
-    prompts = tuple(asked.get(name, "") for name in RECIPES[row.recipe])
-    return CaptionFingerprint(row.engine, row.recipe, row.language, row.context, row.topic, prompts)
+    schema: Schema = "famous" if row.rich is None else "rich"
+    prompts = tuple(asked.get(name, "") for name in questions_of(row.recipe, schema))
+    return CaptionFingerprint(row.engine, row.recipe, row.language, row.context, row.topic, prompts, row.words, schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +99,14 @@ class KeyframePosition:
     """Who looked for objects; None when nobody did."""
     before: Sequence[str] = ()
     """The captions in front of it, the last one just before."""
+    words: str | None = None
+    """The subtitles around it; None where there are none."""
+    words_digest: str | None = None
+    """See `Description.words`."""
+    text: Sequence[str] = ()
+    """The lines of text that a program read in it."""
+    speech: str | None = None
+    """What a program transcribed of the sound around it; None where that is nothing."""
 
 
 @dataclass(slots=True)
@@ -98,15 +129,14 @@ class Describer:
     @property
     def fingerprint(self) -> CaptionFingerprint:
         config, reads = self.config, not self.measures
-        prompts = tuple(self.prompts[name].sha256 for name in RECIPES[config.recipe])
-        return CaptionFingerprint(
-            self.engine, config.recipe, config.language, config.context * reads, config.topic if reads else None, prompts
-        )
+        prompts = tuple(self.prompts[name].sha256 for name in config.questions)
+        topic = config.topic if reads else None
+        return CaptionFingerprint(self.engine, config.recipe, config.language, config.context * reads, topic, prompts, schema=config.schema)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return the names of the prompts that are asked."""
-        return (*RECIPES[self.config.recipe], *(["topic"] if self.config.topic else []))
+        return (*self.config.questions, *(["topic"] if self.config.topic else []))
 
     @property
     def measures(self) -> bool:
@@ -163,6 +193,10 @@ class Describer:
             answers.append(await ask("structure", {**values, "caption": dense_caption}))
             value = answers[-1].value
             famous = value if isinstance(value, Famous) else _split_direct(value)[1]
+        rich = None
+        if self.config.schema == RICH:
+            answers.append(await ask(RICH, values))
+            rich = tidy(answers[-1].value, encoded_keyframe.movement)
         return Description(
             keyframe_id=item.id,
             time_s=item.time_s,
@@ -171,10 +205,12 @@ class Describer:
             language=self.config.language,
             context=self.fingerprint.context,
             topic=self.fingerprint.topic,
+            words=position.words_digest,
             grounding=self._grounding(item, encoded_keyframe, position, expected),
             caption=caption,
             dense_caption=dense_caption,
             famous=_fill_empty(famous),
+            rich=rich,
             calls=tuple(call for answer in answers for call in answer.calls),
         )
 
@@ -197,6 +233,12 @@ class Describer:
             parameters |= {"longest_side_px": self.config.longest_side_px, "jpeg_quality": JPEG_QUALITY}
         facts = encoded_keyframe.facts if encoded_keyframe is not None and client.engine.capabilities.measures else None
         text = prompt.render({name: values[name] for name in prompt.inputs})
+        if values.get("words") and name in TAKES_WORDS and facts is None:
+            text += "\n\n" + self.prompts["words"].render({"words": values["words"]})
+        if values.get("speech") and name in TAKES_WORDS and facts is None:
+            text += "\n\n" + self.prompts["speech"].render({"speech": values["speech"]})
+        if values.get("text") and name in TAKES_TEXT and facts is None:
+            text += "\n\n" + self.prompts["text"].render({"text": values["text"]})
         return Request(STAGES.get(name, name), text, facts, pictures, prompt.schema, MAX_TOKENS), parameters  # type: ignore[arg-type]
 
     # ------------------------------------------------------------ what goes into the questions
@@ -213,6 +255,9 @@ class Describer:
             "context": "\n".join(f"- {caption}" for caption in position.before) or "none",
             "language": self.config.language,
             "caption": "",
+            "words": quoted(position.words) if position.words else "",
+            "speech": quoted(position.speech) if position.speech else "",
+            "text": quoted_lines(position.text) if position.text else "",
         }
 
     def _grounding(
@@ -221,7 +266,8 @@ class Describer:
         if encoded_keyframe.facts is not None:
             return grounding(encoded_keyframe.facts)
         found = describe_detections(item.record.detections, position.detector) if position.detector else []
-        return (*found, *([f"expected from the topic: {', '.join(expected)}"] if expected else []))
+        said = [*words_statement(position.words), *speech_statement(position.speech), *text_statement(position.text)]
+        return (*found, *([f"expected from the topic: {', '.join(expected)}"] if expected else []), *said)
 
 
 def _format_grounding(found: Sequence[Detection] | None, kind: str, detector: str | None) -> str:

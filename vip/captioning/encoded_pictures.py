@@ -16,7 +16,7 @@ from vip.captioning.facts import measure
 from vip.captioning.view_change import LONGEST_SIDE_PX as VIEW_SIDE_PX
 from vip.errors import InputError
 from vip.protocols import KeyframeFacts, Picture
-from vip.records import Image
+from vip.records import NOT_KNOWN, Image
 from vip.store import KeyframePicture
 
 JPEG_QUALITY = 90
@@ -31,6 +31,8 @@ class EncodedKeyframe:
 
     picture: Picture
     facts: KeyframeFacts | None = None
+    movement: str = NOT_KNOWN
+    """See `RichFields.camera_movement`."""
 
 
 def encode_keyframe(item: KeyframePicture, longest_side_px: int) -> Picture:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from vip.captioning.describer import RECIPES, SEES, Describer, KeyframePosition
+from vip.captioning.describer import SEES, Describer, KeyframePosition
 from vip.llm.budget import dollars
 from vip.llm.prices import MESSAGE_TOKENS, UNKNOWN_RULE
 from vip.llm.tokens import picture_tokens, text_tokens
 from vip.store import KeyframePicture
 from vip.wording import counted
 
-ANSWER_TOKENS = {"topic": 90, "caption": 45, "describe": 125, "structure": 95, "direct": 220}  # the dense caption has about 114
+ANSWER_TOKENS = {"topic": 90, "caption": 45, "describe": 125, "structure": 95, "direct": 220, "rich": 320}  # dense captions have 114
 CAPTION = "word " * 85  # stands for a caption that is not written yet
 
 
@@ -40,16 +41,26 @@ class Estimate:
         return f"about {counted(self.requests, 'request')}, {counted(self.tokens_in, 'token')} in, {self.tokens_out:,} out{money}{of}"
 
 
-def estimate(describer: Describer, sample: Sequence[tuple[KeyframePicture, str | None]], todo: int, *, batch: bool = False) -> Estimate:
-    """Return the cost of `todo` keyframes. `sample` holds some of them, each with the name of its detector."""
+class SampleKeyframe(NamedTuple):
+    """A keyframe that stands for others."""
+
+    item: KeyframePicture
+    detector: str | None
+    words: str | None = None
+    text: Sequence[str] = ()
+    speech: str | None = None
+
+
+def estimate(describer: Describer, sample: Sequence[SampleKeyframe], todo: int, *, batch: bool = False) -> Estimate:
+    """Return the cost of `todo` keyframes like those of the sample, with their words and texts."""
     tokens_in = tokens_out = requests = 0.0
     usd: float | None = 0.0
-    asked = [(name, todo) for name in RECIPES[describer.config.recipe]]
+    asked = [(name, todo) for name in describer.config.questions]
     if describer.config.topic and not describer.measures:
         asked.append(("topic", 1))
     for name, times in asked:
         client = describer.client_for(name)
-        each_in = sum(_tokens_in(describer, name, item, detector) for item, detector in sample) / max(1, len(sample))
+        each_in = sum(_tokens_in(describer, name, one) for one in sample) / max(1, len(sample))
         each_out = ANSWER_TOKENS[name] + (client.price.thinking if client.price else 0)
         requests, tokens_in, tokens_out = requests + times, tokens_in + times * each_in, tokens_out + times * each_out
         cost = client.price.usd(round(times * each_in), times * each_out, batch=batch) if client.price else None
@@ -59,9 +70,9 @@ def estimate(describer: Describer, sample: Sequence[tuple[KeyframePicture, str |
     return Estimate(todo, round(requests), round(tokens_in), round(tokens_out), usd, tuple(priced.values()))
 
 
-def _tokens_in(describer: Describer, name: str, item: KeyframePicture, detector: str | None) -> int:
-    config = describer.config
-    place = KeyframePosition(1, 1, detector, (CAPTION,) * config.context)
+def _tokens_in(describer: Describer, name: str, one: SampleKeyframe) -> int:
+    config, item = describer.config, one.item
+    place = KeyframePosition(1, 1, one.detector, (CAPTION,) * config.context, one.words, text=one.text, speech=one.speech)
     values = {**describer.values(item, place, ()), "caption": CAPTION, "topic": config.topic or ""}
     request, _ = describer.request(name, values)
     schema = text_tokens(json.dumps(request.schema)) if request.schema is not None else 0

@@ -13,6 +13,8 @@ from vip.captioning.colours import colourfulness, dominant_colours
 from vip.captioning.view_change import view_change
 from vip.protocols import KeyframeFacts, ViewChange
 from vip.records import Detection, Image, Keyframe
+from vip.words.around import quoted
+from vip.words.picture_text import quoted_lines
 
 
 def measure(image: Image, keyframe: Keyframe, *, previous: Image | None, detector: str | None) -> KeyframeFacts:
@@ -45,7 +47,25 @@ def grounding(facts: KeyframeFacts) -> tuple[str, ...]:
         f"brightness {quality.brightness:.2f} (0 is black, 1 is white), contrast {quality.contrast:.2f} (standard deviation)",
         f"sharpness {quality.sharpness:.0f} (variance of the Laplacian; low means blurred)",
         *([] if facts.change is None else [f"view: {_describe_change(facts.change)}"]),
+        *words_statement(facts.words),
+        *speech_statement(facts.speech),
+        *text_statement(facts.text),
     )
+
+
+def words_statement(words: str | None) -> list[str]:
+    """Return the subtitles around a keyframe as a statement; nothing where there are none."""
+    return [f"subtitles around it: {quoted(words)}"] if words else []
+
+
+def speech_statement(words: str | None) -> list[str]:
+    """Return the transcribed speech around a keyframe as a statement; nothing where there is none."""
+    return [f"speech around it, transcribed by a program: {quoted(words)}"] if words else []
+
+
+def text_statement(lines: Sequence[str]) -> list[str]:
+    """Return the text in a keyframe as a statement; nothing where none was read."""
+    return [f"text read in the picture: {quoted_lines(lines)}"] if lines else []
 
 
 def _describe_found(facts: KeyframeFacts) -> list[str]:
@@ -82,10 +102,15 @@ def _describe_change(change: ViewChange) -> str:
         return "same as in the previous keyframe"
     if change.kind == "new view":
         return "nothing of the previous keyframe was recognised"
+    return f"since the previous keyframe {describe_shift(change)}"
+
+
+def describe_shift(change: ViewChange) -> str:
+    """Return `the content went 12 % right and 3 % up, and is 1.20 times as large`."""
     across, down = change.shift_xy
     sideways = f"{_percent(abs(across))} {'right' if across > 0 else 'left'}"
     upright = f"{_percent(abs(down))} {'down' if down > 0 else 'up'}"
-    return f"since the previous keyframe the content went {sideways} and {upright}, and is {change.zoom:.2f} times as large"
+    return f"the content went {sideways} and {upright}, and is {change.zoom:.2f} times as large"
 
 
 def _percent(share: float) -> str:

@@ -37,6 +37,7 @@ _IRREGULAR = {
     **{"bus": "bus", "glasses": "glasses"},  # those on a nose are no drinking glass
 }
 _ONE_WORD = re.compile(r"\b(hot|teddy|rocking|sea|guinea|cell)[ -](dog|bear|horse|lion|pig|phone)s?\b")  # no dog, no bear, …
+_NARROW = _PEOPLE - _words_of("human people somebody someone")
 _WORD = re.compile(r"[^\W\d_]+")
 _EMPTY = _words_of("a an the some several many two three four five his her its their another other one")
 _MANY = _words_of("group pair couple bunch row set piece crowd number stack")
@@ -52,6 +53,20 @@ def same_thing(name: str, label: str) -> bool:
     if theirs[-1] == FACE and ours[-1] == PERSON:  # who shows a face is there
         return True
     return ours[-1] == theirs[-1] and (set(ours) <= set(theirs) or set(theirs) <= set(ours))
+
+
+def is_kind_of(name: str, kind: str) -> bool:
+    """Return whether every `name` is a `kind`: a red car is a car, a woman and the face of somebody are persons."""
+    ours, theirs = _words(name), _words(kind)
+    if not ours or not theirs:
+        return False
+    if ours[-1] == FACE and theirs == (PERSON,):
+        return not _NARROW & _plain_words(kind)
+    return ours[-1] == theirs[-1] and set(theirs) <= set(ours) and _NARROW & _plain_words(kind) <= _plain_words(name)
+
+
+def _plain_words(name: str) -> set[str]:
+    return set(map(_singular, _WORD.findall(name.casefold())))
 
 
 def main_noun(name: str) -> str:

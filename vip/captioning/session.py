@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from vip import registry
 from vip.captioning.described_folder import OFFLINE
-from vip.captioning.describer import RECIPES, CaptionConfig, Describer
+from vip.captioning.describer import RECIPES, RICH, CaptionConfig, Describer
 from vip.config import CaptionSettings
 from vip.errors import BackendError, UsageError
 from vip.llm.budget import DEFAULT_MAX_USD, Budget
@@ -97,7 +97,7 @@ def open_session(settings: CaptionSettings, environment: Mapping[str, str], budg
         choice: EngineClient(engine, budget, _limiter_for(engine, settings, limiters), price=known[choice])
         for choice, engine in engines.items()
     }
-    config = CaptionConfig(settings.recipe, settings.language, settings.picture_side, settings.context, settings.topic)
+    config = CaptionConfig(settings.recipe, settings.language, settings.picture_side, settings.context, settings.topic, settings.schema)
     describer = Describer(clients[choices[0]], clients[choices[1]], prompts, config)
     _check_capabilities(describer)
     answers = AnswerCache(settings.cache)
@@ -213,6 +213,8 @@ def _check_capabilities(describer: Describer) -> None:
     seeing, config = describer.describing_client.engine, describer.config
     if not seeing.capabilities.sees:
         raise BackendError(f"{seeing.name} takes no pictures. Name a model that does with {option('describe_engine')}.")
+    if config.schema == RICH and seeing.capabilities.captions_only:
+        raise BackendError(f"{seeing.name} writes captions only. Leave {option('schema', RICH)} out, or use another {option('engine')}.")
     for name in RECIPES[config.recipe]:
         engine = describer.client_for(name).engine
         if name != "caption" and engine.capabilities.captions_only:

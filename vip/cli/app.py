@@ -4,35 +4,18 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
 from threading import Event
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
 
 from vip import __version__
-from vip.cli import (
-    batch,
-    caption,
-    compare,
-    doctor,
-    evaluate,
-    export,
-    extract,
-    features,
-    fiber,
-    report,
-    review,
-    run_all,
-    score,
-    submit,
-    tasks,
-    train,
-    trust,
-)
 from vip.cli.console import print_error, print_json, silence
 from vip.cli.options import with_settings
 from vip.errors import StoreError, VipError
@@ -40,37 +23,86 @@ from vip.wording import on_command_line
 
 INTERRUPTED, TERMINATED = 130, 143  # 128 and the number of the signal, as in a shell
 
-app = typer.Typer(
-    name="vip",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="Any video into a handful of keyframes with captions and structured scene descriptions.",
-    epilog="Start with: [bold]vip run video.mp4[/bold]   ·   What works here: [bold]vip doctor[/bold]",
-)
 EVALUATION, MACHINE = "Evaluation", "This machine"
-app.command("run", cls=with_settings("extract", "caption"), epilog=run_all.EXAMPLES)(run_all.run_command)
-app.command("extract", cls=with_settings("extract"), epilog=extract.EXAMPLES)(extract.extract_command)
-app.command("compare", cls=with_settings("extract", without=compare.WITHOUT), epilog=compare.EXAMPLES)(compare.compare_command)
-app.command("caption", cls=with_settings("caption"), epilog=caption.EXAMPLES)(caption.caption_command)
-app.command("report", epilog=report.EXAMPLES)(report.report_command)
-app.command("review", epilog=review.EXAMPLES)(review.review_command)
-app.command("batch", cls=with_settings("batch", "extract", "caption", without=batch.WITHOUT), epilog=batch.EXAMPLES)(batch.batch_command)
-app.command("export", epilog=export.EXAMPLES)(export.export_command)
-app.command("tasks", epilog=tasks.TASKS_EXAMPLES, rich_help_panel=EVALUATION)(tasks.tasks_command)
-app.command("samples", cls=with_settings("samples"), epilog=tasks.SAMPLES_EXAMPLES, rich_help_panel=EVALUATION)(tasks.samples_command)
-answering = with_settings("predict", "samples", "caption", without=tasks.WITHOUT)
-app.command("predict", cls=answering, epilog=tasks.PREDICT_EXAMPLES, rich_help_panel=EVALUATION)(tasks.predict_command)
-app.command("score", epilog=score.EXAMPLES, rich_help_panel=EVALUATION)(score.score_command)
-evaluating = with_settings("samples", "predict", "caption", without=evaluate.WITHOUT)
-app.command("evaluate", cls=evaluating, epilog=evaluate.EXAMPLES, rich_help_panel=EVALUATION)(evaluate.evaluate_command)
-app.command("submit", epilog=submit.EXAMPLES, rich_help_panel=EVALUATION)(submit.submit_command)
-app.add_typer(fiber.app, name="fiber", epilog=fiber.EXAMPLES, rich_help_panel=EVALUATION)
-app.command("features", epilog=features.EXAMPLES, rich_help_panel=EVALUATION)(features.features_command)
-app.command("train", epilog=train.EXAMPLES, rich_help_panel=EVALUATION)(train.train_command)
-app.command("trust", epilog=trust.EXAMPLES, rich_help_panel=MACHINE)(trust.trust_command)
-app.command("doctor", epilog=doctor.EXAMPLES, rich_help_panel=MACHINE)(doctor.doctor_command)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Where a command lives. Its module is imported once the command is asked for."""
+
+    place: str
+    """Module and name of its function, or of its Typer app where it has commands of its own: `extract:extract_command`."""
+    settings: tuple[str, ...] = ()
+    """The tables of vip.toml that it has options for, see `with_settings`."""
+    without: str = ""
+    """Module and name of the settings that it has no option for."""
+    examples: str = "EXAMPLES"
+    """Their name in its module."""
+    panel: str | None = None
+
+
+COMMANDS = {
+    "run": Command("run_all:run_command", ("extract", "caption", "run")),
+    "extract": Command("extract:extract_command", ("extract",)),
+    "compare": Command("compare:compare_command", ("extract",), "compare:WITHOUT"),
+    "caption": Command("caption:caption_command", ("caption",)),
+    "search": Command("search:search_command"),
+    "ask": Command("ask:ask_command", ("extract", "caption"), "ask:WITHOUT"),
+    "report": Command("report:report_command"),
+    "review": Command("review:review_command", ("caption",), "review_rewrite:WITHOUT"),
+    "batch": Command("batch:batch_command", ("batch", "extract", "caption"), "batch:WITHOUT"),
+    "export": Command("export:export_command"),
+    "sheet": Command("sheet:sheet_command"),
+    "mcp": Command("mcp:mcp_command", ("caption",), "mcp:WITHOUT"),
+    "tasks": Command("tasks:tasks_command", examples="TASKS_EXAMPLES", panel=EVALUATION),
+    "samples": Command("tasks:samples_command", ("samples",), examples="SAMPLES_EXAMPLES", panel=EVALUATION),
+    "predict": Command("tasks:predict_command", ("predict", "samples", "caption"), "tasks:WITHOUT", "PREDICT_EXAMPLES", EVALUATION),
+    "fuse": Command("fuse:fuse_command", panel=EVALUATION),
+    "score": Command("score:score_command", panel=EVALUATION),
+    "evaluate": Command("evaluate:evaluate_command", ("samples", "predict", "caption"), "evaluate:WITHOUT", panel=EVALUATION),
+    "submit": Command("submit:submit_command", panel=EVALUATION),
+    "fiber": Command("fiber:app", panel=EVALUATION),
+    "features": Command("features:features_command", panel=EVALUATION),
+    "train": Command("train:train_command", panel=EVALUATION),
+    "pretrain": Command("pretrain:pretrain_command", panel=EVALUATION),
+    "trust": Command("trust:trust_command", panel=MACHINE),
+    "doctor": Command("doctor:doctor_command", panel=MACHINE),
+}
+"""All commands, in the order of `vip --help`."""
+
+
+def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """Return the Typer app of these commands."""
+    app = typer.Typer(
+        name="vip",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="Any video into a handful of keyframes with captions and structured scene descriptions.",
+        epilog="Start with: [bold]vip run video.mp4[/bold]   ·   What works here: [bold]vip doctor[/bold]",
+    )
+    app.callback()(_options)
+    for name in names:
+        _add_command(app, name, COMMANDS[name])
+    return app
+
+
+def _add_command(app: typer.Typer, name: str, command: Command) -> None:
+    found = _load(command.place)
+    examples = _load(f"{command.place.partition(':')[0]}:{command.examples}")
+    if isinstance(found, typer.Typer):
+        app.add_typer(found, name=name, epilog=examples, rich_help_panel=command.panel)
+        return
+    without = _load(command.without) if command.without else ()
+    cls = with_settings(*command.settings, without=without) if command.settings else None
+    app.command(name, cls=cls, epilog=examples, rich_help_panel=command.panel)(found)
+
+
+def _load(place: str) -> Any:
+    """Import and return what stands at `module:name` of `vip.cli`."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"vip.cli.{module}"), name)
 
 
 def _version(wanted: bool) -> None:
@@ -79,7 +111,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False,
 ) -> None:
@@ -90,10 +121,10 @@ def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit code; a bug in vip escapes with its traceback."""
     terminated = Event()
     given = sys.argv[1:] if arguments is None else arguments
-    arguments = ["--retry-failed=all" if word == "--retry-failed" else word for word in given]  # Typer knows no optional values
+    arguments = _with_optional_values(given)
     try:
         with on_command_line(), _terminated_like_interrupted(terminated):
-            code = app(args=arguments, standalone_mode=False)
+            code = make_app(_names_in(arguments))(args=arguments, standalone_mode=False)
     except VipError as exc:
         return _report_failure(str(exc), exc.exit_code)
     except TyperException as exc:
@@ -112,10 +143,22 @@ def run(arguments: list[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _with_optional_values(words: Sequence[str]) -> list[str]:
+    """Return the words with a value for the options that may stand without one, which Typer does not know."""
+    following = [*words[1:], ""]
+    alone = {"--retry-failed": "all"} | ({"--http": "0"} if words[:1] == ["mcp"] else {})
+    needed = [word in alone and not (word == "--http" and after.isdecimal()) for word, after in zip(words, following, strict=bool(words))]
+    return [f"{word}={alone[word]}" if need else word for word, need in zip(words, needed, strict=True)]
+
+
+def _names_in(arguments: Sequence[str]) -> Collection[str]:
+    """Return the command that was typed; all where none was: Typer reads the signature of each command that it has, 50 ms for all."""
+    return arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
+
+
 def _help_for(arguments: Sequence[str]) -> str:
     """Return the command that shows the help of the command that was typed; of `vip` if none was."""
-    command = arguments[0] if arguments and arguments[0] in {known.name for known in app.registered_commands} else None
-    return f"vip {command} --help" if command else "vip --help"
+    return f"vip {arguments[0]} --help" if arguments and arguments[0] in COMMANDS else "vip --help"
 
 
 @contextmanager

@@ -22,6 +22,7 @@ vip batch train*.tfrecord -o s3://bucket/corpus --sample 10000
 vip batch ids.txt -o corpus/ --runner ray --ray-address auto --workers 64
 vip batch --status corpus/                     counts, failures, dollars
 vip batch ids.txt -o corpus/ --caption --batch --max-usd 50
+vip batch 'talks/*.mp4' -o talks/ --caption --words subtitles,text
 vip batch -o corpus/                           continue with the same settings
 vip batch -o corpus/ --retry-failed=caption    describe again what failed
 vip export corpus/ --to hf -o hub/             see vip export --help

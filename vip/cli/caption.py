@@ -68,7 +68,7 @@ def caption_command(
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
     settings = resolve(CaptionSettings, options.given(context, CaptionSettings), note=console.note)
-    runs = caption_job.runs_in(folders)
+    runs = store.runs_in(folders)
     if status:
         show_status(runs, batch, settings, console)
         return

@@ -33,6 +33,17 @@ def choices(*words: str) -> Callable[[str], Iterator[str]]:
     return offer
 
 
+def choices_with_commas(*words: str) -> Callable[[str], Iterator[str]]:
+    """Offer these words, behind a comma those that are not named yet."""
+
+    def offer(incomplete: str) -> Iterator[str]:
+        before, comma, begun = incomplete.rpartition(",")
+        named = before.split(",")
+        return (f"{before}{comma}{word}" for word in words if word.startswith(begun) and word not in named)
+
+    return offer
+
+
 def backends(kind: Kind) -> Callable[[str], Iterator[str]]:
     """Offer the backends of a kind that are built in, and those that other packages add."""
 
@@ -44,3 +55,10 @@ def backends(kind: Kind) -> Callable[[str], Iterator[str]]:
         return (word for word in words if word.startswith(incomplete))
 
     return offer
+
+
+def picture_models(incomplete: str) -> Iterator[str]:
+    """Offer the models whose tokens for a picture vip knows."""
+    from vip.llm.prices import load_prices
+
+    return (price.model for price in load_prices().built_in if price.picture and price.model.startswith(incomplete))

@@ -21,7 +21,7 @@ vip evaluate val.csv videos/ --task nextqa-mc --frames 4,8,16,32
 """
 
 WITHOUT = (
-    *("describe_engine", "structure_engine", "recipe", "topic", "language", "verify", "prompts", "embedder", "detector"),
+    *("describe_engine", "structure_engine", "recipe", "schema", "topic", "language", "verify", "prompts", "embedder", "detector"),
     *("frames", "picture_detail", "split", "request_timeout", "concurrency", "rpm", "tpm"),
 )
 """Settings that say nothing about answers, or that few need: vip.toml has them."""

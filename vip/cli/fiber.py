@@ -11,6 +11,7 @@ import typer
 from vip.cli.console import AsJson, Console, Quiet, print_json
 from vip.cli.options import option, switch
 from vip.wording import counted
+from vip.wording import option as named_option
 
 EXAMPLES = """[bold]Examples[/bold]
 vip fiber hits blanks.jsonl -o hits/
@@ -37,6 +38,10 @@ vip fiber likelihoods t5.jsonl early-fusion.jsonl --json
 ERRORS_EXAMPLES = """[bold]Examples[/bold]
 vip fiber errors t5.jsonl gpt.jsonl --annotations val.json -o errors.html
 vip fiber errors gpt.jsonl --annotations samples.jsonl --runs frames/
+"""
+MAP_EXAMPLES = """[bold]Examples[/bold]
+vip fiber map answers.records.json --encoder stsb-roberta-base/
+vip fiber map val.json --clusters clusters.csv -o map.html
 """
 HITS_EXAMPLES = """[bold]Examples[/bold]
 vip fiber hits blanks.jsonl -o hits/                  five blanks a HIT
@@ -95,6 +100,19 @@ ErrorsOut = Annotated[
     Path, option("--out", "-o", help="Page to write; the CSV file stands beside it.", metavar="FILE", default="errors.html")
 ]
 Runs = Annotated[list[Path] | None, option("--runs", help="Run folders with the pictures; may be given several times.", metavar="DIR")]
+MapOut = Annotated[Path, option("--out", "-o", help="Page to write.", metavar="FILE", default="map.html")]
+MapEncoder = Annotated[
+    str | None,
+    option(
+        "--encoder",
+        help="Folder or model of sentence-transformers that says how alike answers are.",
+        metavar="NAME",
+        default="sentence-transformers/stsb-roberta-base",
+    ),
+]
+Clusters = Annotated[Path | None, option("--clusters", help="Names of clusters: CSV with answer,cluster.", metavar="FILE")]
+Most = Annotated[int, option("--most", help="How many of the most frequent answers are shown.", metavar="N", default="100")]
+MapSeed = Annotated[int, option("--seed", help="What chance is drawn from.", metavar="N", default="0")]
 Seed = Annotated[int, option("--seed", help="Seed that draws the questions of the sheet.", metavar="N", default="1337")]
 Overwrite = Annotated[bool, switch("--overwrite", help="Replace the files that are there.")]
 
@@ -237,3 +255,40 @@ def likelihoods_command(predictions: Predictions, table: TableOption = "text", a
             print_json({"predictions": name, **asdict(one)})
         return
     print_tables([likelihood_table(found)], table, console)
+
+
+@app.command("map", epilog=MAP_EXAMPLES)
+def map_command(
+    records: Records,
+    out: MapOut = Path("map.html"),
+    encoder: MapEncoder = None,
+    clusters: Clusters = None,
+    most: Most = 100,
+    seed: MapSeed = 0,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show the most frequent answers on a plane: what means alike lies together (t-SNE)."""
+    from vip.errors import UsageError
+    from vip.metrics.projection import LEAST_ROWS, check_tsne
+    from vip.metrics.sentence_bert import SentenceBert
+    from vip.tasks.fiber.answer_map import ENCODER, make_map, read_clusters, write_map
+    from vip.tasks.fiber.records import read_records
+    from vip.tasks.files import check_new
+
+    console = Console(quiet=quiet, as_json=as_json)
+    if most < LEAST_ROWS:
+        raise UsageError(f"A map shows {LEAST_ROWS} answers or more, not {most}. Change {named_option('most')}.")
+    check_new(out, overwrite=overwrite)
+    next(read_records(records), None)  # what cannot be read is said before the encoder is asked for
+    check_tsne()
+    embedder = SentenceBert(encoder or ENCODER, advice=named_option("encoder", "FOLDER"))
+    embedder.check()
+    named = read_clusters(clusters) if clusters else None
+    with console.track("Placing answers", 0):
+        found = make_map(read_records(records), embedder.embed, clusters=named, most=most, seed=seed)
+    write_map(out, found, encoder=embedder.encoder.identity)
+    if as_json:
+        print_json({"answers": [one._asdict() for one in found.answers], "total": found.total, "path": str(out)})
+    console.write_line(f"{counted(len(found.answers), 'answer')} of {found.total:,} on a plane: open {out}")

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand
 
-from vip.cli.completion import backends, choices
+from vip.cli.completion import backends, choices, choices_with_commas
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -132,8 +132,8 @@ def _sort_parameters(parameters: list[Any]) -> list[Any]:
     from vip.config import PANELS
 
     def place(parameter: Any) -> tuple[int, int]:
-        panel = parameter.rich_help_panel
-        return PANELS.index(panel) + 1 if panel else 0, FIRST.index(parameter.name) if parameter.name in FIRST else len(FIRST)
+        panels = ("", *PANELS, parameter.rich_help_panel)  # a panel of the command's own comes last
+        return panels.index(parameter.rich_help_panel or ""), FIRST.index(parameter.name) if parameter.name in FIRST else len(FIRST)
 
     return sorted(parameters, key=place)
 
@@ -147,8 +147,9 @@ def _annotation(name: str, field: FieldInfo) -> Any:
     if bool in kinds:
         return Annotated[bool | None, switch(*names, help=text, panel=panel)]
     words = shown["words"] or [kind for kind in kinds if isinstance(kind, str)]
-    complete = backends(shown["backend"]) if shown["backend"] else choices(*words) if words else None
-    metavar = shown["metavar"] or ("NAME" if complete and int not in kinds else _metavar(kinds))
+    offer = choices_with_commas if any(get_origin(kind) is tuple for kind in kinds) else choices
+    complete = backends(shown["backend"]) if shown["backend"] else offer(*words) if words else None
+    metavar = shown["metavar"] or ("NAME" if complete and int not in kinds and offer is choices else _metavar(kinds))
     default = shown["shown"] or _format_default(field.default, kinds)
     of_option = option(*names, help=text, metavar=metavar, default=default, panel=panel, complete=complete, hidden=bool(shown["is_hidden"]))
     return Annotated[str | None, of_option]

@@ -15,10 +15,16 @@ if TYPE_CHECKING:
     from vip.config import SampleSettings
 
 TASK = "nextqa-mc"
+FROM_CAPTIONS = ("fiber",)
+"""Tasks whose samples are made from captions: --from names them, as arguments do."""
 
 FromQuestions = Annotated[
     Path | None,
-    option("--from", help="nextqa-mc: find four distractors for each question of your own, with a page to check them.", metavar="CSV"),
+    option(
+        "--from",
+        help="nextqa-mc: find distractors for your own questions, with a page to check them. fiber: captions, as arguments.",
+        metavar="CSV",
+    ),
 ]
 Encoder = Annotated[
     str | None,

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 EXAMPLES = """[bold]Examples[/bold]
 vip run video.mp4                    keyframes, captions, a page: video.vip/
 vip run video.mp4 -n 24 --engine offline         described without any API
+vip run talk.mp4 --words auto        with the subtitles around each keyframe
+vip run talk.mp4 --words subtitles,text          also the text in the pictures
+vip run talk.mp4 --words speech --speech-model base      what is said
 vip run clips/ -o runs/              a run folder for each video in a folder
 vip run https://youtu.be/YE7VzlLtp-4     a page of a video site
 vip run talk.mp4 --engine openai:gpt-5.4-mini --dry-run        what it costs
@@ -40,14 +43,15 @@ def run_command(
     """Do the whole job: choose keyframes, describe them, and write a page to look at."""
     from vip import registry
     from vip.captioning.caption_job import check, expected_cost
-    from vip.config import CaptionSettings, ExtractSettings, resolve
+    from vip.config import CaptionSettings, ExtractSettings, RunSettings, resolve
     from vip.extraction.backends import load
     from vip.llm.budget import Budget
-    from vip.pipeline import extract, run
+    from vip.pipeline import check_sources, extract_with_words, run
 
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json)
     extraction = resolve(ExtractSettings, options.given(context, ExtractSettings), note=console.note)
     captioning = resolve(CaptionSettings, options.given(context, CaptionSettings), note=console.note)
+    words = resolve(RunSettings, options.given(context, RunSettings), note=console.note)
     registry.check(
         sampler=extraction.sampler,
         pruner=extraction.pruner,
@@ -56,6 +60,7 @@ def run_command(
         engine=captioning.engine,
     )
     check(captioning, asks=not dry_run)
+    check_sources(words, extraction)
     budget = Budget()  # one ceiling for all videos
 
     def work(video: Source, folder: Path) -> None:
@@ -65,6 +70,9 @@ def run_command(
             overwrite=overwrite,
             extraction=extraction,
             captioning=captioning,
+            words=words.words,
+            speech_model=words.speech_model,
+            speech_language=words.speech_language,
             observer=console,
             isolated=True,
             budget=budget,
@@ -78,7 +86,8 @@ def run_command(
         caption_cli.show(done, console)
 
     def only_extract(video: Source, folder: Path) -> None:
-        folders.append(extract(video, out=folder, overwrite=overwrite, settings=extraction, observer=console, isolated=True).folder)
+        done = extract_with_words(video, out=folder, overwrite=overwrite, settings=extraction, words=words, observer=console, isolated=True)
+        folders.append(done.folder)
 
     folders: list[Path] = []
     work_on = only_extract if dry_run else work

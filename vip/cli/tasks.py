@@ -12,7 +12,9 @@ from vip.cli import options
 from vip.cli import zero_shot as by_similarity
 from vip.cli.caption import Batch
 from vip.cli.console import AsJson, Console, Quiet, print_json
-from vip.cli.own_questions import Encoder, FromQuestions, OwnQuestionsRequest, StoredVectors, make_own_samples
+from vip.cli.hero import Tokenizer, is_hero, predict_by_hero
+from vip.cli.own_questions import FROM_CAPTIONS, Encoder, FromQuestions, OwnQuestionsRequest, StoredVectors, make_own_samples
+from vip.cli.train_fiber import Beams, Parser, is_filler, predict_by_filler
 from vip.wording import counted, option
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ vip predict -t value-yc2r --annotations a.jsonl --videos v/ --zero-shot clip
 """
 
 WITHOUT = (
-    *("describe_engine", "structure_engine", "recipe", "topic", "language", "context", "verify", "prompts"),
+    *("describe_engine", "structure_engine", "recipe", "schema", "topic", "language", "context", "verify", "prompts"),
     *("embedder", "detector", "labels"),
     *("targets", "representation", "pictures", "frames_folder"),
 )
@@ -88,7 +90,8 @@ Train = Annotated[
     Path | None, options.option("--train", help="Training set as published, for baselines that count its answers.", metavar="FILE")
 ]
 ModelFolder = Annotated[
-    Path | None, options.option("--model", help="Answer by a model that `vip train` trained: its folder.", metavar="DIR")
+    Path | None,
+    options.option("--model", help="Answer by a model: a folder of `vip train`, hero:FILE or t5:NAME.", metavar="DIR"),
 ]
 Features = Annotated[
     list[Path] | None, options.option("--features", help="Features of the videos, for --model. Repeatable.", metavar="FILE")
@@ -186,6 +189,8 @@ def samples_command(
     console = Console(quiet=quiet, as_json=as_json)
     settings = resolve(SampleSettings, options.given(context, SampleSettings), note=console.note)
     settings = settings.model_copy(update={"context": context_in(task) or settings.context})
+    if from_questions is not None and task in FROM_CAPTIONS:
+        sources, from_questions = [*(sources or ()), str(from_questions)], None
     if from_questions is not None:
         make_own_samples(OwnQuestionsRequest(from_questions, encoder, vectors, task, sources, out, overwrite), settings, console)
         return
@@ -221,6 +226,9 @@ def predict_command(
     model: ModelFolder = None,
     features: Features = None,
     text_features: TextFeatures = None,
+    tokenizer: Tokenizer = None,
+    parser: Parser = None,
+    beams: Beams = None,
     overwrite: Overwrite = False,
     dry_run: options.DryRun = False,
     batch: Batch = False,
@@ -234,8 +242,18 @@ def predict_command(
 
     console = Console(quiet=quiet, as_json=as_json)
     settings = resolve(PredictSettings, options.given(context, PredictSettings), note=console.note)
-    by_similarity.check_options(zero_shot, video_features, video_index, threshold, others=(samples, baseline, train, model))
+    index_of_similarity = None if model is not None else video_index
+    by_similarity.check_options(zero_shot, video_features, index_of_similarity, threshold, others=(samples, baseline, train, model))
     _check_ways(baseline, train, model, features, text_features)
+    fills = is_filler(model, parser, beams)
+    if is_hero(model, tokenizer, task):
+        assert model is not None
+        inputs = {"features": features or (), "video_index": video_index, "tokenizer": tokenizer}
+        if samples is not None:
+            raise UsageError(f"{model} reads annotations by itself. Leave {samples} out, and name {option('task', 'NAME')}.")
+        done = predict_by_hero(context, model, task, annotations or [], out, inputs, overwrite=overwrite, console=console)
+        show_predictions(done, console)
+        return
     if zero_shot is not None:
         how = by_similarity.Similarity(video_features, video_index, window, threshold)
         done = by_similarity.predict_by_similarity(
@@ -243,11 +261,17 @@ def predict_command(
         )
         show_predictions(done, console)
         return
+    if baseline == "human" and samples is None:
+        show_predictions(_predict_human(context, task, annotations or [], out, overwrite=overwrite, console=console), console)
+        return
     of_samples = [name for name, value in options.given(context, SampleSettings).items() if value is not None and name != "seed"]
     if task is not None or annotations or samples is None:
         samples = _samples_of_annotations(context, samples, task, annotations or [], out, overwrite=overwrite, console=console)
     elif of_samples:
         raise UsageError(f"{samples} holds samples already: {option(of_samples[0])} is for `vip samples`. Leave it out.")
+    if model is not None and fills:
+        show_predictions(predict_by_filler(samples, out, model, features, parser, beams, overwrite=overwrite, console=console), console)
+        return
     if model is not None:
         from vip.tasks.nextqa.trained_models import predict_with_model
 
@@ -267,6 +291,17 @@ def predict_command(
         return
     done = predict(samples, out, settings=settings, asking=asking, in_batches=batch, overwrite=overwrite, observer=console)
     show_predictions(done, console)
+
+
+def _predict_human(
+    context: typer.Context, task: str | None, annotations: list[str], out: Path, *, overwrite: bool, console: Console
+) -> PredictionSummary:
+    """Score people on captions of VALUE: one of a clip against the others."""
+    from vip.config import SampleSettings, resolve
+    from vip.tasks.value.human import predict_human
+
+    settings = resolve(SampleSettings, options.given(context, SampleSettings), note=console.note)
+    return predict_human(task, annotations, out, settings, overwrite=overwrite)
 
 
 def _check_ways(

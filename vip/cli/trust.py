@@ -104,6 +104,6 @@ def _trust_run(folder: Path, revoke: bool) -> list[str]:
     if manifest is not None:
         change("runs", manifest.origin)
     for job in jobs:
-        change("jobs", str(job.job))
+        change("jobs", job.mark(str(job.job)))
     batches = [f"batch {job.job}" for job in jobs]
     return [*([f"video {manifest.video.path}"] if manifest else []), *batches]

@@ -12,7 +12,9 @@ from vip.captioning.session import choose_engine
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.errors import UsageError
 from vip.protocols import Observer
+from vip.wording import listed, option
 
+WORD_SOURCES = ("subtitles", "text")
 TIMEOUT_S = 1800.0  # of a video in a batch without `--timeout`: a video that hangs occupies a worker
 
 
@@ -38,7 +40,8 @@ class BatchConfig:
         if self.batch.batch and not self.batch.caption:
             raise UsageError("--batch is about captions, and has nothing to do without --caption; add it, or leave --batch out.")
         extraction = self.extraction.model_copy(update={"embedder": _resolve_embedder(self.extraction.embedder, extracted, observer)})
-        found = replace(self, extraction=extraction)
+        batch = _resolve_words(self.batch, observer) if self.batch.words else self.batch
+        found = replace(self, batch=batch, extraction=extraction)
         return replace(found, captioning=_resolve_engines(self.captioning, described, observer)) if self.batch.caption else found
 
     def with_engines(self, describe_engine: str, structure_engine: str) -> BatchConfig:
@@ -80,6 +83,25 @@ def _resolve_embedder(name: str, begun: Mapping[str, Any] | None, observer: Obse
     if why:
         observer.note(registry.auto_note(found, why))
     return found
+
+
+def _resolve_words(settings: BatchSettings, observer: Observer) -> BatchSettings:
+    """Return the settings with what `auto` stands for here.
+
+    Raises:
+        UsageError: a source that is for single videos.
+        BackendError: text is to be read, and what reads it is not installed.
+    """
+    words = settings.words
+    if others := [one for one in words if one not in (*WORD_SOURCES, "auto")]:
+        raise UsageError(f"{option('words', others[0])} is for single videos: a batch reads {listed(WORD_SOURCES)}. Leave it out.")
+    if "auto" in words:
+        can = [name for name, is_here in (("subtitles", True), ("text", registry.has_text_reader())) if is_here]
+        words = tuple(dict.fromkeys([*(one for one in words if one != "auto"), *can]))
+        observer.note(f"words: {listed(words)}")
+    if "text" in words:
+        registry.check_text_reader()
+    return settings.model_copy(update={"words": words})
 
 
 def _resolve_engines(settings: CaptionSettings, begun: Mapping[str, Any] | None, observer: Observer) -> CaptionSettings:

@@ -25,6 +25,7 @@ from vip.corpus.inputs.rows import BadRow
 from vip.dataset.items import ListItem
 from vip.dataset.shards import UndescribedKeyframe
 from vip.errors import FailureKind, StoreError
+from vip.untrusted import one_line
 
 NAME = "state.sqlite"
 VERSION = 2
@@ -102,7 +103,7 @@ class StateDatabase:
             self._db.execute("PRAGMA cache_size = -65536")
             if (version := self._version) == 0:
                 version = self._create()
-        except sqlite3.Error as exc:
+        except (sqlite3.Error, UnicodeDecodeError) as exc:  # the message of SQLite quotes what is damaged
             self._db.close()
             raise _unusable_error(path, exc) from exc
         if version != VERSION:
@@ -557,9 +558,10 @@ def _names(text: str | None) -> tuple[str, ...]:
 def _translate_errors(home: Path) -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as exc:
+    except (sqlite3.Error, UnicodeDecodeError) as exc:
         raise _unusable_error(home / NAME, exc) from exc
 
 
-def _unusable_error(path: Path, exc: sqlite3.Error) -> StoreError:
-    return StoreError(f"{path} cannot be used ({exc}). Make room, or check that it is no other program's; nothing in it is lost.")
+def _unusable_error(path: Path, exc: sqlite3.Error | UnicodeDecodeError) -> StoreError:
+    why = one_line(str(exc))[:150]  # SQLite quotes what is damaged
+    return StoreError(f"{path} cannot be used ({why}). Make room, or check that it is no other program's; nothing in it is lost.")

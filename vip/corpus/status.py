@@ -10,11 +10,14 @@ from vip.captioning.in_batches import jobs_in
 from vip.corpus.inputs.rows import shown
 from vip.corpus.state import EXTRACTED, FAILED, LATER, READY, SHARDED, UNCHOSEN, WAITING, StateDatabase
 from vip.corpus.state_dir import existing_home, running_pid
+from vip.errors import StoreError
 from vip.llm.outage import OutagePause
 from vip.records import Record
+from vip.untrusted import DAMAGE, one_line
 from vip.wording import counted
 
 RATE_OVER_S = 600.0
+MOST_KIND_LETTERS = 60  # of the type of a failure
 CAPTIONS_REST = "captions_rest"  # in the state: while the model server is not asked
 BATCHES = "captions"  # folder in the state with the batches of questions at the model server
 
@@ -89,13 +92,17 @@ def status(out: str) -> BatchStatus:
     state = StateDatabase(home)
     try:
         return status_of(state, out, running_pid(home))
+    except DAMAGE as exc:
+        problem = one_line(str(exc))[:100]
+        raise StoreError(f"{shown(out)}: the state of the batch is damaged ({problem}). Begin it anew with another -o.") from exc
     finally:
         state.close()
 
 
 def status_of(state: StateDatabase, out: str, process: int | None) -> BatchStatus:
     """Return the status of an open state."""
-    counts, totals, failures = state.state_counts(), state.totals(), state.failure_counts()
+    counts, totals = state.state_counts(), state.totals()
+    failures = {str(kind)[:MOST_KIND_LETTERS]: count for kind, count in state.failure_counts().items()}
     waiting = sum(counts.get(each, 0) for each in (WAITING, LATER, EXTRACTED))
     done = counts.get(READY, 0) + counts.get(SHARDED, 0)
     now, due = time.time(), state.next_due()

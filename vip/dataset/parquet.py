@@ -16,6 +16,7 @@ from vip.dataset.storage import library
 from vip.untrusted import parse_json
 
 GROUP_BYTES = 16 * 2**20  # of a row group, which is in memory several times while it is written
+MOST_GROUP_BYTES = 2**30  # that is read; a group of vip has GROUP_BYTES and one more row
 ROWS_A_BATCH = 16  # in memory while a shard is read
 JSON_COLUMNS = [name for name, (kind, _) in COLUMNS.items() if kind == "json"]
 HUGGING_FACE = {"info": {"features": {"picture": {"_type": "Image"}}}}  # the library `datasets` then shows pictures
@@ -62,13 +63,22 @@ def read_parquet(file: IO[bytes]) -> Iterator[Row]:
     """Yield the rows of a shard.
 
     Raises:
-        ValueError, KeyError: it is damaged, or no shard.
+        ValueError, KeyError: it is damaged, no shard, or unpacks to more than any shard of vip.
     """
     with library("pyarrow.parquet").ParquetFile(file, pre_buffer=False) as shard:
-        for batch in shard.iter_batches(ROWS_A_BATCH, columns=list(COLUMNS), use_threads=False):
+        largest = _largest_group_bytes(shard.metadata)
+        if largest > MOST_GROUP_BYTES:
+            raise ValueError(f"a row group of {largest:,} bytes")
+        for batch in shard.iter_batches(ROWS_A_BATCH if largest <= 4 * GROUP_BYTES else 1, columns=list(COLUMNS), use_threads=False):
             for row in batch.to_pylist():
-                texts = {name: None if row[name] is None else parse_json(row[name]) for name in JSON_COLUMNS}
+                texts = {name: None if row.get(name) is None else parse_json(row[name]) for name in JSON_COLUMNS}
                 yield {**row, **texts}
+
+
+def _largest_group_bytes(metadata: Any) -> int:
+    """Return the bytes that the largest row group states to have once it is unpacked."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    return max((sum(group.column(column).total_uncompressed_size for column in range(group.num_columns)) for group in groups), default=0)
 
 
 def schema() -> Any:

@@ -3,7 +3,7 @@
 In: a `VideoSample`. Out: the same, or a run folder that can be described. Parts are written in forked processes that must not start
 threads, so only the standard library and numpy are used here.
 
-    video.json  keyframes.jsonl  descriptions.jsonl  failures.jsonl  vectors.npy  keyframes/NAME …
+    video.json  keyframes.jsonl  text.jsonl  descriptions.jsonl  failures.jsonl  vectors.npy  keyframes/NAME …
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import numpy as np
 
 from vip import files, store
 from vip.dataset.rows import KeyframeRow, VideoRow, VideoSample, described
+from vip.dataset.subtitles import choose_subtitles, spoken_words
 from vip.errors import StoreError
-from vip.records import Description, Failure, Keyframe, Record
+from vip.records import Description, Failure, Keyframe, KeyframeText, Record, SpokenWords
 from vip.store import Run
 from vip.untrusted import DAMAGE
 
@@ -74,12 +75,22 @@ def unpack(path: Path, folder: Path) -> Run:
         with store.replacing(folder / store.PICTURES / frame.name) as file:
             file.write(frame.picture)
     store.write_rows(folder / store.KEYFRAMES, [frame.keyframe for frame in sample.frames])
+    if texts := [frame.text for frame in sample.frames if frame.text]:
+        store.write_rows(folder / store.TEXT, texts)
+    if words := _words(sample.video):
+        store.write_rows(folder / store.WORDS, words)
     if descriptions := [frame.description for frame in sample.frames if frame.description]:
         store.write_rows(folder / store.DESCRIPTIONS, descriptions)
     store.write_failures(folder / store.FAILURES, [frame.failure for frame in sample.frames if frame.failure])
     if manifest := sample.video.manifest():
         store.write_json(folder / store.MANIFEST, manifest)
     return Run(folder)
+
+
+def _words(video: VideoRow) -> list[SpokenWords]:
+    """Return the subtitles of the video where its captions are to read them."""
+    vtt = choose_subtitles(video.subtitles, video.info.get("language"))
+    return spoken_words(vtt, "subtitles of the video") if vtt and "subtitles" in video.settings.get("words", ()) else []
 
 
 def add_descriptions(path: Path, run: Run) -> None:
@@ -111,6 +122,8 @@ def _files(sample: VideoSample) -> Iterator[tuple[str, bytes]]:
     """Yield names and contents, pictures last: an archive without its end then lacks one that keyframes.jsonl names."""
     yield VIDEO, sample.video.model_dump_json().encode()
     yield store.KEYFRAMES, _rows(frame.keyframe for frame in sample.frames)
+    if texts := _rows(frame.text for frame in sample.frames):
+        yield store.TEXT, texts
     yield store.DESCRIPTIONS, _rows(frame.description for frame in sample.frames)
     yield store.FAILURES, _rows(frame.failure for frame in sample.frames)
     vectors = [frame.vector for frame in sample.frames if frame.vector is not None]
@@ -126,12 +139,13 @@ def _sample(files: dict[str, bytes]) -> VideoSample:
     video = VideoRow.model_validate_json(files[VIDEO])
     descriptions = {row.keyframe_id: row for row in _parsed(files[store.DESCRIPTIONS], Description)}
     failures = {row.item: row for row in _parsed(files[store.FAILURES], Failure)}
+    texts = {row.keyframe_id: row for row in _parsed(files.get(store.TEXT, b""), KeyframeText)}
     rows = list(_parsed(files[store.KEYFRAMES], Keyframe))
     vectors = store.array_of(files[VECTORS]) if VECTORS in files else [None] * len(rows)
     return VideoSample(
         video,
         tuple(
-            KeyframeRow(row, files[row.image_path], vector, descriptions.get(row.id), failures.get(row.id))
+            KeyframeRow(row, files[row.image_path], vector, descriptions.get(row.id), failures.get(row.id), texts.get(row.id))
             for row, vector in zip(rows, vectors, strict=True)
         ),
     )

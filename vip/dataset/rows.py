@@ -18,9 +18,9 @@ from pydantic import AfterValidator, Field
 from vip import store
 from vip.dataset.items import DownloadedVideo, ItemKind, ListItem
 from vip.dataset.sanitize import KEY, is_plain_name, json_value, safe_key, writable
-from vip.dataset.subtitles import read_subtitles
+from vip.dataset.subtitles import read_subtitles, subtitles_of
 from vip.errors import InputError, StoreError
-from vip.records import CandidateCounts, Description, Failure, Keyframe, Manifest, Record, VideoInfo
+from vip.records import CandidateCounts, Description, Failure, Keyframe, KeyframeText, Manifest, Record, VideoInfo
 from vip.store import KeyframePicture, Run
 from vip.wording import option
 
@@ -91,6 +91,8 @@ class KeyframeRow:
     description: Description | None = None
     failure: Failure | None = None
     """Why it has no description; None also where none was asked for."""
+    text: KeyframeText | None = None
+    """The text that a program read in the picture; None where nobody read it."""
 
     @property
     def name(self) -> str:
@@ -100,7 +102,7 @@ class KeyframeRow:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KeyframeRow):
             return NotImplemented
-        names = ("keyframe", "picture", "description", "failure")
+        names = ("keyframe", "picture", "description", "failure", "text")
         is_same = self.vector is other.vector or (
             self.vector is not None and other.vector is not None and np.array_equal(self.vector, other.vector, equal_nan=True)
         )
@@ -131,6 +133,8 @@ class VideoSample:
             raise ValueError(f"{key}: expected vectors (D,) for all or none, got {shapes}")
         for frame in self.frames:
             about = {frame.description and frame.description.keyframe_id, frame.failure and frame.failure.item} - {None}
+            if frame.text and frame.text.keyframe_id != frame.keyframe.id:
+                raise ValueError(f"{key}: expected the text of {frame.keyframe.id}, got that of {frame.text.keyframe_id}")
             if about - {frame.keyframe.id} or (frame.description and frame.failure):
                 raise ValueError(f"{key}: expected a description of {frame.keyframe.id} or why there is none, got {about}")
 
@@ -154,7 +158,7 @@ def sample_of(run: Run, *, item: ListItem | None = None, fetched: DownloadedVide
         )
     try:
         video = _video(run, item, fetched)
-        vectors = _vectors(run, [picture.record for picture in run.keyframes])
+        vectors = keyframe_vectors(run, [picture.record for picture in run.keyframes])
         sample = VideoSample(video, tuple(_frames(run, video.key, vectors)))
     except ValueError as exc:
         raise StoreError(f"{run.folder}: damaged ({exc}). Run the same `vip extract` with {option('overwrite')} to make it again.") from exc
@@ -187,6 +191,7 @@ def with_key(sample: VideoSample, key: str) -> VideoSample:
             keyframe=row.keyframe.model_copy(update={"id": name, "video_id": key}),
             description=row.description and row.description.model_copy(update={"keyframe_id": name}),
             failure=row.failure and row.failure.model_copy(update={"item": name}),
+            text=row.text and row.text.model_copy(update={"keyframe_id": name}),
         )
 
     video = sample.video.model_copy(update={"key": key})
@@ -216,12 +221,14 @@ def _video(run: Run, item: ListItem | None, fetched: DownloadedVideo | None) -> 
         # not the path of a downloaded file, which was deleted
         "file": file.model_copy(update={"path": source}).model_dump(mode="json") if file else None,
     }
+    if (words := run.words) and not about.get("subtitles"):
+        about["subtitles"] = subtitles_of(words)
     counts = about.get("counts")
     return VideoRow(**json_value({**about, "counts": counts and counts.model_dump()}, secret_queries=kind == "address"))
 
 
 def _frames(run: Run, key: str, vectors: list[Vector] | None) -> list[KeyframeRow]:
-    frames, taken = [], set()
+    frames, taken, texts = [], set(), {row.keyframe_id: row for row in run.texts}
     for number, picture in enumerate(run.keyframes, 1):
         name = PurePath(picture.record.image_path).name
         if not is_plain_name(name) or name in taken:
@@ -229,7 +236,9 @@ def _frames(run: Run, key: str, vectors: list[Vector] | None) -> list[KeyframeRo
         taken.add(name)
         changed = {"id": f"{key}:{number:04d}", "video_id": key, "image_path": f"{store.PICTURES}/{name}"}
         row = writable(picture.record.model_copy(update=changed))
-        frames.append(KeyframeRow(row, _picture_bytes(picture), vectors[number - 1] if vectors else None))
+        text = texts.get(picture.id)
+        text = writable(text.model_copy(update={"keyframe_id": row.id})) if text else None
+        frames.append(KeyframeRow(row, _picture_bytes(picture), vectors[number - 1] if vectors else None, text=text))
     return frames
 
 
@@ -240,8 +249,12 @@ def _picture_bytes(picture: KeyframePicture) -> bytes:
         raise StoreError(f"{exc} Run the same `vip extract` again.") from exc
 
 
-def _vectors(run: Run, rows: list[Keyframe]) -> list[Vector] | None:
-    """Return the vectors of the keyframes; None where the run has none."""
+def keyframe_vectors(run: Run, rows: list[Keyframe]) -> list[Vector] | None:
+    """Return the vectors of the keyframes; None where the run has none.
+
+    Raises:
+        ValueError: the vectors do not fit the candidates.
+    """
     if run.embeddings is None or not (run.folder / store.CANDIDATES).exists():
         return None
     wanted = {row.candidate for row in rows}

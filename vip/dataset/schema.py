@@ -15,8 +15,9 @@ import numpy as np
 
 from vip.dataset.rows import KeyframeRow, VideoRow, VideoSample
 from vip.dataset.subtitles import choose_subtitles, words_around
-from vip.records import Description, Failure, Famous, Keyframe, Quality
+from vip.records import Description, Failure, Famous, Keyframe, KeyframeText, Quality, RichFields
 from vip.store import PICTURES
+from vip.words.picture_text import plain_lines
 
 Row = dict[str, Any]
 
@@ -42,12 +43,29 @@ COLUMNS = {
     "mood": ("string", "FAMOuS: how it feels."),
     "objects": ("strings", "FAMOuS: what is to be seen."),
     "setting": ("string", "FAMOuS: where it is."),
+    "short_caption": ("string", "Rich fields: one sentence. These are null where only FAMOuS was asked for."),
+    "main_object": ("string", "Rich fields: the main object, how it looks and what it does."),
+    "background": ("string", "Rich fields: what is behind and around it."),
+    "style": ("string", "Rich fields: the kind of picture, such as photograph or cartoon."),
+    "shot_size": ("string", "Rich fields: from extreme close-up to extreme long shot."),
+    "camera_angle": ("string", "Rich fields: eye level, high angle, low angle, overhead, tilted."),
+    "depth_of_field": ("string", "Rich fields: shallow or deep."),
+    "counts": ("json", "Rich fields: how many of what are to be seen."),
+    "colours": ("json", "Rich fields: which thing has which colour."),
+    "relations": ("json", "Rich fields: where things are, seen from others."),
+    "visible_text": ("strings", "Rich fields: what can be read in the picture."),
+    "characters": ("strings", "Rich fields: made-up characters, and people whose name stands in the picture."),
+    "camera_movement": ("string", "Rich fields: how the view changed since the keyframe before, as vip measured it."),
     "language": ("string", "Of the description."),
     "grounding": ("strings", "What was detected or expected, and given to the engine as ground to stand on."),
     "description_engine": ("string", "Engine and model that described the picture."),
     "verification": ("json", "Each claim of the description held against the picture; null where nobody did."),
     "caption_failure": ("string", "Why there is no description; null also where nobody asked for one."),
-    "subtitle": ("string", "The words spoken around this keyframe, half way to its neighbours."),
+    "subtitle": (
+        "string",
+        "Subtitles around this keyframe, half way to its neighbours; where there are none, speech that a program transcribed.",
+    ),
+    "picture_text": ("strings", "Lines of text that a program read in the picture, from the top. Null: not read."),
     "source": ("string", "The video: an id, a path, or an address without login and query."),
     "youtube_id": ("string", "Where it is on YouTube."),
     "title": ("string", "Of the video."),
@@ -55,7 +73,7 @@ COLUMNS = {
     "labels": ("strings", "Topics of the video."),
     "verticals": ("strings", "Groups of its topics."),
     "topic": ("string", "What the video is about."),
-    "provenance": ("json", "How it came about: settings, backends, versions, requests to the engine, candidate, PTS."),
+    "provenance": ("json", "How it came about: settings, backends, versions, requests to the engine, candidate, PTS, boxes of text."),
     "video": ("json", "First row of a video: everything that is known of it, subtitles too."),
 }
 """Name of a column -> kind and description."""
@@ -65,6 +83,7 @@ _MADE = {"settings", "backends", "versions", "device", "created_utc"}
 _KEYFRAME_REST = {"pts", "candidate", "detector", "image_path"}
 _DESCRIPTION_REST = {"recipe", "context", "topic", "calls", "time_s", "reviewed"}
 _FAILURE_REST = {"kind", "exit_code"}
+_TEXT_REST = {"picture_sha256", "reader", "lines"}
 
 
 def rows_of(sample: VideoSample) -> Iterator[Row]:
@@ -80,6 +99,7 @@ def rows_of(sample: VideoSample) -> Iterator[Row]:
             **{name: _json(getattr(video, name)) for name in _OF_VIDEO},
             "number": number,
             "subtitle": subtitle,
+            "picture_text": list(plain_lines(frame.text)) if frame.text else None,
             "embedder": video.backends.get("embedder"),
             "caption_failure": frame.failure.message if frame.failure else None,
             "provenance": made | _rest(frame),
@@ -131,6 +151,7 @@ def _of_description(row: Description) -> Row:
         "caption": row.caption,
         "dense_caption": row.dense_caption,
         **row.famous.model_dump(mode="json"),
+        **(row.rich.model_dump(mode="json") if row.rich else {}),
         "language": row.language,
         "grounding": list(row.grounding),
         "description_engine": row.engine,
@@ -143,6 +164,7 @@ def _rest(frame: KeyframeRow) -> Row:
         "keyframe": frame.keyframe.model_dump(mode="json", include=_KEYFRAME_REST),
         "description": frame.description.model_dump(mode="json", include=_DESCRIPTION_REST) if frame.description else None,
         "failure": frame.failure.model_dump(mode="json", include=_FAILURE_REST) if frame.failure else None,
+        **({"text": frame.text.model_dump(mode="json", include=_TEXT_REST)} if frame.text else {}),
     }
 
 
@@ -171,7 +193,7 @@ def _frame(row: Row) -> KeyframeRow:
     if row["picture"]["path"] != keyframe.image_path.removeprefix(f"{PICTURES}/"):
         raise ValueError(f"the picture of {keyframe.id} is {row['picture']['path']!r}")
     vector = None if row["embedding"] is None else np.asarray(row["embedding"], np.float32)
-    return KeyframeRow(keyframe, row["picture"]["bytes"], vector, _description(row, rest), _failure(row, rest))
+    return KeyframeRow(keyframe, row["picture"]["bytes"], vector, _description(row, rest), _failure(row, rest), _text(row, rest))
 
 
 def _description(row: Row, rest: Row) -> Description | None:
@@ -181,9 +203,22 @@ def _description(row: Row, rest: Row) -> Description | None:
         keyframe_id=row["keyframe_id"],
         engine=row["description_engine"],
         famous=Famous(**{name: row[name] for name in Famous.model_fields}),
+        rich=rich_of(row),
         **{name: row[name] for name in ("language", "grounding", "caption", "dense_caption", "verification")},
         **rest["description"],
     )
+
+
+def rich_of(row: Row) -> RichFields | None:
+    """Return the rich fields; None where there are none, and for a row that is older than they are."""
+    if row.get("camera_movement") is None:
+        return None
+    return RichFields.model_validate({name: row[name] for name in RichFields.model_fields})
+
+
+def _text(row: Row, rest: Row) -> KeyframeText | None:
+    """Return the text with its boxes; None where nobody read it."""
+    return KeyframeText(keyframe_id=row["keyframe_id"], **rest["text"]) if rest.get("text") else None
 
 
 def _failure(row: Row, rest: Row) -> Failure | None:

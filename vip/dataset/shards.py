@@ -14,7 +14,6 @@ killed. Videos and keyframes keep their order.
 from __future__ import annotations
 
 import hashlib
-import re
 import sqlite3
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
@@ -32,6 +31,7 @@ from vip.dataset.parts import read_part
 from vip.dataset.rows import VideoRow, VideoSample
 from vip.dataset.sanitize import without_secrets
 from vip.dataset.schema import rows_of, samples_of
+from vip.dataset.shard_names import FOLDER, NAME
 from vip.dataset.statistics import KeyframeStatistics
 from vip.dataset.webdataset import TarShard, read_tar
 from vip.errors import StoreError
@@ -40,10 +40,7 @@ from vip.untrusted import DAMAGE
 from vip.wording import counted
 
 Format = Literal["parquet", "webdataset"]
-FOLDER = "shards"
 SUFFIXES: dict[Format, str] = {"parquet": "parquet", "webdataset": "tar"}
-NAME = re.compile(r"(\d{5,})(?:\.(?:g(\d+)\.)?(?:parquet|tar)|\.json)")
-"""The name of a file in the folder, with its number, and its generation where that is not the first."""
 AGAIN = "Run the command that wrote it again."
 
 

@@ -142,6 +142,20 @@ def size_of(address: str, *names: str) -> int | None:
             return None
 
 
+def state_of(address: str, *names: str) -> str | None:
+    """Return a text that changes when a file that is not on this machine does; None where there is none."""
+    whole = join(address, *names)
+    with _translate_errors(whole, "read"):
+        system, place = _file_system(whole)
+        system.invalidate_cache()
+        try:
+            found = system.info(place)
+        except FileNotFoundError:
+            return None
+        known = (found.get(name) for name in ("ETag", "etag", "LastModified", "mtime", "updated", "last_modified"))
+        return " ".join(str(value) for value in (found["size"], *known) if value is not None)
+
+
 def is_empty(folder: str) -> bool:
     """Return whether nothing is in the folder but partial files of a killed run."""
     if path := local_path(folder):

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import html
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from vip.dataset.items import DownloadedVideo
 from vip.errors import StoreError
+from vip.records import MOST_TIME_S, MOST_WORDS_LETTERS, SpokenWords
+from vip.store import MOST_WORDS
+from vip.untrusted import one_line
+from vip.words.around import Cue, around
 
 TIME = r"((?:\d+:)?\d\d:\d\d[.,]\d{3})"
 TIMES = re.compile(rf"\s*{TIME}[ \t]+-->[ \t]+{TIME}")
 TAG = re.compile(r"<[^<>]*>")
+TRANSCRIBED = "-x-transcribed"  # behind the language of speech that a program transcribed: BCP 47 leaves what follows an x to us
 MOST_BYTES = 8 * 2**20  # of a language; the words of ten hours are a tenth of it
-Cue = tuple[float, float, list[str]]  # from and to in seconds, lines
 
 
 def read_subtitles(fetched: DownloadedVideo) -> dict[str, str]:
@@ -42,25 +45,27 @@ def read_subtitles(fetched: DownloadedVideo) -> dict[str, str]:
 
 def words_around(times_s: Sequence[float | None], vtt: str | None) -> list[str | None]:
     """Return the words around each time; None where nothing is said, or where the time is unknown."""
-    known = sorted({time for time in times_s if time is not None})
-    if not vtt or not known:
-        return [None] * len(times_s)
-    middles = [(one + other) / 2 for one, other in pairwise(known)]
-    lines: list[list[str]] = [[] for _ in known]
-    for start, end, said in parse_cues(vtt):
-        for place in range(bisect_right(middles, start), len(known)):
-            if place and middles[place - 1] >= end:
-                break
-            lines[place] += [line for line in said if line not in lines[place][-2:]]  # automatic subtitles repeat the line before
-    around = dict(zip(known, (" ".join(said) or None for said in lines), strict=True))
-    return [None if time is None else around[time] for time in times_s]
+    return around(times_s, parse_cues(vtt)) if vtt else [None] * len(times_s)
 
 
 def choose_subtitles(subtitles: Mapping[str, str], language: object) -> str | None:
-    """Return the WebVTT in the language of the video, or else in English, or else the first there is."""
+    """Return the WebVTT in the language of the video, or else in English, or else the first there is; transcribed speech is the last."""
     own = str(language or "en").partition("-")[0]
-    order = sorted(subtitles, key=lambda name: (name.partition("-")[0] != own, name.partition("-")[0] != "en", len(name), name))
+
+    def preference(name: str) -> tuple[bool, bool, bool, int, str]:
+        language = name.partition("-")[0]
+        return name.endswith(TRANSCRIBED), language != own, language != "en", len(name), name
+
+    order = sorted(subtitles, key=preference)
     return subtitles[order[0]] if order else None
+
+
+def subtitles_of(words: Sequence[SpokenWords]) -> dict[str, str]:
+    """Return the WebVTT of subtitles, which name no language, and that of transcribed speech."""
+    read, said = ([one for one in words if one.source == source] for source in ("subtitles", "speech"))
+    language = said[0].origin.rpartition(", ")[2] if said else ""
+    speech = f"{language if language.isalpha() and language.isascii() else 'und'}{TRANSCRIBED}"
+    return {**({"und": webvtt(read)} if read else {}), **({speech: webvtt(said)} if said else {})}
 
 
 def parse_cues(vtt: str) -> Iterator[Cue]:
@@ -79,3 +84,23 @@ def _seconds(text: str) -> float:
     for part in text.replace(",", ".").split(":"):
         total = total * 60 + float(part)
     return total
+
+
+def spoken_words(vtt: str, origin: str) -> list[SpokenWords]:
+    """Return the cues as words of a run; those whose times cannot be are left out."""
+    return [
+        SpokenWords(start_s=start_s, end_s=end_s, text=text[:MOST_WORDS_LETTERS], origin=origin[:400])
+        for start_s, end_s, lines in islice(parse_cues(vtt), MOST_WORDS)
+        if 0 <= start_s < end_s <= MOST_TIME_S and (text := one_line(" ".join(lines)))
+    ]
+
+
+def webvtt(words: Iterable[SpokenWords]) -> str:
+    """Return the words as a WebVTT file."""
+    cues = (f"{_clock(one.start_s)} --> {_clock(one.end_s)}\n{html.escape(one_line(one.text), quote=False)}\n" for one in words)
+    return "\n".join(("WEBVTT\n", *cues))
+
+
+def _clock(time_s: float) -> str:
+    seconds, milliseconds = divmod(round(1000 * max(0.0, time_s)), 1000)
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{milliseconds:03d}"

@@ -1,6 +1,7 @@
 """Downloaded videos in the user's cache folder, so that each is downloaded once.
 
     ~/.cache/vip/videos/DIGEST/video.mp4      DIGEST is that of the address, so the name of the folder holds no secret
+                               video.en.vtt   subtitles of the page
                                source.json    its record, written after it
 
 Beyond KEPT_BYTES, the videos are deleted that were not used for longest. All of it may be deleted at any time.
@@ -11,9 +12,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 from vip import store, user_state
 from vip.errors import StoreError
@@ -22,6 +25,7 @@ from vip.records import Record
 KEPT_BYTES = 20_000_000_000
 LEFT_FREE_BYTES = 1_000_000_000  # of the disk, for other programs
 RECORD = "source.json"
+NO_SUBTITLES: Mapping[str, Path] = MappingProxyType({})
 
 
 class CachedVideo(Record):
@@ -61,8 +65,11 @@ def find(shown: str) -> tuple[Path, CachedVideo] | None:
     return path, record
 
 
-def keep(shown: str, path: Path, *, version: str = "", title: str | None = None) -> Path:
+def keep(shown: str, path: Path, *, version: str = "", title: str | None = None, subtitles: Mapping[str, Path] = NO_SUBTITLES) -> Path:
     """Move a downloaded file into the cache, and return its new path.
+
+    Args:
+        subtitles: WebVTT by language; it lies beside the video then.
 
     Raises:
         StoreError: it cannot be moved.
@@ -71,6 +78,10 @@ def keep(shown: str, path: Path, *, version: str = "", title: str | None = None)
     store.make_folder(folder)
     target = folder / f"video{path.suffix.lower()}"
     try:
+        for old in folder.glob("video.*.vtt"):
+            old.unlink()
+        for language, file in subtitles.items():
+            file.replace(folder / f"video.{language}.vtt")
         path.replace(target)
         size = target.stat().st_size
     except OSError as exc:

@@ -146,7 +146,7 @@ def _download_from_site(
             if why is not None and why.kind == "page" and exc.kind == "no_video":
                 raise ItemError(f"{why} yt-dlp finds no video in it. Give the address of a video.", exc.kind) from exc
             raise ItemError(f"{source}: {exc}", exc.kind) from exc
-        path = cache.keep(source.shown, found.path, title=found.title)
+        path = cache.keep(source.shown, found.path, title=found.title, subtitles=found.subtitles)
     title = f'"{found.title}"' if found.title else source.name
     observer.note(f"Downloaded {title}, {path.stat().st_size / 1e6:.1f} MB, into {path.parent}.")
     return DownloadedSource(path, called=source.called, address=source.address, shown=source.shown)

@@ -16,6 +16,7 @@ from typing import Any
 from vip.dataset import storage
 from vip.dataset.rows import VideoSample
 from vip.dataset.schema import rows_of
+from vip.records import ObjectColour, ObjectCount, Phrase, Relation
 from vip.untrusted import one_line
 
 STALE_FILES = ""
@@ -25,9 +26,14 @@ FORMULA = re.compile(r"(^|;[ \"]*)(?=[=+\-@＝＋－＠])")
 CELLS = (
     *("video_id", "title", "keyframe_id", "number", "time_s", "time", "picture", "width_px", "height_px"),
     *("sharpness", "brightness", "contrast", "detections", "dense_caption", "focus", "action", "mood", "objects", "setting"),
-    *("language", "description_engine", "caption_failure", "subtitle", "source", "youtube_id", "duration_s", "labels", "topic"),
+    *("short_caption", "main_object", "background", "style", "shot_size", "camera_angle", "depth_of_field"),
+    *("counts", "colours", "relations", "visible_text", "characters", "camera_movement"),
+    *("language", "description_engine", "caption_failure", "subtitle", "picture_text"),
+    *("source", "youtube_id", "duration_s", "labels", "topic"),
 )
 """The columns of `vip.dataset.schema` that fit a cell, and `time` as h:mm:ss."""
+
+PHRASES: dict[str, type[Phrase]] = {"counts": ObjectCount, "colours": ObjectColour, "relations": Relation}
 
 
 def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None]) -> int:
@@ -46,6 +52,7 @@ def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None])
                     "picture": "/".join(place),
                     "time": hours_minutes_seconds(row["time_s"]),
                     "detections": _detections_cell(row["detections"]),
+                    **{name: _phrases_cell(kind, row[name]) for name, kind in PHRASES.items()},
                 }
                 table.writerow([cell(cells[name]) for name in CELLS])
                 files += 1
@@ -66,6 +73,11 @@ def hours_minutes_seconds(time_s: float | None) -> str | None:
         return None
     minutes, second = divmod(int(abs(time_s)), 60)
     return f"{'-' if time_s <= -1 else ''}{minutes // 60}:{minutes % 60:02}:{second:02}"
+
+
+def _phrases_cell(kind: type[Phrase], entries: list[dict[str, Any]] | None) -> str | None:
+    """Return `dog: 3; person: 1`; None where it was not asked for."""
+    return None if entries is None else "; ".join(kind.model_validate(entry).phrase for entry in entries)
 
 
 def _detections_cell(detections: list[dict[str, Any]] | None) -> str | None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from vip.dataset.rows import VideoSample
-from vip.dataset.shards import FOLDER, NAME, Format, write_shard
+from vip.dataset.shard_names import FOLDER, NAME
+from vip.dataset.shards import Format, write_shard
 
 STALE_FILES = rf"{FOLDER}/{NAME.pattern}"
 SHARD_BYTES = 500 * 2**20  # of pictures: large enough for few files, small enough to be downloaded again

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from vip.captioning.caption_job import runs_in
 from vip.dataset import storage
 from vip.dataset.rows import VideoSample, sample_of, with_key
 from vip.dataset.sanitize import without_secrets
-from vip.dataset.shards import FOLDER, NAME, read_shards, samples_in
+from vip.dataset.shard_names import FOLDER, has_shards
+from vip.dataset.shards import read_shards, samples_in
 from vip.errors import InputError
-from vip.store import Run, load_run
+from vip.store import Run, load_run, runs_in
 
 MOST_KEY = 90  # letters of a key, before a number is added
 
@@ -44,7 +44,7 @@ def sources_of(given: Sequence[str]) -> list[ExportSource]:
     """
     found: list[ExportSource] = []
     for address in dict.fromkeys(given):
-        if any(NAME.fullmatch(name) for name in storage.sizes_in(address, FOLDER)):
+        if has_shards(address):
             found.append(ExportSource(address))
         elif path := storage.local_path(address):
             found += [

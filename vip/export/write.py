@@ -20,7 +20,7 @@ from vip import store
 from vip.dataset import storage
 from vip.dataset.rows import VideoSample
 from vip.dataset.sanitize import without_secrets
-from vip.dataset.shards import FOLDER
+from vip.dataset.shard_names import FOLDER
 from vip.errors import InputError, UsageError, did_you_mean
 from vip.export.sources import ExportSource, Revise, count_pieces, default_name, read_sources, sources_of
 from vip.protocols import Observer, SilentObserver

@@ -7,7 +7,7 @@ from collections.abc import Container, Sequence
 from vip.errors import InputError
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.other_pictures import other_pictures
-from vip.extraction.quality import BadRule, correlation, much_blurrier, much_paler, references, same_shape, same_view, verdict
+from vip.extraction.quality import BadRule, correlation, is_blend, much_blurrier, much_paler, references, same_shape, same_view, verdict
 from vip.records import Decision
 from vip.timecode import timecode
 from vip.wording import counted, option
@@ -21,6 +21,7 @@ WORDS: dict[BadRule, str] = {
 BEST_OF_BAD: tuple[BadRule, ...] = ("blurred", "flat", "white", "black")  # what is taken where there is nothing better
 NEIGHBOURS = 3
 SHARPER_WITHIN_S = 2.0
+DISSOLVE_S = 1.0  # between a frame in a dissolve and those beside it; what is farther away may be anything
 NOTHING_LEVEL = 4  # of 255: a picture without a brighter cell is black, not dark
 
 
@@ -37,6 +38,7 @@ def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -
             reason = f"dropped: sharpness {sharpness:.1f} is below the {min_sharpness:g} asked for"
             dropped[index] = Decision(kept=False, rule="below_min_sharpness", reason=reason)
     _drop_replaced(analyses, dropped)
+    _drop_blends(analyses, dropped)
     _drop_blurred(analyses, dropped)
     for index in other_pictures(analyses, dropped):
         del dropped[index]
@@ -59,6 +61,17 @@ def _drop_replaced(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decisio
         elif much_blurrier(mine, its):
             reason = f"dropped: blurred (sharpness {mine.sharpness:.1f}; the same shot at {time} has {its.sharpness:.0f})"
             dropped[index] = Decision(kept=False, rule="blurred", reason=reason, neighbours=(other,))
+
+
+def _drop_blends(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
+    """Drop each frame in a transition that is a weighted mean of the frames close before and close behind it."""
+    good = [index for index in range(len(analyses)) if index not in dropped]
+    for before, index, after in zip(good, good[1:], good[2:], strict=False):
+        one, middle, other = analyses[before], analyses[index], analyses[after]
+        is_near = max(middle.time_s - one.time_s, other.time_s - middle.time_s) <= DISSOLVE_S
+        if middle.in_transition and is_near and is_blend(middle.signature, one.signature, other.signature):
+            reason = f"dropped: in a dissolve, between {timecode(one.time_s)} and {timecode(other.time_s)}"
+            dropped[index] = Decision(kept=False, rule="in_transition", reason=reason, neighbours=(before, after))
 
 
 def _drop_blurred(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:

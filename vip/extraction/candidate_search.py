@@ -15,6 +15,7 @@ from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
 from vip.extraction.bad_frames import shows_nothing_at_all
 from vip.extraction.closer_look import FARTHEST_PACKETS, frames_beside_passing
 from vip.extraction.good_frames import good_frames, likely_keyframes
+from vip.extraction.hidden_shots import frames_of_hidden_shots
 from vip.extraction.samplers.sync import fill
 from vip.extraction.settled import find_settled
 from vip.extraction.transitions import PacketActivity
@@ -57,6 +58,8 @@ def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[
     analyses = _search_all(search, analyses)
     if search.insistent:
         analyses = _until_enough_differ(search, analyses)
+    if search.insistent or search.counts_pictures:
+        analyses = _add_hidden_shots(search, analyses)
     if search.counts_pictures:
         analyses = _look_closer(search, analyses)
     reference = quality.references([analysis.measured for analysis in analyses])
@@ -132,6 +135,12 @@ def _until_enough_differ(search: CandidateSearch, analyses: list[FrameAnalysis])
             break
         analyses = merged
     return analyses
+
+
+def _add_hidden_shots(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
+    """Analyze frames of shots that lie between two candidates."""
+    wanted = frames_of_hidden_shots(search.video.index, analyses, search.keyframes)
+    return _merge(analyses, _scan(search, "Looking between sync frames", wanted, exact=True)) if wanted else analyses
 
 
 def _look_closer(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:

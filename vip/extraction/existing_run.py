@@ -41,7 +41,7 @@ def existing_run(
         StoreError: its manifest is damaged.
     """
     if not store.exists(folder / store.MANIFEST):
-        if not overwrite and not store.is_empty(folder):
+        if not overwrite and not store.is_empty(folder, besides=(store.ASKED,)):
             raise UsageError(
                 f"{folder} is not empty and no run of vip. Choose another folder with {option('out')}, or add {option('overwrite')}."
             )

@@ -38,6 +38,9 @@ SAME_VIEW = 1.0  # cosine and a fifth of the correlation of the signatures: two 
 BLURRED_VIEW = 1 / 2  # of the sharpness of another frame of the same view
 FADED_CONTRAST = 0.6  # of the contrast of a neighbour that shows the same
 FADING_CONTRAST, AS_MUCH = 0.8, 0.15  # less is enough where the brightness went up or down with it, as in a fade
+LEAST_CHANGE_LEVELS = 15  # of 255, root mean square, between two pictures that dissolve
+LEAST_BLENDED = 0.08  # share of either picture in a blend
+BLEND_REST = 0.25  # of the change between the two, what is of neither: of 370 other frames in transitions 5 have less
 SAME_SHAPE = 0.92  # correlation of two pictures from which on one is a paler copy of the other
 
 BadRule = Literal["black", "white", "flat", "blurred"]
@@ -160,6 +163,18 @@ def same_view(cosine: float, correlation: float) -> bool:
 
 def same_shape(correlation: float) -> bool:
     return correlation > SAME_SHAPE
+
+
+def is_blend(picture: Image, before: Image, after: Image) -> bool:
+    """Return whether a small picture is a weighted mean of two others that differ, as pictures in a dissolve are."""
+    start = before.astype(np.float64)
+    change, so_far = after - start, picture - start
+    energy = float((change * change).sum())
+    if energy < change.size * LEAST_CHANGE_LEVELS**2:
+        return False
+    share = float((so_far * change).sum()) / energy
+    rest = so_far - share * change
+    return LEAST_BLENDED < share < 1 - LEAST_BLENDED and float((rest * rest).sum()) < BLEND_REST**2 * energy
 
 
 def correlation(a: Image, b: Image) -> float:

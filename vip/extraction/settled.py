@@ -21,6 +21,7 @@ from vip.records import Frame
 from vip.video import Reader
 
 STEP_S, SETTLED_AFTER_S, SETTLED_WITHIN_S = 0.1, 0.35, 1.3  # a cross-fade rarely takes longer
+SETTLED_WITHIN_WHERE_EXPENSIVE_S = 1.0
 CUT_LEVELS, CUT = 12.0, 4.0  # mean difference of two signatures, of 255, and times the usual one: a cut lies between
 MOVING_LEVELS = 1.5  # so little changes by coding alone
 PARALLEL = 0.7  # cosine of two differences
@@ -55,7 +56,8 @@ def find_settled(
                 yield replace(found, stands_in_for=before.pts)
             advance()
 
-    return mark_transitions(video.index, list(analyzer.embed(in_parallel(video, sorted(doubts), work))))
+    found = mark_transitions(video.index, list(analyzer.embed(in_parallel(video, sorted(doubts), work))))
+    return [replace(analysis, in_transition=False) for analysis in found]  # whatever its packets say: the pictures around it were compared
 
 
 def _pts_behind(video: Reader, analysis: FrameAnalysis) -> list[int]:
@@ -64,7 +66,8 @@ def _pts_behind(video: Reader, analysis: FrameAnalysis) -> list[int]:
     shown, sync = index.shown_pts, index.sync_pts
     next_sync = int(np.searchsorted(sync, analysis.pts, side="right"))
     end = int(sync[next_sync]) if next_sync < len(sync) else int(shown[-1]) + 1
-    times = analysis.pts + np.arange(1, round(SETTLED_WITHIN_S / STEP_S) + 1) * (STEP_S / float(video.time_base))
+    within_s = SETTLED_WITHIN_WHERE_EXPENSIVE_S if index.decodes_all else SETTLED_WITHIN_S
+    times = analysis.pts + np.arange(1, round(within_s / STEP_S) + 1) * (STEP_S / float(video.time_base))
     places = sorted({*np.searchsorted(shown, np.rint(times)).tolist()})
     most = MOST_PACKETS_WHERE_EXPENSIVE if index.decodes_all else MOST_PACKETS
     found = [int(shown[place]) for place in places if place < len(shown) and analysis.pts < shown[place] < end]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, in_parallel, mark_transitions
-from vip.extraction.quality import WORKING_SIDE_PX, measure, verdict
+from vip.extraction.quality import WORKING_SIDE_PX, correlation, measure, verdict
 from vip.extraction.transitions import PacketActivity
 from vip.records import Frame
 from vip.video import Reader
@@ -17,6 +17,7 @@ STEP_S = 0.2
 FURTHEST_S = 1.5  # a shot that shows nothing good by then shows something else behind it
 SETTLING_FRAMES = 2  # a focus pull ends gradually: after the first good frame, two more may be sharper
 SETTLED = 1.3
+SAME_SHOT = 0.5  # correlation of the signatures of two frames; blur leaves it as it is
 FARTHEST_PACKETS = 75  # decoding more than this for one calmer frame is too expensive; with 300 the same frames were chosen on 21 mixes
 
 
@@ -56,7 +57,8 @@ def _probes(video: Reader, activity: PacketActivity, analyses: Sequence[FrameAna
     """Return PTS behind a bad candidate, 0.2 s apart; none where another candidate shows the rest, or decoding costs too much."""
     following = analyses[index + 1] if index + 1 < len(analyses) else None
     if following and (
-        following.time_s - analyses[index].time_s < FURTHEST_S or (index + 1 not in bad and activity.goes_on(analyses[index].pts))
+        following.time_s - analyses[index].time_s < FURTHEST_S
+        or (index + 1 not in bad and activity.goes_on(analyses[index].pts) and not _is_another_shot(analyses[index], following))
     ):
         return []
     if video.effort(analyses[index].pts) > FARTHEST_PACKETS:
@@ -66,6 +68,11 @@ def _probes(video: Reader, activity: PacketActivity, analyses: Sequence[FrameAna
     times = analyses[index].pts + np.arange(1, round(FURTHEST_S / STEP_S) + 1) * (STEP_S / float(video.time_base))
     places = sorted({*np.searchsorted(shown, times).tolist()})
     return [int(shown[place]) for place in places if place < len(shown) and shown[place] < end]
+
+
+def _is_another_shot(bad: FrameAnalysis, following: FrameAnalysis) -> bool:
+    """Return whether the next candidate looks like another shot, or a black one leaves that open: encoders miss cuts."""
+    return correlation(bad.signature, following.signature) < SAME_SHOT
 
 
 def _first_good(reader: Reader, probes: Sequence[int], reference: float) -> Frame | None:

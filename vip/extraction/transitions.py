@@ -9,6 +9,7 @@ sync frame at a cut (or a cross-fade), only the sizes show that there is a shot 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,17 @@ SETTLED_S = 0.9  # from the change to the frame to look at: most cross-fades are
 
 Seconds = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.float64]
+
+
+class UnseenChange(NamedTuple):
+    """A change of the picture inside a GOP."""
+
+    pts: int
+    """Of the frame with which it begins."""
+    settled_pts: int
+    """Of the frame behind it to look at."""
+    strength: float
+    """How sure it is a new shot, and for how long no sync frame shows it; to compare changes of one video by."""
 
 
 class PacketActivity:
@@ -80,6 +92,10 @@ class PacketActivity:
         Args:
             deepest: of changes that begin more than so many frames behind a sync frame none, since they are expensive to decode.
         """
+        return sorted({change.settled_pts for change in self.unseen_changes(most, deepest=deepest)})
+
+    def unseen_changes(self, most: int, *, deepest: int | None = None) -> list[UnseenChange]:
+        """Return changes of the picture that no sync frame shows: the `most` strongest, the strongest first; arguments as of `unseen`."""
         tick_s = float(self._index.time_base)
         shown, sync = self._index.shown_pts.astype(np.float64) * tick_s, self._index.sync_pts.astype(np.float64) * tick_s
         burst = self._burst[np.searchsorted(self._times, shown)]
@@ -98,8 +114,13 @@ class PacketActivity:
                 break
             if all(abs(shown[place] - shown[other]) > SETTLED_S for other in found):
                 found.append(place)
-        settled = np.searchsorted(shown, shown[found] + SETTLED_S)
-        return sorted({*self._index.shown_pts[settled[settled < len(shown)]].tolist()})
+        settled = np.searchsorted(shown, shown[found] + SETTLED_S).tolist()
+        pts = self._index.shown_pts
+        return [
+            UnseenChange(int(pts[place]), int(pts[later]), float(strength[place]))
+            for place, later in zip(found, settled, strict=True)
+            if later < len(pts)
+        ]
 
     def moving(self, known: Sequence[int]) -> list[int]:
         """Return PTS of the frames that are shown, without those between two known ones (sorted PTS) between which nothing changes."""

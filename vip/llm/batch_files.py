@@ -2,7 +2,7 @@
 
 In: rows with their keys. Out: `part-0001.jsonl`, the keys beside it in the same order, and `jobs.json`. A part is whole once it
 has its name; one that was being written when its process died is left behind under another. The folder may come from a stranger: no
-link in it is followed, and a job counts only if this machine handed it in, or its user trusts it.
+link in it is followed, and a job counts only if this machine handed it in from this folder, or its user trusts it.
 """
 
 from __future__ import annotations
@@ -51,6 +51,12 @@ class BatchJob(RecordPart):
     tries: Annotated[int, Field(ge=1, le=1000)] = 1
     """That often its rows have been handed in, this time included."""
     created_utc: Annotated[str, Field(max_length=40)]
+    home: Annotated[str, Field(exclude=True)] = ""
+    """The run folder that it was read from; never what the file says."""
+
+    def mark(self, name: str) -> str:
+        """Return by what its tag or job is remembered: in a copy of its folder it is a stranger."""
+        return f"{self.home}\n{name}"
 
     @property
     def is_open(self) -> bool:
@@ -60,7 +66,7 @@ class BatchJob(RecordPart):
     def is_ours(self) -> bool:
         """Return whether this machine has handed it in, or was about to; or its user trusts it."""
         name = self.job or self.tag
-        return name is not None and user_state.knows("jobs", name)
+        return name is not None and user_state.knows("jobs", self.mark(name))
 
     @property
     def is_at_server(self) -> bool:
@@ -94,7 +100,8 @@ def status(folder: Path, *, below: Path = Path()) -> list[BatchJob]:
         StoreError: what is noted there is damaged.
     """
     path = folder / below / FOLDER / JOBS
-    return list(read_json(path, BatchJobList, inside=folder).jobs) if exists(path) else []
+    jobs = read_json(path, BatchJobList, inside=folder).jobs if exists(path) else ()
+    return [job.model_copy(update={"home": str(folder.resolve())}) for job in jobs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +195,7 @@ class BatchFileWriter:
     """A part that is being written: its rows, and in a file beside them their keys in the same order."""
 
     def __init__(self, home: Path, rows: Path, keys: Path, part: int, tries: int) -> None:
-        self.part, self.tries = part, tries
+        self.home, self.part, self.tries = home, part, tries
         self.rows = self.size_bytes = 0
         self._open = ExitStack()
         self._rows: IO[bytes] = self._open.enter_context(replacing(rows, inside=home))  # a process that dies before has to ask anew
@@ -210,7 +217,9 @@ class BatchFileWriter:
     def finish(self) -> BatchJob:
         self._open.close()
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        return BatchJob(part=self.part, rows=self.rows, size_bytes=self.size_bytes, tries=self.tries, created_utc=now)
+        return BatchJob(
+            part=self.part, rows=self.rows, size_bytes=self.size_bytes, tries=self.tries, created_utc=now, home=str(self.home.resolve())
+        )
 
     def drop(self) -> None:
         """Leave nothing of it behind."""

@@ -226,10 +226,10 @@ class BatchJobs:
             return
         if found is None:
             job = job.model_copy(update={"tag": job.tag or secrets.token_hex(16), "error": None})
-            user_state.remember("jobs", str(job.tag))
+            user_state.remember("jobs", job.mark(str(job.tag)))
             self._note(job)
             found = await self._upload(job)
-        user_state.remember("jobs", found)
+        user_state.remember("jobs", job.mark(found))
         self._note(job.model_copy(update={"job": found, "status": "validating"}))
 
     async def _upload(self, job: BatchJob) -> str:
@@ -314,4 +314,4 @@ class BatchJobs:
 
     def _forget(self, job: BatchJob) -> None:
         for name in filter(None, (job.tag, job.job)):
-            user_state.forget("jobs", name)
+            user_state.forget("jobs", job.mark(name))

@@ -80,7 +80,7 @@ class Budget:
         if price is None or self.max_usd is None:
             return 0.0
         most = price.usd(tokens_in, tokens_out, batch=batch)
-        while self._committed_usd + most > self.max_usd:
+        while self.committed_usd + most > self.max_usd:
             if self._held_usd <= 1e-12:
                 raise self.exceeded_error(most)
             self._change.clear()
@@ -93,7 +93,7 @@ class Budget:
         if price is None or self.max_usd is None:
             return 0.0
         most = price.usd(tokens_in, tokens_out, batch=True)
-        if self._committed_usd + most > self.max_usd:
+        if self.committed_usd + most > self.max_usd:
             return None
         self._booked_usd += most
         return most
@@ -107,7 +107,7 @@ class Budget:
         self._booked_usd = 0.0
 
     @property
-    def _committed_usd(self) -> float:
+    def committed_usd(self) -> float:
         """Return the dollars that are spent, maybe spent, or put aside."""
         return self.usage.usd + self.usage.unsure_usd + self._held_usd + self._booked_usd
 

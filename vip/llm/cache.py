@@ -204,7 +204,7 @@ class _StoreErrors:
             raise StoreError(
                 f"{self.path} cannot be used ({why}). Name another file for the answers with {option('cache')}, or make room."
             ) from exc
-        if isinstance(exc, sqlite3.DatabaseError):
+        if isinstance(exc, sqlite3.DatabaseError | UnicodeDecodeError):  # the message of SQLite quotes what is damaged
             raise StoreError(
                 f"{self.path} holds no answers of vip ({why}). Delete it, or name another file with {option('cache')}."
             ) from exc

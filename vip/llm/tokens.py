@@ -104,6 +104,30 @@ def picture_tokens(rule: PictureRule, width_px: int, height_px: int, detail: Det
     assert_never(rule)
 
 
+def is_shrunk(rule: PictureRule, width_px: int, height_px: int, detail: Detail) -> bool:
+    """Return whether the provider makes a picture smaller before the model sees it.
+
+    Where a rule has one number for all pictures, nobody says at what size; 28 px a token and side are taken, as most models have them.
+    """
+    match rule:
+        case OpenAITiles():
+            longest, shortest = (512, 512) if detail == "low" else (2048, 768)
+            return max(width_px, height_px) > longest or min(width_px, height_px) > shortest
+        case OpenAIPatches():
+            limits = {"low": rule.low, "auto": rule.auto, "high": rule.high}[detail] or rule.high
+            is_too_long = limits.longest_px is not None and max(width_px, height_px) > limits.longest_px
+            return is_too_long or (limits.patches is not None and _count_squares(width_px, height_px, 32) > limits.patches)
+        case ClaudePatches():
+            return -(-max(width_px, height_px) // 28) * 28 > rule.edge_px or _count_squares(width_px, height_px, 28) > rule.tokens
+        case GeminiTiles():
+            return False
+        case QwenPatches():
+            return width_px * height_px > rule.most_px
+        case FixedTokens():
+            return width_px * height_px > rule.tokens * 28**2
+    assert_never(rule)
+
+
 def _count_squares(width_px: int, height_px: int, side_px: int) -> int:
     """Return how many squares cover the picture."""
     return -(-width_px // side_px) * -(-height_px // side_px)

@@ -25,7 +25,7 @@ def normalize_phrase(phrase: str) -> str:
     Both go in one pass from left to right, as in the authors' code: `the-man` becomes `man`, `a_b` becomes `ab`.
     """
     text = phrase.lower()
-    if text.replace(" ", "").isalnum():  # as most are: articles are whole words, and the expression would take five times as long
+    if _is_plain(text):  # as most are: articles are whole words, and the expression would take five times as long
         return " ".join([word for word in text.split() if word not in ARTICLES])
     return " ".join(_LEFT_OUT.sub("", text).split())
 
@@ -41,9 +41,8 @@ def token_f1(prediction: str, answers: Iterable[str]) -> float:
     mine, best = phrase_tokens(prediction), 0.0
     for answer in answers if mine else ():
         words = answer.split()
-        if not mine.isdisjoint(words):
-            theirs = set(words)
-            best = max(best, 2 * len(mine & theirs) / (len(mine) + len(theirs)))
+        if shared := len(mine.intersection(words)):
+            best = max(best, 2 * shared / (len(mine) + len(set(words))))
             if best == 1:
                 break
     return best
@@ -51,13 +50,33 @@ def token_f1(prediction: str, answers: Iterable[str]) -> float:
 
 def normalized_token_f1(prediction: str, answers: Iterable[str]) -> float:
     """Return the best F1 of the sets of words after normalisation."""
-    return token_f1(normalize_phrase(prediction), map(normalize_phrase, answers))
+    mine = normalize_phrase(prediction)
+    return token_f1(mine, map(normalize_phrase, _with_a_word(phrase_tokens(mine), list(answers))))
 
 
 def exact_match(prediction: str, answers: Iterable[str]) -> float:
     """Return 1 if the prediction equals an answer after normalisation, else 0; a phrase without a word equals none."""
     mine = normalize_phrase(prediction)
-    return float(bool(mine) and mine in map(normalize_phrase, answers))
+    if not mine:
+        return 0.0
+    longest = max(mine.split(), key=len)
+    return float(mine in map(normalize_phrase, _with_a_word((longest,), list(answers))))
+
+
+def _with_a_word(words: Iterable[str], answers: Sequence[str]) -> Sequence[str]:
+    """Return the answers that may have one of the normalised words, so that the others need not be normalised.
+
+    Of an answer of letters, digits and spaces a word stands in its lower-case text as it is; answers with other signs all stay.
+    """
+    text = "\n".join(answers).lower()
+    found = [word for word in words if word in text]
+    if not found and _is_plain(text.replace("\n", "")):
+        return ()
+    return [answer for answer in answers if any(word in answer.lower() for word in found) or not _is_plain(answer.lower())]
+
+
+def _is_plain(text: str) -> bool:
+    return text.replace(" ", "").isalnum()
 
 
 class _BestAnswer:

@@ -6,10 +6,10 @@ numbers, and are counted by sorting: 60,000 captions with ten references each ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -41,30 +41,44 @@ class NgramCounts:
 
 
 class CaptionCorpus:
-    """Predicted captions and their references in tokens.
+    """Predicted captions and their references in tokens, which are kept as numbers: as texts they fill the memory.
 
     Args:
-        predictions: the tokens of one caption a sample.
-        references: the tokens of one or more captions a sample.
+        groups: of each sample the tokens of the prediction, and behind them those of one or more references.
     """
 
-    def __init__(self, predictions: Sequence[tuple[str, ...]], references: Sequence[Sequence[tuple[str, ...]]]) -> None:
-        self.predictions, self.references = predictions, references
-        self.samples = len(predictions)
-        sizes = np.fromiter((1 + len(group) for group in references), np.int64, self.samples)
-        self.prediction_at = np.cumsum(sizes) - sizes
+    def __init__(self, groups: Iterable[Sequence[tuple[str, ...]]]) -> None:
+        words, lengths, sizes = array("i"), array("q"), array("q")
+        numbers: dict[str, int] = {}
+        for group in groups:
+            sizes.append(len(group))
+            for caption in group:
+                lengths.append(len(caption))
+                words.extend([numbers.setdefault(word, len(numbers)) for word in caption])
+        sizes_of = np.frombuffer(sizes, np.int64)
+        self.samples = len(sizes)
+        self.prediction_at = np.cumsum(sizes_of) - sizes_of
         """The captions that are predictions, each followed by its references. (N,)"""
-        self.sample_of = np.repeat(np.arange(self.samples), sizes)
+        self.sample_of = np.repeat(np.arange(self.samples), sizes_of)
         """The sample of each caption. (C,)"""
         self.is_prediction = np.zeros(len(self.sample_of), bool)
         self.is_prediction[self.prediction_at] = True
-        captions = list(chain.from_iterable((prediction, *group) for prediction, group in zip(predictions, references, strict=True)))
-        self.lengths = np.fromiter(map(len, captions), np.int64, len(captions))
+        self.lengths = np.frombuffer(lengths, np.int64)
         self._starts = np.append(0, np.cumsum(self.lengths))
-        numbers: dict[str, int] = {}
-        self._words = np.fromiter((numbers.setdefault(word, len(numbers)) for word in chain.from_iterable(captions)), np.int64)
+        self._words = np.frombuffer(words, np.int32)
+        self._spelled = list(numbers)
         self._vocabulary = max(1, len(numbers))
         self._values: dict[str, Floats] = {}
+
+    def tokens(self) -> Iterator[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
+        """Yield the tokens of each prediction, and of its references."""
+        ends = np.append(self.prediction_at[1:], len(self.lengths)).tolist()
+        for first, last in zip(self.prediction_at.tolist(), ends, strict=True):
+            prediction, *references = map(self._tokens_of, range(first, last))
+            yield prediction, references
+
+    def _tokens_of(self, caption: int) -> tuple[str, ...]:
+        return tuple(map(self._spelled.__getitem__, self._words[self._starts[caption] : self._starts[caption + 1]].tolist()))
 
     def values(self, metric: str, compute: Callable[[CaptionCorpus], Floats]) -> Floats:
         """Return one value a sample of a metric, computed once: clips, videos and error bars ask for the same values."""
@@ -77,14 +91,15 @@ class CaptionCorpus:
 
         Equal n-grams have equal numbers; those that would leave their caption are meaningless.
         """
-        numbers, bound = self._words, self._vocabulary
+        numbers, bound = self._words.astype(np.int64), self._vocabulary
         yield 1, numbers
         for n in range(2, most + 1):  # the (n-1)-gram at each place, and the word at its end
             if bound > MOST_NUMBER // self._vocabulary:
                 different, numbers = np.unique(numbers, return_inverse=True)
                 bound = len(different)
-            last = np.append(self._words[n - 1 :], np.zeros(n - 1, np.int64))[: len(numbers)]
-            numbers, bound = numbers * self._vocabulary + last, bound * self._vocabulary
+            numbers = numbers * self._vocabulary
+            numbers[: max(0, len(numbers) - n + 1)] += self._words[n - 1 :]
+            bound *= self._vocabulary
             yield n, numbers
 
     def count(self, n: int, numbers: Integers) -> Iterator[NgramCounts]:
@@ -114,29 +129,38 @@ class CaptionCorpus:
         """What predictions and references have in common: all that BLEU and CIDEr-D need, counted once."""
         matches, similarity = np.zeros((MOST, self.samples), np.int64), np.zeros(len(self.lengths))
         for n, numbers in self.ngrams(MOST):
-            parts = [_PartOverlap.of(self, part) for part in self.count(n, numbers)]
-            if parts:
-                matches[n - 1] = np.concatenate([part.matches for part in parts])
-            for part, rarity in zip(parts, self._rarities(parts), strict=True):
-                first, last = part.counts.captions
-                similarity[first:last] += part.similarity(rarity)
+            frequencies = self._frequencies(n, numbers)
+            for part, frequency in zip(self.count(n, numbers), frequencies, strict=True):  # counted again: they would fill the memory
+                overlap = _PartOverlap.of(self, part)
+                first, last = part.captions
+                matches[n - 1, self.sample_of[first] : self.sample_of[last - 1] + 1] = overlap.matches
+                similarity[first:last] += overlap.similarity(np.log(self.samples) - np.log(np.maximum(1, frequency)))
         return NgramOverlap(matches, similarity)
 
-    def _rarities(self, parts: Sequence[_PartOverlap]) -> list[Floats]:
-        """Return how rare the n-grams of each part are: the logarithm of all samples over those with a reference that has it."""
-        if not parts:
+    def _frequencies(self, n: int, numbers: Integers) -> list[npt.NDArray[np.int32]]:
+        """Return of the n-grams of each part in how many samples a reference has them."""
+        pairs = [(part.kinds, _frequency(self, part)) for part in self.count(n, numbers)]
+        if not pairs:
             return []
-        kinds = np.concatenate([part.counts.kinds for part in parts])
+        ends = np.cumsum([len(kinds) for kinds, _ in pairs])[:-1]
+        kinds, counts = np.concatenate([one for one, _ in pairs]), np.concatenate([one for _, one in pairs])
+        del pairs  # the 4-grams of 600,000 captions are millions
         order = np.argsort(kinds)
         kinds = kinds[order]
         begins = np.append(True, kinds[1:] != kinds[:-1])[: len(kinds)]
-        del kinds  # the 4-grams of 600,000 captions are millions
-        counts = np.concatenate([part.frequency for part in parts])[order]
-        frequency = np.add.reduceat(counts, np.flatnonzero(begins)) if len(counts) else counts
-        rarity = (np.log(self.samples) - np.log(np.maximum(1, frequency)))[np.cumsum(begins, dtype=np.int32) - 1]
-        unsorted = np.empty(len(order))
-        unsorted[order] = rarity
-        return np.split(unsorted, np.cumsum([len(part.counts.kinds) for part in parts])[:-1])
+        del kinds
+        sums = np.add.reduceat(counts[order], np.flatnonzero(begins)) if len(counts) else counts
+        counts[order] = sums[np.cumsum(begins, dtype=np.int32) - 1]
+        return np.split(counts, ends)
+
+
+def _frequency(corpus: CaptionCorpus, counts: NgramCounts) -> npt.NDArray[np.int32]:
+    """Return in how many samples of a part a reference has each of its n-grams. (K,)"""
+    kinds = max(1, len(counts.kinds))
+    of_reference = ~corpus.is_prediction[counts.caption]
+    keys = np.sort(corpus.sample_of[counts.caption[of_reference]] * kinds + counts.ngram[of_reference])
+    once = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
+    return np.bincount(once % kinds, minlength=len(counts.kinds)).astype(np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +178,6 @@ class _PartOverlap:
 
     counts: NgramCounts
     matches: Integers  # (S,): of each sample
-    frequency: npt.NDArray[np.int32]  # (K,): samples with a reference that has the n-gram
     in_prediction: npt.NDArray[np.int32]
     """Of each row the row of the same n-gram in the prediction of its sample; -1 where it has none. (M,)"""
     prediction_of: npt.NDArray[np.int32]
@@ -179,11 +202,8 @@ class _PartOverlap:
         met = np.minimum(counts.count[rows], limits)
         begin, number = int(samples[0]), int(samples[-1] - samples[0]) + 1
         matches = np.bincount(sample[rows] - begin, met, number).astype(np.int64)
-        of_references = np.sort(keys[~is_prediction])
-        once = of_references[np.append(True, of_references[1:] != of_references[:-1])[: len(of_references)]]
-        frequency = np.bincount(once % kinds, minlength=len(counts.kinds)).astype(np.int32)
         prediction_of = (corpus.prediction_at[samples] - first).astype(np.int32)
-        return cls(counts, matches, frequency, in_prediction, prediction_of)
+        return cls(counts, matches, in_prediction, prediction_of)
 
     def similarity(self, rarity: Floats) -> Floats:
         """Return the clipped cosine of each reference of the part and its prediction.
@@ -217,9 +237,10 @@ class CaptionTokenizer:
         if self._last is None or self._last[0] != known:
             if not all(pair.reference for pair in pairs):
                 raise ValueError("a caption without a reference cannot be scored")
-            predictions = list(tokenize_captions(pair.prediction or "" for pair in pairs))
-            tokens = tokenize_captions(text for pair in pairs for text in pair.reference)
-            self._last = known, CaptionCorpus(predictions, [[next(tokens) for _ in pair.reference] for pair in pairs])
+            predictions = tokenize_captions(pair.prediction or "" for pair in pairs)
+            references = tokenize_captions(text for pair in pairs for text in pair.reference)
+            self._last = None  # one corpus in memory
+            self._last = known, CaptionCorpus([next(predictions), *(next(references) for _ in pair.reference)] for pair in pairs)
         return self._last[1]
 
 

@@ -45,7 +45,7 @@ class CaptionRougeL:
 
 def caption_rouge_l(corpus: CaptionCorpus) -> Floats:
     """Return the ROUGE-L of each predicted caption. (N,)"""
-    return np.array([_f_measure(*both) for both in zip(corpus.predictions, corpus.references, strict=True)], np.float64)
+    return np.array([_f_measure(*both) for both in corpus.tokens()], np.float64)
 
 
 def _f_measure(prediction: Sequence[str], references: Sequence[Sequence[str]]) -> float:

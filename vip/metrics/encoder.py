@@ -34,10 +34,12 @@ class EncoderFiles:
     Args:
         name: a folder that save_pretrained() wrote, or a repository of the hub.
         metric: the metric that wants it, for messages.
+        advice: how a folder is named on the command line; "" by `--metric`.
     """
 
     name: str
     metric: str
+    advice: str = ""
 
     @cached_property
     def folder(self) -> Path | None:
@@ -69,7 +71,7 @@ class EncoderFiles:
         if self.folder is None and self._cached() is None and (reason := hub.unreachable_reason()):
             raise BackendError(
                 f"The encoder {self.name} of the metric {self.metric} is not in the local cache and cannot be downloaded, because {reason}."
-                f" Run once with a connection, or give a folder with the model: {option('metric', f'{self.metric}:FOLDER')}."
+                f" Run once with a connection, or give a folder with the model: {self.advice or option('metric', f'{self.metric}:FOLDER')}."
             )
 
     @property

@@ -80,7 +80,7 @@ class Meteor:
             return self._asked[1]
         rows = []
         with _running(self._jar_path()) as (questions, answers):
-            for prediction, references in zip(corpus.predictions, corpus.references, strict=True):
+            for prediction, references in corpus.tokens():
                 texts = [" ".join(words).replace("|||", " ") for words in (*references, prediction)]
                 questions.write(" ||| ".join(["SCORE", *texts]) + "\n")
                 questions.flush()

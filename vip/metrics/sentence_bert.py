@@ -22,12 +22,13 @@ class SentenceBert:
     Args:
         encoder: a folder or a model of the hub as owner/name, for sentence-transformers.
         device: `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
+        advice: how an encoder is named on the command line, where that is not by `--metric`.
     """
 
     name = "sentence-bert"
 
-    def __init__(self, encoder: str = DEFAULT_ENCODER, *, device: str = "auto") -> None:
-        self.encoder = EncoderFiles(encoder, self.name)
+    def __init__(self, encoder: str = DEFAULT_ENCODER, *, device: str = "auto", advice: str = "") -> None:
+        self.encoder = EncoderFiles(encoder, self.name, advice)
         self.device = device
         self.needs = ("the library sentence-transformers", f"the encoder {encoder}")
 

@@ -19,12 +19,14 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from vip.errors import BackendError, InputError, validation_message
+from vip.files import read_named
 from vip.models.labels import refuse_labels
 from vip.protocols import DetectorCapabilities, PictureOrigin
 from vip.records import Detection, Image
 from vip.wording import option
 
 NEAR_S = 0.5  # a file made at two pictures a second or more serves every frame; further away another shot is likely
+MOST_BYTES = 2**30
 EDGE = 0.01  # detectors round, and set boxes over the picture's edges by some pixels; what lies further outside is another unit
 EXAMPLE = '`{"time_s": 12.4, "detections": [{"label": "dog", "score": 0.93, "box_xyxy": [0.1, 0.2, 0.5, 0.9]}]}`'
 
@@ -145,7 +147,7 @@ class DetectionsFile:
 def _read_lines(path: str) -> Iterator[tuple[int, str]]:
     """Yield the lines that are not blank, with their numbers from 1."""
     try:
-        text = Path(path).expanduser().read_text("utf-8-sig")
+        text = read_named(Path(path).expanduser(), most_bytes=MOST_BYTES).decode("utf-8-sig")
     except FileNotFoundError as exc:
         raise InputError(f"There is no file {path}. Give one with a line for each picture: {EXAMPLE}") from exc
     except (OSError, UnicodeDecodeError) as exc:

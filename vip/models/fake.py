@@ -14,6 +14,7 @@ from vip.protocols import EngineCapabilities, Reply, Request
 from vip.wording import option
 
 FAILURES = ("refuse", "badjson", "auth")
+PLAIN = {"boolean": False, "integer": 0, "number": 0}  # made-up values that claim nothing
 
 
 class FakeEngine:
@@ -51,6 +52,10 @@ def _fake_value(kind: dict[str, Any], text: str) -> Any:
     """Return a value that fits a schema; a list of objects has as many as it must have."""
     if kind.get("type") == "object":
         return {key: _fake_value(inner, text) for key, inner in kind.get("properties", {}).items()}
+    if kind.get("enum"):
+        return kind["enum"][-1]
+    if kind.get("type") in PLAIN:
+        return PLAIN[kind["type"]]
     if kind.get("type") != "array":
         return text
     items, least = kind.get("items", {}), kind.get("minItems", 0)

@@ -21,6 +21,12 @@ ANSWERS_WITHIN_S = 1.0
 
 def find_cached(repo: str, filename: str) -> Path | None:
     """Return a file of a repository in the local cache; None where it is not there."""
+    from huggingface_hub import constants
+
+    folder = constants.REPO_ID_SEPARATOR.join(["models", *repo.split("/")])
+    if not Path(constants.HF_HUB_CACHE, folder).is_dir():
+        return None  # without the hub's client, which takes a tenth of a second to import
+
     from huggingface_hub import try_to_load_from_cache
 
     with suppress(ValueError):  # not the name of a repository

@@ -15,7 +15,7 @@ from zlib import crc32
 
 from vip.errors import BackendError, EngineError
 from vip.protocols import EngineCapabilities, KeyframeFacts, Reply, Request, ViewChange
-from vip.records import NOT_DETERMINED, Detection, Famous, Quality
+from vip.records import NOT_DETERMINED, Detection, Famous, ObjectColour, ObjectCount, Quality, Rich
 from vip.wording import option
 
 SURE, LIKELY = 0.8, 0.5  # a detection below is "probably" there, below the second one "possibly"
@@ -28,6 +28,9 @@ COLOURLESS, MUTED, VIVID = 0.05, 0.15, 0.5  # mean saturation
 ALMOST_ALL = 0.85
 STILL_SHIFT, STILL_ZOOM = 0.02, 0.04  # no change in this direction
 SLIGHT, FAR = 0.06, 0.25  # shift as a share of the picture
+
+MOST_QUOTED = 240  # letters of subtitles in a caption, and of the text in the picture
+PLAIN_QUOTES = str.maketrans("“”", '""')
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 SHARES = (  # from this share on: words
@@ -54,13 +57,13 @@ class OfflineEngine:
             raise BackendError(f'The engine "offline" takes no detail, but got "{detail}". Write {option("engine", "offline")}.')
 
     async def generate(self, request: Request) -> Reply:
-        """Return the caption, or where a schema is asked for what of caption and FAMOuS it names, as JSON."""
+        """Return the caption, or where a schema is asked for what it names of caption, FAMOuS and the rich fields, as JSON."""
         if request.facts is None:
             raise EngineError("The engine offline describes what was measured, and nothing was. Give it the facts of the picture.")
         text, wanted = caption(request.facts), (request.schema or {}).get("properties", {})
         if wanted:
-            both = {"dense_caption": text, **famous(request.facts).model_dump()}
-            text = json.dumps({key: both[key] for key in wanted if key in both})
+            known = {"dense_caption": text, **famous(request.facts).model_dump(), **rich(request.facts).model_dump()}
+            text = json.dumps({key: known[key] for key in wanted if key in known})
         return Reply(text, model=self.name)
 
     async def close(self) -> None:
@@ -87,7 +90,13 @@ def caption(facts: KeyframeFacts) -> str:
             [*change, colours, light, *found],
         )
     )
-    return " ".join(_capitalize(sentence) for sentence in orders[(seed >> 16) % len(orders)])
+    sentences = [
+        *orders[(seed >> 16) % len(orders)],
+        *_text_sentence(facts.text),
+        *_subtitle_sentence(facts.words),
+        *_speech_sentence(facts.speech),
+    ]
+    return " ".join(map(_capitalize, sentences))
 
 
 def famous(facts: KeyframeFacts) -> Famous:
@@ -99,6 +108,22 @@ def famous(facts: KeyframeFacts) -> Famous:
         mood=NOT_DETERMINED,
         objects=tuple(dict.fromkeys(f"possibly {group.label}" if group.certainty == "possibly " else group.label for group in groups)),
         setting=NOT_DETERMINED,
+    )
+
+
+def rich(facts: KeyframeFacts) -> Rich:
+    """Return the numbers of what was likely found, and the large colours of the whole picture; the rest needs eyes."""
+    counts: Counter[str] = Counter()
+    for group in _groups(facts.detections):
+        counts[group.label] += len(group.boxes) * (group.certainty != "possibly ")
+    return Rich(
+        **dict.fromkeys(("short_caption", "main_object", "background", "style"), NOT_DETERMINED),
+        **dict.fromkeys(("shot_size", "camera_angle", "depth_of_field"), NOT_DETERMINED),
+        counts=tuple(ObjectCount(object=label, count=count) for label, count in counts.items() if count),
+        colours=tuple(ObjectColour(object="whole picture", colour=name) for name, share in facts.colours if share >= LARGE),
+        relations=(),
+        visible_text=facts.text,
+        characters=(),
     )
 
 
@@ -234,6 +259,31 @@ def _describe_size(detection: Detection) -> str:
     if area >= FILLS:
         return "filling most of the frame"
     return "large in the frame" if area >= LARGE else "small in the frame" if area < SMALL else ""
+
+
+# ---------------------------------------------------------------- what was read
+
+
+def _subtitle_sentence(words: str | None) -> list[str]:
+    """Return a quotation that says where it was read; nobody listened to the sound."""
+    if not words:
+        return []
+    return [f"the subtitles around this keyframe read: “{_cut(words)}”"]
+
+
+def _speech_sentence(words: str | None) -> list[str]:
+    """Return a quotation of what a program transcribed."""
+    return [f"the speech around this keyframe was transcribed as: “{_cut(words)}”"] if words else []
+
+
+def _text_sentence(lines: Sequence[str]) -> list[str]:
+    """Return a quotation of what a program read in the picture."""
+    return [f"the text in the picture reads: “{_cut(' · '.join(lines))}”"] if lines else []
+
+
+def _cut(words: str) -> str:
+    shown = words if len(words) <= MOST_QUOTED else f"{words[:MOST_QUOTED].rsplit(' ', 1)[0]} …"
+    return shown.translate(PLAIN_QUOTES)
 
 
 # ---------------------------------------------------------------- light, colour, change

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 from vip.errors import BackendError
-from vip.models import hub
+from vip.models import faster_whisper, hub
 from vip.models.clip import weight_files
 
 DETECTORS = {
@@ -25,8 +25,8 @@ Row = tuple[str, str, bool, str]
 
 def rows() -> Iterator[Row]:
     """Yield the rows of embedders and detectors that need a model, of the hub, and of devices."""
-    clip, transformers = find_spec("open_clip") is not None, find_spec("transformers") is not None
-    reason = hub.unreachable_reason() if clip or transformers else None
+    clip, transformers, speech = (find_spec(name) is not None for name in ("open_clip", "transformers", "faster_whisper"))
+    reason = hub.unreachable_reason() if clip or transformers or speech else None
     if clip:
         is_cached = weight_files.find_cached(weight_files.DEFAULT_PRETRAINED) is not None
         yield ("model", "clip", is_cached or reason is None, f"ViT-B-32, {_describe_availability(is_cached, reason)}")
@@ -37,6 +37,11 @@ def rows() -> Iterator[Row]:
         yield ("model", kind, is_cached or reason is None, f"transformers:{name}, {_describe_availability(is_cached, reason)}")
     if not transformers:
         yield ("model", "transformers:MODEL", False, "not installed: pip install 'vip-keyframes[transformers]'")
+    if speech:
+        is_cached = faster_whisper.unavailable_reason(faster_whisper.DEFAULT) is None
+        yield ("model", "speech", is_cached or reason is None, f"Whisper small, {_describe_availability(is_cached, reason)}")
+    else:
+        yield ("model", "speech", False, f"not installed: {faster_whisper.INSTALL}")
     if clip or transformers:
         yield ("model", "hub", reason is None, reason or "answers")
         yield _device_row()

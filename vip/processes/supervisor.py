@@ -56,10 +56,14 @@ class ChildProcess:
         with suppress(OSError):
             self.pipe.send(message)
 
+    def stop(self) -> int:
+        """End the child at once; what it sent before can still be read. Returns its exit code, minus the number of the signal."""
+        self._process.kill()
+        return self._process.wait()
+
     def kill(self) -> int:
         """End the child at once. Returns its exit code, minus the number of the signal that ended it."""
-        self._process.kill()
-        code = self._process.wait()
+        code = self.stop()
         self.pipe.close()
         return code
 

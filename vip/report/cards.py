@@ -12,11 +12,13 @@ from markupsafe import Markup
 from vip.html.format import number, time_code
 from vip.html.markup import join, percent, tag
 from vip.html.parts import Fact
-from vip.records import Candidate, Description, Detection, Failure, Keyframe
-from vip.report.checks import FamousList, famous_list, summary
+from vip.records import Candidate, Description, Detection, Failure, Keyframe, KeyframeText, TextLine
+from vip.report.checks import FamousList, FamousRow, famous_list, rich_rows, summary
 from vip.report.pictures import ShownPicture
+from vip.words.picture_text import plain_lines
 
 MAX_CHIPS = 12
+MAX_TEXT_LETTERS = 1500
 TALL = 0.85  # width over height below which a picture is portrait
 
 
@@ -39,6 +41,13 @@ class KeyframeCard:
     """Link to the video at its time; empty where there is none."""
     stated_above: tuple[str, ...]
     """Fields of FAMOuS of which the page says once for all that they are not determined."""
+    words: str = ""
+    """The subtitles around it; empty where there are none."""
+    text: KeyframeText | None = None
+    """What a program read in it."""
+    speech: str = ""
+    """What was transcribed of the sound around it; empty where that is nothing."""
+    transcriber: str = ""
 
     @property
     def name(self) -> str:
@@ -67,12 +76,35 @@ class KeyframeCard:
 
     @property
     def boxes(self) -> Markup:
-        """The detections, drawn in percent of the picture: they fit it at every size."""
-        return tag("svg", join(map(_box, self.chips)), class_="boxes", aria_hidden="true") if self.chips and self.shown else Markup()
+        """Detections and lines of text, drawn in percent of the picture: they fit it at every size."""
+        if not self.shown or not (self.chips or self.lines):
+            return Markup()
+        lines = self.text.lines if self.text else ()
+        return tag("svg", join([*map(_box, self.chips), *map(_text_box, lines)]), class_="boxes", aria_hidden="true")
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines of text that a program read in it."""
+        return plain_lines(self.text) if self.text else ()
+
+    @property
+    def shown_text(self) -> list[str]:
+        """The lines of text as they are shown; what is too long for a card is cut."""
+        lines, letters = list[str](), 0
+        for line in self.lines:
+            lines.append(line)
+            letters += len(line)
+            if letters > MAX_TEXT_LETTERS:
+                return [*lines, "…"]
+        return lines
 
     @property
     def famous(self) -> FamousList | None:
         return famous_list(self.description, stated_above=self.stated_above) if self.description else None
+
+    @property
+    def rich(self) -> tuple[FamousRow, ...]:
+        return rich_rows(self.description) if self.description else ()
 
     @property
     def claims(self) -> str:
@@ -106,10 +138,20 @@ class KeyframeCard:
 
 
 def _box(found: Detection) -> Markup:
-    left, top, right, bottom = (min(100.0, max(0.0, 100 * edge)) for edge in found.box_xyxy)
-    x, y = percent(left), percent(top)
-    box = tag("rect", x=x, y=y, width=percent(max(0.0, right - left)), height=percent(max(0.0, bottom - top)), rx=3)
+    x, y, width, height = _place(found.box_xyxy)
+    box = tag("rect", x=x, y=y, width=width, height=height, rx=3)
     return tag("g", box, tag("text", f"{found.label} {found.score:.2f}", x=x, y=y, dx=6, dy=16))
+
+
+def _text_box(line: TextLine) -> Markup:
+    x, y, width, height = _place(line.box_xyxy)
+    return tag("rect", x=x, y=y, width=width, height=height, class_="text")
+
+
+def _place(box_xyxy: tuple[float, float, float, float]) -> tuple[str, str, str, str]:
+    """Return left, top, width and height in percent."""
+    left, top, right, bottom = (min(100.0, max(0.0, 100 * edge)) for edge in box_xyxy)
+    return percent(left), percent(top), percent(max(0.0, right - left)), percent(max(0.0, bottom - top))
 
 
 def failures_by_keyframe(keyframes: list[Keyframe], failures: list[Failure]) -> Mapping[str, Failure]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vip.html.format import is_undetermined
-from vip.records import NOT_DETERMINED, Check, Description, Famous, Verification
+from vip.records import NOT_DETERMINED, NOT_KNOWN, Check, Description, Famous, RichFields, Verification
 
 VERDICTS = {"supported": "supported by the frame", "unsupported": "not", "unchecked": "left open"}
 
@@ -66,6 +66,28 @@ def famous_list(description: Description, *, stated_above: Collection[str] = ())
     silent = silent_fields(description)
     rows = [_row(name, description) for name in Famous.model_fields if name not in silent]
     return FamousList(tuple(rows), tuple(name for name in silent if name not in stated_above))
+
+
+def rich_rows(description: Description) -> tuple[FamousRow, ...]:
+    """Return the rich fields that say something; a number that the detections contradict has a mark."""
+    rows = []
+    for name in RichFields.model_fields if description.rich else ():
+        value = getattr(description.rich, name)
+        said = (value,) if isinstance(value, str) else tuple(one if isinstance(one, str) else one.phrase for one in value)
+        if name == "counts":
+            claims = tuple(_count_claim(text, description) for text in said)
+        else:
+            claims = tuple(ShownClaim(text) for text in said if text != NOT_KNOWN and not is_undetermined(text))
+        if claims:
+            rows.append(FamousRow(name.replace("_", " "), claims, is_list=len(claims) != 1))
+    return tuple(rows)
+
+
+def _count_claim(text: str, description: Description) -> ShownClaim:
+    check = next((one for one in _checks(description) if one.field == "counts" and one.claim == text), None)
+    if check is None or check.verdict != "unsupported":
+        return ShownClaim(text)
+    return ShownClaim(text, "doubt", f"The detector {', '.join(check.by)} found another number.")
 
 
 def silent_fields(description: Description) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ from vip.errors import EngineError, ReplyError, SomeFailedError
 from vip.report.page import write_report
 from vip.store import Run
 
-SHOWN = (store.MANIFEST, store.KEYFRAMES, store.DESCRIPTIONS, store.JOURNAL, store.FAILURES)  # files that the page is made of
+SHOWN = (store.MANIFEST, store.KEYFRAMES, store.DESCRIPTIONS, store.JOURNAL, store.WORDS, store.TEXT, store.FAILURES)
+"""The files that the page is made of."""
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path, PurePath
 
-from vip.captioning.caption_job import runs_in
 from vip.errors import InputError, StoreError, UsageError
 from vip.html.axes import evenly_spaced, span_of
 from vip.html.layout import is_page
@@ -19,7 +18,7 @@ from vip.html.pictures import Jpeg, shrink
 from vip.records import Failure
 from vip.report.index_page import RunEntry, RunIndex, index_page
 from vip.report.pictures import THUMBNAIL_SIDE_PX, Thumbnails, open_thumbnails
-from vip.store import FAILURES, KEYFRAMES, MANIFEST, REPORT, KeyframePicture, Run, exists, home_of, load_run, read_rows, replacing
+from vip.store import FAILURES, KEYFRAMES, MANIFEST, REPORT, KeyframePicture, Run, exists, home_of, load_run, read_rows, replacing, runs_in
 from vip.video.pillow import open_picture, shown
 
 INDEX = "index.html"

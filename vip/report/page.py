@@ -29,6 +29,8 @@ from vip.report.pruning import pruning_chart
 from vip.report.timeline import Timeline, TimelineKeyframe, draw_timeline
 from vip.report.video_link import VideoLink, video_link
 from vip.store import CANDIDATES, EMBEDDINGS, FAILURES, REPORT, KeyframePicture, Run, in_use, replacing
+from vip.untrusted import one_line
+from vip.words.run_words import words_by_keyframe
 
 MAX_CARDS = 600
 MAX_FAILURES = 200
@@ -115,6 +117,10 @@ class Report:
     def cards(self) -> list[KeyframeCard]:
         descriptions = {row.keyframe_id: row for row in self.descriptions}
         failures = failures_by_keyframe([frame.record for frame in self.keyframes], self.run.failures)
+        texts = {row.keyframe_id: row for row in self.run.texts}
+        around, said = words_by_keyframe(self.run, "subtitles"), words_by_keyframe(self.run, "speech")
+        transcribers = {one.origin for one in self.run.words if one.source == "speech"}
+        transcriber = " · ".join(sorted(one_line(origin).removeprefix("speech, ") for origin in transcribers))
         stated_above = tuple(Famous.model_fields) if self.is_measured else self.undetermined
         return [
             KeyframeCard(
@@ -129,6 +135,10 @@ class Report:
                 why=candidate.decision.reason if candidate and not self.why else "",
                 video_link=self.link.at(frame.time_s) if self.link and frame.time_s is not None else "",
                 stated_above=stated_above,
+                words=around.get(frame.id, ""),
+                text=texts.get(frame.id),
+                speech=said.get(frame.id, ""),
+                transcriber=transcriber,
             )
             for i, frame, shown, candidate in zip(self.places, self.keyframes, self.shown, self.chosen, strict=True)
         ]
@@ -217,7 +227,13 @@ class Report:
 
     @property
     def has_boxes(self) -> bool:
-        return any(card.keyframe.detections and card.shown for card in self.cards)
+        return any((card.keyframe.detections or card.lines) and card.shown for card in self.cards)
+
+    @property
+    def boxes_label(self) -> str:
+        """The words beside the switch that shows boxes."""
+        kinds = {"detected": any(card.keyframe.detections for card in self.cards), "read": any(card.lines for card in self.cards)}
+        return f"Show what was {' and '.join(kind for kind, is_there in kinds.items() if is_there)} in the pictures"
 
     @property
     def legend(self) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from vip.errors import BackendError
 from vip.metrics.statistics import IntervalEstimate, bootstrap
-from vip.review.fields import TEXTS, WRONG
+from vip.review.fields import WRONG
 from vip.review.state import ReviewState
 
 Unit = Mapping[str, str]
@@ -51,16 +51,18 @@ def agreement_by_field(state: ReviewState) -> list[FieldAgreement]:
     Raises:
         BackendError: the library `krippendorff` is missing.
     """
-    verdicts = {item.id: state.said(item.id, "verdict") for item in state.index.items}
+    verdicts = {item.id: state.said(item.id, "verdict") for item in state.reviewed_items()}
     judged = {item: said for item, said in verdicts.items() if len(said) > 1}
     videos = [state.index.items[state.index.numbers[item]].video for item in judged]
     rows = [measure_agreement("verdict", list(judged.values()), videos)]
-    for name in TEXTS:
+    for name in state.index.fields:
         units = [
             {reviewer: WRONG if reviewer in state.said(item, f"{WRONG}:{name}") else RIGHT for reviewer in said}
             for item, said in judged.items()
+            if name in state.fields(item)
         ]
-        rows.append(measure_agreement(name, units, videos))
+        of_units = [video for item, video in zip(judged, videos, strict=True) if name in state.fields(item)]
+        rows.append(measure_agreement(name, units, of_units))
     return rows
 
 

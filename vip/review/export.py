@@ -10,15 +10,16 @@ import codecs
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from vip import files
 from vip.errors import StoreError, UsageError
 from vip.export.csv import cell
-from vip.review.fields import COMMENT, FINAL, TEXTS, WRONG, objects_of
+from vip.review.fields import COMMENT, FINAL, WRONG, objects_of
 from vip.review.rates import is_wrong
+from vip.review.rich import LISTS
 from vip.review.state import ReviewState
 from vip.wording import option
 
@@ -51,32 +52,35 @@ def rows_of(state: ReviewState) -> Iterator[dict[str, Any]]:
     for action in state.log.read():
         counts[action.item] = counts.get(action.item, 0) + 1
         last[action.item] = action.created_utc
-    for item in state.index.items:
+    fields = state.index.fields
+    for item in state.reviewed_items():
         texts = state.texts(item.id)
-        original = dict(zip(TEXTS, item.texts, strict=True))
-        changed = {name: state.shared[item.id, name].reviewer for name in TEXTS if texts[name] != original[name]}
+        original = item.original
+        changed = {name: state.shared[item.id, name].reviewer for name in item.fields if texts[name] != original[name]}
         yield {
             "item": item.id,
             "video": item.video,
             "time_s": item.time_s,
             "engine": item.engine,
-            **_listed(texts),
-            "original": _listed(original),
+            **_listed(texts, fields),
+            "original": _listed(original, fields),
             "changed_by": changed,
             "verdicts": state.said(item.id, "verdict"),
             "verdicts_stage_2": state.said(item.id, "verdict.2"),
-            "verdicts_stage_4": state.said(item.id, "verdict.4"),
+            "verdicts_stage_3": state.verdicts(item.id, "3"),
+            "verdicts_stage_4": state.verdicts(item.id, "4"),
             "verdict_settled": state.value(item.id, f"{FINAL}verdict"),
-            "wrong": [name for name in TEXTS if is_wrong(state, item.id, name)],
-            "marked_wrong_by": {name: sorted(said) for name in TEXTS if (said := state.said(item.id, f"{WRONG}:{name}"))},
+            "wrong": [name for name in item.fields if is_wrong(state, item.id, name)],
+            "marked_wrong_by": {name: sorted(said) for name in item.fields if (said := state.said(item.id, f"{WRONG}:{name}"))},
             "comments": state.said(item.id, COMMENT),
             "actions": counts.get(item.id, 0),
             "last_action_utc": last.get(item.id),
         }
 
 
-def _listed(texts: dict[str, str]) -> dict[str, Any]:
-    return {name: list(objects_of(text)) if name == "objects" else text for name, text in texts.items()}
+def _listed(texts: dict[str, str], fields: Sequence[str]) -> dict[str, Any]:
+    """Return lists as lists; None for the fields that only other items have."""
+    return {name: list(objects_of(texts[name])) if name in ("objects", *LISTS) and name in texts else texts.get(name) for name in fields}
 
 
 def _write_jsonl(rows: Iterator[dict[str, Any]], file: Any) -> int:

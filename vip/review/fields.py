@@ -1,7 +1,8 @@
 """The fields of an item that people write: the texts of a description, verdicts, comments, and what was settled between reviewers.
 
     dense_caption, focus … setting   the texts, of which all reviewers share one
-    verdict, verdict.2, verdict.4    of the description as a whole: good, needs work, unusable; of each stage of its own
+    verdict, verdict.2 … verdict.4   of the description as a whole: good, needs work, unusable; of each stage of its own
+    shot_size … camera_movement      those of the schema `rich`, where a run has them (see `vip.review.rich`)
     wrong:focus …                    a text that is not true of its picture
     comment
     final:verdict, final:wrong:focus what stands after a disagreement was settled; all reviewers share it
@@ -12,24 +13,30 @@ All values are texts; the objects are one a line. None: nothing was said.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from vip.errors import UsageError
 from vip.html.markup import showable
 from vip.records import Famous
+from vip.review.rich import RICH_TEXTS, clean_rich
 from vip.untrusted import one_line
 
+PACKAGE = "vip.review"  # whose templates, scripts and styles pages are made of
 TEXTS: tuple[str, ...] = ("dense_caption", *Famous.model_fields)
+ALL_TEXTS: tuple[str, ...] = (*TEXTS, *RICH_TEXTS)
 GOOD, NEEDS_WORK, UNUSABLE = "good", "needs work", "unusable"
 VERDICTS = (GOOD, NEEDS_WORK, UNUSABLE)
 WRONG = "wrong"
 COMMENT = "comment"
 FINAL = "final:"
 STAGES = ("1", "2", "3", "4")
-VERDICT_FIELDS = {None: "verdict", "1": "verdict", "2": "verdict.2", "3": "verdict.2", "4": "verdict.4"}
+VERDICT_FIELDS = {None: "verdict", "1": "verdict", "2": "verdict.2", "3": "verdict.3", "4": "verdict.4"}
 MOST_TEXT, MOST_NAME, MOST_UID = 20_000, 60, 64
+ENGINE = "engine:"
+"""The names begin so under which engines write; a person cannot take one."""
 UID = re.compile(rf"[A-Za-z0-9._-]{{1,{MOST_UID}}}")
 
-_WRONG_FIELDS = tuple(f"{WRONG}:{name}" for name in TEXTS)
+_WRONG_FIELDS = tuple(f"{WRONG}:{name}" for name in ALL_TEXTS)
 _ALLOWED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(VERDICT_FIELDS.values(), VERDICTS),
     **dict.fromkeys(_WRONG_FIELDS, (WRONG,)),
@@ -38,9 +45,10 @@ _ALLOWED: dict[str, tuple[str, ...]] = {
 }
 
 
+@lru_cache(maxsize=256)
 def is_shared(field: str) -> bool:
     """Return whether all reviewers share the value; of the other fields each reviewer has a value of their own."""
-    return field in TEXTS or field.startswith(FINAL)
+    return field in ALL_TEXTS or field.startswith(FINAL)
 
 
 def clean_value(field: str, value: str | None) -> str | None:
@@ -53,7 +61,7 @@ def clean_value(field: str, value: str | None) -> str | None:
         if value is not None and value not in _ALLOWED[field]:
             raise UsageError(f"{field} is one of {', '.join(_ALLOWED[field])}, or nothing.")
         return value
-    if field not in (*TEXTS, COMMENT):
+    if field not in (*ALL_TEXTS, COMMENT):
         raise UsageError(f"There is no field {one_line(field)[:40]!r}. Reload the page.")
     if value is not None and len(value) > MOST_TEXT:
         raise UsageError(f"A text has at most {MOST_TEXT:,} letters. Shorten it.")
@@ -61,6 +69,8 @@ def clean_value(field: str, value: str | None) -> str | None:
     if field == "objects":
         lines = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
     text = "\n".join(lines).strip()
+    if field in RICH_TEXTS:
+        return clean_rich(field, text)
     if field == "dense_caption" and not text:
         raise UsageError("A dense caption cannot be empty. Mark it as unusable instead.")
     return text or None if field == COMMENT else text
@@ -70,11 +80,13 @@ def clean_reviewer(name: object) -> str:
     """Return the name of a reviewer.
 
     Raises:
-        UsageError: it is empty or too long.
+        UsageError: it is empty or too long, or that of an engine.
     """
     text = one_line(name) if isinstance(name, str) else ""
     if not text or len(text) > MOST_NAME:
         raise UsageError(f"Give a name of 1 to {MOST_NAME} letters.")
+    if text.casefold().startswith(ENGINE):
+        raise UsageError(f"Names that begin with {ENGINE} are those of engines. Give another name.")
     return text
 
 

@@ -1,8 +1,10 @@
-"""What stands before every request of the review page: who may ask, how much, and what a browser may do with the answer.
+"""What stands before every request of a server on this machine: who may ask, how much, and what a browser may do with the answer.
+
+The page of `vip review` and `vip mcp` share it.
 
 The server is bound to the loopback address, but every page that the user has open elsewhere can send requests there. So each request needs
-the token that the address of the page has; its Host must be the server's own (against DNS rebinding); one that another site caused is
-refused; and bodies are bounded. The token is no cookie: no browser adds it on its own.
+the token: a page has it from its address, a program sends it in the header Authorization. Its Host must be the server's own (against DNS
+rebinding); one that another site caused is refused; and bodies are bounded. The token is no cookie: no browser adds it on its own.
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ ANSWER_HEADERS = {
 class Guard:
     """An ASGI application that refuses requests, or passes them on."""
 
-    def __init__(self, app: ASGIApp, *, token: str, hosts: Collection[str]) -> None:
-        self._app, self._token, self._hosts = app, token, frozenset(hosts)
+    def __init__(self, app: ASGIApp, *, token: str, hosts: Collection[str], shown_by: str = "vip review") -> None:
+        self._app, self._token, self._hosts, self._shown_by = app, token, frozenset(hosts), shown_by
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -55,20 +57,25 @@ class Guard:
     def _refuse(self, scope: Scope) -> PlainTextResponse | None:
         headers = Headers(scope=scope)
         if headers.getlist("host") != [host for host in headers.getlist("host")[:1] if host in self._hosts]:
-            return _refusal(421, "This server has another name. Open the address that vip review printed.")
+            return _refusal(421, f"This server has another name. Open the address that {self._shown_by} printed.")
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
         if (origin is not None and origin not in {f"http://{host}" for host in self._hosts}) or site not in ("same-origin", "none"):
             return _refusal(403, "The request comes from another site.")
         if len(scope["query_string"]) > MOST_QUERY_BYTES:
             return _refusal(414, "The address is too long.")
         if not self._is_known(headers, scope):
-            return _refusal(401, "The token is missing or wrong. Open the address that vip review printed.")
+            return _refusal(401, f"The token is missing or wrong. Use what {self._shown_by} printed.")
         if scope["method"] == "POST":
             return _refuse_body(headers)
         return None
 
     def _is_known(self, headers: Headers, scope: Scope) -> bool:
-        given = headers.get(TOKEN_HEADER) or "".join(parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[:1])
+        kind, _, bearer = headers.get("authorization", "").partition(" ")
+        given = (
+            headers.get(TOKEN_HEADER)
+            or (bearer.strip() if kind.lower() == "bearer" else "")
+            or "".join(parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[:1])
+        )
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
 
 

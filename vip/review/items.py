@@ -7,23 +7,24 @@ stranger: its rows are checked as those of any run, and pictures are read as `vi
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
-from threading import Lock
-from typing import Any, Protocol
+from pathlib import Path
+from typing import NamedTuple, Protocol
 from urllib.parse import unquote
 
+from pydantic import ConfigDict
+from pydantic_core import to_json
+
 from vip import files, store
-from vip.dataset import storage
-from vip.dataset.shards import FOLDER, NAME, ShardInfo, read_shards
+from vip.dataset.shard_names import has_shards
 from vip.errors import InputError, StoreError
-from vip.export.sources import sources_of
-from vip.records import Description, Detection, Keyframe, Verification
+from vip.records import Detection, Famous, PathInside, PlainName, Record, RichFields, Verification
 from vip.report.video_link import PLAYED_SUFFIXES, video_link
-from vip.review.fields import TEXTS
-from vip.review.shard_rows import ShardPictures, open_shard
-from vip.store import Run
+from vip.review.fields import ALL_TEXTS, TEXTS
+from vip.review.rich import rich_texts
+from vip.store import Run, load_run, runs_in
 from vip.wording import call
 
 MEDIA_TYPES = {
@@ -44,9 +45,8 @@ class PictureReader(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewItem:
-    """A described keyframe."""
+class ReviewItem(NamedTuple):
+    """A described keyframe, a tuple because a review has ten thousand of them."""
 
     id: str
     """Unique in the folder: the id of the keyframe; in a folder of runs the name of the run before it."""
@@ -63,10 +63,22 @@ class ReviewItem:
     """The detections and the verification, as JSON: as objects they would be ten times as large."""
     flagged: tuple[str, ...]
     """The texts of which `--verify` found a claim without support."""
-    pictures: PictureReader = field(repr=False, compare=False)
-    place: int = field(repr=False, compare=False)
+    pictures: PictureReader
+    place: int
     source: int = 0
     """The number of its run among those of a folder; of a data set 0."""
+    rich: tuple[str, ...] = ()
+    """The fields of the schema `rich`, in the order of `RICH_TEXTS`; empty where the engine was not asked for them."""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the texts that it has."""
+        return ALL_TEXTS if self.rich else TEXTS
+
+    @property
+    def original(self) -> dict[str, str]:
+        """Return all texts as the engine wrote them, by field."""
+        return dict(zip(self.fields, (*self.texts, *self.rich), strict=True))
 
     @property
     def media_type(self) -> str | None:
@@ -94,6 +106,11 @@ class ItemIndex:
         if len(self.numbers) != len(self.items):
             raise StoreError(f"{self.folder}: two keyframes have one id. Make the runs again.")
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the texts that some item has."""
+        return ALL_TEXTS if any(item.rich for item in self.items) else TEXTS
+
     def neighbours(self, number: int, *, each_side: int = 2) -> list[int]:
         """Return the numbers of the items before and after it in its video, without its own."""
         nearby = range(max(0, number - each_side), min(len(self.items), number + each_side + 1))
@@ -118,10 +135,12 @@ def read_items(folder: Path, note: Callable[[str], None] = lambda text: None) ->
     if not store.is_folder(folder):
         raise InputError(f"{folder} is not a folder. Give the folder of a run, a folder of runs, or what `vip batch` wrote.")
     folder = store.home_of(folder)
-    if any(NAME.fullmatch(name) for name in storage.sizes_in(str(folder), FOLDER)):
-        index = ItemIndex(folder, list(_items_of_shards(folder, note)))
+    if has_shards(str(folder)):
+        from vip.review.shard_items import items_of_shards  # here, since it loads what reads and writes data sets
+
+        index = ItemIndex(folder, list(items_of_shards(folder, note)))
     else:
-        runs = [Run(source.run.folder) for source in sources_of([str(folder)]) if source.run]
+        runs = [Run(load_run(one).folder) for one in runs_in([folder])]  # checked, and read again later
         is_single = len(runs) == 1 and runs[0].folder.resolve() == folder.resolve()
         items = [item for number, run in enumerate(runs) for item in _items_of_run(run, number, "" if is_single else f"{run.folder.name}/")]
         index = ItemIndex(folder, items, runs)
@@ -130,10 +149,37 @@ def read_items(folder: Path, note: Callable[[str], None] = lambda text: None) ->
     return index
 
 
+class _KeyframeRow(Record):
+    """What a review shows of a row of keyframes.jsonl: the rest takes longer to read, and thousands are read before the page opens."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: str
+    video_id: PlainName
+    time_s: float | None
+    image_path: PathInside
+    width_px: int
+    height_px: int
+    detections: tuple[Detection, ...] | None
+
+
+class _DescriptionRow(Record):
+    """What a review shows of a row of descriptions.jsonl."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    keyframe_id: str
+    engine: str
+    dense_caption: str
+    famous: Famous
+    rich: RichFields | None = None
+    verification: Verification | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class _FolderPictures:
     folder: Path
-    paths: list[str]
+    paths: list[str] = field(repr=False)
 
     def read(self, place: int) -> bytes:
         path = self.folder / self.paths[place]
@@ -145,117 +191,51 @@ class _FolderPictures:
 
 def _items_of_run(run: Run, source: int, prefix: str) -> Iterator[ReviewItem]:
     pictures = _FolderPictures(run.folder, [])
-    described: dict[str, tuple[str, tuple[str, ...], Verification | None]] = {}
+    described: dict[str, _DescriptionRow] = {}
     for path in (run.folder / store.DESCRIPTIONS, run.folder / store.JOURNAL):
         if path.exists():
-            for row in store.read_rows(path, Description, torn_end=path.name == store.JOURNAL):
-                described[row.keyframe_id] = (row.engine, _texts_of(row), row.verification)
-    for frame in store.read_rows(run.folder / store.KEYFRAMES, Keyframe):
+            for row in store.read_rows(path, _DescriptionRow, torn_end=path.name == store.JOURNAL):
+                described[row.keyframe_id] = row
+    for frame in store.read_rows(run.folder / store.KEYFRAMES, _KeyframeRow):
         if frame.id in described:
-            engine, texts, verification = described.pop(frame.id)
             pictures.paths.append(frame.image_path)
-            yield _item(
-                frame,
-                engine,
-                texts,
-                verification,
-                id_=f"{prefix}{frame.id}",
-                pictures=pictures,
-                place=len(pictures.paths) - 1,
-                source=source,
-            )
+            yield _item(frame, described.pop(frame.id), f"{prefix}{frame.id}", pictures, source=source)
 
 
-def _items_of_shards(folder: Path, note: Callable[[str], None]) -> Iterator[ReviewItem]:
-    for info in read_shards(str(folder), note):
-        yield from _items_of_shard(folder, info)
-
-
-def _items_of_shard(folder: Path, info: ShardInfo) -> Iterator[ReviewItem]:
-    pictures = _LockedPictures(open_shard(str(folder), info))
-    for place, row in pictures.shard.rows():
-        try:
-            if row["dense_caption"] is not None:
-                verification = Verification.model_validate(row["verification"]) if row["verification"] else None
-                texts = tuple("\n".join(row[name]) if name == "objects" else str(row[name]) for name in TEXTS)
-                yield _item_of_row(row, texts, verification, pictures, place)
-        except (ValueError, KeyError, TypeError) as exc:
-            raise StoreError(f"{folder / FOLDER / info.file}: damaged ({exc}). Run the command that wrote it again.") from exc
-
-
-def _item_of_row(
-    row: dict[str, Any], texts: tuple[str, ...], verification: Verification | None, pictures: _LockedPictures, place: int
-) -> ReviewItem:
-    found = None if row["detections"] is None else tuple(Detection.model_validate(one) for one in row["detections"])
-    return ReviewItem(
-        id=str(row["keyframe_id"]),
-        video=str(row["video_id"]),
-        time_s=row["time_s"],
-        texts=texts,
-        engine=str(row["description_engine"]),
-        width_px=int(row["width_px"]),
-        height_px=int(row["height_px"]),
-        suffix=f".{row['picture_format']}",
-        details=_details(found, verification),
-        flagged=_flagged(verification),
-        pictures=pictures,
-        place=place,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _LockedPictures:
-    """The pictures of a shard, for several threads."""
-
-    shard: ShardPictures
-    lock: Lock = field(default_factory=Lock)
-
-    def read(self, place: int) -> bytes:
-        with self.lock:
-            return self.shard.read(place)
-
-
-def _item(
-    frame: Keyframe,
-    engine: str,
-    texts: tuple[str, ...],
-    verification: Verification | None,
-    *,
-    id_: str,
-    pictures: PictureReader,
-    place: int,
-    source: int,
-) -> ReviewItem:
+def _item(frame: _KeyframeRow, row: _DescriptionRow, id_: str, pictures: _FolderPictures, *, source: int) -> ReviewItem:
     return ReviewItem(
         id=id_,
         video=frame.video_id,
         time_s=frame.time_s,
-        texts=texts,
-        engine=engine,
+        texts=_texts_of(row),
+        engine=row.engine,
         width_px=frame.width_px,
         height_px=frame.height_px,
-        suffix=PurePath(frame.image_path).suffix.lower(),
-        details=_details(frame.detections, verification),
-        flagged=_flagged(verification),
+        suffix=os.path.splitext(frame.image_path)[1].lower(),  # noqa: PTH122 - ten thousand times PurePath would take a tenth of a second
+        details=details_of(frame.detections, row.verification),
+        flagged=flagged_in(row.verification),
         pictures=pictures,
-        place=place,
+        place=len(pictures.paths) - 1,
         source=source,
+        rich=rich_texts(row.rich),
     )
 
 
-def _details(detections: tuple[Detection, ...] | None, verification: Verification | None) -> bytes:
-    from pydantic_core import to_json
+def details_of(detections: tuple[Detection, ...] | None, verification: Verification | None) -> bytes:
+    """Return what an item keeps of them."""
+    checks = (
+        to_json([one.model_dump(include={"field", "claim", "verdict", "after"}) for one in verification.checks]) if verification else b"[]"
+    )
+    return b'{"detections":%b,"checks":%b}' % (to_json(detections or ()), checks)
 
-    checks = [one.model_dump(include={"field", "claim", "verdict", "after"}) for one in verification.checks] if verification else []
-    return to_json({"detections": [one.model_dump() for one in detections or ()], "checks": checks})
 
-
-def _texts_of(description: Description) -> tuple[str, ...]:
+def _texts_of(description: _DescriptionRow) -> tuple[str, ...]:
     famous = description.famous
     return (description.dense_caption, famous.focus, famous.action, famous.mood, "\n".join(famous.objects), famous.setting)
 
 
-def _flagged(verification: Verification | None) -> tuple[str, ...]:
+def flagged_in(verification: Verification | None) -> tuple[str, ...]:
+    """Return the texts with a claim without support."""
     if verification is None:
         return ()
     return tuple(dict.fromkeys(one.field for one in verification.checks if one.verdict == "unsupported" and one.after in (None, one.claim)))
@@ -265,8 +245,13 @@ def _video_of(run: Run) -> Path | None:
     manifest = run.manifest
     if manifest is None:
         return None
-    own = Path(manifest.video.path)
+    own = Path(manifest.video.path)  # of this machine's own run: it may be a link, but only to a video
     if store.is_own(manifest) and "://" not in manifest.video.path and own.suffix.lower() in PLAYED_SUFFIXES and own.is_file():
-        return own if own.stat().st_size == manifest.video.size_bytes else None
+        is_same = own.stat().st_size == manifest.video.size_bytes and own.resolve().suffix.lower() in PLAYED_SUFFIXES
+        return own if is_same else None
     link = video_link(run)
-    return run.folder / unquote(link.address) if link and "://" not in link.address else None
+    if link is None or "://" in link.address:
+        return None
+    home, address = run.folder.resolve(), unquote(link.address)
+    path = (home / address).resolve()
+    return path if path == Path(os.path.normpath(home / address)) else None  # else a link in a folder of somebody else led there

@@ -12,16 +12,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 from vip import files
 from vip.errors import StoreError
+from vip.untrusted import one_line
 
 NAME = "review.sqlite"
 LOCK_TIMEOUT_S = 60.0  # for other processes that write
 VERSION = 1
 APPLICATION = 0x76697072  # "vipr", in the header of the file
 MOST_TEXT_BYTES = 2**20
+MOST_PROBLEM_LETTERS = 150
 SCHEMA = """
 create table actions (
     number integer primary key autoincrement,
@@ -38,7 +42,6 @@ create table actions (
 create trigger actions_are_never_changed before update on actions begin select raise(abort, 'the log is append-only'); end;
 create trigger actions_are_never_deleted before delete on actions begin select raise(abort, 'the log is append-only'); end;
 """
-COLUMNS = "number, uid, created_utc, reviewer, item, field, before, after, undoes, batch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +61,25 @@ class NewAction:
     """What the actions of one find-and-replace share."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Action(NewAction):
-    """A row of the log."""
+class Action(NamedTuple):
+    """A row of the log, a tuple because a review has tens of thousands of them; the fields are those of `NewAction`."""
 
     number: int
+    uid: str
     created_utc: str
+    reviewer: str
+    item: str
+    field: str
+    before: str | None
+    after: str | None
+    undoes: int | None
+    batch: str | None
+
+
+COLUMNS = ", ".join(Action._fields)
+_NONE = type(None)
+_KINDS = frozenset(product((int,), *[(str,)] * 5, *[(str, _NONE)] * 2, (int, _NONE), (str, _NONE)))
+"""The types that the values of a row may have; SQLite keeps any type in any column."""
 
 
 class ReviewLog:
@@ -195,9 +211,11 @@ class ReviewLog:
         try:
             yield
         except sqlite3.OperationalError as exc:
-            raise StoreError(f"{self.path} cannot be used: {exc}. Free space or close other programs, and try again.") from exc
-        except sqlite3.DatabaseError as exc:
-            raise StoreError(f"{self.path} is damaged, or no log of a review: {exc}. Rename it or restore it from a copy.") from exc
+            raise StoreError(f"{self.path} cannot be used: {_shortened(exc)}. Free space or close other programs, and try again.") from exc
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as exc:  # the message of SQLite quotes what is damaged
+            raise StoreError(
+                f"{self.path} is damaged, or no log of a review: {_shortened(exc)}. Rename it or restore it from a copy."
+            ) from exc
         except OSError as exc:
             raise StoreError(f"{self.path} cannot be used: {exc.strerror}.") from exc
 
@@ -211,15 +229,14 @@ class StaleValueError(Exception):
 
 
 def _action(row: Sequence[object]) -> Action:
-    number, uid, created, reviewer, item, field, before, after, undoes, batch = row
-    texts = (uid, created, reviewer, item, field)
-    optional = (before, after, batch)
-    if not all(isinstance(one, str) for one in texts) or not all(one is None or isinstance(one, str) for one in optional):
-        raise sqlite3.DatabaseError("a value is no text")
-    if not isinstance(number, int) or not (undoes is None or isinstance(undoes, int)):
-        raise sqlite3.DatabaseError("a number is none")
-    values = dict(zip(COLUMNS.split(", "), row, strict=True))
-    return Action(**values)  # type: ignore[arg-type] # checked above
+    if tuple(map(type, row)) not in _KINDS:
+        raise sqlite3.DatabaseError("a value is not of the kind of its column")
+    return Action._make(row)
+
+
+def _shortened(exc: Exception) -> str:
+    """Return what SQLite says on one line; it quotes what is damaged, and that may be long."""
+    return one_line(str(exc))[:MOST_PROBLEM_LETTERS]
 
 
 def _statements(schema: str) -> list[str]:

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from vip.html.format import is_undetermined
 from vip.metrics.statistics import IntervalEstimate, estimate_mean
 from vip.records import Famous
 from vip.review.fields import FINAL, TEXTS, WRONG, objects_of
 from vip.review.items import ReviewItem
+from vip.review.rich import LISTS, MEASURED, RICH_TEXTS
 from vip.review.state import ReviewState
-
-OBJECTS = TEXTS.index("objects")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,11 @@ class EngineRates:
     """Rejected claims of all claims; None where there is no claim."""
     omission: IntervalEstimate | None
     """Added objects of all objects in the reviewed lists; None where there is none."""
+    rich_hallucination: IntervalEstimate | None
+    """Rejected claims of all claims of the fields of the schema `rich`: a text, or an entry of a list. Beside the rate of FAMOuS, so that
+    engines with and without these fields compare. None where there is no claim."""
+    rich_omission: IntervalEstimate | None
+    """Added entries of all entries in the reviewed lists of the schema `rich`."""
 
 
 @dataclass(slots=True)
@@ -42,20 +47,32 @@ class _Shares:
     items: int = 0
     rejected: list[tuple[float, str]] = field(default_factory=list)
     added: list[tuple[float, str]] = field(default_factory=list)
+    rich_rejected: list[tuple[float, str]] = field(default_factory=list)
+    rich_added: list[tuple[float, str]] = field(default_factory=list)
 
 
 def engine_rates(state: ReviewState) -> list[EngineRates]:
     """Return the rates of each engine, in the order of their names."""
     shares: dict[str, _Shares] = {}
-    for item in state.index.items:
+    for item in state.reviewed_items():
         if state.said(item.id, "verdict"):
             of_engine = shares.setdefault(item.engine, _Shares())
             of_engine.items += 1
             of_engine.rejected += [(float(is_rejected), item.video) for is_rejected in _claims(state, item)]
-            said = {name.casefold() for name in objects_of(item.texts[OBJECTS])}
-            of_engine.added += [(float(name.casefold() not in said), item.video) for name in _reviewed_objects(state, item)]
+            of_engine.added += [(float(is_added), item.video) for is_added in _entries(state, item, "objects")]
+            if item.rich:
+                of_engine.rich_rejected += [(float(is_rejected), item.video) for is_rejected in _rich_claims(state, item)]
+                entries = (is_added for name in LISTS for is_added in _entries(state, item, name))
+                of_engine.rich_added += [(float(is_added), item.video) for is_added in entries]
     return [
-        EngineRates(engine=name, items=one.items, hallucination=_mean(one.rejected), omission=_mean(one.added))
+        EngineRates(
+            engine=name,
+            items=one.items,
+            hallucination=_mean(one.rejected),
+            omission=_mean(one.added),
+            rich_hallucination=_mean(one.rich_rejected),
+            rich_omission=_mean(one.rich_added),
+        )
         for name, one in sorted(shares.items())
     ]
 
@@ -69,10 +86,31 @@ def _claims(state: ReviewState, item: ReviewItem) -> Iterator[bool]:
         if name != "objects" and name not in unknown:
             yield is_wrong(state, item.id, name)
     if "objects" not in unknown:
-        left = {name.casefold() for name in _reviewed_objects(state, item)}
-        is_unchanged = state.value(item.id, "objects") == texts["objects"]
-        for name in objects:
-            yield is_wrong(state, item.id, "objects") if is_unchanged else name.casefold() not in left
+        yield from _list_claims(state, item, "objects")
+
+
+def _rich_claims(state: ReviewState, item: ReviewItem) -> Iterator[bool]:
+    """Yield the same for the fields of the schema `rich`; the movement of the camera is not the engine's."""
+    original = item.original
+    for name in RICH_TEXTS:
+        if name in LISTS:
+            yield from _list_claims(state, item, name)
+        elif name != MEASURED and not is_undetermined(original[name]):
+            yield is_wrong(state, item.id, name)
+
+
+def _list_claims(state: ReviewState, item: ReviewItem, field: str) -> Iterator[bool]:
+    """Yield for each entry of a list of the engine whether it was rejected."""
+    text, reviewed = item.original[field], state.value(item.id, field) or ""
+    left = {name.casefold() for name in objects_of(reviewed)}
+    for name in objects_of(text):
+        yield is_wrong(state, item.id, field) if reviewed == text else name.casefold() not in left
+
+
+def _entries(state: ReviewState, item: ReviewItem, field: str) -> Iterator[bool]:
+    """Yield for each entry of a reviewed list whether it was added."""
+    said = {name.casefold() for name in objects_of(item.original[field])}
+    yield from (name.casefold() not in said for name in objects_of(state.value(item.id, field) or ""))
 
 
 def is_wrong(state: ReviewState, item: str, text: str) -> bool:
@@ -81,10 +119,6 @@ def is_wrong(state: ReviewState, item: str, text: str) -> bool:
         return settled == WRONG
     judges = state.said(item, "verdict").keys()
     return bool(judges) and 2 * len(state.said(item, f"{WRONG}:{text}").keys() & judges) >= len(judges)
-
-
-def _reviewed_objects(state: ReviewState, item: ReviewItem) -> tuple[str, ...]:
-    return objects_of(state.value(item.id, "objects") or "")
 
 
 def _mean(rows: list[tuple[float, str]]) -> IntervalEstimate | None:

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vip.errors import UsageError
-from vip.review.fields import MOST_TEXT, TEXTS, clean_value
+from vip.review.fields import ALL_TEXTS, MOST_TEXT, clean_value
 from vip.review.log import Action, NewAction
+from vip.review.rich import CHOICES
 from vip.review.state import Queue, ReviewState
 
 PIECE = 500  # actions in one transaction
@@ -41,6 +42,8 @@ def find_changes(state: ReviewState, queue: Queue, find: str, put: str, *, whole
     found = []
     for number in state.numbers(queue):
         for field, text in state.texts(state.index.items[number].id).items():
+            if field in CHOICES:
+                continue
             changed = pattern.sub(lambda match: put, text)
             if changed != text and (after := clean_value(field, changed) or "") != text:
                 found.append(Change(number, field, text, after))
@@ -85,7 +88,7 @@ def roll_back(state: ReviewState, batch: str, *, reviewer: str, new_batch: str) 
             batch=new_batch,
         )
         for action in _actions(state, state.batches.get(batch, []))
-        if action.number not in taken_back and action.field in TEXTS
+        if action.number not in taken_back and action.field in ALL_TEXTS
     ]
     return _write(state, actions)
 

@@ -22,10 +22,10 @@ def make_report(state: ReviewState) -> dict[str, Any]:
         BackendError: the library `krippendorff` is missing.
     """
     return {
-        "items": len(state.index.items),
+        "items": sum(1 for _ in state.reviewed_items()),
         "reviewers": {name: state.progress(Queue(reviewer=name)) for name in state.reviewers()},
-        "edited": sum(state.is_edited(item.id) for item in state.index.items),
-        "disagreements": sum(state.is_disputed(item.id) for item in state.index.items),
+        "edited": sum(state.is_edited(item.id) for item in state.reviewed_items()),
+        "disagreements": sum(state.is_disputed(item.id) for item in state.reviewed_items()),
         "agreement": [asdict(row) for row in agreement_by_field(state)],
         "engines": [asdict(row) for row in engine_rates(state)],
     }
@@ -33,7 +33,7 @@ def make_report(state: ReviewState) -> dict[str, Any]:
 
 def report_lines(state: ReviewState) -> Iterator[str]:
     """Yield the report as lines of text; errors as of `make_report`."""
-    yield f"{len(state.index.items):,} items, {sum(state.is_edited(item.id) for item in state.index.items):,} edited"
+    yield f"{sum(1 for _ in state.reviewed_items()):,} items, {sum(state.is_edited(item.id) for item in state.reviewed_items()):,} edited"
     for name in state.reviewers():
         done = state.progress(Queue(reviewer=name))
         yield f"  {one_line(name)}: {done['done']:,} judged ({', '.join(f'{done[verdict]:,} {verdict}' for verdict in VERDICTS)})"
@@ -46,7 +46,7 @@ def report_lines(state: ReviewState) -> Iterator[str]:
 
 
 AGREEMENT_COLUMNS = ("field", "items", "raw", "Cohen's κ", "Fleiss' κ", "Krippendorff's α")
-RATE_COLUMNS = ("engine", "items", "hallucination", "omission")
+RATE_COLUMNS = ("engine", "items", "hallucination", "omission", "hallucination (rich)", "omission (rich)")
 
 
 def agreement_cells(row: FieldAgreement) -> tuple[str, ...]:
@@ -57,7 +57,8 @@ def agreement_cells(row: FieldAgreement) -> tuple[str, ...]:
 
 def rate_cells(row: EngineRates) -> tuple[str, ...]:
     """Return the cells of a line of the table of the engines."""
-    return (one_line(row.engine), f"{row.items:,}", _with_interval(row.hallucination), _with_interval(row.omission))
+    rates = (row.hallucination, row.omission, row.rich_hallucination, row.rich_omission)
+    return (one_line(row.engine), f"{row.items:,}", *map(_with_interval, rates))
 
 
 def table_of(rows: Any, columns: tuple[str, ...], cells: Any) -> Iterator[str]:
@@ -82,7 +83,7 @@ def report_page(state: ReviewState, *, title: str, token: str) -> str:
             agreement=(AGREEMENT_COLUMNS, [agreement_cells(row) for row in agreement]),
             pairs=[(row.field, pair, _number(value)) for row in agreement for pair, value in row.cohen.items() if len(row.cohen) > 1],
             rates=(RATE_COLUMNS, [rate_cells(row) for row in engine_rates(state)]),
-            disagreements=sum(state.is_disputed(item.id) for item in state.index.items),
+            disagreements=sum(state.is_disputed(item.id) for item in state.reviewed_items()),
         )
     )
 

@@ -13,14 +13,15 @@ from typing import Any, Protocol
 
 from vip.dataset import storage
 from vip.dataset.parquet import JSON_COLUMNS, ROWS_A_BATCH
-from vip.dataset.shards import AGAIN, FOLDER, ShardInfo
+from vip.dataset.shard_names import FOLDER
+from vip.dataset.shards import AGAIN, ShardInfo
 from vip.errors import StoreError
-from vip.review.fields import TEXTS
+from vip.review.fields import ALL_TEXTS
 from vip.untrusted import DAMAGE, parse_json
 
 COLUMNS = (
     *("video_id", "keyframe_id", "number", "time_s", "picture_format", "width_px", "height_px", "detections"),
-    *("description_engine", "verification", *TEXTS),
+    *("description_engine", "verification", *ALL_TEXTS),
 )
 MOST_MEMBER_BYTES = 64 * 2**20
 
@@ -96,7 +97,7 @@ class TarPictures:
                     row = parse_json(self._text(archive, members["json"]))
                     picture = members[row["picture_format"]]
                     self._places.append((picture.offset_data, picture.size))
-                    yield len(self._places) - 1, {name: row[name] for name in COLUMNS}
+                    yield len(self._places) - 1, {name: row.get(name) for name in COLUMNS}
                     archive.members = []  # type: ignore[attr-defined] # or it keeps them all
         except (tarfile.TarError, *DAMAGE) as exc:
             raise self._damaged(exc) from exc

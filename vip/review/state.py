@@ -1,25 +1,23 @@
 """The current values of a review, read through its log, and its queues.
 
-In: the items and the log. Out: the current value of each field, what can be undone, and the numbers of the items that a queue holds.
-Values that reviewers share are written only where the client knew the current one: of two people who edit one text, the second sees what
-the first wrote, and nothing is lost. Other processes may write to the same log; each request reads what is new in it.
+In: the items and the log. Out: the current value of each field, and the numbers of the items that a queue holds.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 from vip.errors import UsageError
 from vip.review.fields import (
     COMMENT,
+    ENGINE,
     FINAL,
     GOOD,
     NEEDS_WORK,
     TEXTS,
-    UID,
     UNUSABLE,
     VERDICT_FIELDS,
     VERDICTS,
@@ -27,19 +25,13 @@ from vip.review.fields import (
     clean_value,
     is_shared,
 )
-from vip.review.items import ItemIndex
-from vip.review.log import Action, NewAction, ReviewLog, StaleValueError
+from vip.review.items import ItemIndex, ReviewItem
+from vip.review.log import Action, NewAction, ReviewLog
+from vip.review.log_state import LogState
+from vip.review.rich import RICH_TEXTS
 
 View = Literal["all", "unreviewed", "flagged", "disagreed", "edited", "commented"]
 VIEWS: tuple[View, ...] = ("all", "unreviewed", "flagged", "disagreed", "edited", "commented")
-
-
-@dataclass(slots=True)
-class _Undo:
-    """The numbers of a reviewer's actions that can be undone, and of those that can be redone; the last comes first."""
-
-    undo: list[int] = field(default_factory=list)
-    redo: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,131 +45,81 @@ class Queue:
     word: str = ""
 
 
-class ReviewState:
-    """Everything that the log says, in memory. One thread at a time may use it."""
+class ReviewState(LogState):
+    """What the log of described keyframes says.
 
-    def __init__(self, index: ItemIndex, log: ReviewLog) -> None:
-        self.index, self.log = index, log
-        self._reset()
-        self.catch_up()
+    Args:
+        judgements: so many people judge an item, and it is no longer asked of others; None: everybody judges all.
+        drawn: the ids of the items that are reviewed and reported (see `vip.review.draw`); None: all.
+    """
+
+    def __init__(self, index: ItemIndex, log: ReviewLog, *, judgements: int | None = None, drawn: Collection[str] | None = None) -> None:
+        self.index, self.judgements, self.drawn = index, judgements, drawn
+        super().__init__(log, index.numbers)
+
+    def clean(self, action: NewAction) -> NewAction:
+        cleaned = super().clean(action)
+        name = action.field.removeprefix(FINAL).removeprefix(f"{WRONG}:")
+        if name in RICH_TEXTS and name not in self.fields(action.item):
+            raise UsageError(f"This description has no {name.replace('_', ' ')}. Reload the page.")
+        return cleaned
+
+    def is_shared(self, field: str) -> bool:
+        return is_shared(field)
+
+    def clean_value(self, field: str, value: str | None) -> str | None:
+        return clean_value(field, value)
+
+    def original(self, item: str, field: str) -> str | None:
+        found = self.index.items[self.index.numbers[item]]
+        if field in TEXTS:
+            return found.texts[TEXTS.index(field)]
+        return found.rich[RICH_TEXTS.index(field)] if field in RICH_TEXTS and found.rich else None
 
     def _reset(self) -> None:
-        self.last = 0
-        self.shared: dict[tuple[str, str], Action] = {}
-        """(item, field) -> the last action on a value that all share."""
-        self.own: dict[tuple[str, str], dict[str, Action]] = {}
-        """(item, field) -> reviewer -> the last action."""
-        self.batches: dict[str, list[int]] = {}
-        """The numbers of the actions of each find-and-replace."""
-        self._undo: dict[str, _Undo] = {}
-
-    def catch_up(self) -> None:
-        """Read what is new in the log."""
-        for action in self.log.read(after=self.last):
-            self._apply(action)
+        super()._reset()
+        self.rewrites: dict[str, Action] = {}
+        """Item -> what an engine wrote last in the third stage."""
 
     def _apply(self, action: Action) -> None:
-        self.last = action.number
-        key = (action.item, action.field)
-        if is_shared(action.field):
-            self.shared[key] = action
-        else:
-            self.own.setdefault(key, {})[action.reviewer] = action
-        if action.batch is not None:
-            self.batches.setdefault(action.batch, []).append(action.number)
-            return
-        stacks = self._undo.setdefault(action.reviewer, _Undo())
-        if action.undoes is None:
-            stacks.undo.append(action.number)
-            stacks.redo.clear()
-        elif stacks.undo and stacks.undo[-1] == action.undoes:
-            stacks.undo.pop()
-            stacks.redo.append(action.number)
-        elif stacks.redo and stacks.redo[-1] == action.undoes:
-            stacks.redo.pop()
-            stacks.undo.append(action.number)
+        super()._apply(action)
+        if action.reviewer.startswith(ENGINE):
+            self.rewrites[action.item] = action
+
+    def reviewers(self) -> Iterator[str]:
+        """Yield the names of the people who did something, in order; engines that wrote captions are none."""
+        yield from (name for name in super().reviewers() if not name.startswith(ENGINE))
 
     # ------------------------------------------------------------ values
 
-    def value(self, item: str, field: str, reviewer: str = "") -> str | None:
-        """Return the current value: of a text what the engine wrote where nobody changed it; of own fields that of the reviewer."""
-        if not is_shared(field):
-            action = self.own.get((item, field), {}).get(reviewer)
-            return action.after if action else None
-        if shared := self.shared.get((item, field)):
-            return shared.after
-        return self.index.items[self.index.numbers[item]].texts[TEXTS.index(field)] if field in TEXTS else None
+    def verdicts(self, item: str, stage: str | None) -> dict[str, str]:
+        """Return the verdicts of each reviewer in a stage; those of the last two count only for the caption that was written last."""
+        field = VERDICT_FIELDS[stage]
+        said, rewrite = self.said(item, field), self.rewrites.get(item) if stage in ("3", "4") else None
+        if rewrite is None:
+            return said
+        own = self.own.get((item, field), {})
+        return {name: verdict for name, verdict in said.items() if own[name].number > rewrite.number}
+
+    def verdict_of(self, item: str, reviewer: str, stage: str | None) -> str | None:
+        """Return one reviewer's verdict among `verdicts`; None where there is none."""
+        own = self.own.get((item, VERDICT_FIELDS[stage]))
+        if own is None or (action := own.get(reviewer)) is None:
+            return None
+        rewrite = self.rewrites.get(item) if stage in ("3", "4") else None
+        return action.after if rewrite is None or action.number > rewrite.number else None
 
     def texts(self, item: str) -> dict[str, str]:
         """Return the current texts by field."""
-        return {name: self.value(item, name) or "" for name in TEXTS}
+        return {name: self.value(item, name) or "" for name in self.fields(item)}
 
-    def said(self, item: str, field: str) -> dict[str, str]:
-        """Return what each reviewer says now of a field of their own; those who took it back are left out."""
-        return {name: action.after for name, action in self.own.get((item, field), {}).items() if action.after is not None}
+    def fields(self, item: str) -> tuple[str, ...]:
+        """Return the names of the texts that an item has."""
+        return self.index.items[self.index.numbers[item]].fields
 
     def is_edited(self, item: str) -> bool:
         """Return whether a text differs from what the engine wrote."""
-        original = self.index.items[self.index.numbers[item]].texts
-        return any((item, name) in self.shared and self.value(item, name) != text for name, text in zip(TEXTS, original, strict=True))
-
-    # ------------------------------------------------------------ actions
-
-    def record(self, actions: Sequence[NewAction]) -> list[Action | StaleValueError]:
-        """Write actions to the log, and return them; where a shared value is not what the client knew, the error in its place.
-
-        Raises:
-            UsageError: an action names what is not there, or a value that the field does not have.
-            StoreError: the log cannot be written; nothing was written.
-        """
-        cleaned = [self.clean(action) for action in actions]
-        try:
-            written = self.log.append(cleaned, prepare=self._prepare)
-        except BaseException:
-            self._reset()  # it may have read what was then taken back
-            self.catch_up()
-            raise
-        self.catch_up()
-        return written
-
-    def clean(self, action: NewAction) -> NewAction:
-        """Return an action with its value as it is kept; errors as of `record`. Any thread may call it."""
-        if action.item not in self.index.numbers:
-            raise UsageError("There is no such item. Reload the page.")
-        if not UID.fullmatch(action.uid):
-            raise UsageError("The id of an action is 1 to 64 letters, digits and ._-")
-        return replace(action, after=clean_value(action.field, action.after))
-
-    def _prepare(self, action: NewAction) -> NewAction:
-        self.catch_up()
-        current = self.value(action.item, action.field, action.reviewer)
-        if is_shared(action.field) and current != action.before:
-            raise StaleValueError(current)
-        return replace(action, before=current)
-
-    def undo(self, reviewer: str, uid: str) -> Action | StaleValueError | None:
-        """Take back the last action of a reviewer; None where there is none. Errors as of `record`."""
-        return self._take_back(reviewer, uid, lambda stacks: stacks.undo)
-
-    def redo(self, reviewer: str, uid: str) -> Action | StaleValueError | None:
-        """Take back the last undo of a reviewer; None where there is none. Errors as of `record`."""
-        return self._take_back(reviewer, uid, lambda stacks: stacks.redo)
-
-    def _take_back(self, reviewer: str, uid: str, stack: Callable[[_Undo], list[int]]) -> Action | StaleValueError | None:
-        self.catch_up()
-        numbers = stack(self._undo.get(reviewer, _Undo()))
-        if not numbers:
-            return None
-        last = next(self.log.read(after=numbers[-1] - 1))
-        new = NewAction(
-            uid=uid, reviewer=reviewer, item=last.item, field=last.field, before=last.after, after=last.before, undoes=last.number
-        )
-        return self.record([new])[0]
-
-    def can_undo(self, reviewer: str) -> tuple[bool, bool]:
-        """Return whether there is something to undo, and something to redo."""
-        stacks = self._undo.get(reviewer, _Undo())
-        return bool(stacks.undo), bool(stacks.redo)
+        return any((item, name) in self.shared and self.value(item, name) != self.original(item, name) for name in self.fields(item))
 
     # ------------------------------------------------------------ queues
 
@@ -190,7 +132,7 @@ class ReviewState:
             if (not queue.video or item.video == queue.video)
             and self.is_in_stage(item.id, queue.stage)
             and self._is_in_view(number, queue)
-            and (words is None or any(words.search(self.value(item.id, name) or "") for name in TEXTS))
+            and (words is None or any(words.search(self.value(item.id, name) or "") for name in item.fields))
         ]
 
     def is_in_stage(self, item: str, stage: str | None) -> bool:
@@ -199,6 +141,8 @@ class ReviewState:
         1: all items are classified. 2: an expert corrects those that somebody found wanting. 3: the dense captions of the corrected ones
         are written again. 4: what was corrected is checked a second time.
         """
+        if not self.is_drawn(item):
+            return False
         if stage == "2":
             return self.needs_work(item)
         if stage == "3":
@@ -207,12 +151,22 @@ class ReviewState:
             return self.is_corrected(item) or self.is_edited(item)
         return True
 
+    def is_drawn(self, item: str) -> bool:
+        """Return whether an item is among those that are reviewed."""
+        return self.drawn is None or item in self.drawn
+
+    def reviewed_items(self) -> Iterator[ReviewItem]:
+        """Yield the items that are reviewed and reported, in order."""
+        return (item for item in self.index.items if self.is_drawn(item.id))
+
     def needs_work(self, item: str) -> bool:
         """Return whether the first stage found it wanting: what was settled, or anybody's verdict or mark."""
         if settled := self.value(item, f"{FINAL}verdict"):
             return settled == NEEDS_WORK
         verdicts = self.said(item, "verdict").values()
-        return UNUSABLE not in verdicts and (NEEDS_WORK in verdicts or any(self.said(item, f"{WRONG}:{name}") for name in TEXTS))
+        return UNUSABLE not in verdicts and (
+            NEEDS_WORK in verdicts or any(self.said(item, f"{WRONG}:{name}") for name in self.fields(item))
+        )
 
     def is_corrected(self, item: str) -> bool:
         """Return whether an expert calls it good after the second stage."""
@@ -220,7 +174,11 @@ class ReviewState:
 
     def is_done(self, item: str, reviewer: str, stage: str | None) -> bool:
         """Return whether the reviewer has judged it in this stage."""
-        return self.value(item, VERDICT_FIELDS[stage], reviewer) is not None
+        return self.verdict_of(item, reviewer, stage) is not None
+
+    def is_judged(self, item: str, stage: str | None) -> bool:
+        """Return whether as many people as are asked for have judged it in this stage."""
+        return self.judgements is not None and len(self.verdicts(item, stage)) >= self.judgements
 
     def is_disputed(self, item: str) -> bool:
         """Return whether reviewers disagree about it, and nothing was settled."""
@@ -232,14 +190,14 @@ class ReviewState:
         if len(judged) < 2:
             return ()
         found = ["verdict"] if len(set(judged.values())) > 1 else []
-        names = (f"{WRONG}:{name}" for name in TEXTS)
+        names = (f"{WRONG}:{name}" for name in self.fields(item))
         return (*found, *(name for name in names if 0 < len(self.said(item, name).keys() & judged.keys()) < len(judged)))
 
     def _is_in_view(self, number: int, queue: Queue) -> bool:
         item = self.index.items[number]
         match queue.view:
             case "unreviewed":
-                return not self.is_done(item.id, queue.reviewer, queue.stage)
+                return not self.is_done(item.id, queue.reviewer, queue.stage) and not self.is_judged(item.id, queue.stage)
             case "flagged":
                 return bool(item.flagged)
             case "disagreed":
@@ -253,18 +211,14 @@ class ReviewState:
 
     def progress(self, queue: Queue) -> dict[str, int]:
         """Return how many items of the stage the reviewer has judged, and how often each verdict was given."""
-        field, done = VERDICT_FIELDS[queue.stage], dict.fromkeys(VERDICTS, 0)
+        done = dict.fromkeys(VERDICTS, 0)
         total = 0
         for item in self.index.items:
             if self.is_in_stage(item.id, queue.stage):
                 total += 1
-                if verdict := self.value(item.id, field, queue.reviewer):
+                if verdict := self.verdict_of(item.id, queue.reviewer, queue.stage):
                     done[verdict] += 1
         return {"total": total, "done": sum(done.values()), **done}
-
-    def reviewers(self) -> Iterator[str]:
-        """Yield the names of those who did something, in order."""
-        yield from sorted({name for people in self.own.values() for name in people} | {one.reviewer for one in self.shared.values()})
 
 
 def _pattern(word: str) -> re.Pattern[str] | None:

@@ -81,6 +81,8 @@ def evaluate(
         own = samples.model_copy(update={"context": context_in(name) or samples.context})
         for number, budget in enumerate(_budgets(task, own, frames if asking else frames[:1], out)):
             folder = out / _folder_name(task, budget)
+            store.make_folder(out)
+            store.make_folder(folder, inside=out)
             _make_samples(task, sources, budget, folder, overwrite=overwrite)
             if number == 0:  # a baseline sees no frames
                 files += _ask_baselines(task, folder, train, predictions.seed, observer)
@@ -97,6 +99,9 @@ def _budgets(task: Task, settings: SampleSettings, frames: Sequence[int], out: P
         return [settings.model_copy(update={"videos": None, "frames": None, "frames_by": None})]
     if "frames_folder" not in settings.model_fields_set:
         settings = settings.model_copy(update={"frames_folder": out / "frames"})
+        if frames:
+            store.make_folder(out)
+            store.make_folder(out / "frames", inside=out)
     choosers = [settings.frames_by] if settings.frames_by else get_args(FrameChooser)
     pairs = [{"frames": count, "frames_by": by} for count in dict.fromkeys(frames) for by in choosers]
     return [settings.model_copy(update=pair) for pair in pairs] or [settings]
@@ -136,7 +141,6 @@ def _make_samples(task: Task, sources: Sequence[str], settings: SampleSettings, 
     Raises:
         UsageError: others are there.
     """
-    store.make_folder(folder)
     path, new = folder / SAMPLES, folder / f"{SAMPLES}.new"
     try:
         write_samples(new, make_samples(task, SampleSource(paths=tuple(sources), settings=settings)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import heapq
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from hashlib import blake2b, sha256
 from pathlib import Path
 
-from vip import store
+from vip import files, store
 from vip.errors import InputError, StoreError, UsageError
 from vip.tasks.records import Prediction, Sample
 from vip.wording import option
@@ -87,10 +88,19 @@ def _rows(path: Path, kind: type[store.RecordT], advice: str) -> Iterator[store.
         raise InputError(str(exc)) from exc
 
 
+@contextmanager
+def csv_errors(path: Path) -> Iterator[None]:
+    """Turn what the CSV reader of Python raises, such as of a cell of 131,073 letters, into one sentence."""
+    try:
+        yield
+    except csv.Error as exc:
+        raise InputError(f"{path} is no CSV ({exc}). Save it as CSV again.") from exc
+
+
 def file_sha256(path: Path) -> str:
     """Return the SHA-256 of a file, read in pieces."""
     digest = sha256()
-    with path.open("rb") as file:
+    with files.open_named(path) as file:
         while block := file.read(2**20):
             digest.update(block)
     return digest.hexdigest()

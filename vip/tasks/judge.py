@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from vip.metrics import Pair, Result
 from vip.metrics.judge_agreement import correct_share, judge_agreement
 from vip.metrics.metric import score_mean
 from vip.protocols import Observer, Request
+from vip.tasks.files import csv_errors
 from vip.tasks.keyframe_task import task_prompt
 from vip.tasks.page_samples import question_of, reference_texts, value_texts
 from vip.tasks.records import JudgeCalibration, Prediction, Sample, Score
@@ -160,16 +162,21 @@ def read_labels(path: Path) -> dict[str, bool]:
         raise InputError(f"{path} cannot be read: {exc.strerror}. Give a CSV file with the columns sample_id,correct.") from exc
     except UnicodeDecodeError as exc:
         raise InputError(f"{path} is not UTF-8 text (byte {exc.start}). Save it as UTF-8.") from exc
-    rows = csv.DictReader(text.splitlines())
-    if not {"sample_id", "correct"} <= set(rows.fieldnames or ()):
-        raise InputError(f"{path} lacks the columns sample_id,correct. Name them in its first line.")
     labels: dict[str, bool] = {}
-    for row in rows:
-        word = str(row["correct"]).strip().casefold()
-        if word not in YES | NO or row["sample_id"] in labels:
-            what = "a second label of one sample" if row["sample_id"] in labels else f'"{one_line(word)[:40]}", which is neither yes nor no'
-            raise InputError(f"{path}, line {rows.line_num}: {what}. Write one line a sample: sample_id,yes or sample_id,no.")
-        labels[row["sample_id"]] = word in YES
+    with csv_errors(path):
+        rows = csv.DictReader(io.StringIO(text, newline=""))
+        if not {"sample_id", "correct"} <= set(rows.fieldnames or ()):
+            raise InputError(f"{path} lacks the columns sample_id,correct. Name them in its first line.")
+        for row in rows:
+            word = str(row["correct"]).strip().casefold()
+            if word not in YES | NO or row["sample_id"] in labels:
+                what = (
+                    "a second label of one sample"
+                    if row["sample_id"] in labels
+                    else f'"{one_line(word)[:40]}", which is neither yes nor no'
+                )
+                raise InputError(f"{path}, line {rows.line_num}: {what}. Write one line a sample: sample_id,yes or sample_id,no.")
+            labels[row["sample_id"]] = word in YES
     return labels
 
 

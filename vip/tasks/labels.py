@@ -6,12 +6,13 @@ In: a CSV file of people's labels with a column `video` (or `sample`), or predic
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from vip.errors import InputError
 from vip.files import MOST_BYTES, read_named
-from vip.tasks.files import read_predictions
+from vip.tasks.files import csv_errors, read_predictions
 
 Groups = dict[str, tuple[str, ...]]
 ASPECTS = ("physical", "social")
@@ -49,11 +50,14 @@ def read_labels(path: Path | None) -> Labels:
         raise InputError(f"{path} cannot be read: {exc.strerror or exc}. Check the path.") from exc
     except UnicodeDecodeError as exc:
         raise InputError(f"{path} is not UTF-8 text (byte {exc.start}). Save it as UTF-8.") from exc
-    found = csv.DictReader(text.splitlines(), delimiter="\t" if path.suffix == ".tsv" else ",")
-    key = next((name for name in ("sample", "video", "video_id") if name in (found.fieldnames or ())), None)
-    if key is None:
-        raise InputError(f"{path} has neither a column video nor a column sample. Its first row names the columns: video,domain,causal.")
-    groups = {str(row[key]): _groups(row, key) for row in found}
+    with csv_errors(path):
+        found = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if path.suffix == ".tsv" else ",")
+        key = next((name for name in ("sample", "video", "video_id") if name in (found.fieldnames or ())), None)
+        if key is None:
+            raise InputError(
+                f"{path} has neither a column video nor a column sample. Its first row names the columns: video,domain,causal."
+            )
+        groups = {str(row[key]): _groups(row, key) for row in found}
     return Labels(of_samples=groups) if key == "sample" else Labels(of_videos=groups)
 
 

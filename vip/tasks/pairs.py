@@ -21,6 +21,7 @@ from vip import files
 from vip.errors import InputError
 from vip.metrics import Status
 from vip.records import Record
+from vip.store import MOST_PROBLEM_LETTERS
 from vip.tasks.records import Prediction, Sample
 from vip.untrusted import DAMAGE, one_line, parse_json
 from vip.wording import call, counted, option
@@ -87,7 +88,7 @@ class StoredRows(Rows[RowT]):
 
     def _open(self) -> IO[bytes]:
         try:
-            return files.open_file(self.path.resolve())
+            return files.open_named(self.path)
         except OSError as exc:
             raise InputError(f"{self.path} cannot be read: {exc.strerror}. {self.advice}") from exc
 
@@ -98,11 +99,12 @@ class StoredRows(Rows[RowT]):
             error = exc.errors()[0]
             field = ".".join(map(str, error["loc"]))
             raise InputError(
-                f"{self.path}, {where}: no {self.kind.__name__.lower()} ({one_line(field + ': ' if field else '')}"
-                f"{one_line(error['msg'])}). {self.advice}"
+                f"{self.path}, {where}: no {self.kind.__name__.lower()} ({one_line(field[:MOST_PROBLEM_LETTERS] + ': ' if field else '')}"
+                f"{one_line(error['msg'])[:MOST_PROBLEM_LETTERS]}). {self.advice}"
             ) from exc
         except DAMAGE as exc:
-            raise InputError(f"{self.path}, {where}: no {self.kind.__name__.lower()} ({one_line(str(exc))}). {self.advice}") from exc
+            problem = one_line(str(exc))[:MOST_PROBLEM_LETTERS]
+            raise InputError(f"{self.path}, {where}: no {self.kind.__name__.lower()} ({problem}). {self.advice}") from exc
 
 
 def _lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
@@ -372,7 +374,7 @@ def is_ours(path: Path) -> bool:
         InputError: it cannot be read.
     """
     try:
-        with files.open_file(path.resolve()) as file:
+        with files.open_named(path) as file:
             row = parse_json(file.readline(MOST_LINE_BYTES))
     except OSError as exc:
         raise InputError(f"{path} cannot be read: {exc.strerror}. Give a file of predictions.") from exc

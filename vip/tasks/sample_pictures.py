@@ -33,10 +33,11 @@ def load_pictures(sample: Sample, longest_side_px: int) -> tuple[Picture, ...]:
     Raises:
         InputError: one is missing, damaged, or another than when the sample was made.
     """
-    return tuple(_load(picture, sample.id, longest_side_px) for picture in pictures_of(sample))
+    return tuple(load_picture(picture, sample.id, longest_side_px) for picture in pictures_of(sample))
 
 
-def _load(picture: SamplePicture, sample: str, longest_side_px: int) -> Picture:
+def load_picture(picture: SamplePicture, sample: str, longest_side_px: int) -> Picture:
+    """Return one picture of a sample as JPEG; errors as of `load_pictures`."""
     if picture.keyframe_id is None:
         return encode_jpeg(_frame(picture), longest_side_px)
     keyframes = _keyframes(picture.source)

@@ -105,17 +105,17 @@ def render(table: Table, form: TableFormat) -> str:
 
 def _text(table: Table) -> str:
     """Return columns of one width; the best values have an asterisk."""
-    body = [list(table.columns)]
+    body = [list(map(one_line, table.columns))]
     body += [[one_line(cell.text) + ("*" if cell.is_best else "") for cell in row] for row in table.rows]
     widths = [max(len(row[column]) for row in body) for column in range(len(table.columns))]
-    lines = [table.title]
+    lines = [one_line(table.title)]
     for row in body:
         cells = [
             text.ljust(width) if column < table.labels else text.rjust(width)
             for column, (text, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())
-    return "\n".join([*lines, *table.notes])
+    return "\n".join([*lines, *map(one_line, table.notes)])
 
 
 def _markdown(table: Table) -> str:
@@ -147,7 +147,7 @@ def _latex(table: Table) -> str:
 def _csv(table: Table) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(table.columns)
+    writer.writerow(map(_no_formula, table.columns))
     for row in table.rows:
         writer.writerow([_of_spreadsheet(cell) for cell in row])
     return file.getvalue().removesuffix("\n")
@@ -157,8 +157,12 @@ def _of_spreadsheet(cell: TableCell) -> str | float:
     """Return the number of a cell, or its text so that no spreadsheet takes it for a formula."""
     if cell.number is not None:
         return cell.number
-    text = one_line(cell.text)
-    return "" if text == "–" else f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
+    return "" if cell.text == "–" else _no_formula(cell.text)
+
+
+def _no_formula(text: str) -> str:
+    line = one_line(text)
+    return f"'{line}" if line[:1] in ("=", "+", "-", "@") else line
 
 
 def _json(table: Table) -> str:

@@ -8,22 +8,23 @@ Each video's features lie beside the file until all are there: the same command 
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
-from vip import __version__, registry, store
+from vip import __version__, files, registry, store
 from vip.errors import BackendError, InputError, StoreError, UsageError, VipError
 from vip.protocols import ClipFeatures, Extractor, Observer, SilentObserver
 from vip.records import Failure, Image
-from vip.untrusted import one_line
+from vip.untrusted import DAMAGE, one_line
 from vip.video import FileSource, Source, open_video
 from vip.wording import counted, option
 
@@ -81,7 +82,9 @@ class FeatureSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class _Extractors:
+class Extractors:
+    """The models of a request; one of them may be missing."""
+
     appearance: Extractor | None
     motion: Extractor | None
 
@@ -104,17 +107,17 @@ def extract_features(
         BackendError: a library, weights or the device are missing.
         StoreError: not writable.
     """
-    _check_h5py()
+    check_h5py()
     observer = observer or SilentObserver()
-    by_id = _by_id(videos)
+    videos_by_id = by_id(videos)
     parts = out.with_name(f"{out.name}.parts")
-    extractors = _open_extractors(request)
+    extractors = open_extractors(request)
     _prepare(out, parts, request, overwrite=overwrite)
     failures: list[Failure] = []
     known = 0
     done: dict[str, Path] = {}
-    with observer.track("Extracting features", len(by_id), lambda: f"{len(failures)} failed" if failures else "") as advance:
-        for video_id, video in by_id.items():
+    with observer.track("Extracting features", len(videos_by_id), lambda: f"{len(failures)} failed" if failures else "") as advance:
+        for video_id, video in videos_by_id.items():
             part = parts / f"{_part_name(video_id, video)}.npz"
             try:
                 if part.is_file():
@@ -123,27 +126,27 @@ def extract_features(
                     features, appearance = extractors.extract(list(clips_of(video, request)), request.maps)
                     if not np.isfinite(features).all():
                         raise InputError(f"{video}: {request.model} gives numbers that are not finite. Try a higher {option('precision')}.")
-                    _write_part(part, features, appearance)
+                    _write_part(part, features, appearance, inside=out.parent)
                 done[video_id] = part
             except (InputError, OSError) as exc:
-                failures.append(_failure(video, exc))
+                failures.append(failure_of(video, exc))
                 observer.note(str(exc))
             advance()
     shape, appearance = _write_hdf5(out, done, request) if done else ((), 0)
     store.write_failures(out.parent / store.FAILURES, failures)
     if not failures:
-        shutil.rmtree(parts, ignore_errors=True)
+        files.remove_folder(parts)
     return FeatureSummary(out, shape, appearance, known, tuple(failures))
 
 
-def _check_h5py() -> None:
+def check_h5py() -> None:
     try:
         import h5py  # noqa: F401
     except ImportError as exc:
         raise BackendError("Features are written with h5py, which is not installed. Run: pip install 'vip-keyframes[train]'.") from exc
 
 
-def _by_id(videos: Sequence[Source]) -> dict[str, Source]:
+def by_id(videos: Sequence[Source]) -> dict[str, Source]:
     """Return the videos by their id: the name of the file without its suffix."""
     found: dict[str, Source] = {}
     for video in videos:
@@ -157,7 +160,7 @@ def _part_name(video_id: str, video: Source) -> str:
     return blake2b(f"{video_id} {video.identity} {state}".encode(errors="surrogateescape"), digest_size=12).hexdigest()
 
 
-def _failure(video: Source, exc: VipError | OSError) -> Failure:
+def failure_of(video: Source, exc: VipError | OSError) -> Failure:
     if isinstance(video, FileSource) and not store.exists(video.path):
         return Failure(item=str(video), kind="missing", message=str(exc), exit_code=InputError.exit_code)
     kind = exc.failure_kind if isinstance(exc, VipError) else "unreadable"
@@ -169,22 +172,23 @@ def _prepare(out: Path, parts: Path, request: FeatureRequest, *, overwrite: bool
     if out.is_dir():
         raise UsageError(f"{out} is a folder. Name a file in it with {option('out')}.")
     if overwrite:
-        shutil.rmtree(parts, ignore_errors=True)
+        files.remove_folder(parts)
         out.unlink(missing_ok=True)
     text = json.dumps(request.content, sort_keys=True)
     before = None
     with suppress(OSError):
-        before = (parts / REQUEST).read_text(encoding="utf-8")
+        before = files.read_bytes(parts / REQUEST, inside=out.parent).decode(errors="replace")
     if before is None and out.exists():
         raise UsageError(f"{out} exists already. Add {option('overwrite')} to replace it, or name another file with {option('out')}.")
     if before is not None and before != text:
         raise UsageError(f"{out} was begun with other settings. Add {option('overwrite')} to begin again, or name another file.")
-    store.make_folder(parts)
-    with store.replacing(parts / REQUEST) as file:
+    store.make_folder(out.parent)
+    store.make_folder(parts, inside=out.parent)
+    with store.replacing(parts / REQUEST, inside=out.parent) as file:
         file.write(text.encode())
 
 
-def _open_extractors(request: FeatureRequest) -> _Extractors:
+def open_extractors(request: FeatureRequest) -> Extractors:
     """Load the models.
 
     Raises:
@@ -203,7 +207,7 @@ def _open_extractors(request: FeatureRequest) -> _Extractors:
     for one in (first, second):
         if request.maps and one is not None and not one.capabilities.has_maps:
             raise UsageError(f"{one.name} gives no feature maps. Leave {option('maps')} out, or take another model.")
-    return _Extractors(None, first) if first.capabilities.is_motion else _Extractors(first, second)
+    return Extractors(None, first) if first.capabilities.is_motion else Extractors(first, second)
 
 
 # ---------------------------------------------------------------- frames
@@ -214,7 +218,11 @@ def clip_places(total: int, clips: int, frames: int) -> list[list[int]]:
 
     The middles of the clips cut the video into equal parts; a clip that would reach beyond an end repeats the frame there.
     """
-    middles = [total * number // (clips + 1) for number in range(1, clips + 1)]
+    return places_around([total * number // (clips + 1) for number in range(1, clips + 1)], total, frames)
+
+
+def places_around(middles: Sequence[int], total: int, frames: int) -> list[list[int]]:
+    """Return the numbers of `frames` frames around each of these, of a video of `total`."""
     return [[min(max(middle - frames // 2 + step, 0), total - 1) for step in range(frames)] for middle in middles]
 
 
@@ -231,21 +239,21 @@ def clips_of(video: Source, request: FeatureRequest) -> Iterator[list[Image]]:
             found = {frame.pts: frame.image for frame in reader.frames(sorted(set(wanted)), longest_side_px=LONGEST_SIDE_PX)}
             if not found:
                 raise InputError(f"{video}: no frame of clip {number} of {request.clips} can be decoded.")
-            yield [found[min(found, key=_distance_to(pts))] for pts in wanted]
+            yield [found[min(found, key=distance_to(pts))] for pts in wanted]
 
 
-def _distance_to(pts: int) -> Callable[[int], int]:
+def distance_to(pts: int) -> Callable[[int], int]:
     return lambda other: abs(other - pts)
 
 
 # ---------------------------------------------------------------- files
 
 
-def _write_part(path: Path, features: ClipFeatures, appearance: int) -> None:
+def _write_part(path: Path, features: ClipFeatures, appearance: int, *, inside: Path) -> None:
     """Write the features of one video."""
     buffer = BytesIO()
     np.savez(buffer, feat=features, appearance=appearance)
-    with store.replacing(path) as file:
+    with store.replacing(path, inside=inside) as file:
         file.write(buffer.getvalue())
 
 
@@ -253,31 +261,30 @@ def _write_hdf5(path: Path, parts: dict[str, Path], request: FeatureRequest) -> 
     """Write the file, one video at a time, and return the shape of `feat` and the width of the appearance."""
     import h5py
 
-    first, appearance = _read_part(next(iter(parts.values())))
+    first, appearance = _read_part(next(iter(parts.values())), inside=path.parent)
     shape = first.shape
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        with h5py.File(partial, "w") as file:
-            file.create_dataset("ids", data=list(parts), dtype=h5py.string_dtype())
-            feat = file.create_dataset("feat", shape=(len(parts), *shape), dtype="float32")
-            for row, part in enumerate(parts.values()):
-                feat[row] = _read_part(part)[0]
-            feat.attrs["appearance"] = appearance or shape[1]
-            feat.attrs["is_motion"] = appearance == 0
-            file.attrs.update({"vip": __version__, **{name: str(value) for name, value in request.content.items()}})
-        partial.replace(path)
+        with TemporaryDirectory(dir=next(iter(parts.values())).parent) as private:  # HDF5 would open a link in the place of its file
+            partial = Path(private) / "features.h5"
+            with h5py.File(partial, "w") as file:
+                file.create_dataset("ids", data=list(parts), dtype=h5py.string_dtype())
+                feat = file.create_dataset("feat", shape=(len(parts), *shape), dtype="float32")
+                for row, part in enumerate(parts.values()):
+                    feat[row] = _read_part(part, inside=path.parent)[0]
+                feat.attrs["appearance"] = appearance or shape[1]
+                feat.attrs["is_motion"] = appearance == 0
+                file.attrs.update({"vip": __version__, **{name: str(value) for name, value in request.content.items()}})
+            partial.replace(path)
     except OSError as exc:
         raise StoreError(f"{path} cannot be written: {exc.strerror or exc}. Choose another folder with {option('out')}.") from exc
-    finally:
-        partial.unlink(missing_ok=True)
     return (len(parts), *shape), appearance
 
 
-def _read_part(path: Path) -> tuple[ClipFeatures, int]:
+def _read_part(path: Path, *, inside: Path) -> tuple[ClipFeatures, int]:
     try:
-        with np.load(path, allow_pickle=False) as part:
-            return part["feat"], int(part["appearance"])
-    except (OSError, ValueError, KeyError, EOFError) as exc:
+        with files.open_zip(path, inside=inside) as archive:
+            return store.array_of(archive.read("feat.npy")), int(store.array_of(archive.read("appearance.npy")))
+    except (OSError, BadZipFile, *DAMAGE) as exc:
         raise StoreError(f"{path} is damaged ({exc}). Delete it and run the command again.") from exc
 
 

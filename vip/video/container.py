@@ -52,7 +52,7 @@ def open_container(held: Local | Remote, *, which: int = 0) -> tuple[InputContai
         file = held.open()
         _check_start(source, file)
         with inside_ffmpeg:
-            container = av.open(cast(Any, file), options=_single_file_options(), buffer_size=BUFFER_BYTES, **ANY_METADATA)
+            container = av.open(cast(Any, file), options=single_file_options(), buffer_size=BUFFER_BYTES, **ANY_METADATA)
         stream = _choose_stream(container, source, which)
         file.mark_opened()
         return container, stream, file
@@ -109,7 +109,7 @@ def _kinds_of(container: InputContainer) -> str:
     return " and ".join(sorted({"a cover picture" if stream.type == "video" else stream.type for stream in container.streams})) or "nothing"
 
 
-def _single_file_options() -> dict[str, str]:
+def single_file_options() -> dict[str, str]:
     """Return options that keep FFmpeg from opening anything but the file itself, whatever the file says."""
     formats = [name for name in sorted(av.formats_available) if PLAYLISTS.isdisjoint(name.split(","))]
     whole = {"protocol_whitelist": "file", "format_whitelist": ",".join(formats), "pattern_type": "none"}

@@ -105,7 +105,8 @@ def test_a_killed_training_goes_on_to_the_same_weights(
     tmp_path: Path, data: TrainingData, monkeypatch: pytest.MonkeyPatch, epoch: int
 ) -> None:
     """The learning rate falls in the meantime, which must be remembered too."""
-    given = settings("hga", "training.epochs=4", "training.plateau_patience=0", "training.seed=1")
+    # so slow that the score does not rise, on any processor
+    given = settings("hga", "training.epochs=4", "training.plateau_patience=0", "training.seed=1", "training.learning_rate=1e-5")
     trained(tmp_path / "whole", data, given)
     from vip.baselines.training import TrainingLoop
 

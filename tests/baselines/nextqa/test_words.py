@@ -122,9 +122,23 @@ def test_a_bert_that_does_not_fit_is_refused(bert: Path, tmp_path: Path) -> None
 def stored(path: Path) -> StoredTexts:
     feats = np.random.default_rng(0).normal(size=(2, 5, 7, 4)).astype(np.float32)
     feats[1, 3, 2:] = 0
+    feats[1, 4] = 0
     with h5py.File(path, "w") as file:
         file["feat"] = feats
     return StoredTexts(path)
+
+
+def test_a_text_without_a_vector_has_one_row_of_zeros(tmp_path: Path) -> None:
+    found = stored(tmp_path / "f.h5").read(QuestionText("", "", row=1, number=4))
+    assert (found.shape, found.any()) == ((1, 4), False)
+
+
+def test_vectors_in_another_file_are_not_read(tmp_path: Path) -> None:
+    stored(tmp_path / "f.h5")
+    with h5py.File(tmp_path / "link.h5", "w") as file:
+        file["feat"] = h5py.ExternalLink(str(tmp_path / "f.h5"), "feat")
+    with pytest.raises(InputError, match="leads to another place or file"):
+        StoredTexts(tmp_path / "link.h5")
 
 
 def test_stored_vectors_are_found_by_row_and_option_and_end_at_zeros(tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ from vip.corpus.prepare import DISTRIBUTION
 from vip.corpus.settings import BatchConfig
 from vip.corpus.status import BatchStatus
 from vip.dataset.rows import VideoSample
-from vip.dataset.shards import FOLDER, Format, write_shard
+from vip.dataset.shard_names import FOLDER
+from vip.dataset.shards import Format, write_shard
 from vip.dataset.storage import write_whole
 from vip.errors import FailureKind, StoreError
 from vip.records import CandidateCounts, Check, Verification

@@ -240,6 +240,15 @@ def test_a_pool_that_is_closed_leaves_the_queue_for_room(tmp_path: Path) -> None
     other.close()
 
 
+def test_a_ledger_whose_tables_are_damaged_is_one_sentence(tmp_path: Path) -> None:
+    DiskHolder(budget(tmp_path), tmp_path / "videos").close()
+    data = (tmp_path / LEDGER).read_bytes()
+    assert b"TABLE held (" in data
+    (tmp_path / LEDGER).write_bytes(data.replace(b"TABLE held (", b"TABLE held \xe5"))  # SQLite's message quotes it, and it is no UTF-8
+    with pytest.raises(StoreError, match=r"disk\.sqlite cannot be used .*delete it while no batch runs"):
+        DiskHolder(budget(tmp_path), tmp_path / "videos")
+
+
 def test_a_ledger_that_is_none_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / LEDGER).write_bytes(b"x" * 5000)
     with pytest.raises(StoreError, match=r"disk\.sqlite cannot be used .*delete it while no batch runs"):

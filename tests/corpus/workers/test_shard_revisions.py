@@ -28,7 +28,8 @@ from vip.config import CaptionSettings
 from vip.corpus.batch import batch
 from vip.corpus.status import status
 from vip.dataset.rows import VideoSample
-from vip.dataset.shards import FOLDER, read_samples, read_shards, verify
+from vip.dataset.shard_names import FOLDER
+from vip.dataset.shards import read_samples, read_shards, verify
 from vip.errors import BackendError, BudgetError
 
 

@@ -27,7 +27,8 @@ from vip.corpus.workers.shard_revisions import (
 )
 from vip.dataset.parts import pack, read_part
 from vip.dataset.rows import VideoSample
-from vip.dataset.shards import FOLDER, UndescribedKeyframe, read_samples, read_sidecar, write_shard
+from vip.dataset.shard_names import FOLDER
+from vip.dataset.shards import UndescribedKeyframe, read_samples, read_sidecar, write_shard
 from vip.errors import BackendError, StoreError
 from vip.records import Failure
 

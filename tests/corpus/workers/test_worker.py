@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.clips import clip
 from tests.corpus.making import sample
 from tests.corpus.workers.test_disk_budget import held
-from vip import cores
+from tests.words.readers import FakeReader, line
+from vip import cores, registry
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.workers import worker
 from vip.corpus.workers.disk_budget import DiskBudget, DiskHolder
@@ -31,7 +33,9 @@ from vip.corpus.workers.worker import (
     undescribed_keyframes,
 )
 from vip.dataset.items import DownloadedVideo, ListItem
-from vip.dataset.parts import read_part
+from vip.dataset.parts import read_part, unpack
+from vip.dataset.rows import VideoSample
+from vip.dataset.schema import rows_of
 from vip.errors import BackendError, GivenUpError, InputError, ItemError, ReplyError, SomeFailedError, StoreError
 from vip.protocols import SilentObserver
 from vip.records import Failure
@@ -193,6 +197,69 @@ def test_measured_descriptions_are_about_the_topic_of_the_video_or_else_of_all(
     job = WorkItem(1, replace(JOB.item, topic=topic))
     extract_video(config_of(tmp_path, CaptionSettings(engine="offline", topic="animals")), job, downloaded(tmp_path), 1)
     assert topics == [told]
+
+
+# ---------------------------------------------------------------- words
+
+SRT = "1\n00:00:00,000 --> 00:00:09,000\nBeside the file\n"
+VTT = "WEBVTT\n\n00:00.000 --> 00:09.000\nOf the page\n"
+
+
+@pytest.fixture
+def film(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clip with a .srt beside it, in whose pictures a fake reader reads EXIT 42."""
+    monkeypatch.setattr("vip.cores._most", None)
+    monkeypatch.setattr(registry, "has_text_reader", lambda: True)
+    monkeypatch.setattr(registry, "text_reader", lambda: FakeReader(line("EXIT 42")))
+    monkeypatch.setattr("vip.pipeline.run_isolated", lambda work, subject, observer, **options: work(observer))  # it knows the fake
+    (tmp_path / "films").mkdir()
+    path = clip(tmp_path / "films" / "a.mp4", range(4))
+    path.with_suffix(".srt").write_text(SRT, encoding="utf-8")
+    return path
+
+
+def part_of(home: Path, film: Path, words: str, *, engine: str | None = "offline", subtitles: str | None = None) -> VideoSample:
+    video = DownloadedVideo(film, is_ours=False)
+    if subtitles:
+        (home / "en.vtt").write_text(subtitles, encoding="utf-8")
+        video = replace(video, subtitles={"en": home / "en.vtt"})
+    config = replace(config_of(home, words=words), extraction=ExtractSettings(keyframes=2, embedder="classic"))
+    extract_video(replace(config, captioning=CaptionSettings(engine=engine) if engine else None), JOB, video, 1)
+    return read_part(home / "parts" / "v1.tar")
+
+
+def test_words_of_a_video_are_in_its_rows_and_its_captions(film: Path, tmp_path: Path) -> None:
+    found = part_of(tmp_path, film, "subtitles,text")
+    assert [row["subtitle"] for row in rows_of(found)] == ["Beside the file"] * 2
+    assert [row["picture_text"] for row in rows_of(found)] == [["EXIT 42"]] * 2
+    for frame in found.frames:
+        assert frame.description is not None
+        assert "The text in the picture reads: “EXIT 42”" in frame.description.dense_caption
+        assert "The subtitles around this keyframe read: “Beside the file”" in frame.description.dense_caption
+    assert found.video.settings["words"] == ["subtitles", "text"]
+
+
+def test_subtitles_of_the_page_come_before_those_beside_the_file(film: Path, tmp_path: Path) -> None:
+    found = part_of(tmp_path, film, "subtitles", subtitles=VTT)
+    assert [row["subtitle"] for row in rows_of(found)] == ["Of the page"] * 2
+    assert all(frame.text is None and frame.description and "“Of the page”" in frame.description.dense_caption for frame in found.frames)
+
+
+@pytest.mark.parametrize("subtitles", ["", "1\n00:00:00,000 --> soon"])
+def test_a_video_without_subtitles_is_no_failure(film: Path, tmp_path: Path, subtitles: str) -> None:
+    film.with_suffix(".srt").write_text(subtitles, encoding="utf-8")
+    found = part_of(tmp_path, film, "subtitles")
+    assert all(frame.description and frame.description.words is None for frame in found.frames)
+
+
+@pytest.mark.parametrize(("words", "is_read"), [("subtitles,text", True), ("none", False)])
+def test_a_part_that_an_engine_describes_later_has_the_words_that_were_asked_for(
+    film: Path, tmp_path: Path, words: str, is_read: bool
+) -> None:
+    part_of(tmp_path, film, words, engine=None, subtitles=VTT)
+    again = unpack(tmp_path / "parts" / "v1.tar", tmp_path / "again.vip")
+    assert [one.text for one in again.words] == (["Of the page"] if is_read else [])
+    assert [line.text for row in again.texts for line in row.lines] == (["EXIT 42"] * 2 if is_read else [])
 
 
 # ---------------------------------------------------------------- too long, too short

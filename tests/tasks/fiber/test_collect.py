@@ -78,6 +78,26 @@ def test_questions_come_back_as_they_were_asked(tmp_path: Path) -> None:
     assert found.caption == '=He says "no" & <b>=cmd|\'!A1</b> ${question1}.'
 
 
+def test_a_sheet_whose_cells_are_long_is_read_and_one_that_is_no_csv_is_named(tmp_path: Path) -> None:
+    sheet = tmp_path / "marked.csv"
+    sheet.write_text(f"worker_id,answer,correct?\nW,{'x' * 200_000},y\nW,short,\n")
+    assert read_marks(sheet) == {"W": 1}
+    sheet.write_text("a,b\n")
+    with pytest.raises(InputError, match="has no column worker_id, answer, correct"):
+        read_marks(sheet)
+
+
+def test_what_was_approved_once_stays_approved(tmp_path: Path) -> None:
+    answers = {1: ["dog", "cat"]}
+    early = write_results(tmp_path / "early.csv", TWO, [assignment("W", answers)])
+    late = write_results(tmp_path / "late.csv", TWO, [assignment("W", answers, **APPROVED)])
+    for paths in ([early, late], [late, early], [late]):
+        (one,) = read_results(paths).assignments.values()
+        assert one.is_approved, paths
+    (one,) = read_results([early]).assignments.values()
+    assert not one.is_approved
+
+
 def test_what_cannot_be_used_is_counted_named_and_kept_whole(tmp_path: Path) -> None:
     long = "word " * 2_000_000  # 10 MB
     good = {1: ["dog", "The dog!", "..."], 2: ["=HYPERLINK(1)"]}
@@ -328,6 +348,9 @@ def test_a_policy_names_what_differs_from_the_papers(tmp_path: Path) -> None:
     rows = json.loads((tmp_path / "q.json").read_text(encoding="utf-8"))
     assert rows[0]["LocaleValues"] == [{"Country": "GB"}]
     assert [row["IntegerValues"] for row in rows[1:]] == [[1000], [92]]
+    write_qualifications(tmp_path / "anywhere.json", policy.model_copy(update={"countries": ()}))
+    anywhere = json.loads((tmp_path / "anywhere.json").read_text(encoding="utf-8"))
+    assert [row["IntegerValues"] for row in anywhere] == [[1000], [92]], "no country at all would let nobody work"
     paper = read_policy(None)
     assert (paper.countries, paper.approved_hits, paper.approval_percent, paper.pay.answer) == (("CA", "US"), 1000, 92, 2)
 

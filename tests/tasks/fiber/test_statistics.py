@@ -147,6 +147,19 @@ def test_ones_own_rows_stand_beside_the_published_ones() -> None:
     assert [len(table.rows) for table in fiber_tables([])] == [9, 10, 3, 4]
 
 
+def test_a_model_has_one_row_for_all_its_beams() -> None:
+    named = [("a", "model:text settings:1 beams:4 parser:none", 74.04), ("b", "model:text settings:1 beams:16 parser:none", 70)]
+    named += [("c", "openai:some", 99), ("d", "model:text settings:1 beams:4 parser:none", 60)]
+    results = [result(name, f1, 50).model_copy(update={"engine": engine}) for name, engine, f1 in named]
+    beams = fiber_tables(results)[2]
+    assert beams.columns == ("Method", "1", "2", "4", "8", "16")
+    assert [[cell.text for cell in row] for row in beams.rows[3:]] == [
+        ["model:text settings:1 parser:none", "–", "–", "74.0", "–", "70.0"],
+        ["d", "–", "–", "60.0", "–", "–"],  # the same beams once more
+    ]
+    assert [cell.text for cell in beams.rows[0][1:]] == ["72.9", "74.2", "73.8", "73.8", "–"]
+
+
 # ---------------------------------------------------------------- where, when, how long
 
 
@@ -173,6 +186,7 @@ def test_a_cell_and_a_second_count_once_a_video(tmp_path: Path) -> None:
         ("video,second,row,column\na,-1,1,1\n", "line 2"),
         ("video,second,row,column\na,x,1,1\n", "line 2: invalid literal"),
         ("video,second,row,column\na,1\n", "line 2"),
+        (f"video,second,row,column\n{'a' * 200_000},1,1,1\n", "is no CSV"),
     ],
 )
 def test_notes_of_another_form_are_refused(text: str, message: str, tmp_path: Path) -> None:

@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.metrics.golden import golden
+from tests.tasks.described import described_folder
 from tests.tasks.fiber.made import chunk_articles, record
+from vip.cli.app import run
 from vip.config import SampleSettings
 from vip.errors import InputError, UsageError
 from vip.tasks.fiber.records import write_records
 from vip.tasks.fiber.task import Fiber
+from vip.tasks.files import read_samples
 from vip.tasks.records import Blank, Prediction, Sample
 from vip.tasks.registry import load_task
 from vip.tasks.task import SampleSource
@@ -134,3 +137,26 @@ def test_the_baseline_is_the_most_frequent_label_of_other_videos_or_of_training_
 
 def test_the_registry_has_the_task() -> None:
     assert isinstance(load_task("fiber"), Fiber)
+
+
+def test_from_names_captions_as_arguments_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_records(tmp_path / "val.json", [record("a dog", "x"), record("a man", "y")])
+    write_records(tmp_path / "more.json", [record("a cat", "z")])
+    assert run(["samples", "--task", "fiber", "--from", "val.json", "-o", "from.jsonl", "-q"]) == 0
+    assert run(["samples", "val.json", "--task", "fiber", "-o", "given.jsonl", "-q"]) == 0
+    assert (tmp_path / "from.jsonl").read_bytes() == (tmp_path / "given.jsonl").read_bytes()
+    assert run(["samples", "more.json", "--task", "fiber", "--from", "val.json", "-o", "both.jsonl", "-q"]) == 0
+    assert [sample.video for sample in read_samples(tmp_path / "both.jsonl")] == ["z", "x", "y"]
+
+
+def test_dense_captions_of_described_folders_are_blanked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("vip.tasks.fiber.task.load_chunker", lambda name: chunk_articles)
+    for place, name in enumerate(("first", "second")):
+        described_folder(tmp_path / "corpus" / name, 3, first_word=3 * place)
+    assert run(["samples", "corpus/first", "--task", "fiber", "--from", "corpus/second", "-o", "blanks.jsonl", "-q"]) == 0
+    samples = list(read_samples(tmp_path / "blanks.jsonl"))
+    texts = [(one.video, one.ask.text, one.reference.label) for one in samples if isinstance(one.ask, Blank) and one.reference]
+    assert texts == [("first", "_____ 0 in first.", "A dog"), ("second", "_____ 0 in second.", "A man")]
+    assert [(one.start_s, one.end_s) for one in samples] == [(0, 3), (0, 3)]

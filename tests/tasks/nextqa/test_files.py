@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from vip.tasks.nextqa.files import (
     read_token_predictions,
     read_video_index,
 )
+from vip.tasks.nextqa.suite import has_options, task_of
 
 
 def test_every_question_of_the_published_files_is_read() -> None:
@@ -182,3 +184,19 @@ def test_columns_may_stand_in_any_order_and_quoted_columns_may_have_line_breaks(
         csv.writer(file).writerows([("type", "answer", "qid", "video", "question"), ("DO", "a\ndog", "7", "v", "what")])
     question = next(read_questions(path, "nextqa-oe"))
     assert (question.id, question.answer, question.line) == ("v_7", "a\ndog", 3)
+
+
+def test_a_number_of_frames_of_thousands_of_digits_is_unknown(tmp_path: Path) -> None:
+    row = list(MC_ROWS[0])
+    row[1] = "1" * 5000
+    path = write_csv(tmp_path / "val.csv", [row])
+    assert [question.frame_count for question in read_questions(path, "nextqa-mc")] == [None]
+
+
+def test_pipes_and_links_in_a_circle_hold_nothing_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "val.csv")
+    (tmp_path / "p.jsonl").symlink_to("p.jsonl")
+    with pytest.raises(InputError, match="is no regular file"):
+        has_options(tmp_path / "val.csv")
+    with pytest.raises(InputError, match="cannot be read"):
+        task_of(tmp_path / "p.jsonl")

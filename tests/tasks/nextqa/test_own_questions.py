@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from tests.tasks.nextqa.published import OE_COLUMNS, write_csv
 from vip.errors import InputError
 from vip.metrics.perceptron_tagger import FILES
 from vip.tasks.files import read_samples
+from vip.tasks.nextqa import own_questions
 from vip.tasks.nextqa.files import read_questions
 from vip.tasks.nextqa.own_questions import make_own_questions, open_embed
 
@@ -113,3 +115,13 @@ def test_questions_without_any_distractor_are_refused(data: Path) -> None:
     with pytest.raises(InputError, match="not one of 9 questions finds four distractors"):
         make_own_questions(source, data / "own.csv", embed=lambda texts: np.eye(len(texts)))
     assert not (data / "own.csv").exists()
+
+
+def test_vectors_that_unpack_to_far_more_and_pipes_are_refused(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(data / "pipe.npz")
+    monkeypatch.setattr(own_questions, "MOST_VECTOR_BYTES", 2**20)
+    np.savez_compressed(data / "zeros.npz", questions=np.zeros(2**20), answers=np.zeros(1))
+    assert (data / "zeros.npz").stat().st_size < 2**20
+    for name, said in (("pipe.npz", "it is no regular file"), ("zeros.npz", "more than 1,048,576 bytes unpacked")):
+        with pytest.raises(InputError, match=rf"{name} has no vectors of questions \(.*{said}"):
+            open_embed(data / "questions.csv", encoder="", vectors=data / name)

@@ -87,6 +87,14 @@ def test_a_clip_of_youcook2_keeps_its_name_beside_its_video(tmp_path: Path) -> N
     assert (sample.video, sample.clip) == ("LYj5-CdRIz0", "LYj5-CdRIz0_3")
 
 
+def test_the_name_of_a_video_may_have_the_sign_before_the_number_of_a_clip(tmp_path: Path) -> None:
+    rows = [
+        {"vid_name": name, "clip_id": number, "descs": [{"desc": "stir"}]} for number, name in enumerate(("xHr8X2_Wpmno_12", "_a_0", "b"))
+    ]
+    _, samples = read("yc2c", write_lines(tmp_path / "yc2c.jsonl", rows))
+    assert [(one.video, one.clip) for one in samples] == [("xHr8X2_Wpmno", "xHr8X2_Wpmno_12"), ("_a", "_a_0"), ("b", "b")]
+
+
 def test_annotations_of_another_task_are_refused(tmp_path: Path) -> None:
     statement = {"example_id": 1, "vid_name": "v", "statement": "A dog runs.", "answer": 1}
     five = {"qid": 5, "q": "Who?", **{f"a{index}": "x" for index in range(5)}, "answer_idx": 1, "vid_name": "v"}

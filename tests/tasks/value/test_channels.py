@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import random
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.tasks.value.made import write_lines
+from tests.test_fuzz_records import sentence_of
 from vip.errors import InputError
 from vip.tasks.records import Subtitle
 from vip.tasks.value.channels import SubtitleFile, align_sentences, join_channels, read_features, write_features
@@ -89,3 +93,21 @@ def test_features_that_are_none_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.npz").write_bytes(b"no zip")
     with pytest.raises(InputError, match="has no array"):
         read_features([tmp_path / "x.npz"])
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_any_byte_of_a_file_of_features(packing: int, tmp_path: Path) -> None:
+    array, packed = io.BytesIO(), io.BytesIO()
+    np.save(array, np.ones((6, 5), np.float32))
+    with zipfile.ZipFile(packed, "w", packing) as archive:
+        archive.writestr("features.npy", array.getvalue())
+    chance, outcomes = random.Random(packing), set[str]()
+    for _ in range(400):
+        data = bytearray(packed.getvalue())
+        for _ in range(chance.choice((1, 2, 5))):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        (tmp_path / "v.npz").write_bytes(data)
+        sentence = sentence_of(lambda: read_features([tmp_path / "v.npz"]))
+        assert "\n" not in sentence
+        outcomes.add("refused" if sentence else "read")
+    assert outcomes == {"refused", "read"}  # a date does not matter

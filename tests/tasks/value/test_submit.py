@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
+from tests.tasks.scoring import answer, sample
 from tests.tasks.value.made import query, read, write_index, write_json, write_lines
 from vip import store
-from vip.errors import InputError, UsageError
+from vip.errors import InputError, StoreError, UsageError
 from vip.tasks.files import write_samples
 from vip.tasks.records import Found, FoundMoments, Prediction
+from vip.tasks.value import submit
 from vip.tasks.value.archive import unpacked_submission
 from vip.tasks.value.submit import make_submission, missing_files
 
@@ -108,6 +111,7 @@ def test_what_cannot_be_submitted_is_one_sentence(tmp_path: Path, annotations: P
     [
         ("submission/vlep/vlep_dev_predictions.json", "has the folder submission around its tasks"),
         ("predictions.json", "holds predictions.json, no file of a task"),
+        ("vlep/..", "no file of a task"),
         ("vlep/../../evil.json", "no file of a task|around its tasks"),
     ],
 )
@@ -129,3 +133,34 @@ def test_a_damaged_zip_and_one_that_swells_are_refused(tmp_path: Path, monkeypat
         archive.writestr("vlep/vlep_dev_predictions.json", " " * 5000)
     with pytest.raises(InputError, match="has more than 1,000 bytes"), unpacked_submission(path):
         pass
+
+
+def test_a_pipe_in_the_place_of_a_zip_holds_nothing_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "s.zip")
+    with pytest.raises(InputError, match=r"cannot be unpacked \(it is no regular file\)"), unpacked_submission(tmp_path / "s.zip"):
+        pass
+
+
+def test_a_task_of_any_length_is_named_shortly(tmp_path: Path) -> None:
+    other = sample("1", "a dog").model_copy(update={"task": "x" * 100_000})
+    write_samples(tmp_path / "p.samples.jsonl", [other])
+    store.write_rows(tmp_path / "p.jsonl", [answer(other, "a dog")])
+    with pytest.raises(InputError, match="which is none of VALUE") as refused:
+        make_submission([tmp_path / "p.jsonl"], tmp_path / "out")
+    assert len(str(refused.value)) < 600
+
+
+def test_no_folder_of_a_task_leads_elsewhere(tmp_path: Path) -> None:
+    """The folder that is named may be a link; those in it may not."""
+    elsewhere, out = tmp_path / "elsewhere", tmp_path / "s"
+    elsewhere.mkdir()
+    out.mkdir()
+    (out / "vlep").symlink_to(elsewhere)
+    (tmp_path / "unpacked" / "vlep").mkdir(parents=True)
+    (tmp_path / "unpacked" / "vlep" / "vlep_dev_predictions.json").write_text("{}")
+    with pytest.raises(StoreError, match="it is a link, or lies behind one"):
+        submit._put_in_place(tmp_path / "unpacked", ["vlep/vlep_dev_predictions.json"], out)
+    assert list(elsewhere.iterdir()) == []
+    (out / "vlep").unlink()
+    submit._put_in_place(tmp_path / "unpacked", ["vlep/vlep_dev_predictions.json"], out)
+    assert (out / "vlep" / "vlep_dev_predictions.json").read_text() == "{}"

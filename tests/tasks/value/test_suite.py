@@ -48,6 +48,16 @@ def test_the_rows_are_those_that_the_paper_prints() -> None:
         assert row.is_misprinted == (published["agrees"] == "no")
 
 
+def test_people_are_no_model_and_never_the_best_of_a_column() -> None:
+    (table,) = suite_tables([result("value-tvqa", "accuracy", 80.0)])
+    names = [row[0].text for row in table.rows]
+    assert (names[0], names[-1]) == ("Human", "fake:1")
+    place = 1 + [dataset.key for dataset in DATASETS].index("tvqa")
+    assert (table.rows[0][place].number or 0) > 80
+    assert [row[place].is_best for row in table.rows] == [False] * (len(names) - 1) + [True]
+    assert not any(cell.is_best for cell in table.rows[0])
+
+
 def test_a_task_that_was_not_scored_is_missing_and_never_0() -> None:
     scores = {"tvr": 10.0, "how2r": 20.0, "tvqa": 60.0}
     average = meta_average(scores)

@@ -85,3 +85,25 @@ def test_other_results_have_no_tables_of_value() -> None:
     other: TaskResult = result("infilling-1", "rouge-l", 9.0)
     assert value_tables([other]) == []
     assert set(BY_KEY) >= set(ZERO_SHOT["CLIP, video"])
+
+
+def test_own_transfers_stand_beside_the_published_ones_with_gaps() -> None:
+    results = [
+        result("value-tvqa", "accuracy", 70.0, engine="model:hero st"),
+        result("value-vlep", "accuracy", 55.0, engine="model:hero st trained on tvqa"),
+        result("value-vlep", "accuracy", 60.0, engine="model:hero st"),
+    ]
+    found = table(value_tables(results), "VALUE, table 5: transfer, questions")
+    names = [row[0].text for row in found.rows]
+    place = names.index("trained on TVQA: model:hero st")
+    assert names[place - 1] == "trained on TVQA"
+    assert [cell.number for cell in found.rows[place][1:]] == [70.0, None, None, 55.0]
+    assert [cell.number for cell in found.rows[names.index("model:hero st")][1:]] == [70.0, None, None, 60.0]
+    for title in ("VALUE, table 3", "VALUE, table 9", "VALUE, table 12"):
+        assert not any("trained on" in row[0].text for row in table(value_tables(results), title).rows)
+
+
+def test_people_begin_table_11_and_are_held_against_no_model() -> None:
+    found = table(value_tables([result("value-tvqa", "accuracy", 70.0)]), "VALUE, table 11")
+    assert (found.rows[0][0].text, found.rows[0][5].text) == ("Human", "89.41")
+    assert not any(cell.is_best for cell in found.rows[0])

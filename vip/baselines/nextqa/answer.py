@@ -9,14 +9,12 @@ from pathlib import Path
 
 import torch
 
-from vip import store
 from vip.baselines.nextqa.assemble import TASKS, make_learner, make_words
 from vip.baselines.nextqa.data import Collator, Item, check_items, open_features
 from vip.baselines.nextqa.interface import load_class
 from vip.baselines.nextqa.multi_choice import MultiChoiceLearner
 from vip.baselines.nextqa.words import StoredTexts, StoredWords
-from vip.baselines.run_folder import BERT, VOCABULARY, WEIGHTS, TrainedModel, load_weights, read_model
-from vip.baselines.vocabulary import read_vocabulary
+from vip.baselines.run_folder import BERT, WEIGHTS, TrainedModel, find_vocabulary, load_weights, read_model
 from vip.errors import InputError, UsageError
 from vip.wording import option
 
@@ -67,9 +65,7 @@ def answer_items(
     items = [replace(item, answer=None, file=0) for item in items]
     settings = record.settings
     kind = load_class(TASKS[settings.task], settings.model)
-    vocabulary = read_vocabulary(folder / VOCABULARY) if store.exists(folder / VOCABULARY) else None
-    if vocabulary is None and (settings.words.kind == "glove" or settings.task == "nextqa-oe"):
-        raise InputError(f"{folder / VOCABULARY} is missing. Train the model again.")
+    vocabulary = find_vocabulary(folder, settings)
     words = make_words(settings.words, vocabulary, None, bert=folder / BERT, stored_width=record.sizes.stored_words)
     learner = make_learner(settings, record.sizes.to_input_sizes(), words, vocabulary, None)
     load_weights(folder / WEIGHTS, learner)

@@ -17,6 +17,7 @@ import torch
 from vip import files, store
 from vip.baselines.features import FeatureStore
 from vip.baselines.installed import is_first_process
+from vip.baselines.kept import read_before
 from vip.baselines.nextqa.assemble import TASKS, make_learner, make_words, score_answer_by, settings_with, texts_for_vocabulary
 from vip.baselines.nextqa.data import Collator, Item, ItemDataset, check_items, input_sizes, items_sha256, open_features
 from vip.baselines.nextqa.interface import load_class
@@ -33,12 +34,13 @@ from vip.baselines.run_folder import (
     SizesRecord,
     TrainedModel,
     count_epochs,
+    find_vocabulary,
     load_weights,
     read_model,
 )
 from vip.baselines.settings import BaselineSettings
-from vip.baselines.training import EpochOrder, Machine, make_loader, train
-from vip.baselines.vocabulary import WordVocabulary, build_vocabulary, draw_vectors, read_glove, read_vocabulary, write_vocabulary
+from vip.baselines.training import EpochOrder, Machine, Plateau, make_loader, train
+from vip.baselines.vocabulary import WordVocabulary, build_vocabulary, draw_vectors, read_glove, write_vocabulary
 from vip.errors import StoreError, UsageError
 from vip.protocols import Observer
 from vip.wording import counted, option
@@ -92,7 +94,7 @@ def train_model(
     check_items(data.train, with_answers=True)
     check_items(data.val, with_answers=True)
     with store.create_folder(folder) if is_first_process() else nullcontext():
-        before = _read_before(folder, resume=resume, overwrite=overwrite)
+        before = read_before(folder / MODEL, read_model, resume=resume, overwrite=overwrite)
         settings = _resolve(settings, before, epochs, folder)
         score_answer = score_answer_by(settings.training.best_by)
         with _open_features(settings, data) as features:
@@ -104,21 +106,6 @@ def train_model(
 
 
 # ---------------------------------------------------------------- the folder
-
-
-def _read_before(folder: Path, *, resume: bool, overwrite: bool) -> TrainedModel | None:
-    """Return the training that the folder holds, if it is to go on.
-
-    Raises:
-        UsageError: it holds one, and it was not said what is to become of it.
-    """
-    if not is_first_process():
-        return read_model(folder)  # the first process has written it
-    if store.exists(folder / MODEL) and not resume and not overwrite:
-        raise UsageError(
-            f"{folder} holds a training already. Add {option('resume')} to go on with it, or {option('overwrite')} to begin anew."
-        )
-    return read_model(folder) if store.exists(folder / MODEL) and resume else None
 
 
 def _resolve(settings: BaselineSettings | None, before: TrainedModel | None, epochs: int | None, folder: Path) -> BaselineSettings:
@@ -278,6 +265,7 @@ def _run(
         make_loader(ItemDataset(data.train), collate, batch=batch, workers=workers, order=order),
         make_loader(ItemDataset(data.val), collate, batch=batch, workers=workers),
         settings=settings.training,
+        schedule=Plateau(factor=settings.training.plateau_factor, patience=settings.training.plateau_patience),
         learning_rate=settings.learning_rate,
         folder=folder,
         machine=machine,
@@ -299,7 +287,7 @@ def _make_learner(
 ) -> tuple[MultiChoiceLearner | OpenEndedLearner, WordVectors]:
     """Return the learner as it begins, and its words. Vectors of GloVe are not read again where weights are there already."""
     settings = record.settings
-    vocabulary = read_vocabulary(folder / VOCABULARY) if store.exists(folder / VOCABULARY) else None
+    vocabulary = find_vocabulary(folder, settings)
     vectors = None
     if vocabulary is not None and not is_begun:
         if record.glove_words is not None and data.glove is None:

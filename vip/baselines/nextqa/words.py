@@ -17,7 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from vip.baselines.features import open_hdf5
+from vip.baselines.features import DAMAGED, dataset_in, open_hdf5
 from vip.baselines.nextqa.interface import Words, mask_of
 from vip.baselines.settings import WordSettings
 from vip.baselines.vocabulary import END, PAD, START, WordVocabulary, tokenize
@@ -201,10 +201,10 @@ class StoredTexts:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        file = open_hdf5(path)
-        if "feat" not in file or len(getattr(file["feat"], "shape", ())) != 4 or 0 in file["feat"].shape:
+        feat = dataset_in(open_hdf5(path), "feat", path)
+        if feat is None or len(feat.shape) != 4 or 0 in feat.shape or feat.dtype.kind != "f":
             raise InputError(f"{path} has no feat of shape (questions, options, pieces, numbers). Give vectors of questions with options.")
-        self._feat = file["feat"]
+        self._feat = feat
         self.questions, self.options, _, self.width = (int(size) for size in self._feat.shape)
 
     def check(self, questions: int, options: int) -> None:
@@ -221,7 +221,10 @@ class StoredTexts:
 
     def read(self, text: QuestionText) -> npt.NDArray[np.float32]:
         """Return (T, D) of a text; at least one row."""
-        vectors: npt.NDArray[np.float32] = np.asarray(self._feat[text.row, text.number], np.float32)
+        try:
+            vectors: npt.NDArray[np.float32] = np.asarray(self._feat[text.row, text.number], np.float32)
+        except DAMAGED as exc:
+            raise InputError(f"{self.path} cannot be read ({one_line(str(exc))[:100]}). Copy it again.") from exc
         if not np.isfinite(vectors).all():
             raise InputError(f"{self.path}: the vectors of row {text.row} hold numbers that are not finite. Make them again.")
         zero = np.flatnonzero(~vectors.any(axis=1))

@@ -13,7 +13,8 @@ from typing import IO
 from vip.dataset import storage
 from vip.dataset.sanitize import without_secrets
 from vip.dataset.schema import Row
-from vip.dataset.shards import FOLDER, ShardInfo, read_shards
+from vip.dataset.shard_names import FOLDER
+from vip.dataset.shards import ShardInfo, read_shards
 from vip.dataset.statistics import COUNTED_COLUMNS, KeyframeStatistics, VideoStatistics
 from vip.dataset.storage import library
 from vip.errors import StoreError

@@ -15,7 +15,8 @@ from vip.corpus.card.content import Command, Section, sections
 from vip.corpus.card.histograms import HistogramPlot
 from vip.corpus.card.notes import introduction
 from vip.corpus.card.tables import CardTable, DataCard, facts, printable
-from vip.dataset.shards import FOLDER, SUFFIXES
+from vip.dataset.shard_names import FOLDER
+from vip.dataset.shards import SUFFIXES
 from vip.export.hf import SIZES, SIZES_ABOVE
 
 MARKUP = re.compile(r"([\\`*_\[\]|~$@]|:(?=//)|(?<=www)\.)", re.IGNORECASE)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from vip.config import Settings
 from vip.corpus.card.tables import MOST_ROWS, CardTable, DataCard, share
 from vip.dataset.schema import COLUMNS
-from vip.dataset.shards import FOLDER
+from vip.dataset.shard_names import FOLDER
 from vip.dataset.storage import join
 from vip.wording import counted
 

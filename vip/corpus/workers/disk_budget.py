@@ -22,6 +22,7 @@ from typing import IO
 from vip import store
 from vip.errors import StoreError
 from vip.locks import lock_file
+from vip.untrusted import one_line
 
 LEDGER = "disk.sqlite"
 POLL_S = 0.5  # between two tries of a waiting download
@@ -175,8 +176,8 @@ def _locked_ledger(folder: Path) -> Iterator[sqlite3.Connection]:
                 ledger.execute(statement)
             yield ledger
             ledger.execute("COMMIT")
-    except sqlite3.Error as exc:
-        raise StoreError(f"{path} cannot be used ({exc}). Make room there, or delete it while no batch runs.") from exc
+    except (sqlite3.Error, UnicodeDecodeError) as exc:  # the message of SQLite quotes what is damaged
+        raise StoreError(f"{path} cannot be used ({one_line(str(exc))[:150]}). Make room there, or delete it while no batch runs.") from exc
 
 
 def _lock_path(folder: Path, holder: str) -> Path:

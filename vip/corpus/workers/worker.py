@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -198,9 +198,14 @@ def extract_video(config: WorkerConfig, work: WorkItem, video: DownloadedVideo |
     try:
         _check_length(config, here)
         run = extract(FileSource(here.path, work.item.key), out=folder, settings=config.extraction, isolated=True)
+        if config.batch.words:
+            _add_words(run, here, config.batch.words)
         if config.captioning:
             _describe(run.folder, config.captioning, work.item.topic)
         sample = sample_of(run, item=work.item, fetched=here)
+        if config.batch.words:
+            settings = {**sample.video.settings, "words": list(config.batch.words)}
+            sample = replace(sample, video=sample.video.model_copy(update={"settings": settings}))
         path = part_path(config.home, work.item.key)
         pack(path, sample)
         return PartInfo(len(sample.frames), path.stat().st_size, sample.video.duration_s, here.youtube_id, undescribed_keyframes(run))
@@ -234,6 +239,26 @@ def _require_length(path: Path, low: float | None, high: float | None, observer:
         raise ItemError(f"{path.name} lasts {length_s:.0f} s, more than --max-length {high:g}.", "too_long")
     if low is not None and length_s < low:
         raise ItemError(f"{path.name} lasts {length_s:.1f} s, less than --min-length {low:g}.", "too_short")
+
+
+def _add_words(run: Run, video: DownloadedVideo, words: tuple[str, ...]) -> None:
+    """Write the words of a run: subtitles of its page, or else in the video or beside it, and the text in its keyframes.
+
+    A video without subtitles, or with damaged ones, has none.
+    """
+    from vip import store
+    from vip.dataset.subtitles import choose_subtitles, read_subtitles, spoken_words
+    from vip.pipeline import add_text, add_words
+    from vip.video.source import FileSource
+
+    if "subtitles" in words:
+        vtt = choose_subtitles(read_subtitles(video), video.info.get("language"))
+        if rows := spoken_words(vtt, "subtitles of the video") if vtt else []:
+            store.write_rows(run.folder / store.WORDS, rows)
+        else:
+            with suppress(InputError):
+                add_words(run, FileSource(video.path), ("subtitles",), isolated=True, is_needed=False)
+    add_text(run, words, isolated=True)
 
 
 def _describe(folder: Path, settings: CaptionSettings, topic: str | None) -> None:

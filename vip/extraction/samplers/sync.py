@@ -25,7 +25,6 @@ MOST_PER_KEYFRAME = 16  # above this, candidates are so near each other that mor
 MOST_AT_LEAST = 480
 LONG_GOP = 600  # frames for each sync frame from which on the decoder passes over everything anyway: more candidates cost little
 FEWEST_PER_KEYFRAME_IN_LONG_GOPS = 6
-DEEPEST_FRAMES = 45  # behind a sync frame: to decode more for a shot that no sync frame shows is too expensive
 ASIDE_S = (0.4, -0.4, 0.8, -0.8)  # where a calmer frame is taken instead of a restless one
 
 
@@ -54,8 +53,9 @@ class SyncSampler:
             return sync
         per_keyframe = FEWEST_PER_KEYFRAME_IN_LONG_GOPS if len(shown) > LONG_GOP * len(sync) else FEWEST_PER_KEYFRAME
         fewest = candidates or max(FEWEST_AT_LEAST, math.ceil(per_keyframe * keyframes))
-        deepest = None if len(sync) < fewest else DEEPEST_FRAMES  # others are decoded as deep, to fill the gaps
-        sure = sorted({*(sync or shown[:1].tolist()), *PacketActivity(video.index).unseen(most=keyframes // 2, deepest=deepest)})
+        if len(sync) >= fewest:
+            return sync
+        sure = sorted({*(sync or shown[:1].tolist()), *PacketActivity(video.index).unseen(most=keyframes // 2)})
         if candidates is not None and len(sure) > candidates:
             sure = sync or shown[:1].tolist()
         filled = fill(sure, shown, fewest)

@@ -49,6 +49,9 @@ class EmbedderInfo(RecordPart):
     """Those of `prepare`, where it is a `Preprocessing`."""
 
 
+EmbedderInfo.model_rebuild(_types_namespace={"np": np, "npt": npt})  # `prepare` takes and gives arrays
+
+
 class EmbeddingRequest(RecordPart):
     """Texts; or the heights and widths of the pictures (H, W, 3) that follow one after the other."""
 

@@ -29,11 +29,13 @@ class ModelFiles:
     """As the user names it: a folder, or a repository of the hub."""
     folder: Path | None
     """None for a repository."""
-    option: Literal["detector", "engine"] = "detector"
-    """The option that named the model: what a message says to type."""
+    option: Literal["detector", "engine", "model"] = "detector"
+    """The option that named the model: what a message says to type,"""
+    prefix: str = "transformers"
+    """and what stands before the name there."""
 
     @staticmethod
-    def find(name: str, option: Literal["detector", "engine"] = "detector") -> ModelFiles:
+    def find(name: str, option: Literal["detector", "engine", "model"] = "detector", prefix: str = "transformers") -> ModelFiles:
         """Return the files of a model, in a folder or in a repository of the hub; nothing is read yet.
 
         Raises:
@@ -43,10 +45,10 @@ class ModelFiles:
         if path.is_dir():
             if not (path / "config.json").is_file():
                 raise BackendError(f"The folder {name} has no config.json. Give one that save_pretrained() wrote, or a model of the hub.")
-            return ModelFiles(name, path, option)
+            return ModelFiles(name, path, option, prefix)
         if name[:1] in {"/", ".", "~"} or name.count("/") > 1:
             raise BackendError(f"There is no folder {name}. Give a folder with config.json, or a model of the hub as owner/name.")
-        return ModelFiles(name, None, option)
+        return ModelFiles(name, None, option, prefix)
 
     def load(self, loader: Callable[..., LoadedT], **settings: Any) -> LoadedT:
         """Load these files with `loader`, some `from_pretrained`. The network is tried only where the cache does not suffice.
@@ -60,7 +62,7 @@ class ModelFiles:
             if why_not := hub.unreachable_reason():
                 raise BackendError(
                     f"The model {self.name} is not in the local cache and cannot be downloaded, because {why_not}."
-                    f" Run once with a connection, or give a folder with the model: {wording.option(self.option, 'transformers:FOLDER')}."
+                    f" Run once with a connection, or give a folder with the model: {wording.option(self.option, f'{self.prefix}:FOLDER')}."
                 )
             return self._load_with(loader, local_files_only=False, **settings)
         try:

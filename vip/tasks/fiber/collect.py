@@ -24,7 +24,8 @@ from vip.tasks.fiber.hits import guard_cell, unguard_cell
 from vip.tasks.fiber.noun_phrases import Parser, judge_answers
 from vip.tasks.fiber.policy import PayPolicy, WorkerPolicy
 from vip.tasks.fiber.records import FiberRecord
-from vip.tasks.fiber.results import Assignment, HitResults, is_unavailable
+from vip.tasks.fiber.results import Assignment, HitResults, is_unavailable, long_cells
+from vip.tasks.files import csv_errors
 from vip.untrusted import parse_json
 from vip.wording import counted
 
@@ -181,12 +182,13 @@ def read_marks(path: Path) -> dict[str, int]:
         raise InputError(f"{path} cannot be read: {exc.strerror or exc}. Check the path.") from exc
     except UnicodeDecodeError as exc:
         raise InputError(f"{path} is not UTF-8 text (byte {exc.start:,}). Save it as UTF-8.") from exc
-    rows = csv.DictReader(io.StringIO(text, newline=""))
-    if missing := [name for name in ("worker_id", "answer", "correct?") if name not in (rows.fieldnames or ())]:
-        raise InputError(f"{path} has no column {', '.join(missing)}. Give the sheet that `vip fiber collect` wrote, with marks in it.")
     marks = Counter[str]()
-    for row in rows:
-        marks[unguard_cell(row["worker_id"] or "")] += (row["correct?"] or "").strip().lower() in MARKS
+    with csv_errors(path), long_cells():
+        rows = csv.DictReader(io.StringIO(text, newline=""))
+        if missing := [name for name in ("worker_id", "answer", "correct?") if name not in (rows.fieldnames or ())]:
+            raise InputError(f"{path} has no column {', '.join(missing)}. Give the sheet that `vip fiber collect` wrote, with marks in it.")
+        for row in rows:
+            marks[unguard_cell(row["worker_id"] or "")] += (row["correct?"] or "").strip().lower() in MARKS
     return dict(marks)
 
 

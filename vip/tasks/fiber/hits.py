@@ -34,6 +34,7 @@ from vip.untrusted import one_line
 from vip.wording import option
 
 PACKAGE = "vip.tasks.fiber"
+SCRIPTS = ("answers.js", "annotation.js")
 PER_HIT = 5
 MOST_PER_HIT = 20
 LEAST_ANSWERS = 2  # a question
@@ -123,12 +124,12 @@ def write_hits(out: Path, records: Iterable[FiberRecord], *, per_hit: int = PER_
     blanks = count = 0
     first: dict[str, str] = {}
     with store.replacing(out / "hits.csv") as file:
-        file.write(_csv_line(_columns(per_hit)))
+        file.write(_csv_line(hit_columns(per_hit)))
         rest = iter(records)
         while group := list(islice(rest, per_hit)):
-            cells = list(chain.from_iterable(_cells(record) for record in group))
+            cells = list(chain.from_iterable(hit_cells(record) for record in group))
             row = [*cells, *repeat("", 5 * per_hit - len(cells))]
-            first = first or dict(zip(_columns(per_hit), row, strict=True))
+            first = first or dict(zip(hit_columns(per_hit), row, strict=True))
             file.write(_csv_line(row))
             blanks, count = blanks + len(group), count + 1
         if not count:
@@ -140,7 +141,7 @@ def write_hits(out: Path, records: Iterable[FiberRecord], *, per_hit: int = PER_
     return blanks, count
 
 
-def _columns(per_hit: int) -> list[str]:
+def hit_columns(per_hit: int) -> list[str]:
     return [
         name
         for place in range(1, per_hit + 1)
@@ -148,7 +149,7 @@ def _columns(per_hit: int) -> list[str]:
     ]
 
 
-def _cells(record: FiberRecord) -> tuple[str, ...]:
+def hit_cells(record: FiberRecord) -> tuple[str, ...]:
     times = str(record.video_start_time), str(record.video_end_time)
     return (escape_cell(record.video_id), *times, escape_cell(record.masked_caption), guard_cell(record.label))
 
@@ -161,9 +162,9 @@ def _csv_line(cells: Sequence[str]) -> bytes:
 
 def annotation_page(*, per_hit: int = PER_HIT, video_url: str = YOUTUBE, row: dict[str, str] | None = None) -> str:
     """Return the page; without a row that of Mechanical Turk, with the names of its columns in place of their cells."""
-    names = _columns(per_hit)
+    names = hit_columns(per_hit)
     cells = row or {name: f"${{{name}}}" for name in names}
-    style, script = resource("page.css") + resource("annotation.css", PACKAGE), resource("annotation.js", PACKAGE)
+    style, script = resource("page.css") + resource("annotation.css", PACKAGE), "".join(resource(name, PACKAGE) for name in SCRIPTS)
     questions = []
     for place in range(1, per_hit + 1):
         video, start, end, question = (cells[name] for name in names[5 * place - 5 : 5 * place - 1])

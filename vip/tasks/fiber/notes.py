@@ -15,6 +15,7 @@ from pathlib import Path
 from vip.errors import InputError
 from vip.files import MOST_BYTES, read_named
 from vip.tasks.fiber.tables import PAPER
+from vip.tasks.files import csv_errors
 from vip.tasks.table import Table, TableCell, number_cell
 from vip.untrusted import one_line
 
@@ -47,19 +48,20 @@ def read_notes(path: Path) -> EntityNotes:
         raise InputError(f"{path} cannot be read: {exc.strerror or exc}. Check the path.") from exc
     except UnicodeDecodeError as exc:
         raise InputError(f"{path} is not UTF-8 text (byte {exc.start:,}). Save it as UTF-8.") from exc
-    rows = csv.DictReader(io.StringIO(text, newline=""))
-    if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
-        raise InputError(f"{path} has no column {', '.join(missing)}. Its first row names the columns: {','.join(COLUMNS)}.")
     cells, seconds = defaultdict[str, set[tuple[int, int]]](set), defaultdict[str, set[int]](set)
-    for row in rows:
-        try:
-            second, down, across = (int(row[name] or "") for name in COLUMNS[1:])
-            if second < 0 or not (1 <= down <= GRID and 1 <= across <= GRID):
-                raise ValueError(f"{down}, {across} is outside the grid of {GRID} by {GRID}, or {second} is no second")
-        except ValueError as exc:
-            raise InputError(f"{path}, line {rows.line_num:,}: {one_line(str(exc))[:120]}. Write {','.join(COLUMNS)}.") from exc
-        cells[str(row["video"])].add((down, across))
-        seconds[str(row["video"])].add(second)
+    with csv_errors(path):
+        rows = csv.DictReader(io.StringIO(text, newline=""))
+        if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
+            raise InputError(f"{path} has no column {', '.join(missing)}. Its first row names the columns: {','.join(COLUMNS)}.")
+        for row in rows:
+            try:
+                second, down, across = (int(row[name] or "") for name in COLUMNS[1:])
+                if second < 0 or not (1 <= down <= GRID and 1 <= across <= GRID):
+                    raise ValueError(f"{down}, {across} is outside the grid of {GRID} by {GRID}, or {second} is no second")
+            except ValueError as exc:
+                raise InputError(f"{path}, line {rows.line_num:,}: {one_line(str(exc))[:120]}. Write {','.join(COLUMNS)}.") from exc
+            cells[str(row["video"])].add((down, across))
+            seconds[str(row["video"])].add(second)
     if not cells:
         raise InputError(f"{path} has no notes. Write a line for each cell that an entity touches: {','.join(COLUMNS)}.")
     return _count(cells, seconds)

@@ -85,16 +85,19 @@ class WorkerPolicy(_Part):
         return self
 
 
-def read_policy(path: Path | None) -> WorkerPolicy:
+def read_policy(path: Path | None, *, paper: WorkerPolicy = WorkerPolicy()) -> WorkerPolicy:  # noqa: B008 - frozen
     """Return the policy of a file; that of the paper where there is none.
+
+    Args:
+        paper: what stands for the keys that the file does not name.
 
     Raises:
         InputError: it cannot be read, or a key or value is wrong.
     """
     if path is None:
-        return WorkerPolicy()
+        return paper
     try:
-        return WorkerPolicy.model_validate(tomllib.loads(read_named(path, most_bytes=MOST_BYTES).decode()))
+        return WorkerPolicy.model_validate({**paper.model_dump(), **tomllib.loads(read_named(path, most_bytes=MOST_BYTES).decode())})
     except OSError as exc:
         raise InputError(f"{path} cannot be read: {exc.strerror or exc}. Check the path.") from exc
     except ValidationError as exc:
@@ -111,17 +114,14 @@ def write_qualifications(path: Path, policy: WorkerPolicy) -> None:
     Raises:
         StoreError: not writable.
     """
+    places = [{"Country": country} for country in policy.countries]
     rows = [
-        {
-            "QualificationTypeId": "00000000000000000071",
-            "Comparator": "In",
-            "LocaleValues": [{"Country": country} for country in policy.countries],
-        },
-        _at_least("00000000000000000040", policy.approved_hits),
+        {"QualificationTypeId": "00000000000000000071", "Comparator": "In", "LocaleValues": places} if places else None,
+        _at_least("00000000000000000040", policy.approved_hits) if policy.approved_hits else None,
         _at_least("000000000000000000L0", policy.approval_percent),
     ]
     with store.replacing(path) as file:
-        file.write(json.dumps(rows[0 if policy.countries else 1 :], indent=1).encode() + b"\n")
+        file.write(json.dumps([row for row in rows if row], indent=1).encode() + b"\n")
 
 
 def _at_least(qualification: str, value: int) -> dict[str, object]:

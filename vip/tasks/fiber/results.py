@@ -126,7 +126,7 @@ def read_results(paths: Sequence[Path]) -> HitResults:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    with open_bounded(path, MOST_BYTES) as file, _long_cells():
+    with open_bounded(path, MOST_BYTES) as file, long_cells():
         lines = csv.reader(_text_of(file, path))
         try:
             header = next(lines, [])
@@ -147,7 +147,7 @@ def _text_of(file: Any, path: Path) -> io.StringIO:
 
 
 @contextmanager
-def _long_cells() -> Iterator[None]:
+def long_cells() -> Iterator[None]:
     """Let cells be longer than the 128 KiB that Python reads by default."""
     before = csv.field_size_limit(min(MOST_CELL_LETTERS, sys.maxsize))
     try:
@@ -171,7 +171,7 @@ def _add(results: HitResults, file: str, number: int, row: dict[str, str]) -> No
         results.taken.pop((empty.hit, empty.worker), None)
         return refuse("rejected on Mechanical Turk")
     try:
-        fields = _fields(row[ANSWERS])
+        fields = parse_fields(row[ANSWERS])
         questions = _questions(row)
     except ValueError as exc:
         return refuse(str(exc))
@@ -193,7 +193,7 @@ def _add(results: HitResults, file: str, number: int, row: dict[str, str]) -> No
     return None
 
 
-def _fields(cell: str) -> dict[str, Any]:
+def parse_fields(cell: str) -> dict[str, Any]:
     """Return what the page sent: `[{"answer-1-0": …}]`.
 
     Raises:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 
 from vip.errors import InputError, UsageError
@@ -126,8 +127,9 @@ class Fiber:
                 yield from read_records(path)
             else:
                 videos = read_captions(path) if path.is_file() else _described(name)
+                first = list(islice(videos, 1))  # what cannot be read is said before a chunker is asked for
                 chunker = load_chunker(settings.chunker or DEFAULT_CHUNKER)
-                yield from make_blanks(videos, chunker, seed=settings.seed, available=available, counts=counts)
+                yield from make_blanks(chain(first, videos), chunker, seed=settings.seed, available=available, counts=counts)
         for note in counts.notes():
             source.note(note)
 

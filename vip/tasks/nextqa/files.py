@@ -28,6 +28,7 @@ LETTERS = "ABCDE"
 MOST_QUESTIONS = 500_000
 MOST_LINE_LETTERS = 20_000
 MOST_ANSWER_LETTERS = 2_000
+MOST_DIGITS = 9  # of a number of frames
 MOST_JSON_BYTES = 16 * 2**20  # results of all of NExT-QA have 4 MB
 
 Kind = Literal["nextqa-mc", "nextqa-oe"]
@@ -108,7 +109,7 @@ def _parse_question(row: Mapping[str, str], path: Path, line: int, task: Kind) -
         text=row.get("question", ""),
         answer=_parse_index(row, path, line) if task == "nextqa-mc" else _parse_text(row, path, line),
         options=tuple(row[name] for name in OPTIONS) if task == "nextqa-mc" else (),
-        frame_count=int(count) if count.isascii() and count.isdigit() else None,
+        frame_count=int(count) if count.isascii() and count.isdigit() and len(count) <= MOST_DIGITS else None,
         line=line,
     )
 
@@ -131,7 +132,7 @@ def _parse_text(row: Mapping[str, str], path: Path, line: int) -> str | tuple[st
 
 def _read_rows(path: Path, required: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the number of each row's last line and its columns by name. Columns that nobody asks for may be there."""
-    with _open(path) as binary:
+    with open_published(path) as binary:
         text = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
         rows = csv.reader(_bounded_lines(text, path), strict=True)
         try:
@@ -166,7 +167,12 @@ def _bounded_lines(text: IO[str], path: Path) -> Iterator[str]:
         yield line
 
 
-def _open(path: Path) -> IO[bytes]:
+def open_published(path: Path) -> IO[bytes]:
+    """Open a file of NExT-QA, or one that gzip packed.
+
+    Raises:
+        InputError: it is missing, or no regular file.
+    """
     try:
         if not path.is_file():
             path.stat()
@@ -282,7 +288,7 @@ def _read_object(path: Path) -> tuple[dict[str, Any], int]:
         doubled += len(pairs) - len(table)
         return table
 
-    with _open(path) as file:
+    with open_published(path) as file:
         data = _read_all(file, path)
     try:
         value = json.loads(data, object_pairs_hook=count_pairs, parse_constant=_refuse_constant)

@@ -14,15 +14,20 @@ from pathlib import Path
 import numpy as np
 
 from vip.errors import InputError
+from vip.files import ZIP_DAMAGE, open_named
 from vip.metrics.answer_words import AnswerNormalizer
 from vip.metrics.perceptron_tagger import load_tagger
 from vip.metrics.sentence_bert import SentenceBert
 from vip.metrics.wordnet import WordNet, find_wordnet
+from vip.store import array_of
 from vip.tasks.nextqa.distractors import Embed, MultiChoiceQuestion, Vectors, make_options, write_questions
 from vip.tasks.nextqa.files import OPTIONS, Question, read_questions
 from vip.tasks.nextqa.options_page import write_option_pages
 from vip.tasks.nextqa.statistics import answer_text
+from vip.untrusted import DAMAGE
 from vip.wording import counted, option
+
+MOST_VECTOR_BYTES = 2 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,11 @@ def open_embed(source: Path, *, encoder: str, vectors: Path | None) -> Embed:
     Raises:
         InputError: the vectors cannot be read, or are not of these questions.
     """
-    return _stored_vectors(vectors, list(read_questions(source, "nextqa-oe"))) if vectors else SentenceBert(encoder).embed
+    return (
+        _stored_vectors(vectors, list(read_questions(source, "nextqa-oe")))
+        if vectors
+        else SentenceBert(encoder, advice=option("encoder", "FOLDER")).embed
+    )
 
 
 def _stored_vectors(path: Path, questions: Sequence[Question]) -> Embed:
@@ -102,9 +111,11 @@ def _read_vectors(path: Path, name: str, rows: int) -> Vectors:
     """Return an array of the file as float64 (N, D), rows of length 1."""
     advice = f"Give an npz file with questions and answers, a row a question of the csv: {option('vectors', 'FILE')}."
     try:
-        with np.load(path, allow_pickle=False) as file:
-            found = np.asarray(file[name], dtype=np.float64)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, TypeError, IndexError) as exc:
+        with open_named(path, most_bytes=MOST_VECTOR_BYTES) as file, zipfile.ZipFile(file) as archive:
+            if sum(one.file_size for one in archive.infolist()) > MOST_VECTOR_BYTES:
+                raise ValueError(f"more than {MOST_VECTOR_BYTES:,} bytes unpacked")
+            found = np.asarray(array_of(archive.read(f"{name}.npy")), dtype=np.float64)
+    except (*ZIP_DAMAGE, *DAMAGE) as exc:
         raise InputError(f"{path} has no vectors of {name} ({exc}). {advice}") from exc
     if found.ndim != 2 or len(found) != rows:
         raise InputError(f"{path}: {name} has the shape {found.shape}, and there are {rows:,} questions. {advice}")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import csv
-import gzip
+import io
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from vip.errors import InputError
 from vip.tasks.files import read_predictions
-from vip.tasks.nextqa.files import OPTIONS, Kind, is_choices
+from vip.tasks.nextqa.files import OPTIONS, Kind, is_choices, open_published
 from vip.tasks.pairs import is_ours
 from vip.wording import option
 
@@ -69,9 +70,9 @@ def has_options(path: Path) -> bool:
         InputError: it cannot be read.
     """
     try:
-        with gzip.open(path, "rt", encoding="utf-8-sig") if path.suffix == ".gz" else path.open(encoding="utf-8-sig") as file:
+        with open_published(path) as binary, io.TextIOWrapper(binary, encoding="utf-8-sig") as file:
             return OPTIONS[0] in next(csv.reader([file.readline(MOST_HEADER_LETTERS)]), [])
-    except (OSError, EOFError, ValueError, csv.Error) as exc:
+    except (OSError, EOFError, ValueError, csv.Error, zlib.error) as exc:
         raise InputError(f"{path} cannot be read ({exc}). Give the val.csv or test.csv of NExT-QA.") from exc
 
 

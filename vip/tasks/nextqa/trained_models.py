@@ -73,7 +73,9 @@ def train_on_annotations(request: TrainRequest, *, observer: Observer) -> Traine
         BackendError: a library or the device is missing.
     """
     if request.task not in TASKS:
-        raise UsageError(f'No model is trained for "{request.task}".{did_you_mean(request.task, TASKS)} Name {" or ".join(TASKS)}.')
+        raise UsageError(
+            f'No model is trained for "{request.task}".{did_you_mean(request.task, (*TASKS, "value"))} Name {", ".join(TASKS)} or value.'
+        )
     check_installed()
     from vip.baselines.nextqa.assemble import load_settings
     from vip.baselines.nextqa.train import TrainingData, train_model

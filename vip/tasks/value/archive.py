@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from zipfile import ZipFile, ZipInfo
 
 from vip.errors import InputError
+from vip.files import ZIP_DAMAGE, open_named
 from vip.tasks.json_rows import MOST_BYTES
 from vip.tasks.value.datasets import BY_KEY
 from vip.untrusted import one_line
@@ -32,11 +32,12 @@ def unpacked_submission(path: Path) -> Iterator[Path]:
         return
     with TemporaryDirectory(prefix="vip-zip-") as place:
         try:
-            with ZipFile(path) as archive:
+            with open_named(path) as packed, ZipFile(packed) as archive:
                 for one in _checked(path, archive.infolist()):
                     _unpack(path, archive, one, Path(place))
-        except (BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, zlib.error) as exc:
-            raise InputError(f"{path} cannot be unpacked ({one_line(str(exc))[:80]}). Zip the folders of the tasks again.") from exc
+        except ZIP_DAMAGE as exc:
+            problem = getattr(exc, "strerror", None) or str(exc)
+            raise InputError(f"{path} cannot be unpacked ({one_line(problem)[:80]}). Zip the folders of the tasks again.") from exc
         yield Path(place)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from vip.errors import InputError
+from vip.files import ZIP_DAMAGE
 from vip.records import Vectors
+from vip.store import array_of
 from vip.tasks.json_rows import open_bounded
 from vip.tasks.records import Subtitle
-from vip.untrusted import one_line, parse_json
+from vip.untrusted import DAMAGE, one_line, parse_json
 
 FRAME_S = 1.5
 """Seconds of a frame: one feature each."""
@@ -105,6 +106,10 @@ class SubtitleFile:
     def __len__(self) -> int:
         return len(self._lines)
 
+    def videos(self) -> tuple[str, ...]:
+        """Return the videos in the order of the file."""
+        return tuple(self._lines)
+
     def of_video(self, video: str) -> tuple[Subtitle, ...]:
         """Return the sentences of a video in the order of the file; none where it has none.
 
@@ -163,11 +168,10 @@ def _read_array(path: Path) -> Vectors:
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(one.file_size for one in archive.infolist())
-        if size > MOST_FEATURE_BYTES:
-            raise InputError(f"{path} has {size:,} bytes of features, and more than {MOST_FEATURE_BYTES:,} are not read.")
-        with np.load(path, allow_pickle=False) as arrays:
-            array = np.asarray(arrays[FEATURES], np.float32)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as exc:
+            if size > MOST_FEATURE_BYTES:
+                raise InputError(f"{path} has {size:,} bytes of features, and more than {MOST_FEATURE_BYTES:,} are not read.")
+            array = np.asarray(array_of(archive.read(f"{FEATURES}.npy")), np.float32)
+    except (*ZIP_DAMAGE, *DAMAGE) as exc:
         raise InputError(f'{path} has no array "{FEATURES}" of numbers. Give features as VALUE publishes them.') from exc
     if array.ndim != 2 or not len(array) or not np.isfinite(array).all():
         raise InputError(

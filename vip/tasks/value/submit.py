@@ -127,8 +127,9 @@ def _put_in_place(folder: Path, names: Sequence[str], out: Path) -> None:
                 archive.write(folder / name, name)
         return
     for name in names:
-        store.make_folder((out / name).parent)
-        with store.replacing(out / name) as file, (folder / name).open("rb") as written:
+        store.make_folder(out)
+        store.make_folder((out / name).parent, inside=out)
+        with store.replacing(out / name, inside=out) as file, (folder / name).open("rb") as written:
             shutil.copyfileobj(written, file)
 
 
@@ -175,7 +176,7 @@ def _own_source(path: Path, annotations: Path | None, split: str | None) -> _Sou
     task = samples[0].task if samples else ""
     dataset = BY_KEY.get(task.removeprefix(PREFIX).replace("-", "_"))
     if dataset is None or not task.startswith(PREFIX):
-        raise InputError(f"{samples_path} has samples of {one_line(task) or 'no task'}, which is none of VALUE. Leave the file out.")
+        raise InputError(f"{samples_path} has samples of {one_line(task)[:80] or 'no task'}, which is none of VALUE. Leave the file out.")
     chosen = split or ("val" if all(sample.reference is not None for sample in samples) else "test")
     if annotations is None:
         if dataset.category == "retrieval":

@@ -20,6 +20,8 @@ from vip.untrusted import one_line
 
 SUITE = "value"
 PARTIAL = "partial"
+TRANSFERRED = " trained on "
+"""Stands in the name of a model that answers a task of another training set, before the key of the task that it was trained on."""
 PUBLISHED = "published/value.csv"
 LEADERBOARD = "6"
 """The table whose rows stand beside own ones: models on the test splits."""
@@ -103,7 +105,7 @@ def suite_tables(results: Sequence[TaskResult]) -> list[Table]:
     if not own:
         return []
     published = [(row.label, row.scores) for row in published_rows() if row.table == LEADERBOARD]
-    cells = [_human_row(), *(table_row(name, scores) for name, scores in [*published, *own])]
+    cells = [human_row(), *(table_row(name, scores) for name, scores in [*published, *own])]
     for column in range(1, len(BY_KEY) + 2):
         cells = mark_best(cells, column, range(1, len(cells)))  # people are no model
     columns = ("Model", *(dataset.title for dataset in DATASETS), "Meta-Ave")
@@ -115,10 +117,13 @@ def suite_tables(results: Sequence[TaskResult]) -> list[Table]:
 
 
 def own_rows(results: Sequence[TaskResult]) -> list[tuple[str, dict[str, float]]]:
-    """Return the target scores of each engine, or of files that do not say whose they are; nothing without a result of VALUE."""
+    """Return the target scores of each engine, or of files that do not say whose they are; nothing without a result of VALUE.
+
+    What a model says to a task that it was not trained on belongs to table 5 alone.
+    """
     rows: dict[str, list[TaskResult]] = {}
     for result in results:
-        if result.task.startswith(PREFIX):
+        if result.task.startswith(PREFIX) and TRANSFERRED not in (result.engine or ""):
             rows.setdefault(result.engine or "own predictions", []).append(result)
     return [(name, target_scores(group)) for name, group in rows.items()]
 
@@ -131,7 +136,7 @@ def partial_note(name: str, scores: Mapping[str, float]) -> str:
     return f"{one_line(name)}: {parts}{missing}."
 
 
-def _human_row() -> list[TableCell]:
+def human_row() -> list[TableCell]:
     """Return what people reach; the paper prints no average of them."""
     return [TableCell("Human"), *(number_cell(HUMAN.get(dataset.key)) for dataset in DATASETS), number_cell(None)]
 

@@ -18,12 +18,15 @@ from vip.tasks.table import Table, TableCell, mark_best, number_cell
 from vip.tasks.value.datasets import BY_KEY, DATASETS, PREFIX, Category, Dataset
 from vip.tasks.value.suite import (
     LEADERBOARD,
+    TRANSFERRED,
     PublishedRow,
+    human_row,
     own_rows,
     partial_note,
     published_rows,
     suite_tables,
     table_row,
+    target_scores,
 )
 from vip.untrusted import one_line
 
@@ -36,6 +39,8 @@ SUMMARY_TABLES: dict[str, tuple[str, str]] = {
     "12": ("multi-task learning", VAL),
 }
 """Tables with a column a task and Meta-Ave, but for table 6: what they compare, and the splits of their rows."""
+HUMAN_TABLE = "11"
+"""Begins with people, as table 6 does."""
 ZERO_SHOT: dict[str, dict[str, float]] = {
     "CLIP, video": {
         "tvr": 0.13,
@@ -110,9 +115,10 @@ def _summary_table(number: str, results: Sequence[TaskResult]) -> Table:
     what, split = SUMMARY_TABLES[number]
     published = [row for row in published_rows() if row.table == number]
     own = own_rows(results)
-    rows = [table_row(row.label, row.scores) for row in published] + [table_row(name, scores) for name, scores in own]
+    people = [human_row()] if number == HUMAN_TABLE else []
+    rows = people + [table_row(row.label, row.scores) for row in published] + [table_row(name, scores) for name, scores in own]
     for column in range(1, len(BY_KEY) + 2):
-        rows = mark_best(rows, column)
+        rows = mark_best(rows, column, range(len(people), len(rows)))  # people are no model
     notes = [f"Published rows: {split}, table {number} of Li et al. 2021.", *(row.misprint for row in published if row.is_misprinted)]
     return Table(
         title=f"VALUE, table {number}: {what}",
@@ -137,10 +143,29 @@ def _zero_shot_table(results: Sequence[TaskResult]) -> Table:
 
 def _transfer_table(category: Category, results: Sequence[TaskResult]) -> Table:
     datasets = [dataset for dataset in DATASETS if dataset.category == category]
-    rows = [(f"trained on {BY_KEY[key].title}", scores) for key, scores in TRANSFER[category].items()]
-    own = [(name, scores) for name, scores in own_rows(results) if any(dataset.key in scores for dataset in datasets)]
-    note = f"Columns: what is tested, {VAL}. Table 5 of Li et al. 2021."
-    return _columns_table(f"VALUE, table 5: transfer, {CATEGORY_TITLES[category]}", [*rows, *own], datasets, note)
+    own = _own_transfers(results)
+    rows: list[tuple[str, Mapping[str, float]]] = []
+    for key, scores in TRANSFER[category].items():
+        rows.append((f"trained on {BY_KEY[key].title}", scores))
+        rows += [(f"trained on {BY_KEY[key].title}: {name}", found) for (name, trained), found in own.items() if trained == key]
+    trained_elsewhere = [(name, scores) for name, scores in own_rows(results) if any(dataset.key in scores for dataset in datasets)]
+    note = f"Columns: what is tested, {VAL}. Table 5 of Li et al. 2021. Rows without a training set answer with all that they know."
+    return _columns_table(f"VALUE, table 5: transfer, {CATEGORY_TITLES[category]}", [*rows, *trained_elsewhere], datasets, note)
+
+
+def _own_transfers(results: Sequence[TaskResult]) -> dict[tuple[str, str], dict[str, float]]:
+    """Return own rows of table 5: (the model, what it was trained on) -> the scores of the tasks that it was tested on.
+
+    A model of the regime st has been trained on the task that it answers without a word of another.
+    """
+    rows: dict[tuple[str, str], list[TaskResult]] = {}
+    for result in results:
+        name, sign, trained = (result.engine or "").partition(TRANSFERRED)
+        if result.task.startswith(PREFIX) and sign and trained in BY_KEY:
+            rows.setdefault((name, trained), []).append(result)
+    for (name, trained), group in rows.items():
+        group += [one for one in results if one.engine == name and one.task == BY_KEY[trained].name]
+    return {key: target_scores(group) for key, group in rows.items()}
 
 
 # ---------------------------------------------------------------- table 13

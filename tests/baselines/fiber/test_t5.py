@@ -1,0 +1,31 @@
+"""vip.baselines.fiber.t5: what is built from a folder of somebody else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from tests.baselines.fiber.made import write_t5
+from vip.baselines.fiber.t5 import build_t5, load_t5
+from vip.errors import BackendError, InputError
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "changed", [{"num_layers": 2**63}, {"num_decoder_layers": 10**6}, {"d_ff": 10**12}, {"vocab_size": -1}, {"d_model": 10**9, "d_kv": 1}]
+)
+def test_a_t5_that_no_memory_holds_is_refused_before_it_is_built(changed: dict[str, Any], tmp_path: Path) -> None:
+    write_t5(tmp_path / "t5")
+    build_t5(tmp_path)
+    path = tmp_path / "t5" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+    with pytest.raises(InputError, match="holds no T5 that can be built"):
+        build_t5(tmp_path)
+    with pytest.raises(BackendError):
+        load_t5(f"t5:{tmp_path / 't5'}")

@@ -1,0 +1,122 @@
+"""vip.baselines.fiber.train and answer: from captions and a T5 to a folder, and from a folder to phrases"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("transformers")
+pytest.importorskip("lightning")
+
+from tests.baselines.fiber.made import make_items, write_npy, write_t5
+from vip.baselines.fiber.settings import FillerSettings, load_settings
+from vip.baselines.fiber.train import FillerData, train_filler
+from vip.baselines.settings import parse_assignments
+from vip.errors import BackendError, InputError, UsageError
+from vip.protocols import SilentObserver
+
+pytestmark = pytest.mark.slow
+SMALL = ("training.batch=16", "training.learning_rate=0.005", "training.epochs=2", "decoding.beams=2")
+
+
+def settings(model: str = "early-fusion", *more: str) -> FillerSettings:
+    return load_settings(model, assignments=parse_assignments([*SMALL, *more]))
+
+
+@pytest.fixture(scope="module")
+def t5(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"t5:{write_t5(tmp_path_factory.mktemp('t5'))}"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> FillerData:
+    train, val = make_items(48), make_items(16, first=100)
+    return FillerData(train=train, val=val, features=(write_npy(tmp_path_factory.mktemp("i3d"), [*train, *val]),))
+
+
+def test_a_training_that_goes_on_ends_as_one_that_never_stopped(tmp_path: Path, t5: str, data: FillerData) -> None:
+    from vip.baselines.fiber.answer import fill_blanks, open_filler
+
+    whole = train_filler(settings(), data, t5, tmp_path / "whole", observer=SilentObserver())
+    assert whole.is_finished
+    # the learning rate depends on the number of epochs, so a training is stopped in the middle of them, not after fewer
+    part = tmp_path / "part"
+    stopping = _StopsAtSecondEpoch()
+    with pytest.raises(KeyboardInterrupt):
+        train_filler(settings(), data, t5, part, observer=stopping)
+    with pytest.raises(UsageError, match="holds a training already"):
+        train_filler(settings(), data, t5, part, observer=SilentObserver())
+    train_filler(None, data, None, part, resume=True, observer=SilentObserver())
+    assert (part / "weights.safetensors").read_bytes() == (tmp_path / "whole" / "weights.safetensors").read_bytes()
+    assert (part / "epochs.jsonl").read_bytes() == (tmp_path / "whole" / "epochs.jsonl").read_bytes()
+    once, again = (list(fill_blanks(open_filler(part), data.val, features=data.features)) for _ in range(2))
+    assert once == again
+
+
+class _StopsAtSecondEpoch(SilentObserver):
+    """The user presses Ctrl-C when the first epoch has ended."""
+
+    def track(self, title: str, total: int):  # type: ignore[no-untyped-def]
+        if title.startswith("Epoch 2"):
+            raise KeyboardInterrupt
+        return super().track(title, total)
+
+
+def test_a_finished_training_is_not_begun_again(tmp_path: Path, t5: str, data: FillerData) -> None:
+    first = train_filler(settings("text"), FillerData(train=data.train, val=data.val), t5, tmp_path / "run", observer=SilentObserver())
+    again = train_filler(None, FillerData(train=data.train, val=data.val), None, tmp_path / "run", resume=True, observer=SilentObserver())
+    assert again == first
+    with pytest.raises(UsageError, match="was trained on other captions"):
+        train_filler(None, FillerData(train=data.train[:-1], val=data.val), None, tmp_path / "run", resume=True, observer=SilentObserver())
+    with pytest.raises(UsageError, match="with other settings"):
+        train_filler(
+            settings("text", "training.seed=1"),
+            FillerData(train=data.train, val=data.val),
+            None,
+            tmp_path / "run",
+            resume=True,
+            observer=SilentObserver(),
+        )
+
+
+def test_what_is_missing_is_one_sentence(tmp_path: Path, t5: str, data: FillerData) -> None:
+    def begin(model: str = "early-fusion", weights: str | None = t5, features: tuple[Path, ...] = data.features) -> None:
+        given = FillerData(train=data.train, val=data.val, features=features)
+        train_filler(settings(model), given, weights, tmp_path / "run", observer=SilentObserver())
+
+    with pytest.raises(UsageError, match=r"sees the video\. Give its features"):
+        begin(features=())
+    with pytest.raises(UsageError, match=r"sees no video\. Leave"):
+        begin("text")
+    with pytest.raises(UsageError, match="Name the T5 that training begins with"):
+        begin(weights=None)
+    with pytest.raises(UsageError, match='"bert" names no T5'):
+        begin(weights="bert")
+    with pytest.raises(BackendError, match="There is no folder"):
+        begin(weights=f"t5:{tmp_path / 'none'}")
+    with pytest.raises(UsageError, match="holds no training"):
+        train_filler(None, data, None, tmp_path / "run", resume=True, observer=SilentObserver())
+
+
+def test_a_damaged_folder_is_one_sentence(tmp_path: Path, t5: str, data: FillerData) -> None:
+    from vip.baselines.fiber.answer import open_filler
+
+    run = tmp_path / "run"
+    train_filler(settings("text", "training.epochs=1"), FillerData(train=data.train, val=data.val), t5, run, observer=SilentObserver())
+    for name, said in (
+        ("filler.json", "holds no trained model of fiber"),
+        ("weights.safetensors", "does not exist"),
+        ("t5/config.json", "has no config.json"),
+        ("t5/tokenizer.json", "holds no T5 that can be built"),
+    ):
+        damaged = tmp_path / name.replace("/", "-")
+        shutil.copytree(run, damaged)
+        (damaged / name).unlink()
+        with pytest.raises(InputError, match=said):
+            open_filler(damaged)
+    changed = run / "filler.json"
+    changed.write_text(changed.read_text().replace('"seed": 42', '"seed": 43').replace('"seed":42', '"seed":43'))
+    with pytest.raises(InputError, match="was changed by hand"):
+        open_filler(run)

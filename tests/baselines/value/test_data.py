@@ -1,0 +1,61 @@
+"""Examples become items of ids and frames, and these become batches."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.baselines.value.made_value import channels_of, encode, make_examples, make_maker
+from vip.baselines.value.batches import frame_range, frame_span
+from vip.baselines.value.data import Example, examples_sha256
+from vip.baselines.value.interface import (
+    CaptionBatch,
+    CaptionItem,
+    CollateOptions,
+    QuestionBatch,
+    QuestionItem,
+    RetrievalBatch,
+    RetrievalItem,
+)
+
+
+@pytest.mark.parametrize(
+    ("task", "batch"),
+    [
+        *(("tvr", RetrievalBatch), ("yc2r", RetrievalBatch)),
+        *(("tvqa", QuestionBatch), ("violin", QuestionBatch), ("vlep", QuestionBatch)),
+        *(("tvc", CaptionBatch), ("vatex_en_c", CaptionBatch)),
+    ],
+)
+def test_each_task_has_its_kind_of_batch(task: str, batch: type) -> None:
+    assert type(make_maker().batch(make_examples(task))) is batch
+
+
+def test_seconds_become_frames_of_the_kept_video() -> None:
+    maker = make_maker(CollateOptions(frames=4, text_tokens=30))
+    query = maker.item(Example("a", "retrieval", "v1", (("find",),), span_s=(1.5, 99.0)))
+    assert isinstance(query, RetrievalItem)
+    assert len(query.video.frames) == 4
+    assert query.span == frame_span(1.5, 99.0, 4) == (1, 3)
+    caption = maker.item(Example("a", "captioning", "v1", (), span_s=(1.5, 99.0)))
+    assert isinstance(caption, CaptionItem)
+    assert (caption.moment, caption.caption) == (frame_range(1.5, 99.0, 4), None)
+
+
+def test_options_keep_their_texts_apart() -> None:
+    item = make_maker().item(Example("a", "qa", "v1", (("what?", "this"), ("what?", "that")), answer=1))
+    assert isinstance(item, QuestionItem)
+    assert item.options == ((encode("what?"), encode("this")), (encode("what?"), encode("that")))
+    assert (item.answer, item.span) == (1, None)
+
+
+def test_sentences_have_ids_and_frames() -> None:
+    video = make_maker().video("v7")
+    assert [(one.tokens, one.frames) for one in video.sentences] == [(encode("this is v7"), (0, 1))]
+    assert (video.frames == channels_of("v7").features).all()
+
+
+def test_a_change_of_any_example_changes_the_hash() -> None:
+    examples = make_examples("tvqa")
+    assert examples_sha256({"tvqa": examples}) == examples_sha256({"tvqa": make_examples("tvqa")})
+    others = {examples_sha256({"tvqa": examples[:-1]}), examples_sha256({"vlep": examples}), examples_sha256({"tvqa": examples[::-1]})}
+    assert len(others | {examples_sha256({"tvqa": examples})}) == 4

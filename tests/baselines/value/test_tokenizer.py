@@ -1,0 +1,45 @@
+"""RoBERTa's tokenizer from a folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.baselines.value.made_value import write_tokenizer
+from vip.baselines.value.tokenizer import TextEncoder
+from vip.errors import InputError
+
+pytest.importorskip("transformers")
+
+
+def test_a_text_comes_back_and_capitals_alone_are_lowered(tmp_path: Path) -> None:
+    encoder = TextEncoder(write_tokenizer(tmp_path / "tok"), 272)
+    assert encoder.decode(encoder.encode("He sees a cat!")) == "He sees a cat!"
+    assert encoder.encode("STOP") == encoder.encode("stop") != encoder.encode("Stop")
+    assert encoder.encode("") == ()
+    assert not {0, 1, 2} & set(encoder.encode("hello there"))
+    assert encoder.decode([0, *encoder.encode("hi"), 2, 1, 1]) == "hi"
+
+
+def test_a_copy_reads_the_same(tmp_path: Path) -> None:
+    encoder = TextEncoder(write_tokenizer(tmp_path / "tok"), 272)
+    encoder.copy_to(tmp_path / "run")
+    assert TextEncoder(tmp_path / "run", 272).encode("a red pan") == encoder.encode("a red pan")
+
+
+def test_each_fault_of_the_folder_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has no vocab\.json\. Give the folder of RoBERTa's tokenizer"):
+        TextEncoder(tmp_path, 272)
+    folder = write_tokenizer(tmp_path / "tok")
+    with pytest.raises(InputError, match=r"has 261 words, and the model 200\. Set model\.vocabulary=261"):
+        TextEncoder(folder, 200)
+    vocabulary = json.loads((folder / "vocab.json").read_text())
+    swapped = vocabulary | {"<s>": 1, "<pad>": 0}
+    (folder / "vocab.json").write_text(json.dumps(swapped))
+    with pytest.raises(InputError, match=r"<s> is not number 0, as in RoBERTa's vocabulary"):
+        TextEncoder(folder, 272)
+    (folder / "vocab.json").write_text("no JSON")
+    with pytest.raises(InputError, match="holds no tokenizer that can be read"):
+        TextEncoder(folder, 272)

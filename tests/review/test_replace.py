@@ -1,0 +1,55 @@
+"""Find and replace: what would change, what changes, and what a rollback puts back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.review.corpora import action, make_described, open_state
+from vip.errors import UsageError
+from vip.review.replace import apply_changes, batches, find_changes, roll_back
+from vip.review.state import Queue, ReviewState
+
+ALL = Queue(reviewer="Ann")
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> ReviewState:
+    return open_state(make_described(tmp_path / "a", 3))
+
+
+def focus(state: ReviewState) -> list[str | None]:
+    return [state.value(f"k{number}", "focus") for number in range(3)]
+
+
+def replaced(state: ReviewState, find: str, put: str, batch: str) -> int:
+    return apply_changes(state, find_changes(state, ALL, find, put), reviewer="Ann", batch=batch)
+
+
+def test_a_rollback_puts_back_what_nobody_has_changed_since_and_a_second_one_nothing(state: ReviewState) -> None:
+    assert replaced(state, "a dancer", "a juggler", "one") == 3
+    state.record([action("k1", "focus", "a singer", before="a juggler", by="Bob")])
+    assert roll_back(state, "one", reviewer="Ann", new_batch="back") == 2
+    assert focus(state) == ["a dancer", "a singer", "a dancer"]
+    assert [(row["batch"], row["count"], row["is_rollback"]) for row in batches(state)] == [("back", 2, True), ("one", 3, False)]
+    state.record([action("k0", "focus", "a juggler", before="a dancer", by="Bob")])
+    assert roll_back(state, "one", reviewer="Ann", new_batch="again") == 0, "Bob wrote the same text, and it is his"
+    assert focus(state) == ["a juggler", "a singer", "a dancer"]
+    assert roll_back(state, "none", reviewer="Ann", new_batch="more") == 0
+
+
+def test_a_rollback_can_be_taken_back_too(state: ReviewState) -> None:
+    replaced(state, "a dancer", "a juggler", "one")
+    roll_back(state, "one", reviewer="Ann", new_batch="back")
+    assert roll_back(state, "back", reviewer="Ann", new_batch="forth") == 3
+    assert focus(state) == ["a juggler"] * 3
+
+
+def test_words_are_whole_where_that_is_asked_and_letters_are_taken_as_they_are(state: ReviewState) -> None:
+    assert find_changes(state, ALL, "danc", "x", whole_words=True) == []
+    assert {change.after for change in find_changes(state, ALL, "dancer", r"\\1 (x)", whole_words=True)} == {r"a \\1 (x)"}
+    assert find_changes(state, ALL, "a.dancer", "x") == []
+    assert find_changes(state, ALL, "DANCER", "x") == []
+    with pytest.raises(UsageError, match="Give a text to find"):
+        find_changes(state, ALL, " ", "x")

@@ -1,0 +1,35 @@
+"""Curves over the frame budget: one for each task, engine and metric."""
+
+from __future__ import annotations
+
+from tests.tasks.scoring import result, score_of
+from vip.tasks.budget_curve import budget_curves, budget_points, budget_tables
+from vip.tasks.records import TaskResult
+
+
+def with_frames(engine: str, frames: int | None, value: float, *, chosen: str | None = "vip", task: str = "nextqa-mc") -> TaskResult:
+    return result(task, engine, budget={"frames": frames, "chosen": chosen}, metrics={"accuracy": score_of(value)})
+
+
+def test_engines_and_tasks_have_curves_of_their_own() -> None:
+    rows = [with_frames(engine, frames, 10.0 * frames) for engine in ("one", "two") for frames in (2, 4)]
+    rows += [with_frames("one", frames, 1.0, task="nextqa-oe") for frames in (2, 4)]
+    found = budget_points(rows)
+    assert list(found) == [("nextqa-mc", "one", "accuracy"), ("nextqa-mc", "two", "accuracy"), ("nextqa-oe", "one", "accuracy")]
+    assert {frames: score.value for frames, score in found["nextqa-mc", "two", "accuracy"]["vip"].items()} == {2: 20.0, 4: 40.0}
+    titles = [table.title for table in budget_tables(rows)]
+    assert titles == [f"accuracy of {task} over the frame budget, {engine}" for task, engine, _ in found]
+    assert len(budget_curves(rows)) == 3
+
+
+def test_one_number_of_frames_is_no_curve_whoever_saw_it() -> None:
+    assert budget_points([with_frames("one", 4, 50), with_frames("two", 8, 60)]) == {}
+    assert budget_points([with_frames("one", 4, 50), with_frames("one", None, 60), result("nextqa-mc", "one", budget=None)]) == {}
+    assert budget_points([with_frames("one", 4, 50), with_frames("one", 4, 60, chosen="evenly spaced")]) == {}
+
+
+def test_a_number_that_one_way_of_choosing_lacks_is_a_dash() -> None:
+    rows = [with_frames("one", 2, 50), with_frames("one", 4, 60), with_frames("one", 4, 40, chosen="evenly spaced")]
+    (table,) = budget_tables(rows)
+    assert table.columns == ("Frames", "vip", "evenly spaced")
+    assert [[cell.text for cell in row] for row in table.rows] == [["2", "50.00", "–"], ["4", "60.00", "40.00"]]

@@ -1,0 +1,134 @@
+"""Published files as HERO is trained on them: examples, and the channels of videos."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.tasks.value.made import query, write_lines
+from vip.errors import InputError, UsageError
+from vip.tasks.value.datasets import BY_KEY
+
+pytest.importorskip("torch")
+from vip.tasks.value.training_data import ChannelReader, example_of, read_train  # needs torch
+
+
+def train(folder: Path, key: str, *rows: dict[str, Any], split: str = "train") -> list[Any]:
+    write_lines(folder / f"{key}_{split}_release.jsonl", rows)
+    return read_train(folder, BY_KEY[key])
+
+
+def test_a_query_has_its_video_and_its_moment(tmp_path: Path) -> None:
+    (one,) = train(tmp_path, "tvr", query(1))
+    assert (one.id, one.kind, one.video, one.texts, one.span_s) == ("1", "retrieval", "park", (("a dog runs",),), (10.0, 20.0))
+    (one,) = train(tmp_path, "yc2r", {"desc_id": 1, "desc": "cut it", "vid_name": "ab_1", "duration": 9})
+    assert (one.video, one.span_s) == ("ab_1", None)
+
+
+@pytest.mark.parametrize(("ts", "span"), [([1.5, 3.0], (1.5, 3.0)), ("NaN-NaN", None), ([3.0, 1.0], None), (None, None)])
+def test_a_question_knows_when_its_answer_is_shown(tmp_path: Path, ts: Any, span: tuple[float, float] | None) -> None:
+    row = {"qid": 7, "q": "who?", **{f"a{place}": f"person {place}" for place in range(5)}, "answer_idx": 2, "vid_name": "park", "ts": ts}
+    (one,) = train(tmp_path, "tvqa", row)
+    assert one.texts[2] == ("who?", "person 2")
+    assert (one.answer, one.span_s, len(one.texts)) == (2, span, 5)
+
+
+def test_statements_and_events_stand_alone(tmp_path: Path) -> None:
+    (one,) = train(tmp_path, "violin", {"example_id": "a", "statement": "it rains", "answer": 1, "vid_name": "park"})
+    assert (one.texts, one.answer) == ((("it rains",),), 1)
+    (one,) = train(tmp_path, "vlep", {"example_id": 3, "events": ["he goes", "he stays"], "answer": 0, "vid_name": "park", "ts": [1, 2]})
+    assert (one.texts, one.answer) == ((("he goes",), ("he stays",)), 0)
+
+
+def test_a_clip_is_one_example_a_caption_and_only_tvc_has_moments(tmp_path: Path) -> None:
+    row = {"clip_id": 5, "vid_name": "park", "ts": [3.0, 6.0], "descs": [{"desc": "one"}, {"desc": "two"}]}
+    assert [(one.texts, one.span_s) for one in train(tmp_path, "tvc", row)] == [((("one",),), (3.0, 6.0)), ((("two",),), (3.0, 6.0))]
+    assert [one.span_s for one in train(tmp_path, "vatex_en_c", row)] == [None, None]
+
+
+def test_captions_without_a_file_learn_from_queries(tmp_path: Path) -> None:
+    for split in ("train", "val"):
+        row = {"desc_id": split, "desc": f"a {split}", "vid_name": split, "duration": 9}
+        write_lines(tmp_path / f"vatex_en_r_{split}_release.jsonl", [row])
+    found = read_train(tmp_path, BY_KEY["vatex_en_c"])
+    assert [(one.kind, one.video, one.texts) for one in found] == [
+        ("captioning", "train", (("a train",),)),
+        ("captioning", "val", (("a val",),)),
+    ]
+
+
+def test_hidden_answers_and_missing_files_are_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no annotations of value-tvqa \(tvqa_train"):
+        read_train(tmp_path, BY_KEY["tvqa"])
+    with pytest.raises(InputError, match=r'"a" has no answer, and the model learns from it'):
+        train(tmp_path, "violin", {"example_id": "a", "statement": "it rains", "vid_name": "park"})
+
+
+def test_a_sample_of_another_task_is_refused(tmp_path: Path) -> None:
+    from vip.tasks.value.annotations import read_samples
+
+    path = write_lines(tmp_path / "x.jsonl", [{"clip_id": 5, "vid_name": "park", "ts": [3.0, 6.0]}])
+    (sample,) = read_samples(path, BY_KEY["tvc"])
+    with pytest.raises(InputError, match='"5" is no sample of value-tvqa'):
+        example_of(sample, BY_KEY["tvqa"])
+
+
+# ---------------------------------------------------------------- channels
+
+
+def write_npz(path: Path, *shape: int, value: float = 1.0) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, features=np.full(shape, value, np.float16))
+
+
+def test_features_stand_side_by_side_and_sentences_have_their_frames(tmp_path: Path) -> None:
+    write_npz(tmp_path / "2d/tv/park.npz", 5, 2, value=1.0)
+    write_npz(tmp_path / "3d/park.npz", 4, 3, value=2.0)
+    write_lines(tmp_path / "tv_subtitles.jsonl", [{"vid_name": "park", "sub": [{"text": "hi", "start": 2.9, "end": 3.1}]}])
+    reader = ChannelReader([tmp_path / "2d", tmp_path / "3d"], tmp_path)
+    reader.check(["park"], "tv")
+    found = reader.of_source("tv")("park")
+    assert found.features.tolist() == [[1.0, 1.0, 2.0, 2.0, 2.0]] * 4
+    assert found.frames == (range(1, 3),)
+    assert reader.width("park", "tv") == 5
+
+
+def test_hdf5_is_read_by_the_name_of_the_video(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "f.h5", "w") as file:
+        file.create_dataset("ids", data=["street", "park"], dtype=h5py.string_dtype())
+        file["feat"] = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
+    reader = ChannelReader([tmp_path / "f.h5"], None)
+    reader.check(["park"], "tv")
+    assert reader.read("park", "tv").features.tolist() == [[6.0, 7.0], [8.0, 9.0], [10.0, 11.0]]
+    with pytest.raises(InputError, match=r"f\.h5 has no features of 1 of 2 videos, such as lake"):
+        reader.check(["lake", "park"], "tv")
+    with pytest.raises(InputError, match=r"f\.h5 has no features of the video lake"):
+        reader.read("lake", "tv")
+
+
+def test_each_fault_of_the_inputs_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"HERO sees the videos\. Give their features: --features DIR"):
+        ChannelReader([], None)
+    with pytest.raises(InputError, match=r"nowhere is no folder with NAME\.npz"):
+        ChannelReader([tmp_path / "nowhere"], None)
+    write_npz(tmp_path / "park.npz", 4, 3)
+    with pytest.raises(InputError, match=r"has no features of 2 of 3 videos, such as \.\./park"):
+        ChannelReader([tmp_path], None).check(["park", "../park", "street"], "tv")
+    with pytest.raises(InputError, match=r'"\.\./park" is no name of a video'):
+        ChannelReader([tmp_path], None).read("../park", "tv")
+    with pytest.raises(InputError, match=r"has no tv_subtitles\.jsonl"):
+        ChannelReader([tmp_path], tmp_path).read("park", "tv")
+
+
+@pytest.mark.parametrize(
+    ("written", "span"),
+    [("36.58-58.52", (36.58, 58.52)), ([1, 2.5], (1.0, 2.5)), ("NaN-NaN", None), ("5-2", None), ("x", None), (None, None)],
+)
+def test_an_interval_is_a_pair_or_a_text_as_published(written: object, span: tuple[float, float] | None) -> None:
+    from vip.tasks.value.training_data import _shown_at
+
+    assert _shown_at({"ts": written}) == span

@@ -1,0 +1,1 @@
+"""Serve the abilities of vip to agents over the Model Context Protocol."""
