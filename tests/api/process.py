@@ -121,7 +121,8 @@ class Service:
 
     async def sent(self, question: Question, behaviour: str, answer: Answer, reader: StreamReader, writer: StreamWriter) -> bool:
         """Send an answer and count it; a client that has left gets none."""
-        whole = answer.manner in {"whole", "chunked"} and not reader.at_eof()
+        gone = reader.at_eof() or writer.is_closing()  # the reader learns of `down` one turn of the loop later
+        whole = answer.manner in {"whole", "chunked"} and not gone
         self.chats.count(question, behaviour, answer.status if whole else None)
         self.chats.statuses[str(answer.status) if whole else "none"] += 1
         return await self.send(writer, answer)
