@@ -159,11 +159,12 @@ def test_what_failed_is_tried_again_when_asked(tmp_path: Path) -> None:
 def test_a_sample_is_the_same_for_the_same_seed_and_is_told(tmp_path: Path) -> None:
     names = listed(tmp_path, videos(tmp_path, 6))
     taken = []
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2), ("d", 3), ("e", 4)):
         told = batch([names], str(tmp_path / name), choices(sample=3, seed=seed))
         assert (told.done, told.not_chosen) == (3, 3)
         taken.append({video.video.key for video in samples_in(tmp_path / name)})
-    assert taken[0] == taken[1] != taken[2]
+    assert taken[0] == taken[1]
+    assert any(other != taken[0] for other in taken[2:]), "keys depend on the folder: one seed in 20 chooses the same three"
     counted = json.loads((tmp_path / "a" / "distribution.json").read_text())
     assert (counted["videos"], counted["chosen"]) == (6, 3)
 
@@ -290,7 +291,9 @@ def test_ctrl_c_ends_everything_and_the_same_command_goes_on(tmp_path: Path) -> 
     children = family(process.pid)
     process.send_signal(signal.SIGINT)
     assert process.wait() != 0
-    time.sleep(0.2)
+    end = time.monotonic() + 20  # one that was being started ends when it has read that its driver is gone
+    while any(alive(pid) for pid in children) and time.monotonic() < end:
+        time.sleep(0.05)
     assert [pid for pid in children if alive(pid)] == []
     assert started(names, out).wait() == 0
     assert Counter(video.video.source for video in samples_in(out)) == Counter(rows)
