@@ -159,7 +159,7 @@ def test_filters_search_and_replace(chromium: Browser, served: Served) -> None:
     assert said(served) == []
     chromium.run("document.getElementById('apply').click()")
     chromium.wait("document.getElementById('text-focus').value === 'a juggler'")
-    chromium.wait("document.querySelector('#batches button')")
+    chromium.wait("document.querySelector('#batches button') !== null")
     chromium.run("document.querySelector('#batches button').click()")
     chromium.wait("document.getElementById('text-focus').value === 'a dancer'")
     assert [row[1:] for row in said(served)] == [("k3", "focus", "a juggler"), ("k3", "focus", "a dancer")]

@@ -455,8 +455,10 @@
       await Promise.all([showBatches(), load()]);
     } catch (error) { at("replace-count").textContent = error.message; }
   }
+  let batchesAsked = 0;
   async function showBatches() {
-    const rows = await ask("api/batches");
+    const asked = ++batchesAsked, rows = await ask("api/batches");
+    if (asked !== batchesAsked) return;  // a newer list is shown or on its way
     at("batches").replaceChildren(...rows.map((one, place) => {
       const row = make("li", `${new Date(one.created_utc).toLocaleString()} · ${one.reviewer} · ${one.is_rollback ? "taken back" : "replaced"} in ${one.count} texts `);
       const back = make("button", "Take back", { type: "button", ariaKeyShortcuts: place === 0 ? "Alt+T" : null });
