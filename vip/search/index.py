@@ -11,22 +11,24 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from vip import files
+from vip import databases, files
 from vip.dataset import storage
 from vip.errors import BackendError, StoreError
 from vip.search.documents import IndexedKeyframe, IndexedVideo, KeyframeTexts
 from vip.search.embedder_vectors import EmbedderVectors, StoredEmbedder
 from vip.search.query_text import separated
 from vip.search.vectors import Slots
+from vip.untrusted import one_line
 
 DATABASE = "index.sqlite"
 VERSION = 2
+MOST_PROBLEM_LETTERS = 150
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 SCHEMA = f"""
 CREATE TABLE sources (id INTEGER PRIMARY KEY, address TEXT NOT NULL, part TEXT NOT NULL, stamp TEXT NOT NULL, UNIQUE (address, part));
@@ -226,23 +228,19 @@ def opened(folder: Path, address: str | None = None) -> Iterator[SearchIndex]:
         StoreError: it is damaged, of another version, or cannot be written.
         BackendError: Python's SQLite has no FTS5.
     """
-    path = folder / DATABASE
-    try:
-        files.make_folder(folder)
-        files.check_database(path, inside=folder)
-        connection = sqlite3.connect(path, isolation_level=None)
-    except (OSError, sqlite3.Error) as exc:
-        raise StoreError(f"{path} cannot be opened: {getattr(exc, 'strerror', None) or exc}. Name another folder for the index.") from exc
-    try:
-        with _translated(folder):
+    with _translated(folder):
+        try:
+            files.make_folder(folder)
+            connection = databases.connect(folder / DATABASE, SCHEMA, version=VERSION, inside=folder)
+        except OSError as exc:
+            raise StoreError(f"{folder / DATABASE} cannot be opened: {exc.strerror}. Name another folder for the index.") from exc
+        with closing(connection):
             _prepare(connection)
             yield SearchIndex(folder, connection, address or str(folder))
-    finally:
-        connection.close()
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
-    for pragma in ("trusted_schema = OFF", "journal_mode = WAL", "synchronous = NORMAL", "mmap_size = 2147483648", "busy_timeout = 5000"):
+    for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "mmap_size = 2147483648"):
         connection.execute(f"PRAGMA {pragma}")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version == 0:
@@ -258,6 +256,11 @@ def _translated(folder: Path) -> Iterator[None]:
     except sqlite3.OperationalError as exc:
         if "no such module" in str(exc):
             raise BackendError("The SQLite of this Python has no full-text search (FTS5). Use the Python of Debian.") from exc
-        raise StoreError(f"{folder / DATABASE}: {exc}. Run the same command again; if that does not help, delete {folder}.") from exc
+        raise StoreError(f"{folder / DATABASE}: {_shortened(exc)}. Run the same command again; if that does not help, delete {folder}.") from exc
     except sqlite3.Error as exc:
-        raise StoreError(f"{folder / DATABASE}: damaged ({exc}). Delete {folder}; the next search makes it again.") from exc
+        raise StoreError(f"{folder / DATABASE}: damaged ({_shortened(exc)}). Delete {folder}; the next search makes it again.") from exc
+
+
+def _shortened(exc: Exception) -> str:
+    """Return what SQLite says on one line; it quotes what is damaged."""
+    return one_line(str(exc))[:MOST_PROBLEM_LETTERS]
