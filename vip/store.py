@@ -295,13 +295,20 @@ def home_of(folder: Path) -> Path:
 
 
 def runs_in(folders: Sequence[Path]) -> list[Path]:
-    """Return the folders; a folder of run folders is replaced by these, in the order of their names."""
+    """Return the folders; a folder of run folders is replaced by these, in the order of their names.
+
+    Raises:
+        InputError: one of these is a link to elsewhere.
+    """
     found: list[Path] = []
     for folder in folders:
         home = home_of(folder)
         inside = []
         if is_folder(home) and not exists(home / MANIFEST):
             inside = sorted(path.parent for path in home.glob(f"*/{MANIFEST}"))
+            for link in (path for path in inside if files.leads_out(path, home)):
+                raise InputError(f"{link} is a link, and vip follows none inside a folder. Remove it, or name the folders of the runs.")
+            inside = [path for path in inside if not path.is_symlink()]  # to another of them
         found += inside or [home]
     return list(dict.fromkeys(found))
 

@@ -92,21 +92,18 @@ def find_moments(
             raise InputError(f"{listed([without_secrets(one) for one in addresses])} hold no keyframes. Extract or describe videos first.")
         words = parse_query(query.text or "")
         count = max(LEAST_HITS, HITS_A_MOMENT * query.moments)
-        by_words = hits.word_hits(index, words, query.fields, query.among, count) if words else WordHits({})
+        with index.reading():
+            by_words = hits.word_hits(index, words, query.fields, query.among, count) if words else WordHits({})
         if by_words.unranked:
             observer.note(f"{by_words.unranked} Add a rarer word.")
         by_pictures, embedder = PictureHits({}, 0.0), None
         if not query.fields and (found := _embedder(index, query, observer)):
             embedder, stored = found
             by_pictures = _picture_hits(index, query, embedder, stored, picture, count)
-        ranked = hits.fused(by_words, by_pictures)
-        return Moments(
-            query=query.text,
-            like=query.like.name if query.like else None,
-            embedder=embedder and embedder.name,
-            keyframes=keyframes,
-            moments=tuple(join_hits(index, ranked, words, query.fields, query.moments)),
-        )
+        with index.reading():
+            moments = tuple(join_hits(index, hits.fused(by_words, by_pictures), words, query.fields, query.moments))
+        like = query.like.name if query.like else None
+        return Moments(query=query.text, like=like, embedder=embedder and embedder.name, keyframes=keyframes, moments=moments)
 
 
 def _picture_hits(
@@ -116,9 +113,12 @@ def _picture_hits(
     if picture is None:
         vectors = embedder.embed_texts([query.text or ""])
     else:
-        vectors = embedder.embed_images([picture, *letterboxed(picture, index.aspects(MOST_SHAPES))])
-    found = (hits.picture_hits(index, stored, np.asarray(vector, np.float32), query.among, count) for vector in vectors)
-    return hits.best_of(tuple(found), count)
+        with index.reading():
+            shapes = letterboxed(picture, index.aspects(MOST_SHAPES))
+        vectors = embedder.embed_images([picture, *shapes])
+    with index.reading():
+        found = [hits.picture_hits(index, stored, np.asarray(vector, np.float32), query.among, count) for vector in vectors]
+    return hits.best_of(found, count)
 
 
 def default_folder(sources: Sequence[str]) -> Path:
