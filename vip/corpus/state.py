@@ -25,7 +25,7 @@ from vip.corpus.inputs.rows import BadRow
 from vip.dataset.items import ListItem
 from vip.dataset.shards import UndescribedKeyframe
 from vip.errors import FailureKind, StoreError
-from vip.untrusted import one_line
+from vip.untrusted import one_line, parse_json
 
 NAME = "state.sqlite"
 VERSION = 2
@@ -163,9 +163,16 @@ class StateDatabase:
         return not self._fetch_all(" UNION ALL ".join(f"SELECT 1 FROM {name}" for name in tables) + " LIMIT 1", ())
 
     def get(self, name: str) -> Any:
-        """Return a value by its name; None if there is none."""
+        """Return a value by its name; None if there is none.
+
+        Raises:
+            StoreError: it is damaged.
+        """
         rows = self._fetch_all("SELECT value FROM meta WHERE name = ?", (name,))
-        return json.loads(rows[0][0]) if rows else None
+        try:
+            return parse_json(rows[0][0]) if rows else None
+        except (ValueError, TypeError) as exc:
+            raise StoreError(f"{self.home / NAME} is damaged (its {name} is no JSON). Begin the batch anew with another -o.") from exc
 
     def put(self, name: str, value: Any) -> None:
         self._write("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(value)))

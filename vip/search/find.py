@@ -7,7 +7,6 @@ each later one: only what is new or has changed is read.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,8 +37,6 @@ HITS_A_MOMENT = 10  # neighbours become one moment, so more keyframes are found 
 LEAST_HITS = 100
 MOST_SHAPES = 3  # of videos, in which a picture is looked for
 ALL = SearchFilter()
-PUBLISHED = re.compile(r"clip:[\w.-]+/[\w.-]+")
-"""Weights that the library knows by their name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +147,7 @@ def _embedder(index: SearchIndex, query: SearchQuery, observer: Observer) -> tup
             raise UsageError("None of the keyframes has a vector, so no picture can be compared. Extract the videos again.")
         return None
     (one,) = stored
-    name = query.embedder if query.embedder != "auto" else _built_in(one.label)
+    name = query.embedder if query.embedder != "auto" else one.label if registry.is_published(one.label) else None
     if name is None:
         advice = f"Add {option('embedder', _name_of(one.label))} to compare pictures with it."
         if query.like:
@@ -170,11 +167,6 @@ def _embedder(index: SearchIndex, query: SearchQuery, observer: Observer) -> tup
     if not query.like and not embedder.capabilities.joint_space:
         return None
     return embedder, one
-
-
-def _built_in(label: str) -> str | None:
-    """Return the name of an embedder that needs no file of somebody's; None for any other."""
-    return label if label == "classic" or PUBLISHED.fullmatch(label) else None
 
 
 def _name_of(label: str) -> str:
