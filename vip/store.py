@@ -38,6 +38,7 @@ from vip.records import (
     Record,
     SpokenWords,
 )
+from vip.untrusted import escaped_json
 from vip.wording import call, option
 
 if TYPE_CHECKING:
@@ -537,7 +538,7 @@ def _dumps(record: Record, *, indent: int | None = None) -> bytes:
         text = record.model_dump_json(indent=indent)
     except ValueError:  # a file name that is not valid UTF-8, which has to be read back unchanged
         text = json.dumps(record.model_dump(mode="json"), indent=indent)
-    return text.encode() + b"\n"
+    return escaped_json(text).encode() + b"\n"
 
 
 def write_failures(path: Path, failures: Sequence[Failure]) -> None:
