@@ -6,6 +6,7 @@ Time inside the program is an integer PTS (presentation time stamp) with its tim
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -152,7 +153,7 @@ _PLAIN_PATH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0
 def _plain_name(value: str) -> str:
     if "/" not in value and _PLAIN_PATH.fullmatch(value):
         return value
-    if not value or value in {".", ".."} or PurePath(value).name != value or "\0" in value:
+    if not value or value in {".", ".."} or PurePath(value).name != value or not _is_encodable(value):
         raise ValueError(f"{value!r} is not the plain name of a file")
     return value
 
@@ -161,9 +162,17 @@ def _path_inside(value: str) -> str:
     if _PLAIN_PATH.fullmatch(value):
         return value
     path = PurePath(value)
-    if not path.name or path.is_absolute() or path.drive or ".." in path.parts or "\0" in value:
+    if not path.name or path.is_absolute() or path.drive or ".." in path.parts or not _is_encodable(value):
         raise ValueError(f"{value!r} leads out of the folder")
     return value
+
+
+def _is_encodable(value: str) -> bool:
+    """Return whether a file system takes the text in a path."""
+    try:
+        return b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        return False
 
 
 PlainName = Annotated[str, AfterValidator(_plain_name)]
