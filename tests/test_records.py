@@ -288,3 +288,11 @@ def test_famous_names_the_fields_that_say_nothing() -> None:
     said = Famous(focus="a dog", action="not determined", mood="Not determined.", objects=(), setting=" ")
     assert said.undetermined == ("action", "mood", "objects", "setting")
     assert said.model_copy(update={"action": "not determined, but it runs", "objects": ("", "dog")}).undetermined == ("mood", "setting")
+
+
+@pytest.mark.parametrize("name", ["\ud800.jpg", "a\0b.jpg", "..", "a/../../b.jpg", "/etc/passwd"])
+def test_a_picture_has_a_name_that_a_file_system_takes_and_that_leads_nowhere(name: str) -> None:
+    row = {"id": "k", "video_id": "v", "time_s": 1, "pts": 1, "width_px": 1, "height_px": 1, "detections": None, "candidate": None}
+    quality = {"sharpness": 1, "brightness": 0.5, "contrast": 0.1}
+    with pytest.raises(ValidationError, match="leads out of the folder"):
+        Keyframe.model_validate({**row, "quality": quality, "image_path": name})

@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 from pydantic import ValidationError
 
 from vip import files, locks, user_state
-from vip.errors import InputError, StoreError, VipError
+from vip.errors import InputError, StoreError, UsageError, VipError
 from vip.records import (
     SCHEMA_VERSION,
     Candidate,
@@ -396,13 +396,20 @@ def _parse(text: bytes, kind: type[RecordT], *, where: str, advice: str | None =
 
 
 def _parse_record(text: bytes, kind: type[RecordT]) -> RecordT:
+    """Return the record.
+
+    Raises:
+        ValueError: the text is none.
+    """
     try:
         return kind.model_validate_json(text)
     except ValidationError as exc:
         if exc.errors()[0]["type"] != "json_invalid":
             raise
     try:
-        return kind.model_validate(json.loads(text))  # Python reads file names that are not valid UTF-8, see _dumps
+        value = json.loads(text)  # Python reads file names that are not valid UTF-8, see _dumps
+        json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogateescape")  # and other halves of surrogates, which nothing can write
+        return kind.model_validate(value)
     except RecursionError:
         raise ValueError("lists in lists, too deep") from None
 
@@ -689,6 +696,19 @@ def make_folder(path: Path, *, inside: Path | None = None) -> None:
             raise PermissionError(13, "Permission denied")
     except OSError as exc:
         raise _unwritable(path, exc) from exc
+
+
+def unlinked(path: Path) -> Path:
+    """Return a folder that the user did not name, after a check that it is no link: what is written to it would land elsewhere.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if path.is_symlink():
+        raise UsageError(
+            f"{path} is a link, and vip writes through none that you did not name. Remove it, or name one with {option('out')}."
+        )
+    return path
 
 
 def exists(path: Path) -> bool:

@@ -36,7 +36,7 @@ from vip.dataset.statistics import KeyframeStatistics
 from vip.dataset.webdataset import TarShard, read_tar
 from vip.errors import StoreError
 from vip.records import Failure, PlainName, Record
-from vip.untrusted import DAMAGE
+from vip.untrusted import DAMAGE, escaped_json
 from vip.wording import counted
 
 Format = Literal["parquet", "webdataset"]
@@ -125,7 +125,7 @@ def write_shard(
     """
     file = file_name(number, generation, format)
     info = write_file(number, parts, format, out, FOLDER, file).model_copy(update={"generation": generation})
-    storage.write_whole(info.model_dump_json(indent=1).encode() + b"\n", out, FOLDER, f"{number:05d}.json")
+    storage.write_whole(escaped_json(info.model_dump_json(indent=1)).encode() + b"\n", out, FOLDER, f"{number:05d}.json")
     _delete_partial_files(out, file)
     delete_generations_before(out, info)
     return info

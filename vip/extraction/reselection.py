@@ -21,7 +21,7 @@ CHANGEABLE = ("keyframes", "pruner", "text_weight", "query", "min_objects", "min
 def default_reselect_folder(video_id: str, settings: ExtractSettings) -> Path:
     """Return `NAME-n6.vip` or `NAME-auto.vip` in the current folder."""
     number = "auto" if settings.keyframes == "auto" else f"n{settings.keyframes}"
-    return Path(f"{video_id}-{number}.vip")
+    return store.unlinked(Path(f"{video_id}-{number}.vip"))
 
 
 def reselect_settings(manifest: Manifest, changes: dict[str, Any]) -> ExtractSettings:
