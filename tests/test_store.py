@@ -185,15 +185,6 @@ def test_a_file_of_rows_does_nothing_to_a_terminal(tmp_path: Path) -> None:
     assert list(store.read_rows(tmp_path / "rows.jsonl", Failure)) == [row]
 
 
-def test_half_a_pair_of_surrogates_is_damage_and_a_name_of_a_file_in_no_encoding_is_none(tmp_path: Path) -> None:
-    rows = '{{"schema_version": 1, "item": "{}", "kind": "caption", "message": "m", "exit_code": 6}}\n'
-    (tmp_path / "rows.jsonl").write_text(rows.format("\\udcff"))
-    assert [row.item for row in store.read_rows(tmp_path / "rows.jsonl", Failure)] == ["\udcff"]
-    (tmp_path / "rows.jsonl").write_text(rows.format("\\ud800"))
-    with pytest.raises(StoreError, match="damaged"):
-        list(store.read_rows(tmp_path / "rows.jsonl", Failure))
-
-
 def test_empty_lines_are_no_rows(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     store.write_rows(path, [failure(0), failure(1)])

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from vip.untrusted import MAX_INTEGER, MIN_INTEGER
+
 if TYPE_CHECKING:  # whoever only reads records, as the page of `vip review` does, starts 50 ms sooner
     import numpy as np
     import numpy.typing as npt
@@ -30,6 +32,8 @@ NOT_DETERMINED = "not determined"  # in a description, in every language: the pi
 NOT_KNOWN = "not known"  # nobody measured it
 MOST_COUNTED = 100_000  # of a thing in one picture
 MOST_TIME_S = 1e7
+MOST_VIDEO_TIME_S = 1e30  # more than any number of 64 bits in any time base of FFmpeg
+MOST_PIXELS = 2**31
 MOST_WORDS_LETTERS = 2000  # of one subtitle, or of one line of text in a picture
 MOST_TEXT_LINES = 500  # of text in one picture; a full page has a tenth of them
 PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"})
@@ -181,6 +185,20 @@ PathInside = Annotated[str, AfterValidator(_path_inside)]
 """A path from a folder to something in it."""
 
 
+def _is_ratio(value: Fraction) -> Fraction:
+    if not MIN_INTEGER <= value.numerator <= MAX_INTEGER or value.denominator > MAX_INTEGER:
+        raise ValueError("it is beyond 64 bits")
+    return value
+
+
+Time = Annotated[float, Field(ge=-MOST_VIDEO_TIME_S, le=MOST_VIDEO_TIME_S)]
+"""Seconds on the clock of a video."""
+Pts = Annotated[int, Field(ge=MIN_INTEGER, le=MAX_INTEGER)]
+Ratio = Annotated[Fraction, AfterValidator(_is_ratio)]
+Pixels = Annotated[int, Field(ge=0, le=MOST_PIXELS)]
+"""The length of a side."""
+
+
 class RecordPart(BaseModel):
     """A part of a record: frozen, and without unknown fields."""
 
@@ -206,18 +224,18 @@ class VideoInfo(RecordPart):
     container: str
     codec: str
     pixel_format: str
-    width_px: int
+    width_px: Pixels
     """As displayed: after rotation, with square pixels."""
-    height_px: int
+    height_px: Pixels
     rotation_deg: int
     """Clockwise turn that the display matrix asks for."""
-    pixel_aspect_ratio: Fraction
+    pixel_aspect_ratio: Ratio
     """Width of a stored pixel in units of its height."""
-    frame_rate: Fraction | None
-    duration_s_from_header: float | None
-    start_time_s: float
+    frame_rate: Ratio | None
+    duration_s_from_header: Time | None
+    start_time_s: Time
     """PTS of the first frame; not 0 where the stream starts late."""
-    end_time_s: float
+    end_time_s: Time
     """PTS of the last frame."""
     frames: int | None
     """Number of frames that are shown within --start and --end; None where only the sync frames are known."""
@@ -265,15 +283,15 @@ class Candidate(Record):
     """One row of candidates.jsonl: a sampled frame, its scores and its decision."""
 
     index: int
-    pts: int
-    time_base: Fraction
-    time_s: float
+    pts: Pts
+    time_base: Ratio
+    time_s: Time
     is_sync: bool
     quality: Quality | None
     """None where the frame could not be decoded."""
     detections: tuple[Detection, ...] | None = None
     """None where no objects were sought."""
-    stands_in_for: int | None = None
+    stands_in_for: Pts | None = None
     """PTS of the bad frame of the same shot that this one replaces."""
     relevance: float | None = None
     """Cosine of the picture and the user's query; None without a query."""
@@ -285,12 +303,12 @@ class Keyframe(Record):
 
     id: str
     video_id: PlainName
-    time_s: float | None
-    pts: int | None
+    time_s: Time | None
+    pts: Pts | None
     image_path: PathInside
     """Relative to the run folder."""
-    width_px: int
-    height_px: int
+    width_px: Annotated[Pixels, Field(ge=1)]
+    height_px: Annotated[Pixels, Field(ge=1)]
     quality: Quality
     detections: tuple[Detection, ...] | None
     """None where the detector did not see the picture; empty where it found nothing in it."""
@@ -515,7 +533,7 @@ class Description(Record):
     """One row of descriptions.jsonl."""
 
     keyframe_id: str
-    time_s: float | None
+    time_s: Time | None
     engine: str
     """Engine and model, as a user names them: `offline`, `openai:gpt-5-mini-2025-08-07`."""
     recipe: Literal["direct", "paper"] = "paper"

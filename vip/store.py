@@ -407,9 +407,7 @@ def _parse_record(text: bytes, kind: type[RecordT]) -> RecordT:
         if exc.errors()[0]["type"] != "json_invalid":
             raise
     try:
-        value = json.loads(text)  # Python reads file names that are not valid UTF-8, see _dumps
-        json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogateescape")  # and other halves of surrogates, which nothing can write
-        return kind.model_validate(value)
+        return kind.model_validate(json.loads(text))  # Python reads file names that are not valid UTF-8, see _dumps
     except RecursionError:
         raise ValueError("lists in lists, too deep") from None
 
