@@ -193,7 +193,8 @@ def _is_ratio(value: Fraction) -> Fraction:
 
 Time = Annotated[float, Field(ge=-MOST_VIDEO_TIME_S, le=MOST_VIDEO_TIME_S)]
 """Seconds on the clock of a video."""
-Pts = Annotated[int, Field(ge=MIN_INTEGER, le=MAX_INTEGER)]
+Integer = Annotated[int, Field(ge=MIN_INTEGER, le=MAX_INTEGER)]
+Count = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 Ratio = Annotated[Fraction, AfterValidator(_is_ratio)]
 Pixels = Annotated[int, Field(ge=0, le=MOST_PIXELS)]
 """The length of a side."""
@@ -218,8 +219,8 @@ class VideoInfo(RecordPart):
     """The path, or the address without login and query, which may hold secrets."""
     sha256: str | None
     """Of the file; for a sequence of pictures, of their digests in that order. None for an address, which is not read whole."""
-    size_bytes: int
-    modified_ns: int | None
+    size_bytes: Count
+    modified_ns: Integer | None
     """Modification time of the file, to recognise it without hashing; None where a server does not state it."""
     container: str
     codec: str
@@ -227,7 +228,7 @@ class VideoInfo(RecordPart):
     width_px: Pixels
     """As displayed: after rotation, with square pixels."""
     height_px: Pixels
-    rotation_deg: int
+    rotation_deg: Integer
     """Clockwise turn that the display matrix asks for."""
     pixel_aspect_ratio: Ratio
     """Width of a stored pixel in units of its height."""
@@ -237,9 +238,9 @@ class VideoInfo(RecordPart):
     """PTS of the first frame; not 0 where the stream starts late."""
     end_time_s: Time
     """PTS of the last frame."""
-    frames: int | None
+    frames: Count | None
     """Number of frames that are shown within --start and --end; None where only the sync frames are known."""
-    sync_frames: int
+    sync_frames: Count
 
 
 class Detection(RecordPart):
@@ -271,19 +272,19 @@ class Decision(RecordPart):
     kept: bool
     rule: Rule
     reason: str
-    step: int | None = None
+    step: Integer | None = None
     """The round of the pruner that dropped it, from 1."""
     score: float | None = None
     """Its similarity to the neighbours in that round; for Algorithm 1 the mean of image and text cosine."""
-    neighbours: tuple[int, ...] = ()
+    neighbours: tuple[Integer, ...] = ()
     """Candidate indices of the neighbours in that round."""
 
 
 class Candidate(Record):
     """One row of candidates.jsonl: a sampled frame, its scores and its decision."""
 
-    index: int
-    pts: Pts
+    index: Count
+    pts: Integer
     time_base: Ratio
     time_s: Time
     is_sync: bool
@@ -291,7 +292,7 @@ class Candidate(Record):
     """None where the frame could not be decoded."""
     detections: tuple[Detection, ...] | None = None
     """None where no objects were sought."""
-    stands_in_for: Pts | None = None
+    stands_in_for: Integer | None = None
     """PTS of the bad frame of the same shot that this one replaces."""
     relevance: float | None = None
     """Cosine of the picture and the user's query; None without a query."""
@@ -304,7 +305,7 @@ class Keyframe(Record):
     id: str
     video_id: PlainName
     time_s: Time | None
-    pts: Pts | None
+    pts: Integer | None
     image_path: PathInside
     """Relative to the run folder."""
     width_px: Annotated[Pixels, Field(ge=1)]
@@ -314,7 +315,7 @@ class Keyframe(Record):
     """None where the detector did not see the picture; empty where it found nothing in it."""
     detector: str | None = None
     """The detector and its labels, for a picture that comes from no video; for a run the manifest names it."""
-    candidate: int | None
+    candidate: Count | None
     """Index of its row in candidates.jsonl."""
 
 
@@ -446,7 +447,7 @@ class Expected(RecordPart):
 class ClaimReview(RecordPart):
     """The verdict of a second look at one claim."""
 
-    number: int
+    number: Integer
     seen: bool
     text: str
 
@@ -470,7 +471,7 @@ class AnswerFromFrames(RecordPart):
     reasoning: str
     is_supported: bool
     answer: Annotated[str, AfterValidator(_not_empty)]
-    citations: tuple[int, ...]
+    citations: tuple[Integer, ...]
 
 
 class Call(RecordPart):
@@ -482,8 +483,8 @@ class Call(RecordPart):
     prompt_version: str
     prompt_sha256: str
     parameters: dict[str, Any]
-    tokens_in: int | None
-    tokens_out: int | None
+    tokens_in: Count | None
+    tokens_out: Count | None
     usd: float | None
     latency_s: float
     created_utc: str
@@ -539,7 +540,7 @@ class Description(Record):
     recipe: Literal["direct", "paper"] = "paper"
     """One request or three, see `vip.captioning.describer`."""
     language: str = "English"
-    context: int = 0
+    context: Count = 0
     """The number of captions before it that went into the request."""
     topic: str | None = None
     words: str | None = None
@@ -583,7 +584,7 @@ class TranscribedWindow(Record):
     language: str | None = Field(None, max_length=20)
     """The one that the next rows keep."""
     words: tuple[SpokenWords, ...] = ()
-    unsure: int = Field(0, ge=0)
+    unsure: Count = 0
     """Segments that the model was not sure of, and that are left out."""
     is_last: bool = False
 
@@ -619,19 +620,19 @@ class Failure(Record):
     item: str
     kind: str
     message: str
-    exit_code: int
+    exit_code: Integer
 
 
 class CandidateCounts(RecordPart):
     """The number of candidates by decision; the numbers add up."""
 
-    asked: int | None
+    asked: Count | None
     """None where the number was left open (`-n auto`)."""
-    candidates: int
-    bad: int
-    pruned: int
-    duplicates: int
-    keyframes: int
+    candidates: Count
+    bad: Count
+    pruned: Count
+    duplicates: Count
+    keyframes: Count
 
     @model_validator(mode="after")
     def _check_sum(self) -> CandidateCounts:
@@ -647,7 +648,7 @@ class Pruning(RecordPart):
     """The similarity from which on frames of this embedder show the same."""
     bound: float
     """The similarity from which on the pruner drops a frame as redundant with `-n auto`."""
-    curve: dict[int, float] = {}
+    curve: dict[Count, float] = {}
     """Number of keyframes -> similarity of the next one to be dropped; only some numbers where there are many."""
 
 
