@@ -155,5 +155,14 @@ def test_notes_and_bars_say_which_combination_they_are_about_and_no_note_comes_t
     assert {title.split(": ")[0] for title in log.titles} == {DEFAULT.name, EVERY.name}
 
 
+def test_no_run_is_written_through_a_link_in_the_folder(tmp_path: Path) -> None:
+    for name in ("out", "mine"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "out" / DEFAULT.folder_name).symlink_to(tmp_path / "mine")
+    with pytest.raises(UsageError, match="is a link, and vip writes through none"):
+        compare(clip(tmp_path / "still.mp4", [1, 1]), [DEFAULT], out=tmp_path / "out", settings=SETTINGS)
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
 def test_the_folder_is_named_like_the_video() -> None:
     assert default_folder(Path("films/holiday.v2.mp4")) == Path("holiday.v2.compare")

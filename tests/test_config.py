@@ -339,3 +339,10 @@ def test_a_part_of_no_length_is_refused(start: float, end: float) -> None:
     with pytest.raises(ValidationError, match="does not lie before --end"):
         ExtractSettings(start=start, end=end)
     assert ExtractSettings(start=5.0, end=5.001).end == 5.001
+
+
+@pytest.mark.parametrize("given", [{"min_sharpness": "x" * 1_000_000}, {"x" * 1_000_000: 1}])
+def test_a_message_repeats_little_of_a_value_that_a_run_of_a_stranger_has(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError) as refused:
+        from_keywords(ExtractSettings, given)
+    assert len(str(refused.value)) < 3000

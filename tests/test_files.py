@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import sqlite3
+import struct
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -264,6 +266,28 @@ def test_a_database_that_would_be_written_elsewhere_is_refused(kind: str, end: s
         os.link(outside / "secret", place)
     with pytest.raises(OSError, match=r"it is a link|hard link|no regular file"):
         files.check_database(folder / "state.sqlite")
+
+
+def journal_that_names(path: Path, database: Path) -> bytes:
+    """A journal as SQLite leaves it of a transaction over several databases: at its end it names a file that lists the others."""
+    page = int.from_bytes(database.read_bytes()[16:18], "big")
+    header = struct.pack(">8s5I", files.JOURNAL_MARK, 0, 0, database.stat().st_size // page, 512, page).ljust(512, b"\0")
+    name = bytes(path)
+    return header + struct.pack(">I", 2**30 // page + 1) + name + struct.pack(">2I8s", len(name), sum(name), files.JOURNAL_MARK)
+
+
+def test_a_journal_that_makes_sqlite_delete_another_file_is_refused(folder: Path, outside: Path) -> None:
+    path, journal = folder / "state.sqlite", folder / "state.sqlite-journal"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("create table t (a)")
+    journal.write_bytes(journal_that_names(outside / "secret", path))
+    with pytest.raises(OSError, match="names another file"):
+        files.check_database(path)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("select * from t").fetchall()
+    assert not (outside / "secret").exists(), "SQLite deletes nothing any more: the check can go"
+    journal.write_bytes(b"")
+    files.check_database(path)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")

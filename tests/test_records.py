@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from vip import store
 from vip.records import (
+    MOST_VIDEO_TIME_S,
     Call,
     Candidate,
     CandidateCounts,
@@ -30,6 +31,7 @@ from vip.records import (
     Manifest,
     PacketIndex,
     Quality,
+    Ratio,
     Record,
     Rule,
     VideoInfo,
@@ -40,6 +42,7 @@ for kind in (Manifest, VideoInfo):  # records are built when they are first used
 
 SHARES = st.floats(0, 1)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
+TIMES = st.floats(-MOST_VIDEO_TIME_S, MOST_VIDEO_TIME_S)
 PTS = st.integers(-(2**63), 2**63 - 1)
 TEXT = st.text(st.characters(exclude_categories=[]))  # with line ends, controls and halves of letters: names and captions may hold any
 PLAIN = st.text(st.characters(exclude_characters="/\\\0"), min_size=1).filter(lambda name: name not in (".", ".."))  # names of files
@@ -57,7 +60,7 @@ CANDIDATE = st.builds(
     index=st.integers(0, 10**6),
     pts=PTS,
     time_base=FRACTIONS,
-    time_s=FINITE,
+    time_s=TIMES,
     is_sync=st.booleans(),
     quality=st.none() | QUALITY,
     detections=DETECTIONS,
@@ -68,7 +71,7 @@ KEYFRAME = st.builds(
     Keyframe,
     id=TEXT,
     video_id=PLAIN,
-    time_s=st.none() | FINITE,
+    time_s=st.none() | TIMES,
     pts=st.none() | PTS,
     image_path=st.lists(PLAIN, min_size=1, max_size=3).map("/".join),
     width_px=st.integers(1, 10**5),
@@ -101,7 +104,7 @@ FAMOUS = st.builds(Famous, focus=TEXT, action=TEXT, mood=TEXT, objects=TEXTS, se
 DESCRIPTION = st.builds(
     Description,
     keyframe_id=TEXT,
-    time_s=st.none() | FINITE,
+    time_s=st.none() | TIMES,
     engine=TEXT,
     grounding=TEXTS,
     dense_caption=TEXT,
@@ -114,9 +117,9 @@ VIDEO = st.builds(
     path=TEXT,
     pixel_aspect_ratio=FRACTIONS,
     frame_rate=st.none() | FRACTIONS,
-    duration_s_from_header=st.none() | FINITE,
-    start_time_s=FINITE,
-    end_time_s=FINITE,
+    duration_s_from_header=st.none() | TIMES,
+    start_time_s=TIMES,
+    end_time_s=TIMES,
 )
 MANIFEST = st.builds(
     Manifest,
@@ -288,3 +291,33 @@ def test_famous_names_the_fields_that_say_nothing() -> None:
     said = Famous(focus="a dog", action="not determined", mood="Not determined.", objects=(), setting=" ")
     assert said.undetermined == ("action", "mood", "objects", "setting")
     assert said.model_copy(update={"action": "not determined, but it runs", "objects": ("", "dog")}).undetermined == ("mood", "setting")
+
+
+@pytest.mark.parametrize("name", ["\ud800.jpg", "a\0b.jpg", "..", "a/../../b.jpg", "/etc/passwd"])
+def test_a_picture_has_a_name_that_a_file_system_takes_and_that_leads_nowhere(name: str) -> None:
+    row = {"id": "k", "video_id": "v", "time_s": 1, "pts": 1, "width_px": 1, "height_px": 1, "detections": None, "candidate": None}
+    quality = {"sharpness": 1, "brightness": 0.5, "contrast": 0.1}
+    with pytest.raises(ValidationError, match="leads out of the folder"):
+        Keyframe.model_validate({**row, "quality": quality, "image_path": name})
+
+
+IMPOSSIBLE = [
+    *(("time_s", value) for value in (1e308, -1e31)),
+    *(("pts", value) for value in (2**63, -(2**70), 10**400)),
+    *(("width_px", value) for value in (0, -1, 2**32, 10**400)),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), IMPOSSIBLE)
+def test_numbers_that_no_video_has_are_refused(name: str, value: float) -> None:
+    """What is computed from them would be infinite, or fill the memory."""
+    row = {"id": "k", "video_id": "v", "time_s": 1, "pts": 1, "width_px": 1, "height_px": 1, "detections": None, "candidate": None}
+    quality = {"sharpness": 1, "brightness": 0.5, "contrast": 0.1}
+    with pytest.raises(ValidationError, match=name):
+        Keyframe.model_validate({**row, "quality": quality, "image_path": "a.jpg", name: value})
+
+
+@pytest.mark.parametrize("value", ["1e4000", "1/1e4000", 10**400, f"1/{10**30}"])
+def test_a_ratio_has_64_bits(value: object) -> None:
+    with pytest.raises(ValidationError):
+        TypeAdapter(Ratio).validate_python(value)

@@ -176,3 +176,19 @@ def test_only_auto_becomes_another_embedder(name: str) -> None:
     chosen, why = registry.auto_embedder("auto")
     assert chosen in BUILT_IN["embedder"]
     assert why
+
+
+def test_only_weights_that_their_library_knows_by_name_are_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models" / "evil").mkdir(parents=True)
+    named = (
+        "classic",
+        "clip:ViT-B-32/openai",
+        "clip:models/evil",
+        "clip:../x",
+        "clip:ViT@w.pt",
+        "clip:hf-hub:a/b",
+        "transformers:x",
+        "clip:a/b/c",
+    )
+    assert [name for name in named if registry.is_published(name)] == ["classic", "clip:ViT-B-32/openai"]

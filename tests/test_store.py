@@ -177,6 +177,14 @@ def test_a_line_without_end_is_damage(tmp_path: Path, monkeypatch: pytest.Monkey
     assert store.count_rows(path) == 1
 
 
+def test_a_file_of_rows_does_nothing_to_a_terminal(tmp_path: Path) -> None:
+    """Rows of a run that was made from one of a stranger have its words."""
+    row = Failure(item="\x9b2J\u202e\x85", kind="caption", message="\x1b[31m\u2066", exit_code=6)
+    store.write_rows(tmp_path / "rows.jsonl", [row])
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u2066]", (tmp_path / "rows.jsonl").read_text())
+    assert list(store.read_rows(tmp_path / "rows.jsonl", Failure)) == [row]
+
+
 def test_empty_lines_are_no_rows(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     store.write_rows(path, [failure(0), failure(1)])

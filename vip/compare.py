@@ -28,7 +28,7 @@ from vip.wording import SaidOnce, option
 
 def default_folder(video: Source) -> Path:
     """Return `NAME.compare` in the current folder."""
-    return Path(f"{video.stem}.compare")
+    return store.unlinked(Path(f"{video.stem}.compare"))
 
 
 def compare(
@@ -68,7 +68,8 @@ def compare(
     errors: list[tuple[Combination, VipError]] = []
     with store.create_folder(folder):
         for combination in here:
-            path, before = folder / combination.folder_name, _written_ns(folder / combination.folder_name)
+            path = store.unlinked(folder / combination.folder_name)
+            before = _written_ns(path)
             try:
                 voice, of_one = _PrefixedObserver(observer, combination.name, noted), _settings_of(combination, settings, done)
                 run = extract(named, out=path, overwrite=overwrite, settings=of_one, observer=voice, isolated=isolated)

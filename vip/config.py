@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from vip import files, trust
-from vip.errors import UsageError, did_you_mean, validation_message
+from vip.errors import MOST_PROBLEM_LETTERS, UsageError, did_you_mean, validation_message
 from vip.timecode import seconds_of, timecode
 from vip.wording import SaidOnce, listed, option
 
@@ -533,7 +533,7 @@ def from_keywords(kind: type[SettingsT], options: Mapping[str, Any]) -> Settings
     """
     for name in options:
         if name not in kind.model_fields:
-            raise UsageError(f'There is no setting "{name}".{did_you_mean(name, kind.model_fields)}')
+            raise UsageError(f'There is no setting "{name[:MOST_PROBLEM_LETTERS]}".{did_you_mean(name, kind.model_fields)}')
     return _validate(kind, options, {})
 
 
@@ -569,7 +569,9 @@ def _validate(kind: type[SettingsT], values: Mapping[str, Any], origin: Mapping[
         if not problem["loc"]:  # of several settings together
             raise UsageError(f"{message}.") from exc
         name = str(problem["loc"][0])
-        raise UsageError(f"{origin.get(name, name)} = {problem['input']!r}: {message}.") from exc
+        value = repr(problem["input"])
+        shown = value if len(value) <= MOST_PROBLEM_LETTERS else f"{value[:MOST_PROBLEM_LETTERS]}…"
+        raise UsageError(f"{origin.get(name, name)} = {shown}: {message}.") from exc
 
 
 def _table_of(kind: type[Settings]) -> str:

@@ -27,6 +27,8 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import ClassVar, Literal
 
+MOST_PROBLEM_LETTERS = 300  # of what is wrong with a value, which may repeat it
+
 
 class VipError(Exception):
     """Root of the errors that vip raises on purpose."""
@@ -248,7 +250,7 @@ class SomeFailedError(VipError):
 
 def validation_message(problem: Mapping[str, object]) -> str:
     """Return the message of one error of pydantic, as `ValidationError.errors()` gives it, in the words of the check that raised it."""
-    return str(problem["msg"]).removeprefix("Value error, ")
+    return str(problem["msg"]).removeprefix("Value error, ")[:MOST_PROBLEM_LETTERS]
 
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:

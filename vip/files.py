@@ -37,6 +37,9 @@ SECOND_NAME = "it has a second name elsewhere (a hard link)"
 ZIP_DAMAGE = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, LZMAError)
 """What Python raises for an archive that is damaged, encrypted, or packed in a way that it does not know."""
 BESIDE_DATABASE = ("-wal", "-shm", "-journal")
+JOURNAL_MARK = bytes.fromhex("d9d505f920a163d7")
+"""At the end of a journal that names another file, which SQLite deletes when it has rolled the journal back."""
+NAMES_A_FILE = "its journal names another file"
 
 
 def open_file(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> IO[bytes]:
@@ -109,10 +112,11 @@ def open_zip(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_B
 def check_database(path: Path, *, inside: Path | None = None) -> None:
     """Refuse a SQLite database where opening it would write to a file elsewhere; it may still be missing.
 
-    The files are not opened: closing one would end the locks that this process holds on it for another connection.
+    The database is not opened: closing it would end the locks that this process holds on it for another connection.
 
     Raises:
-        OSError: it, or a file of SQLite beside it, is a link, no regular file, or has a hard link elsewhere.
+        OSError: it, or a file of SQLite beside it, is a link, no regular file, or has a hard link elsewhere; or its journal would make
+            SQLite delete another file.
     """
     for each in (path.name, *(f"{path.name}{end}" for end in BESIDE_DATABASE)):
         with suppress(FileNotFoundError), _open_parent(path.with_name(each), inside) as (folder, name):
@@ -123,6 +127,10 @@ def check_database(path: Path, *, inside: Path | None = None) -> None:
                 raise OSError(errno.EINVAL, NO_FILE)
             if status.st_nlink > 1:
                 raise OSError(errno.EMLINK, SECOND_NAME)
+    with suppress(FileNotFoundError), open_file(path.with_name(f"{path.name}-journal"), inside=inside) as journal:
+        journal.seek(max(0, os.fstat(journal.fileno()).st_size - len(JOURNAL_MARK)))
+        if journal.read() == JOURNAL_MARK:
+            raise OSError(errno.EINVAL, NAMES_A_FILE)
 
 
 @contextmanager

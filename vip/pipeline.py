@@ -391,4 +391,4 @@ def _work_on(subject: Source | Path, work: Callable[[Observer], None], observer:
 
 def default_folder(video: Source) -> Path:
     """Return `NAME.vip` in the current folder."""
-    return Path(f"{video.stem}.vip")
+    return store.unlinked(Path(f"{video.stem}.vip"))

@@ -6,6 +6,7 @@ Time inside the program is an integer PTS (presentation time stamp) with its tim
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,6 +15,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from vip.untrusted import MAX_INTEGER, MIN_INTEGER
 
 if TYPE_CHECKING:  # whoever only reads records, as the page of `vip review` does, starts 50 ms sooner
     import numpy as np
@@ -29,6 +32,8 @@ NOT_DETERMINED = "not determined"  # in a description, in every language: the pi
 NOT_KNOWN = "not known"  # nobody measured it
 MOST_COUNTED = 100_000  # of a thing in one picture
 MOST_TIME_S = 1e7
+MOST_VIDEO_TIME_S = 1e30  # more than any number of 64 bits in any time base of FFmpeg
+MOST_PIXELS = 2**31
 MOST_WORDS_LETTERS = 2000  # of one subtitle, or of one line of text in a picture
 MOST_TEXT_LINES = 500  # of text in one picture; a full page has a tenth of them
 PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"})
@@ -152,7 +157,7 @@ _PLAIN_PATH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0
 def _plain_name(value: str) -> str:
     if "/" not in value and _PLAIN_PATH.fullmatch(value):
         return value
-    if not value or value in {".", ".."} or PurePath(value).name != value or "\0" in value:
+    if not value or value in {".", ".."} or PurePath(value).name != value or not _is_encodable(value):
         raise ValueError(f"{value!r} is not the plain name of a file")
     return value
 
@@ -161,15 +166,38 @@ def _path_inside(value: str) -> str:
     if _PLAIN_PATH.fullmatch(value):
         return value
     path = PurePath(value)
-    if not path.name or path.is_absolute() or path.drive or ".." in path.parts or "\0" in value:
+    if not path.name or path.is_absolute() or path.drive or ".." in path.parts or not _is_encodable(value):
         raise ValueError(f"{value!r} leads out of the folder")
     return value
+
+
+def _is_encodable(value: str) -> bool:
+    """Return whether a file system takes the text in a path."""
+    try:
+        return b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        return False
 
 
 PlainName = Annotated[str, AfterValidator(_plain_name)]
 """The name of a file or a folder, which cannot lead out of the folder it is put in."""
 PathInside = Annotated[str, AfterValidator(_path_inside)]
 """A path from a folder to something in it."""
+
+
+def _is_ratio(value: Fraction) -> Fraction:
+    if not MIN_INTEGER <= value.numerator <= MAX_INTEGER or value.denominator > MAX_INTEGER:
+        raise ValueError("it is beyond 64 bits")
+    return value
+
+
+Time = Annotated[float, Field(ge=-MOST_VIDEO_TIME_S, le=MOST_VIDEO_TIME_S)]
+"""Seconds on the clock of a video."""
+Integer = Annotated[int, Field(ge=MIN_INTEGER, le=MAX_INTEGER)]
+Count = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
+Ratio = Annotated[Fraction, AfterValidator(_is_ratio)]
+Pixels = Annotated[int, Field(ge=0, le=MOST_PIXELS)]
+"""The length of a side."""
 
 
 class RecordPart(BaseModel):
@@ -191,28 +219,28 @@ class VideoInfo(RecordPart):
     """The path, or the address without login and query, which may hold secrets."""
     sha256: str | None
     """Of the file; for a sequence of pictures, of their digests in that order. None for an address, which is not read whole."""
-    size_bytes: int
-    modified_ns: int | None
+    size_bytes: Count
+    modified_ns: Integer | None
     """Modification time of the file, to recognise it without hashing; None where a server does not state it."""
     container: str
     codec: str
     pixel_format: str
-    width_px: int
+    width_px: Pixels
     """As displayed: after rotation, with square pixels."""
-    height_px: int
-    rotation_deg: int
+    height_px: Pixels
+    rotation_deg: Integer
     """Clockwise turn that the display matrix asks for."""
-    pixel_aspect_ratio: Fraction
+    pixel_aspect_ratio: Ratio
     """Width of a stored pixel in units of its height."""
-    frame_rate: Fraction | None
-    duration_s_from_header: float | None
-    start_time_s: float
+    frame_rate: Ratio | None
+    duration_s_from_header: Time | None
+    start_time_s: Time
     """PTS of the first frame; not 0 where the stream starts late."""
-    end_time_s: float
+    end_time_s: Time
     """PTS of the last frame."""
-    frames: int | None
+    frames: Count | None
     """Number of frames that are shown within --start and --end; None where only the sync frames are known."""
-    sync_frames: int
+    sync_frames: Count
 
 
 class Detection(RecordPart):
@@ -244,27 +272,27 @@ class Decision(RecordPart):
     kept: bool
     rule: Rule
     reason: str
-    step: int | None = None
+    step: Integer | None = None
     """The round of the pruner that dropped it, from 1."""
     score: float | None = None
     """Its similarity to the neighbours in that round; for Algorithm 1 the mean of image and text cosine."""
-    neighbours: tuple[int, ...] = ()
+    neighbours: tuple[Integer, ...] = ()
     """Candidate indices of the neighbours in that round."""
 
 
 class Candidate(Record):
     """One row of candidates.jsonl: a sampled frame, its scores and its decision."""
 
-    index: int
-    pts: int
-    time_base: Fraction
-    time_s: float
+    index: Count
+    pts: Integer
+    time_base: Ratio
+    time_s: Time
     is_sync: bool
     quality: Quality | None
     """None where the frame could not be decoded."""
     detections: tuple[Detection, ...] | None = None
     """None where no objects were sought."""
-    stands_in_for: int | None = None
+    stands_in_for: Integer | None = None
     """PTS of the bad frame of the same shot that this one replaces."""
     relevance: float | None = None
     """Cosine of the picture and the user's query; None without a query."""
@@ -276,18 +304,18 @@ class Keyframe(Record):
 
     id: str
     video_id: PlainName
-    time_s: float | None
-    pts: int | None
+    time_s: Time | None
+    pts: Integer | None
     image_path: PathInside
     """Relative to the run folder."""
-    width_px: int
-    height_px: int
+    width_px: Annotated[Pixels, Field(ge=1)]
+    height_px: Annotated[Pixels, Field(ge=1)]
     quality: Quality
     detections: tuple[Detection, ...] | None
     """None where the detector did not see the picture; empty where it found nothing in it."""
     detector: str | None = None
     """The detector and its labels, for a picture that comes from no video; for a run the manifest names it."""
-    candidate: int | None
+    candidate: Count | None
     """Index of its row in candidates.jsonl."""
 
 
@@ -419,7 +447,7 @@ class Expected(RecordPart):
 class ClaimReview(RecordPart):
     """The verdict of a second look at one claim."""
 
-    number: int
+    number: Integer
     seen: bool
     text: str
 
@@ -443,7 +471,7 @@ class AnswerFromFrames(RecordPart):
     reasoning: str
     is_supported: bool
     answer: Annotated[str, AfterValidator(_not_empty)]
-    citations: tuple[int, ...]
+    citations: tuple[Integer, ...]
 
 
 class Call(RecordPart):
@@ -455,8 +483,8 @@ class Call(RecordPart):
     prompt_version: str
     prompt_sha256: str
     parameters: dict[str, Any]
-    tokens_in: int | None
-    tokens_out: int | None
+    tokens_in: Count | None
+    tokens_out: Count | None
     usd: float | None
     latency_s: float
     created_utc: str
@@ -506,13 +534,13 @@ class Description(Record):
     """One row of descriptions.jsonl."""
 
     keyframe_id: str
-    time_s: float | None
+    time_s: Time | None
     engine: str
     """Engine and model, as a user names them: `offline`, `openai:gpt-5-mini-2025-08-07`."""
     recipe: Literal["direct", "paper"] = "paper"
     """One request or three, see `vip.captioning.describer`."""
     language: str = "English"
-    context: int = 0
+    context: Count = 0
     """The number of captions before it that went into the request."""
     topic: str | None = None
     words: str | None = None
@@ -556,7 +584,7 @@ class TranscribedWindow(Record):
     language: str | None = Field(None, max_length=20)
     """The one that the next rows keep."""
     words: tuple[SpokenWords, ...] = ()
-    unsure: int = Field(0, ge=0)
+    unsure: Count = 0
     """Segments that the model was not sure of, and that are left out."""
     is_last: bool = False
 
@@ -592,19 +620,19 @@ class Failure(Record):
     item: str
     kind: str
     message: str
-    exit_code: int
+    exit_code: Integer
 
 
 class CandidateCounts(RecordPart):
     """The number of candidates by decision; the numbers add up."""
 
-    asked: int | None
+    asked: Count | None
     """None where the number was left open (`-n auto`)."""
-    candidates: int
-    bad: int
-    pruned: int
-    duplicates: int
-    keyframes: int
+    candidates: Count
+    bad: Count
+    pruned: Count
+    duplicates: Count
+    keyframes: Count
 
     @model_validator(mode="after")
     def _check_sum(self) -> CandidateCounts:
@@ -620,7 +648,7 @@ class Pruning(RecordPart):
     """The similarity from which on frames of this embedder show the same."""
     bound: float
     """The similarity from which on the pruner drops a frame as redundant with `-n auto`."""
-    curve: dict[int, float] = {}
+    curve: dict[Count, float] = {}
     """Number of keyframes -> similarity of the next one to be dropped; only some numbers where there are many."""
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import re
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
@@ -38,6 +39,7 @@ from vip.protocols import (
 )
 from vip.wording import SaidOnce
 
+PUBLISHED = re.compile(r"clip:([\w-][\w.-]*/[\w-][\w.-]*)")
 Kind = Literal["sampler", "pruner", "embedder", "detector", "engine", "extractor"]
 
 BUILT_IN: dict[Kind, dict[str, str]] = {
@@ -200,6 +202,12 @@ def auto_embedder(name: str) -> tuple[str, str | None]:
         return name, None
     why_not = _why_not_clip()
     return ("clip", "its weights are here") if why_not is None else ("classic", why_not)
+
+
+def is_published(name: str) -> bool:
+    """Return whether an embedder is built in, or its library knows its weights by their name: it opens no file of somebody's."""
+    found = PUBLISHED.fullmatch(name)
+    return name == "classic" or bool(found and not os.path.lexists(found[1]))
 
 
 def auto_note(name: str, why: str) -> str:

@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 from pydantic import ValidationError
 
 from vip import files, locks, user_state
-from vip.errors import InputError, StoreError, VipError
+from vip.errors import InputError, StoreError, UsageError, VipError
 from vip.records import (
     SCHEMA_VERSION,
     Candidate,
@@ -38,6 +38,7 @@ from vip.records import (
     Record,
     SpokenWords,
 )
+from vip.untrusted import escaped_json
 from vip.wording import call, option
 
 if TYPE_CHECKING:
@@ -295,13 +296,20 @@ def home_of(folder: Path) -> Path:
 
 
 def runs_in(folders: Sequence[Path]) -> list[Path]:
-    """Return the folders; a folder of run folders is replaced by these, in the order of their names."""
+    """Return the folders; a folder of run folders is replaced by these, in the order of their names.
+
+    Raises:
+        InputError: one of these is a link to elsewhere.
+    """
     found: list[Path] = []
     for folder in folders:
         home = home_of(folder)
         inside = []
         if is_folder(home) and not exists(home / MANIFEST):
             inside = sorted(path.parent for path in home.glob(f"*/{MANIFEST}"))
+            for link in (path for path in inside if files.leads_out(path, home)):
+                raise InputError(f"{link} is a link, and vip follows none inside a folder. Remove it, or name the folders of the runs.")
+            inside = [path for path in inside if not path.is_symlink()]  # to another of them
         found += inside or [home]
     return list(dict.fromkeys(found))
 
@@ -388,6 +396,11 @@ def _parse(text: bytes, kind: type[RecordT], *, where: str, advice: str | None =
 
 
 def _parse_record(text: bytes, kind: type[RecordT]) -> RecordT:
+    """Return the record.
+
+    Raises:
+        ValueError: the text is none.
+    """
     try:
         return kind.model_validate_json(text)
     except ValidationError as exc:
@@ -530,7 +543,7 @@ def _dumps(record: Record, *, indent: int | None = None) -> bytes:
         text = record.model_dump_json(indent=indent)
     except ValueError:  # a file name that is not valid UTF-8, which has to be read back unchanged
         text = json.dumps(record.model_dump(mode="json"), indent=indent)
-    return text.encode() + b"\n"
+    return escaped_json(text).encode() + b"\n"
 
 
 def write_failures(path: Path, failures: Sequence[Failure]) -> None:
@@ -681,6 +694,19 @@ def make_folder(path: Path, *, inside: Path | None = None) -> None:
             raise PermissionError(13, "Permission denied")
     except OSError as exc:
         raise _unwritable(path, exc) from exc
+
+
+def unlinked(path: Path) -> Path:
+    """Return a folder that the user did not name, after a check that it is no link: what is written to it would land elsewhere.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if path.is_symlink():
+        raise UsageError(
+            f"{path} is a link, and vip writes through none that you did not name. Remove it, or name one with {option('out')}."
+        )
+    return path
 
 
 def exists(path: Path) -> bool:

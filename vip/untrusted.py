@@ -45,7 +45,12 @@ def _printable_letter(letter: str) -> str:
 
 def printable_json(value: Any) -> str:
     """Return the value as JSON on one line, with control characters of terminals escaped as `\\u009b`."""
-    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
+    return escaped_json(json.dumps(value, ensure_ascii=False))
+
+
+def escaped_json(text: str) -> str:
+    """Return JSON that says the same, and does nothing to a terminal on which it is shown."""
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def parse_json(data: bytes | str, *, most_bytes: int = MOST_JSON_BYTES) -> Any:

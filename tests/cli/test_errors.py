@@ -15,6 +15,7 @@ import pytest
 from tests.cli.terminal import ROOT, Done, end, environment, start_command, vip
 from tests.clips import SAMPLE, clip, picture, result, sound, stamps
 from vip.cli.app import run
+from vip.cli.console import print_error
 
 Prepare = Callable[[Path], object]
 NOTHING_THERE = "http://127.0.0.1:9/v1"
@@ -318,3 +319,8 @@ def test_the_environment_of_these_tests_steers_nothing(monkeypatch: pytest.Monke
         monkeypatch.setenv(name, "1")
     assert not [name for name in environment() if name.startswith(("OPENAI", "VIP"))]
     assert (ROOT / "vip").is_dir()
+
+
+def test_a_message_fills_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    print_error("x" * 1_000_000)
+    assert len(capsys.readouterr().err) < 11_000

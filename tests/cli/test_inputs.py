@@ -12,6 +12,7 @@ from tests.cli.terminal import Done, vip
 from tests.clips import SAMPLE, clip, picture, scene
 from tests.file_server import serving
 from vip.cli.inputs import find_videos, run_folders
+from vip.errors import UsageError
 from vip.store import load_run
 from vip.video import FileSource, PicturesSource
 
@@ -105,6 +106,20 @@ def test_pictures_between_videos_are_one_video_with_a_folder_of_its_own(photos: 
     assert len({folder.name for folder in folders.values()}) == 5
     assert folders[FileSource(Path("a.mp4"))] == Path("runs/a.vip")
     assert folders == run_folders(sources, Path("runs"), several=True)
+
+
+@pytest.mark.parametrize("out", [None, Path("runs")])
+def test_a_link_in_the_place_of_a_folder_that_was_not_named_is_refused(
+    out: Path | None, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sources, *_ = find_videos(["a.mp4", "b.mp4"])
+    (tmp_path / "mine").mkdir()
+    link = (out or Path()) / "b.vip"
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(tmp_path / "mine")
+    with pytest.raises(UsageError, match=r"b\.vip is a link, and vip writes through none that you did not name"):
+        run_folders(sources, out, several=True)
 
 
 def test_run_does_the_whole_job_on_pictures_and_caption_still_describes_each(photos: Path, tmp_path: Path) -> None:

@@ -200,3 +200,25 @@ def test_overwriting_neither_deletes_nor_writes_behind_a_link(name: str, describ
     done = vip(tmp_path, "extract", SAMPLE, "-n", "3", "--overwrite")
     assert "Traceback" not in done.err
     assert {path.name: path.read_bytes() for path in mine.iterdir()} == {"0001_00h00m00.000s.jpg": b"mine"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["report", "runs"],
+        ["caption", "runs", "--engine", "offline", "--overwrite"],
+    ],
+)
+def test_a_link_in_a_folder_of_runs_is_not_followed(command: list[str], described: Path, tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    shutil.copytree(described, tmp_path / "runs" / "a.vip")
+    (tmp_path / "runs" / "latest").symlink_to("a.vip")
+    before = {path: path.stat().st_mtime_ns for path in described.iterdir()}
+    (tmp_path / "runs" / "mine").symlink_to(described)
+    refused = vip(tmp_path, *command)
+    assert refused.code == 3
+    assert refused.sentence.startswith("runs/mine is a link, and vip follows none inside a folder.")
+    assert {path: path.stat().st_mtime_ns for path in described.iterdir()} == before
+    (tmp_path / "runs" / "mine").unlink()
+    if command[0] == "report":
+        assert vip(tmp_path, *command).code == 0, "a link to another run in the folder does no harm"

@@ -13,7 +13,7 @@ from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.settings import BatchConfig
 from vip.corpus.state import StateDatabase
 from vip.corpus.stored_settings import BEGUN, ROWS, remember, resolve_settings, tables_of
-from vip.errors import UsageError
+from vip.errors import StoreError, UsageError
 from vip.protocols import SilentObserver
 
 CLASSIC = {"embedder": "classic"}
@@ -165,3 +165,23 @@ def test_tables_are_the_settings_by_command_and_none_where_nothing_was_begun(sta
     tables = tables_of(state)
     assert list(tables) == ["extract", "batch", "caption"]
     assert (tables["batch"]["workers"], tables["extract"]["embedder"]) == (7, "classic")
+
+
+@pytest.mark.parametrize(
+    "value", [1, [1], [None, None], "x", {}, {"extract": [1], "batch": {}, "caption": {}, "withheld": []}, {"withheld": [1]}]
+)
+def test_settings_of_a_stranger_that_are_none_are_one_sentence(value: Any, state: StateDatabase) -> None:
+    begun(state)
+    state.put(BEGUN, value)
+    with pytest.raises(StoreError, match="its settings are none of vip"):
+        tables_of(state)
+    with pytest.raises(StoreError, match="its settings are none of vip"):
+        gone_on_with(state)
+
+
+@pytest.mark.parametrize("text", ["", "[", "x", "[" * 100_000, "NaN", "1" + "0" * 5000, b"\xff"])
+def test_a_value_of_a_stranger_that_is_no_json_is_one_sentence(text: Any, state: StateDatabase) -> None:
+    state.put(BEGUN, {})
+    state._write("UPDATE meta SET value = ?", (text,))
+    with pytest.raises(StoreError, match="is damaged"):
+        tables_of(state)

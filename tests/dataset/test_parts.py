@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import tarfile
+from io import BytesIO
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -133,3 +135,27 @@ def test_only_plain_files_of_an_archive_are_read(tmp_path: Path) -> None:
             archive.addfile(other)
     with tarfile.open(tmp_path / "x.tar") as archive:
         assert list(members(archive)) == [("plain", b"x")]
+
+
+def headers(folder: Path, **pax: str) -> Path:
+    """An archive of two files, the second of which has these headers."""
+    path = folder / "strange.tar"
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+        add(archive, "a.json", b"{}")
+        member = tarfile.TarInfo("b.json")
+        member.size, member.pax_headers = 5, {name.replace("_", "."): value for name, value in pax.items()}
+        archive.addfile(member, BytesIO(b"12345"))
+    return path
+
+
+@pytest.mark.parametrize("mode", ["r:", "r|"])
+def test_a_sparse_file_that_claims_any_size_is_left_out(mode: Literal["r:"], tmp_path: Path) -> None:
+    path = headers(tmp_path, GNU_sparse_map="0,5", GNU_sparse_size=str(2**60), GNU_sparse_name="b.json")
+    with tarfile.open(path, mode) as archive:
+        assert list(members(archive)) == [("a.json", b"{}")]
+
+
+@pytest.mark.parametrize("mode", ["r:", "r|"])
+def test_an_archive_that_leads_back_ends_in_an_error(mode: Literal["r:"], tmp_path: Path) -> None:
+    with tarfile.open(headers(tmp_path, size="-1536"), mode) as archive, pytest.raises(tarfile.TarError):
+        list(members(archive))

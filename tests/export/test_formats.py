@@ -259,3 +259,15 @@ def test_the_card_names_the_size_of_the_data_set(count: int, size: str, tmp_path
     text = (tmp_path / "README.md").read_text()
     assert f'size_categories: ["{size}"]' in text
     assert f"{count} keyframes of 1 video (1.5 hours)" in text
+
+
+# ---------------------------------------------------------------- text of strangers
+
+
+@pytest.mark.parametrize("format_", [jsonl, coco])
+def test_no_file_of_json_does_anything_to_a_terminal(format_: Any, tmp_path: Path) -> None:
+    strange = "a \x9b2J\x85\u202e\u2066 b"
+    format_.write(iter([said(sample(count=1), strange)]), str(tmp_path), unheard)
+    text = "".join(path.read_text() for path in tmp_path.glob("*.json*"))
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u2066]", text)
+    assert json.dumps(strange)[1:-1] in text

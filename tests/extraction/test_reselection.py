@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import vip
 from tests.clips import clip, picture, result, stamps
 from tests.test_pipeline import Killed, killed_at
+from vip import registry
 from vip.errors import BackendError, InputError, StoreError, UsageError, VipError
 from vip.video import Video
 
@@ -267,3 +269,50 @@ def test_killed_at_any_write_the_same_call_ends_the_same(run: Path, tmp_path: Pa
         except Killed:
             assert result(vip.rechoose(run, out=folder, keyframes=5).folder) == expected, f"killed at write {write}"
     assert write == 14  # manifest, candidates, vectors, looks, thumbnails, manifest, 4 copies, 1 picture, rows, manifest were all struck
+
+
+# ---------------------------------------------------------------- runs of strangers
+
+
+def changed(run: Path, copy: Path, **values: Any) -> Path:
+    """A copy of a run whose manifest somebody else has written: `settings__labels=…` sets a value in a table."""
+    shutil.copytree(run, copy)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["signature"] = None
+    for name, value in values.items():
+        table, _, key = name.partition("__")
+        manifest[table][key] = value
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    return copy
+
+
+def test_labels_of_a_stranger_name_no_file_to_read(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret words")
+    strange = changed(run, tmp_path / "strange", settings__labels=f"@{tmp_path / 'secret'}")
+    with pytest.raises(StoreError, match="its labels are no list of words"):
+        vip.rechoose(strange, out=tmp_path / "new", keyframes=2)
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_embedder_of_a_stranger_is_not_loaded_for_a_query(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    monkeypatch.setattr(registry, "embedder", lambda name, **options: loaded.append(name))
+    strange = changed(run, tmp_path / "strange", backends__embedder=f"clip:ViT-B-32@{tmp_path / 'weights.pt'}")
+    with pytest.raises(BackendError, match=r"made on another machine, by clip:.*not loaded unasked"):
+        vip.rechoose(strange, out=tmp_path / "new", query="a dog")
+    assert loaded == []
+
+
+def test_a_message_repeats_little_of_what_a_stranger_wrote(run: Path, tmp_path: Path) -> None:
+    strange = changed(run, tmp_path / "strange", settings__recipe="x" * 1_000_000, settings__keyframes="y" * 1_000_000)
+    with pytest.raises(UsageError) as refused:
+        vip.extract(run.parent / "video.mp4", out=strange, keyframes=4)
+    assert len(str(refused.value)) < 2000
+
+
+def test_backends_that_a_manifest_does_not_name_are_unknown(run: Path, tmp_path: Path) -> None:
+    strange = changed(run, tmp_path / "strange")
+    manifest = json.loads((strange / "manifest.json").read_text()) | {"backends": {}}
+    (strange / "manifest.json").write_text(json.dumps(manifest))
+    assert len(vip.rechoose(strange, out=tmp_path / "new", keyframes=2).keyframes) == 2
+    vip.caption(strange, engine="offline")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +21,7 @@ from vip.models.rapid_ocr import RapidOcrReader
 from vip.pipeline import run
 from vip.records import Image
 from vip.registry import has_text_reader, text_reader
+from vip.telemetry import SWITCHES
 from vip.words.picture_text import in_reading_order
 
 pytestmark = [pytest.mark.slow, pytest.mark.extra("rapidocr")]
@@ -45,6 +49,14 @@ def test_words_are_read_with_boxes_where_they_stand(reader: RapidOcrReader, capl
     assert bottom < 0.25
     assert all(one.score > 0.8 for one in lines)
     assert reader.name.startswith("rapidocr 3")
+
+
+def test_the_library_reports_nothing_to_its_makers(tmp_path: Path) -> None:
+    """It would keep an id of this machine there, and send events with it."""
+    read = "import numpy; from vip.models.rapid_ocr import RapidOcrReader; RapidOcrReader().read(numpy.zeros((64, 64, 3), numpy.uint8))"
+    kept = {name: value for name, value in os.environ.items() if name not in SWITCHES and not name.startswith("XDG_")}
+    subprocess.run([sys.executable, "-c", read], env={**kept, "HOME": str(tmp_path)}, check=True)
+    assert not list(tmp_path.rglob("*deviceid*"))
 
 
 def test_a_strip_is_read_with_its_boxes_in_it(reader: RapidOcrReader) -> None:

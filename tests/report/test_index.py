@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from urllib.parse import unquote
@@ -152,6 +153,17 @@ def test_a_page_that_vip_did_not_write_is_not_replaced(runs: Path) -> None:
     path.unlink()
     before = write_index(runs).read_bytes()
     assert write_index(runs).read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link"])
+def test_what_lies_in_its_place_is_neither_waited_for_nor_followed(kind: str, runs: Path, tmp_path: Path) -> None:
+    if kind == "fifo":
+        os.mkfifo(runs / "index.html")
+    else:
+        (tmp_path / "mine.html").write_text("mine")
+        (runs / "index.html").symlink_to(tmp_path / "mine.html")
+    with pytest.raises(StoreError, match=r"index\.html cannot be read: it is"):
+        write_index(runs)
 
 
 def test_an_index_that_cannot_be_written_says_so(runs: Path) -> None:

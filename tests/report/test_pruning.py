@@ -70,3 +70,8 @@ def test_the_page_shows_it_for_every_run_that_has_it(tmp_path: Path) -> None:
     assert "How many are enough" not in write_report(run).read_text()
     store.write_json(run.folder / store.MANIFEST, run.manifest.model_copy(update={"pruning": PRUNING}))
     assert "How many are enough" in write_report(load_run(run.folder)).read_text()
+
+
+@pytest.mark.parametrize(("curve", "chosen"), [(CURVE, 0), (CURVE, -3), ({0: 0.5, 4: 0.7}, 4), ({10**9: 0.5, 4: 0.7}, 4)])
+def test_numbers_of_a_stranger_that_cannot_be_are_not_drawn(curve: dict[int, float], chosen: int) -> None:
+    assert pruning_chart(Pruning(redundant=0.8, bound=0.8, curve=curve), chosen) is None

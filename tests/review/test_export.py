@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,14 @@ def test_the_table_has_the_same_rows_and_no_formula(state: ReviewState, tmp_path
     assert rows[0]["objects"] == "rope; '=1+1"
     assert rows[0]["comments"] == "Ann: see left"
     assert rows[0]["original_objects"] == "rope; ball"
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.csv"])
+def test_the_log_of_a_stranger_does_nothing_to_a_terminal(name: str, state: ReviewState, tmp_path: Path) -> None:
+    state.log.append([action("k0", "comment", "a\x9b2J\u202e\x1b[31m", by="E\x9bve", uid="strange")])
+    state.catch_up()
+    export_review(state, tmp_path / name)
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e]", (tmp_path / name).read_text("utf-8-sig"))
 
 
 def test_a_file_is_not_replaced_unasked(state: ReviewState, tmp_path: Path) -> None:

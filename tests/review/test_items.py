@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import tarfile
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,12 @@ from tests.corpus.making import sample
 from tests.report.runs import make_pictures, make_run
 from tests.review.corpora import make_described
 from vip import store, user_state
+from vip.corpus.card.counts import keyframes_of
+from vip.dataset import parquet
 from vip.dataset.shards import write_shard
 from vip.errors import InputError, StoreError
 from vip.review.items import read_items
+from vip.review.shard_rows import open_shard
 
 
 def test_a_run_is_read_with_its_texts_detections_and_neighbours(tmp_path: Path) -> None:
@@ -105,6 +110,36 @@ def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
     path.write_bytes(data[:600].ljust(len(data), b"x"))
     with pytest.raises(StoreError, match=r"00000\.tar: damaged"):
         read_items(tmp_path)
+
+
+def lead_back(path: Path) -> None:
+    """Give the last file of a tar a size that leads back to its own beginning."""
+    with tarfile.open(path) as archive:
+        names = archive.getnames()
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+        for name in names:
+            member = tarfile.TarInfo(name)
+            member.size, member.pax_headers = 5, {"size": "-1536"} if name == names[-1] else {}
+            archive.addfile(member, BytesIO(b"12345"))
+
+
+def test_a_shard_that_never_ends_is_damaged(tmp_path: Path) -> None:
+    info = write_shard(str(tmp_path), 0, [sample("abc", 1)], "webdataset")
+    lead_back(tmp_path / "shards" / info.file)
+    with pytest.raises(StoreError, match=r"00000\.tar"):
+        list(open_shard(str(tmp_path), info).rows())
+    with pytest.raises(StoreError, match=r"00000\.tar"):
+        keyframes_of(str(tmp_path), info)
+
+
+def test_a_shard_that_unpacks_to_far_more_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyarrow")
+    info = write_shard(str(tmp_path), 0, [sample("abc", 1)], "parquet")
+    monkeypatch.setattr(parquet, "MOST_GROUP_BYTES", 1000)
+    with pytest.raises(StoreError, match="a row group of"):
+        list(open_shard(str(tmp_path), info).rows())
+    with pytest.raises(StoreError, match="a row group of"):
+        keyframes_of(str(tmp_path), info)
 
 
 def named_video(folder: Path, path: Path, *, own: bool) -> Path:

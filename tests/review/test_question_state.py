@@ -9,7 +9,7 @@ import pytest
 
 from tests.review.corpora import action
 from tests.review.questions import open_questions, write_how2qa, write_options
-from vip.errors import UsageError
+from vip.errors import StoreError, UsageError
 from vip.review.log import Action, StaleValueError
 from vip.review.question_state import QuestionState, Way, shown_question
 
@@ -182,3 +182,10 @@ def finished(state: QuestionState, item: str, way: Way) -> set[str]:
         elif row.item == item and row.field.startswith("option."):
             done = {}
     return {name for name, is_done in done.items() if is_done}
+
+
+@pytest.mark.parametrize(("field", "value"), [("choice", "9"), ("choice", "1000000000000"), ("choice", "maybe"), ("choice", "-1")])
+def test_a_log_of_a_stranger_with_an_impossible_choice_is_damaged(field: str, value: str, answers: QuestionState) -> None:
+    answers.log.append([action(answers.items[0].id, field, value)])
+    with pytest.raises(StoreError, match=r"is damaged \(action 1 has a value"):
+        answers.catch_up()

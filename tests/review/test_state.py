@@ -188,3 +188,11 @@ def test_what_a_failed_write_had_read_is_forgotten(state: ReviewState, monkeypat
     assert state.value("k0", "focus") == "a dancer"
     assert isinstance(state.record([action("k0", "focus", "a singer", before="a dancer")])[0], Action)
     assert state.value("k0", "focus") == "a singer"
+
+
+@pytest.mark.parametrize("field", ["verdict", "verdict.4", "wrong:focus", "final:verdict", "final:wrong:mood"])
+def test_a_log_of_a_stranger_with_an_impossible_verdict_is_damaged(field: str, tmp_path: Path) -> None:
+    state = open_state(make_described(tmp_path / "a", 1))
+    state.log.append([action("k0", field, "excellent")])
+    with pytest.raises(StoreError, match=r"is damaged \(action 1 has a value"):
+        state.catch_up()

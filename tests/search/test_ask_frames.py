@@ -153,9 +153,10 @@ def test_the_embedder_of_a_run_of_another_machine_is_not_loaded(video: Path, sce
         raise AssertionError("loaded")
 
     monkeypatch.setattr(SceneEmbedder, "embed_texts", refuse)
-    chosen = choose(run.folder, frames=2)
-    assert len(chosen.keyframes) == 2
-    assert "of another machine" in chosen.notes[0]
+    for source in (run.folder, video):
+        chosen = choose(source, frames=2)
+        assert len(chosen.keyframes) == 2
+        assert "of another machine" in chosen.notes[0]
 
 
 @pytest.mark.parametrize("frames", [0, -1, 65])

@@ -297,6 +297,56 @@ def test_no_index_is_written_through_a_link(runs: Path, tmp_path: Path) -> None:
     assert not elsewhere.exists()
 
 
+IMPOSSIBLE = (
+    "DELETE FROM keyframes",
+    "DELETE FROM videos",
+    "UPDATE keyframes SET slot = slot + 1000",
+    "UPDATE keyframes SET time_s = 'soon'",
+    "UPDATE keyframes SET picture = x'ff'",
+    "UPDATE videos SET aspect = 0",
+    "UPDATE embedders SET dim = -1",
+    "UPDATE embedders SET slots = 1 << 50",
+    "UPDATE embedders SET settled = 'many'",
+    "UPDATE embedders SET label = x'00'",
+)
+
+
+@pytest.mark.parametrize("change", IMPOSSIBLE)
+def test_an_index_of_a_stranger_with_impossible_values_is_one_sentence(change: str, scenes: Path, tmp_path: Path) -> None:
+    index, query = tmp_path / "index", SearchQuery(like=picture(tmp_path / "q.png", 8))
+    find_moments(query, [scenes], folder=index)
+    with closing(sqlite3.connect(index / "index.sqlite", isolation_level=None)) as connection:
+        connection.execute(change)
+    with pytest.raises((StoreError, InputError), match=r"index\.sqlite: damaged|hold no keyframes"):
+        find_moments(query, [scenes], folder=index)
+
+
+def test_a_slot_of_a_stranger_makes_no_huge_file(scenes: Path, tmp_path: Path) -> None:
+    index, query = tmp_path / "index", SearchQuery(like=picture(tmp_path / "q.png", 8))
+    find_moments(query, [scenes], folder=index)
+    with closing(sqlite3.connect(index / "index.sqlite", isolation_level=None)) as connection:
+        connection.execute("INSERT INTO free_slots VALUES (1, 1 << 33)")
+    give_scenes(run_folder(scenes / "next.vip", 6), range(20, 26))
+    assert find_moments(query, [scenes], folder=index).keyframes == 18
+    assert sum(path.stat().st_size for path in index.rglob("*") if path.is_file()) < 10_000_000
+
+
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_no_vectors_are_written_where_their_folder_is_none(kind: str, scenes: Path, tmp_path: Path) -> None:
+    index, elsewhere = tmp_path / "index", tmp_path / "elsewhere"
+    for folder in (index, elsewhere):
+        folder.mkdir()
+    if kind == "link":
+        (index / "embedder-1-0").symlink_to(elsewhere)
+    else:
+        (index / "embedder-1-0").write_text("")
+    notes = Notes()
+    with pytest.raises(InputError, match="hold no keyframes"):
+        find_moments("milk", [scenes], folder=index, observer=notes)
+    assert any("embedder-1-0 cannot be used" in text for text in notes.told)
+    assert not list(elsewhere.iterdir())
+
+
 @pytest.mark.parametrize("kind", ["parquet", "webdataset"])
 def test_a_data_set_is_searched_like_its_runs(runs: Path, tmp_path: Path, kind: Format) -> None:
     folder = data_set(tmp_path / "corpus", runs / "cook.vip", runs / "plant.vip", kind=kind)

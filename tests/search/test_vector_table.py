@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -119,6 +120,25 @@ def test_a_table_that_is_gone_or_a_link_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "t").symlink_to(tmp_path / "u")
     with pytest.raises(StoreError, match="it is a link"):
         table.nearest(rows(1, 16)[0], 1, None, 0)
+
+
+def test_a_table_that_was_not_made_here_is_not_opened(tmp_path: Path) -> None:
+    """It may name files and servers anywhere."""
+    table = table_of(tmp_path / "t", rows(300, 16))
+    shutil.copytree(tmp_path / "t", tmp_path / "copy")
+    copy = VectorTable(str(tmp_path / "copy"), 16, table.version)
+    with pytest.raises(StoreError, match="made on another machine"):
+        copy.nearest(rows(1, 16)[0], 1, None, 0)
+    with pytest.raises(StoreError, match="made on another machine"):
+        copy.append([(np.arange(1), rows(1, 16))])
+
+
+def test_a_new_table_takes_the_place_of_a_link_and_writes_nothing_behind_it(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "note.txt").write_text("mine")
+    (tmp_path / "t").symlink_to(tmp_path / "mine")
+    table_of(tmp_path / "t", rows(300, 16))
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["note.txt"]
 
 
 # ---------------------------------------------------------------- the index

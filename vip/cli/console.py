@@ -16,6 +16,7 @@ from vip.errors import StoreError
 from vip.untrusted import one_line, printable, printable_json
 from vip.wording import SaidOnce
 
+MOST_LETTERS = 10_000  # of a message, which may repeat what others wrote
 AsJson = Annotated[bool, typer.Option("--json", metavar=" ", help="Print the result as JSON, one object a line.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", metavar=" ", help="Print more: the seconds of each stage.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar=" ", help="Print only errors.")]
@@ -95,7 +96,8 @@ def print_line(text: str, *, end: str = "\n") -> None:
 def print_error(text: str) -> None:
     """Print a line on stderr. A reader that stops early does not stop the work."""
     try:
-        print(f"vip: {printable(text)}", file=sys.stderr)
+        shown = printable(text)
+        print(f"vip: {shown if len(shown) <= MOST_LETTERS else f'{shown[:MOST_LETTERS]}…'}", file=sys.stderr)
     except OSError:
         silence(sys.stderr)
 

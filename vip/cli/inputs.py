@@ -102,11 +102,16 @@ def run_folders(videos: Sequence[Source], out: Path | None, *, several: bool) ->
     """Return the run folder of each video: `out` itself for one, `out/NAME.vip` for several, `./NAME.vip` without `out`.
 
     Videos of the same name get the name of their folder in front, so that each has a folder of its own.
+
+    Raises:
+        UsageError: a folder that was not named is a link.
     """
+    from vip.store import unlinked
+
     if out is not None and not several:
         return {videos[0]: out}
     base = out or Path()
-    return {video: base / f"{name}.vip" for video, name in _unique_names(videos).items()}
+    return {video: unlinked(base / f"{name}.vip") for video, name in _unique_names(videos).items()}
 
 
 def _unique_names(videos: Sequence[Source]) -> dict[Source, str]:

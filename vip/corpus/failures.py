@@ -12,6 +12,7 @@ from vip.dataset.storage import remove, writing
 from vip.errors import InputError, ReplyError
 from vip.records import Failure
 from vip.store import FAILURES
+from vip.untrusted import escaped_json
 
 MOST_TIME_SHARE = 0.02  # of a run, for rewriting the file
 INTERVAL_S = 10.0  # between two writes, at least
@@ -50,7 +51,7 @@ class FailuresFile:
         if count or self.state.has_undescribed():
             with writing(self.out, FAILURES) as file:
                 for row in self._rows():
-                    file.write(row.model_dump_json().encode() + b"\n")
+                    file.write(escaped_json(row.model_dump_json()).encode() + b"\n")
         elif self._written_count != 0:
             remove(self.out, FAILURES)
         self._written_count = count

@@ -17,6 +17,7 @@ from vip.corpus.state import SampledItem, StateDatabase
 from vip.dataset.shards import delete_leftovers, read_shards, undescribed_in
 from vip.dataset.storage import write_whole
 from vip.protocols import Observer
+from vip.untrusted import escaped_json
 from vip.wording import counted
 
 DISTRIBUTION = "distribution.json"
@@ -87,7 +88,7 @@ def _choose(state: StateDatabase, out: str, choices: BatchConfig, observer: Obse
     for item, count, chosen in state.sample_counts():
         tally.add(item, count, chosen)
     distribution = tally.distribution()
-    write_whole((distribution.model_dump_json(indent=2) + "\n").encode(), out, DISTRIBUTION)
+    write_whole((escaped_json(distribution.model_dump_json(indent=2)) + "\n").encode(), out, DISTRIBUTION)
     are = "is" if distribution.chosen == 1 else "are"
     observer.note(f"{distribution.chosen:,} of {counted(distribution.videos, 'video')} {are} chosen.")
     if len(distribution.shares) > 1:

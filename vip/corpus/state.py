@@ -20,15 +20,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vip import files
+from vip import databases
 from vip.corpus.inputs.rows import BadRow
 from vip.dataset.items import ListItem
 from vip.dataset.shards import UndescribedKeyframe
 from vip.errors import FailureKind, StoreError
-from vip.untrusted import one_line
+from vip.untrusted import one_line, parse_json
 
 NAME = "state.sqlite"
 VERSION = 2
+TIMEOUT_S = 30.0  # for `--status`, which reads while the batch writes
 LONG_S = 1200  # videos of this length and longer are begun first
 ROWS_AT_ONCE = 10_000  # inserted in one statement
 UNCHOSEN, WAITING, LATER, EXTRACTED, READY, SHARDED, FAILED = range(7)
@@ -89,15 +90,12 @@ class StateDatabase:
         self.home = home
         path = home / NAME
         try:
-            files.check_database(path, inside=home.parent)
+            self._db = databases.connect(path, SCHEMA, version=VERSION, inside=home.parent, timeout_s=TIMEOUT_S)
         except OSError as exc:
             raise StoreError(f"{path} cannot be used: {exc.strerror}. Delete it, or choose another -o.") from exc
-        try:
-            self._db = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
-        except sqlite3.Error as exc:
+        except (sqlite3.Error, UnicodeDecodeError) as exc:
             raise _unusable_error(path, exc) from exc
         try:
-            self._db.execute("PRAGMA trusted_schema = OFF")
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("PRAGMA cache_size = -65536")
@@ -165,9 +163,16 @@ class StateDatabase:
         return not self._fetch_all(" UNION ALL ".join(f"SELECT 1 FROM {name}" for name in tables) + " LIMIT 1", ())
 
     def get(self, name: str) -> Any:
-        """Return a value by its name; None if there is none."""
+        """Return a value by its name; None if there is none.
+
+        Raises:
+            StoreError: it is damaged.
+        """
         rows = self._fetch_all("SELECT value FROM meta WHERE name = ?", (name,))
-        return json.loads(rows[0][0]) if rows else None
+        try:
+            return parse_json(rows[0][0]) if rows else None
+        except (ValueError, TypeError) as exc:
+            raise StoreError(f"{self.home / NAME} is damaged (its {name} is no JSON). Begin the batch anew with another -o.") from exc
 
     def put(self, name: str, value: Any) -> None:
         self._write("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(value)))

@@ -11,13 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from vip.config import BatchSettings, CaptionSettings, ExtractSettings, Settings, SettingsT, from_keywords
 from vip.corpus.inputs.rows import shown
 from vip.corpus.settings import BatchConfig, with_model
 from vip.corpus.state import StateDatabase
 from vip.dataset.sanitize import without_secrets
-from vip.errors import UsageError
+from vip.errors import StoreError, UsageError
 from vip.protocols import Observer
+from vip.records import RecordPart
 from vip.wording import option
 
 BEGUN = "begun"  # in the state: all settings as last given
@@ -29,6 +32,16 @@ SECRET_PARAMETERS = frozenset(
     {"password", "videopassword", "ap_password", "twofactor", "client_certificate_password", "http_headers", "username", "ap_username"}
 )
 """Of yt-dlp."""
+
+
+class _Begun(RecordPart):
+    """What `BEGUN` holds."""
+
+    extract: dict[str, Any]
+    batch: dict[str, Any]
+    caption: dict[str, Any]
+    withheld: tuple[str, ...]
+    """Settings that are not stored, since they hold a secret."""
 
 
 class _Setting(NamedTuple):
@@ -49,15 +62,15 @@ def resolve_settings(state: StateDatabase, out: str, given: BatchConfig, observe
     Raises:
         UsageError: a setting that the rows depend on has changed; or a secret that was given before is missing.
     """
-    rows, begun = state.get(ROWS), state.get(BEGUN)
+    rows, begun = _rows(state), _begun(state)
     choices = given
     if rows is None or begun is None:
         return given.resolve_auto(observer)
     if not with_list:
         _refuse_other_draws(begun, given.batch)
         choices = _restore(begun, given)
-    choices = replace(choices, captioning=_resolve_models(choices.captioning, begun["caption"]))
-    choices = choices.resolve_auto(observer, begun["extract"], begun["caption"])
+    choices = replace(choices, captioning=_resolve_models(choices.captioning, begun.caption))
+    choices = choices.resolve_auto(observer, begun.extract, begun.caption)
     other = [
         f"{one.name} {rows[one.name]}, now {one.value}"
         for one in _row_settings(choices, given)
@@ -70,8 +83,33 @@ def resolve_settings(state: StateDatabase, out: str, given: BatchConfig, observe
 
 def tables_of(state: StateDatabase) -> dict[str, dict[str, Any]]:
     """Return all settings as last given, by command, without secrets; an empty dict before the batch was begun."""
-    begun = state.get(BEGUN) or {}
-    return {table: settings for table, settings in begun.items() if isinstance(settings, dict)}
+    begun = _begun(state)
+    return {} if begun is None else {"extract": begun.extract, "batch": begun.batch, "caption": begun.caption}
+
+
+def _begun(state: StateDatabase) -> _Begun | None:
+    """Return all settings as last given; None before the batch was begun.
+
+    Raises:
+        StoreError: they are damaged.
+    """
+    found = state.get(BEGUN)
+    try:
+        return None if found is None else _Begun.model_validate(found)
+    except ValidationError as exc:
+        raise _damaged(state) from exc
+
+
+def _rows(state: StateDatabase) -> dict[str, Any] | None:
+    """Return the settings that the rows depend on; errors as of `_begun`."""
+    found = state.get(ROWS)
+    if found is not None and not isinstance(found, dict):
+        raise _damaged(state)
+    return found
+
+
+def _damaged(state: StateDatabase) -> StoreError:
+    return StoreError(f"{state.home}: damaged (its settings are none of vip). Begin the batch anew with another -o.")
 
 
 def remember(state: StateDatabase, choices: BatchConfig) -> None:
@@ -132,15 +170,15 @@ def _is_secret(name: str, value: Any) -> bool:
 # ---------------------------------------------------------------- restoring
 
 
-def _restore(begun: dict[str, Any], given: BatchConfig) -> BatchConfig:
+def _restore(begun: _Begun, given: BatchConfig) -> BatchConfig:
     named = given.batch.model_fields_set | given.extraction.model_fields_set | given.captioning.model_fields_set
-    if missing := [name for name in begun["withheld"] if name not in named]:
+    if missing := [name for name in begun.withheld if name not in named]:
         options = " and ".join(option(name) for name in missing)
         raise UsageError(f"This batch was begun with a secret in {options}, which is not kept. Give {options} again.")
     return BatchConfig(
-        _merge(BatchSettings, begun["batch"], given.batch),
-        _merge(ExtractSettings, begun["extract"], given.extraction),
-        _merge(CaptionSettings, begun["caption"], given.captioning),
+        _merge(BatchSettings, begun.batch, given.batch),
+        _merge(ExtractSettings, begun.extract, given.extraction),
+        _merge(CaptionSettings, begun.caption, given.captioning),
     )
 
 
@@ -163,8 +201,8 @@ def _resolve_models(settings: CaptionSettings, begun: dict[str, Any]) -> Caption
     return settings.model_copy(update=changed)
 
 
-def _refuse_other_draws(begun: dict[str, Any], given: BatchSettings) -> None:
+def _refuse_other_draws(begun: _Begun, given: BatchSettings) -> None:
     for name in OF_LISTS:
         value = getattr(given, name)
-        if name in given.model_fields_set and _without_secrets(given)[0].get(name) != begun["batch"].get(name):
+        if name in given.model_fields_set and _without_secrets(given)[0].get(name) != begun.batch.get(name):
             raise UsageError(f"{option(name, value)} is about which rows of a list are taken. Give the list again, or leave it out.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 from vip.dataset.rows import VideoSample
@@ -65,14 +66,25 @@ def read_parquet(file: IO[bytes]) -> Iterator[Row]:
     Raises:
         ValueError, KeyError: it is damaged, no shard, or unpacks to more than any shard of vip.
     """
-    with library("pyarrow.parquet").ParquetFile(file, pre_buffer=False) as shard:
-        largest = _largest_group_bytes(shard.metadata)
-        if largest > MOST_GROUP_BYTES:
-            raise ValueError(f"a row group of {largest:,} bytes")
-        for batch in shard.iter_batches(ROWS_A_BATCH if largest <= 4 * GROUP_BYTES else 1, columns=list(COLUMNS), use_threads=False):
+    with open_parquet(file) as shard:
+        rows = ROWS_A_BATCH if _largest_group_bytes(shard.metadata) <= 4 * GROUP_BYTES else 1
+        for batch in shard.iter_batches(rows, columns=list(COLUMNS), use_threads=False):
             for row in batch.to_pylist():
                 texts = {name: None if row.get(name) is None else parse_json(row[name]) for name in JSON_COLUMNS}
                 yield {**row, **texts}
+
+
+@contextmanager
+def open_parquet(file: IO[bytes]) -> Iterator[Any]:
+    """Open a shard, as pyarrow does.
+
+    Raises:
+        ValueError: a group of its rows states to have more than MOST_GROUP_BYTES once it is unpacked.
+    """
+    with library("pyarrow.parquet").ParquetFile(file, pre_buffer=False) as shard:
+        if (largest := _largest_group_bytes(shard.metadata)) > MOST_GROUP_BYTES:
+            raise ValueError(f"a row group of {largest:,} bytes")
+        yield shard
 
 
 def _largest_group_bytes(metadata: Any) -> int:

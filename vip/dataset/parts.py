@@ -108,13 +108,26 @@ def add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     archive.addfile(member, BytesIO(data))
 
 
-REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE)  # a sparse file may claim any size
+def regular_members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """Yield the regular files of an archive in their order; a sparse one may claim any size, and is left out.
+
+    Raises:
+        tarfile.TarError: it is damaged, or a header leads back, so that it would never end.
+    """
+    last = -1
+    for member in archive:
+        if member.offset <= last or member.size < 0:
+            raise tarfile.ReadError("a header leads back")
+        last = member.offset
+        if member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse():
+            yield member
+        archive.members = []  # type: ignore[attr-defined] # or it keeps them all
 
 
 def members(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
-    """Yield the names and contents of the regular files."""
-    for member in archive:
-        if member.type in REGULAR and (file := archive.extractfile(member)):
+    """Yield the names and contents of the regular files; errors as of `regular_members`."""
+    for member in regular_members(archive):
+        if file := archive.extractfile(member):
             yield member.name, file.read(member.size)
 
 

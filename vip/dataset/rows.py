@@ -20,7 +20,7 @@ from vip.dataset.items import DownloadedVideo, ItemKind, ListItem
 from vip.dataset.sanitize import KEY, is_plain_name, json_value, safe_key, writable
 from vip.dataset.subtitles import read_subtitles, subtitles_of
 from vip.errors import InputError, StoreError
-from vip.records import CandidateCounts, Description, Failure, Keyframe, KeyframeText, Manifest, Record, VideoInfo
+from vip.records import CandidateCounts, Description, Failure, Keyframe, KeyframeText, Manifest, Pixels, Record, Time, VideoInfo
 from vip.store import KeyframePicture, Run
 from vip.wording import option
 
@@ -45,9 +45,9 @@ class VideoRow(Record):
     """Its place in the list; None for a run folder."""
     youtube_id: str | None = None
     title: str | None = None
-    duration_s: float | None = None
-    width_px: int | None = None
-    height_px: int | None = None
+    duration_s: Time | None = None
+    width_px: Pixels | None = None
+    height_px: Pixels | None = None
     codec: str | None = None
     labels: tuple[str, ...] = ()
     verticals: tuple[str, ...] = ()

@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from itertools import groupby, islice
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple
+from typing import IO, Annotated, Any, Literal, NamedTuple
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from vip import store
 from vip.dataset import storage
@@ -36,11 +36,12 @@ from vip.dataset.statistics import KeyframeStatistics
 from vip.dataset.webdataset import TarShard, read_tar
 from vip.errors import StoreError
 from vip.records import Failure, PlainName, Record
-from vip.untrusted import DAMAGE
+from vip.untrusted import DAMAGE, escaped_json
 from vip.wording import counted
 
 Format = Literal["parquet", "webdataset"]
 SUFFIXES: dict[Format, str] = {"parquet": "parquet", "webdataset": "tar"}
+MOST_GENERATIONS = 10_000  # of a shard; the files of all that came before are looked for
 AGAIN = "Run the command that wrote it again."
 
 
@@ -57,13 +58,13 @@ class UndescribedKeyframe(NamedTuple):
 class ShardInfo(Record):
     """The sidecar of a shard."""
 
-    number: int
+    number: Annotated[int, Field(ge=0)]
     file: PlainName
     """Beside this one."""
     format: Format
-    bytes: int
+    bytes: Annotated[int, Field(ge=0)]
     sha256: str
-    rows: int
+    rows: Annotated[int, Field(ge=0)]
     """Keyframes."""
     counts: KeyframeStatistics | None = None
     """Statistics of its rows, so that a data card need not read them; None where they were not counted."""
@@ -71,7 +72,7 @@ class ShardInfo(Record):
     """In the order of their keyframes; of the subtitles only the languages."""
     undescribed: tuple[Failure, ...] = ()
     """Keyframes that could not be described, and why."""
-    generation: int = 0
+    generation: Annotated[int, Field(ge=0, le=MOST_GENERATIONS)] = 0
     """How often it was revised."""
 
 
@@ -124,7 +125,7 @@ def write_shard(
     """
     file = file_name(number, generation, format)
     info = write_file(number, parts, format, out, FOLDER, file).model_copy(update={"generation": generation})
-    storage.write_whole(info.model_dump_json(indent=1).encode() + b"\n", out, FOLDER, f"{number:05d}.json")
+    storage.write_whole(escaped_json(info.model_dump_json(indent=1)).encode() + b"\n", out, FOLDER, f"{number:05d}.json")
     _delete_partial_files(out, file)
     delete_generations_before(out, info)
     return info

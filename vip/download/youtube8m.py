@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
-from vip import files, user_state
+from vip import databases, user_state
 from vip.errors import ItemError
 
 YOUTUBE8M_ID = re.compile(r"[A-Za-z0-9_-]{4}")
@@ -78,8 +78,7 @@ def _write_cache(address: str, found: str) -> None:
 def _connect() -> sqlite3.Connection:
     path = default_path()
     path.parent.mkdir(parents=True, exist_ok=True)
-    files.check_database(path)
-    connection = sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)
+    connection = databases.connect(path, SCHEMA, timeout_s=PATIENCE_S)
     try:
         connection.execute(SCHEMA)
     except BaseException:

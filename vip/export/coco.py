@@ -16,6 +16,7 @@ from typing import IO, Any
 from vip.dataset import storage
 from vip.dataset.rows import KeyframeRow, VideoSample
 from vip.records import Detection
+from vip.untrusted import printable_json
 
 STALE_FILES = ""
 INFO = {"description": "Keyframes of videos, captions and detected objects", "version": "1.0"}
@@ -29,7 +30,7 @@ class _AnnotationRows:
 
     def add(self, row: dict[str, Any]) -> int:
         self.count += 1
-        self.file.write((b",\n" if self.count > 1 else b"") + json.dumps({"id": self.count, **row}, ensure_ascii=False).encode())
+        self.file.write((b",\n" if self.count > 1 else b"") + printable_json({"id": self.count, **row}).encode())
         return self.count
 
 
@@ -78,6 +79,6 @@ def _write(address: str, **lists: _AnnotationRows | list[dict[str, Any]]) -> Non
                 rows.file.seek(0)
                 copyfileobj(rows.file, file)
             else:
-                file.write(",\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode())
+                file.write(",\n".join(map(printable_json, rows)).encode())
             file.write(b"]")
         file.write(b"}\n")

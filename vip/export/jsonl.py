@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 
 from vip.dataset import storage
 from vip.dataset.rows import VideoSample
 from vip.dataset.schema import rows_of
+from vip.untrusted import printable_json
 
 STALE_FILES = ""
 
@@ -22,6 +22,6 @@ def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None])
                 storage.write_whole(row["picture"]["bytes"], out, *place)
                 vector = None if row["embedding"] is None else [float(str(value)) for value in row["embedding"]]
                 line = {**row, "picture": "/".join(place), "embedding": vector}
-                file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+                file.write(printable_json(line).encode() + b"\n")
                 files += 1
     return files

@@ -18,7 +18,7 @@ from vip.dataset.sanitize import without_secrets
 from vip.dataset.shard_names import FOLDER, has_shards
 from vip.dataset.shards import read_shards, samples_in
 from vip.errors import InputError
-from vip.store import Run, load_run, runs_in
+from vip.store import Run, load_run, runs_in, unlinked
 
 MOST_KEY = 90  # letters of a key, before a number is added
 
@@ -100,4 +100,4 @@ def count_pieces(sources: Sequence[ExportSource]) -> int:
 def default_name(given: Sequence[str], format: str) -> str:  # noqa: A002
     """Return `corpus-hf` for `s3://bucket/corpus/`, in the current folder."""
     last = Path(without_secrets(given[0]).partition("://")[2] or given[0]).absolute().name if len(given) == 1 else ""
-    return f"{last.removesuffix('.vip') or 'export'}-{format}"
+    return str(unlinked(Path(f"{last.removesuffix('.vip') or 'export'}-{format}")))

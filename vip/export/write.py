@@ -25,6 +25,7 @@ from vip.errors import InputError, UsageError, did_you_mean
 from vip.export.sources import ExportSource, Revise, count_pieces, default_name, read_sources, sources_of
 from vip.protocols import Observer, SilentObserver
 from vip.records import Record
+from vip.untrusted import escaped_json
 from vip.wording import counted, option
 
 Target = Literal["parquet", "webdataset", "hf", "jsonl", "csv", "coco", "vtt", "sheet"]
@@ -157,7 +158,7 @@ def _start_export(out: str, record: ExportRecord, format_: ExportFormat) -> None
 
 
 def _write_record(out: str, record: ExportRecord) -> ExportRecord:
-    storage.write_whole(record.model_dump_json(indent=1).encode() + b"\n", out, RECORD)
+    storage.write_whole(escaped_json(record.model_dump_json(indent=1)).encode() + b"\n", out, RECORD)
     return record
 
 

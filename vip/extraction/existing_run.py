@@ -11,9 +11,11 @@ from vip.errors import InputError, StoreError, UsageError
 from vip.extraction.analysis_store import analyses_of
 from vip.records import Manifest, Origin, VideoInfo
 from vip.store import Run
+from vip.untrusted import one_line
 from vip.video import AddressSource, Source
 from vip.wording import option
 
+MOST_LETTERS = 300  # of a value in a message
 SELECTED, WRITTEN = "select", "write"  # the stages in Manifest.seconds
 
 
@@ -78,11 +80,11 @@ def is_same_file(known: VideoInfo, named: Source) -> bool:
 def _differences(manifest: Manifest, named: Source | None, settings: ExtractSettings, origin: Origin | None) -> list[str]:
     """Return what the earlier run has otherwise, in words."""
     had, wanted = _with_defaults(manifest.settings), settings.model_dump(mode="json")
-    other = [f"{key} {had.get(key)}, now {value}" for key, value in wanted.items() if had.get(key) != value]
+    other = [f"{key} {_shortened(had.get(key))}, now {value}" for key, value in wanted.items() if had.get(key) != value]
     if manifest.selected_from != origin:
         other.append(_candidates_of(manifest.selected_from))
     if named and not is_same_file(manifest.video, named):
-        before, now = PurePath(manifest.video.path), PurePath(named.location)
+        before, now = PurePath(_shortened(manifest.video.path)), PurePath(named.location)
         other.insert(0, f"video {before}, now {now}" if before.name == now.name else f"video {before.name}, now {now.name}")
     return other
 
@@ -102,4 +104,11 @@ def _is_damaged(run: Run) -> bool:
 
 
 def _candidates_of(origin: Origin | None) -> str:
-    return f"candidates of {origin.run} as of {origin.created_utc}" if origin else "candidates of its own"
+    if origin is None:
+        return "candidates of its own"
+    return f"candidates of {_shortened(origin.run)} as of {_shortened(origin.created_utc)}"
+
+
+def _shortened(value: object) -> str:
+    """Return a value of a manifest on one line; it may come from a stranger."""
+    return one_line(str(value))[:MOST_LETTERS]

@@ -8,7 +8,7 @@ from typing import Any
 from vip import store
 from vip.config import ExtractSettings, from_keywords
 from vip.download.sources import resolve_source
-from vip.errors import InputError, UsageError
+from vip.errors import InputError, StoreError, UsageError
 from vip.extraction.existing_run import is_same_file
 from vip.records import Manifest
 from vip.video import Source, source_of
@@ -21,7 +21,7 @@ CHANGEABLE = ("keyframes", "pruner", "text_weight", "query", "min_objects", "min
 def default_reselect_folder(video_id: str, settings: ExtractSettings) -> Path:
     """Return `NAME-n6.vip` or `NAME-auto.vip` in the current folder."""
     number = "auto" if settings.keyframes == "auto" else f"n{settings.keyframes}"
-    return Path(f"{video_id}-{number}.vip")
+    return store.unlinked(Path(f"{video_id}-{number}.vip"))
 
 
 def reselect_settings(manifest: Manifest, changes: dict[str, Any]) -> ExtractSettings:
@@ -29,7 +29,10 @@ def reselect_settings(manifest: Manifest, changes: dict[str, Any]) -> ExtractSet
 
     Raises:
         UsageError: one of them needs the video to be analyzed again.
+        StoreError: those of the run are damaged.
     """
+    if isinstance(manifest.settings.get("labels"), str):  # else it could name a file to be read
+        raise StoreError("The manifest of the run is damaged: its labels are no list of words. Extract the video again.")
     before = from_keywords(ExtractSettings, manifest.settings)
     after = from_keywords(ExtractSettings, {**manifest.settings, **changes})
     for name, value in after.model_dump(mode="json").items():

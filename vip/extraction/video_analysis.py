@@ -10,20 +10,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from vip import registry
+from vip import registry, store
 from vip.config import ExtractSettings
-from vip.errors import InputError, StoreError
+from vip.errors import BackendError, InputError, StoreError
 from vip.extraction.analysis_store import NO_CACHED_VECTORS, CachedVectors, analyses_of, cached_vectors_of
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
 from vip.extraction.backends import Backends, check_joint
 from vip.extraction.candidate_search import CandidateSearch, analyze_candidates, undecodable
 from vip.extraction.embeddings import embeddings_of, identity_of
-from vip.extraction.existing_run import is_same_file
+from vip.extraction.existing_run import MOST_LETTERS, is_same_file
 from vip.extraction.keyframe_count import expected_keyframes
 from vip.extraction.pruners.aks import relevance_of
 from vip.protocols import Observer, PictureKeeper
 from vip.records import Embeddings, Manifest, Pruning, VideoInfo
 from vip.store import Run
+from vip.untrusted import one_line
 from vip.video import Reader, Source
 from vip.wording import call, counted
 
@@ -122,7 +123,7 @@ def read_analysis(
         redundant=pruning.redundant,
         losses=manifest.losses,
         device=manifest.device,
-        relevance=_relevance(old, len(frames), old.embeddings, settings, backends["embedder"]),
+        relevance=_relevance(old, len(frames), old.embeddings, settings, backends.get("embedder", "unknown")),
     )
 
 
@@ -174,6 +175,11 @@ def _relevance(old: Run, frames: int, embeddings: Embeddings, settings: ExtractS
     known = [row.relevance for row in old.candidates if row.relevance is not None]
     if old.manifest and old.manifest.settings.get("query") == settings.query and len(known) == frames:
         return known
+    if not (registry.is_published(embedder) or (old.manifest and store.is_own(old.manifest))):
+        raise BackendError(
+            f"{old.folder} was made on another machine, by {one_line(embedder)[:MOST_LETTERS]}, which is not loaded unasked."
+            f" Run `vip trust {old.folder}`, or extract the video again."
+        )
     loaded = registry.embedder(embedder, device=settings.device, precision=settings.precision)
     check_joint(loaded)
     if identity_of(loaded) != embeddings.model:

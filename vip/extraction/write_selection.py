@@ -57,7 +57,7 @@ def write_selection(
     notes = (
         *analysis.losses,
         *selection.notes,
-        *_unknown(rows, analysis.backends["detector"]),
+        *_unknown(rows, analysis.backends.get("detector", "unknown")),
         *_shortfall(counts, analysis.video, analysis.backends["pruner"]),
     )
     manifest = Manifest(

@@ -18,7 +18,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 
-from vip import files, user_state
+from vip import databases, user_state
 from vip.errors import StoreError
 from vip.protocols import Reply
 from vip.untrusted import one_line, parse_json
@@ -61,7 +61,6 @@ class AnswerCache:
         self.path = path or default_path()
         with self._store_errors():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            files.check_database(self.path)
             self._reader = self._connect()
             try:
                 self._reader.executescript(SCHEMA)
@@ -74,11 +73,8 @@ class AnswerCache:
         self._thread.start()
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+        connection = databases.connect(self.path, SCHEMA, timeout_s=LOCK_TIMEOUT_S, most_bytes=MOST_BYTES)
         try:
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
-            connection.execute("pragma trusted_schema = off")
-            _check_tables(connection)
             connection.execute("pragma journal_mode = wal")
             connection.execute("pragma synchronous = full")  # an answer that counts as kept survives a power cut
         except BaseException:
@@ -167,17 +163,6 @@ def make_encodable(reply: Reply) -> Reply:
     """Return the answer with a mark in place of what UTF-8 cannot encode: half an emoji, where a model was cut off."""
     text, model = (part.encode("utf-8", "replace").decode() for part in (reply.text, reply.model))
     return reply if (text, model) == (reply.text, reply.model) else replace(reply, text=text, model=model)
-
-
-def _check_tables(connection: sqlite3.Connection) -> None:
-    """Refuse views and triggers, which would work when an answer is read or written.
-
-    Raises:
-        sqlite3.DatabaseError: there is something else than vip's tables.
-    """
-    for kind, name, made_by in connection.execute("select type, name, sql from sqlite_master where name not like 'sqlite\\_%' escape '\\'"):
-        if kind != "table" or name not in {"answers", "servers"} or str(made_by).lower().startswith("create virtual"):
-            raise sqlite3.DatabaseError(f"it holds the {kind} {name}")
 
 
 def _settle(written: asyncio.Future[None], failed: Exception | None) -> None:

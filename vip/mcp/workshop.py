@@ -94,7 +94,7 @@ class Workshop:
         settings = from_keywords(ExtractSettings, {"keyframes": "auto", **options})
         state = FileSource(path).state()
         name = f"run-{_digest(f'{path}{chr(10)}{state}{chr(10)}{settings.model_dump_json()}')}"
-        return FileSource(path, called=name), self.settings.work / name, settings
+        return FileSource(path, called=name), store.unlinked(self.settings.work / name), settings
 
     def named_sources(self, texts: Sequence[str]) -> list[str]:
         """Return the run folders and data sets that are meant; without names, those in the roots and the runs of the server.

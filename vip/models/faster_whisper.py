@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from vip import telemetry
 from vip.cores import cores
 from vip.errors import BackendError, did_you_mean
 from vip.models import hub
@@ -59,6 +60,7 @@ class FasterWhisperTranscriber:
 
     @cached_property
     def _model(self) -> Any:
+        telemetry.turn_off()
         try:
             from faster_whisper import WhisperModel
         except Exception as exc:  # of the library or of those that it loads
@@ -76,6 +78,7 @@ class FasterWhisperTranscriber:
 
     def speech(self, samples: Samples, *, least_pause_s: float) -> list[tuple[float, float]]:
         """Return from and to, in seconds, of what sounds like speech."""
+        telemetry.turn_off()
         try:
             from faster_whisper.vad import VadOptions, get_speech_timestamps
 

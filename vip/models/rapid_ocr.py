@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vip import telemetry
 from vip.cores import cores
 from vip.errors import BackendError
 from vip.records import MOST_WORDS_LETTERS, Image, TextLine
@@ -42,6 +43,7 @@ class RapidOcrReader:
     @cached_property
     def _engine(self) -> Any:
         settings = {"Global.log_level": "critical", "EngineConfig.onnxruntime.intra_op_num_threads": cores()}
+        telemetry.turn_off()
         try:
             import onnxruntime  # noqa: F401 - RapidOCR would try others and say less
             from rapidocr import RapidOCR

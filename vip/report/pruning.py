@@ -18,6 +18,7 @@ from vip.html.markup import join, percent, tag
 from vip.records import Pruning
 
 ROUND = (1, 2, 5)
+MOST_COUNT = 10_000_000
 EXPLANATION = (
     "How like its neighbours the next keyframe to go is, at each number of keyframes. On and above the dashed line it shows what"
     " another shows; where the curve falls, something is lost that no other shows."
@@ -26,8 +27,8 @@ EXPLANATION = (
 
 def pruning_chart(pruning: Pruning, chosen: int) -> Chart | None:
     """Return the curve with the chosen number marked and the bound dashed; None where there are fewer than two points."""
-    curve = {count: value for count, value in sorted(pruning.curve.items()) if math.isfinite(value)}
-    if len(curve) < 2:
+    curve = {count: value for count, value in sorted(pruning.curve.items()) if 0 < count <= MOST_COUNT and math.isfinite(value)}
+    if len(curve) < 2 or chosen < 1:
         return None
     svg = _draw(curve, pruning.bound, chosen)
     return Chart("How many are enough", EXPLANATION, svg, "vip extract --from RUN -n N", "chooses another number from the same candidates.")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from vip.review.fields import COMMENT, FINAL, WRONG, objects_of
 from vip.review.rates import is_wrong
 from vip.review.rich import LISTS
 from vip.review.state import ReviewState
+from vip.untrusted import printable_json
 from vip.wording import option
 
 SUFFIXES = (".jsonl", ".csv")
@@ -86,7 +86,7 @@ def _listed(texts: dict[str, str], fields: Sequence[str]) -> dict[str, Any]:
 def _write_jsonl(rows: Iterator[dict[str, Any]], file: Any) -> int:
     count = 0
     for row in rows:
-        file.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+        file.write(printable_json(row).encode() + b"\n")
         count += 1
     return count
 

@@ -37,7 +37,7 @@ ENGINE = "engine:"
 UID = re.compile(rf"[A-Za-z0-9._-]{{1,{MOST_UID}}}")
 
 _WRONG_FIELDS = tuple(f"{WRONG}:{name}" for name in ALL_TEXTS)
-_ALLOWED: dict[str, tuple[str, ...]] = {
+ALLOWED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(VERDICT_FIELDS.values(), VERDICTS),
     **dict.fromkeys(_WRONG_FIELDS, (WRONG,)),
     f"{FINAL}verdict": VERDICTS,
@@ -57,9 +57,9 @@ def clean_value(field: str, value: str | None) -> str | None:
     Raises:
         UsageError: there is no such field, or the value is not one of it, or too long.
     """
-    if field in _ALLOWED:
-        if value is not None and value not in _ALLOWED[field]:
-            raise UsageError(f"{field} is one of {', '.join(_ALLOWED[field])}, or nothing.")
+    if field in ALLOWED:
+        if value is not None and value not in ALLOWED[field]:
+            raise UsageError(f"{field} is one of {', '.join(ALLOWED[field])}, or nothing.")
         return value
     if field not in (*ALL_TEXTS, COMMENT):
         raise UsageError(f"There is no field {one_line(field)[:40]!r}. Reload the page.")

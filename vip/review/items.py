@@ -20,7 +20,7 @@ from pydantic_core import to_json
 from vip import files, store
 from vip.dataset.shard_names import has_shards
 from vip.errors import InputError, StoreError
-from vip.records import Detection, Famous, PathInside, PlainName, Record, RichFields, Verification
+from vip.records import Detection, Famous, PathInside, Pixels, PlainName, Record, RichFields, Time, Verification
 from vip.report.video_link import PLAYED_SUFFIXES, video_link
 from vip.review.fields import ALL_TEXTS, TEXTS
 from vip.review.rich import rich_texts
@@ -156,10 +156,10 @@ class _KeyframeRow(Record):
 
     id: str
     video_id: PlainName
-    time_s: float | None
+    time_s: Time | None
     image_path: PathInside
-    width_px: int
-    height_px: int
+    width_px: Pixels
+    height_px: Pixels
     detections: tuple[Detection, ...] | None
 
 

@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from vip import files
+from vip import databases
 from vip.errors import StoreError
 from vip.untrusted import one_line
 
@@ -92,8 +92,7 @@ class ReviewLog:
     def __init__(self, path: Path) -> None:
         self.path = path
         with self._translate_errors():
-            files.check_database(path)
-            self._connection = sqlite3.connect(path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+            self._connection = databases.connect(path, SCHEMA, version=VERSION, timeout_s=LOCK_TIMEOUT_S, most_bytes=4 * MOST_TEXT_BYTES)
             try:
                 self._prepare()
             except BaseException:
@@ -101,8 +100,6 @@ class ReviewLog:
                 raise
 
     def _prepare(self) -> None:
-        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 4 * MOST_TEXT_BYTES)
-        self._connection.execute("pragma trusted_schema = off")
         self._connection.execute("pragma recursive_triggers = on")  # or REPLACE would delete without asking the trigger
         if self._header() == (0, 0):
             self._connection.execute("pragma journal_mode = wal")
@@ -112,7 +109,7 @@ class ReviewLog:
         application, version = self._header()
         if application == APPLICATION and version > VERSION:
             raise StoreError(f"{self.path}: written by a newer vip (version {version}). Update with `pip install -U vip-keyframes`.")
-        if (application, version) != (APPLICATION, VERSION) or not self._is_append_only():
+        if (application, version) != (APPLICATION, VERSION) or databases.parts_of(self._connection) != databases.parts_made_by(SCHEMA):
             raise StoreError(f"{self.path} is no log of a review. Rename it, and run `vip review` again.")
         self._connection.execute("pragma synchronous = full")
 
@@ -127,12 +124,6 @@ class ReviewLog:
     def _header(self) -> tuple[int, int]:
         application, version = (self._connection.execute(f"pragma {name}").fetchone()[0] for name in ("application_id", "user_version"))
         return application, version
-
-    def _is_append_only(self) -> bool:
-        """Return whether the schema is that of vip; a stranger's file may have other triggers."""
-        wanted = "select sql from sqlite_schema where sql is not null and name not like 'sqlite_%'"
-        found = {text for (text,) in self._connection.execute(wanted)}
-        return found == {_canonical(statement) for statement in _statements(SCHEMA)}
 
     def append(
         self, actions: Sequence[NewAction], *, prepare: Callable[[NewAction], NewAction] = lambda action: action
@@ -242,12 +233,3 @@ def _shortened(exc: Exception) -> str:
 def _statements(schema: str) -> list[str]:
     """Return the statements of a schema; each begins a line with `create`."""
     return [f"create {part}".strip().rstrip(";") for part in schema.split("\ncreate ")[1:]]
-
-
-def _canonical(statement: str) -> str:
-    """Return a statement as SQLite keeps it."""
-    for kind in ("table", "trigger"):
-        statement = (
-            statement.replace(f"create {kind}", f"CREATE {kind.upper()}", 1) if statement.startswith(f"create {kind}") else statement
-        )
-    return statement

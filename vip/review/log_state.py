@@ -11,9 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from vip.errors import UsageError
+from vip.errors import StoreError, UsageError
 from vip.review.fields import UID
 from vip.review.log import Action, NewAction, ReviewLog, StaleValueError
+from vip.untrusted import one_line
 
 
 @dataclass(slots=True)
@@ -50,6 +51,10 @@ class LogState(ABC):
         """Return the value of a shared field that nobody has changed."""
         return None
 
+    def is_possible(self, action: Action) -> bool:
+        """Return whether a row of the log has a value that its field can have; the log may come from a stranger."""
+        return True
+
     # ------------------------------------------------------------ the log
 
     def _reset(self) -> None:
@@ -63,8 +68,17 @@ class LogState(ABC):
         self._undo: dict[str, _Undo] = {}
 
     def catch_up(self) -> None:
-        """Read what is new in the log."""
+        """Read what is new in the log.
+
+        Raises:
+            StoreError: it is damaged.
+        """
         for action in self.log.read(after=self.last):
+            if not self.is_possible(action):
+                raise StoreError(
+                    f"{self.log.path} is damaged (action {action.number} has a value that {one_line(action.field)[:40]!r} does not have)."
+                    " Rename it, or restore it from a copy."
+                )
             self._apply(action)
 
     def _apply(self, action: Action) -> None:

@@ -40,7 +40,7 @@ _URL = re.compile(r"https://[^\s\"'<>\\$`]+")
 
 def item_key(item: ReviewItem) -> str:
     """Return what names a keyframe and what the engine wrote of it."""
-    return hashlib.sha256("\0".join((item.id, *item.texts)).encode()).hexdigest()[:40]
+    return hashlib.sha256("\0".join((item.id, *item.texts)).encode("utf-8", "surrogatepass")).hexdigest()[:40]
 
 
 def write_keyframe_hits(out: Path, index: ItemIndex, *, media_url: str) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import shlex
 from collections import Counter
 from collections.abc import Iterator
@@ -30,7 +29,7 @@ from vip.tasks.files import check_is_file, write_samples
 from vip.tasks.nextqa.distractors import MultiChoiceQuestion, write_questions
 from vip.tasks.nextqa.files import Question
 from vip.tasks.records import Choice, Prediction, Sample
-from vip.untrusted import one_line
+from vip.untrusted import one_line, printable_json
 from vip.wording import call, counted, option
 
 ENGINE = "human:majority"
@@ -164,7 +163,7 @@ def _export_checked(state: QuestionState, out: Path, overwrite: bool) -> Questio
     with store.replacing(others) as file:
         for item in state.items:
             if item.id in problems:
-                file.write(json.dumps(_left_out(state, item, problems[item.id]), ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+                file.write(printable_json(_left_out(state, item, problems[item.id])).encode() + b"\n")
     name = shlex.quote(str(out))
     following = call("samples", name, task="nextqa-mc") if is_table else call("predict", name)
     return QuestionExport(written, len(problems), out, following)

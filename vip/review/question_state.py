@@ -111,10 +111,21 @@ class QuestionState(LogState):
 
     def clean(self, action: NewAction) -> NewAction:
         action = super().clean(action)
-        place = action.after if action.field == CHOICE else action.field.rpartition(".")[2]
-        if place and place.isdecimal() and int(place) >= len(self.items[self.item_numbers[action.item]].options):
+        if not self._has_option(action):
             raise UsageError("The question has no such option. Reload the page.")
         return action
+
+    def is_possible(self, action: Action) -> bool:
+        allowed = _CHOSEN[self.way].get(action.field)
+        if allowed is not None and action.after is not None and action.after not in allowed:
+            return False
+        return action.item not in self.item_numbers or self._has_option(action)
+
+    def _has_option(self, action: Action | NewAction) -> bool:
+        place = action.after if action.field == CHOICE else action.field.rpartition(".")[2]
+        if not place or not place.isdecimal():
+            return True
+        return len(place) < 3 and int(place) < len(self.items[self.item_numbers[action.item]].options)
 
     def original(self, item: str, field: str) -> str | None:
         return self.items[self.item_numbers[item]].options[int(field.removeprefix(OPTION))]

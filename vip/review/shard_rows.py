@@ -12,7 +12,8 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from vip.dataset import storage
-from vip.dataset.parquet import JSON_COLUMNS, ROWS_A_BATCH
+from vip.dataset.parquet import JSON_COLUMNS, ROWS_A_BATCH, open_parquet
+from vip.dataset.parts import regular_members
 from vip.dataset.shard_names import FOLDER
 from vip.dataset.shards import AGAIN, ShardInfo
 from vip.errors import StoreError
@@ -56,7 +57,7 @@ class ParquetPictures:
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         place = 0
         try:
-            with storage.reading(self._address, FOLDER, self._file) as file, _parquet(file) as shard:
+            with storage.reading(self._address, FOLDER, self._file) as file, open_parquet(file) as shard:
                 groups = [shard.metadata.row_group(number).num_rows for number in range(shard.metadata.num_row_groups)]
                 self._starts = [sum(groups[:number]) for number in range(len(groups))]
                 for batch in shard.iter_batches(ROWS_A_BATCH, columns=list(COLUMNS), use_threads=False):
@@ -71,7 +72,7 @@ class ParquetPictures:
         group = max(number for number, start in enumerate(self._starts) if start <= place)
         if self._group[0] != group:
             try:
-                with storage.reading(self._address, FOLDER, self._file) as file, _parquet(file) as shard:
+                with storage.reading(self._address, FOLDER, self._file) as file, open_parquet(file) as shard:
                     pictures = shard.read_row_group(group, columns=["picture"], use_threads=False).column("picture").to_pylist()
                 self._group = (group, [bytes(one["bytes"]) for one in pictures])
             except DAMAGE as exc:
@@ -92,13 +93,12 @@ class TarPictures:
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             with storage.reading(self._address, FOLDER, self._file) as file, tarfile.open(fileobj=file, mode="r:") as archive:
-                for _, group in groupby(archive, key=lambda member: member.name.partition(".")[0]):
-                    members = {member.name.partition(".")[2]: member for member in group if member.isreg()}
+                for _, group in groupby(regular_members(archive), key=lambda member: member.name.partition(".")[0]):
+                    members = {member.name.partition(".")[2]: member for member in group}
                     row = parse_json(self._text(archive, members["json"]))
                     picture = members[row["picture_format"]]
                     self._places.append((picture.offset_data, picture.size))
                     yield len(self._places) - 1, {name: row.get(name) for name in COLUMNS}
-                    archive.members = []  # type: ignore[attr-defined] # or it keeps them all
         except (tarfile.TarError, *DAMAGE) as exc:
             raise self._damaged(exc) from exc
 
@@ -118,7 +118,3 @@ class TarPictures:
 
     def _damaged(self, exc: BaseException) -> StoreError:
         return StoreError(f"{storage.join(self._address, FOLDER, self._file)}: damaged ({exc}). {AGAIN}")
-
-
-def _parquet(file: Any) -> Any:
-    return storage.library("pyarrow.parquet").ParquetFile(file, pre_buffer=False)

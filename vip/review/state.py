@@ -12,6 +12,7 @@ from typing import Literal
 
 from vip.errors import UsageError
 from vip.review.fields import (
+    ALLOWED,
     COMMENT,
     ENGINE,
     FINAL,
@@ -69,6 +70,9 @@ class ReviewState(LogState):
 
     def clean_value(self, field: str, value: str | None) -> str | None:
         return clean_value(field, value)
+
+    def is_possible(self, action: Action) -> bool:
+        return action.after is None or action.after in ALLOWED.get(action.field, (action.after,))
 
     def original(self, item: str, field: str) -> str | None:
         found = self.index.items[self.index.numbers[item]]

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vip import files, store
+from vip import files, registry, store
 from vip.config import ExtractSettings
 from vip.download.sources import resolve_source
 from vip.errors import BackendError, InputError, StoreError, UsageError, VipError
@@ -125,7 +125,7 @@ def _choose_of_long_run(
             return None
         about = {name: manifest.settings.get(name) for name in ("stream", "start", "end", "format")}
         about = {name: value for name, value in about.items() if value is not None}
-        settings = ExtractSettings(embedder=manifest.backends["embedder"], **about)
+        settings = ExtractSettings(embedder=manifest.backends.get("embedder", "auto"), **about)
         return _choose_of_long(source, run.folder, question, frames, words, settings, observer, isolated)
     except (BackendError, InputError, StoreError, UsageError):
         return None  # it is asked as a run is, which says what is wrong
@@ -199,7 +199,7 @@ def _query_for(run: Run, video: Source | None, question: str) -> tuple[str | Non
     if embedder in WITHOUT_TEXTS:
         advice = f"Extract with {option('embedder', 'clip')} to have them chosen by the question"
         return None, [f"The frames are spread over the video: the embedder {embedder} compares no pictures with questions. {advice}."]
-    if video is None and not store.is_own(manifest):
+    if not store.is_own(manifest) and (video is None or not registry.is_published(embedder)):
         return None, ["The frames are spread over the video: the run is of another machine, whose embedder is not loaded."]
     return question, []
 

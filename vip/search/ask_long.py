@@ -84,7 +84,7 @@ def find_frames_of_long(
             work(observer)
     if not store.exists(folder / LOOKED):
         return None
-    return Run(folder), store.read_json(folder / LOOKED, LookedFrames, inside=folder)
+    return Run(folder), store.read_json(folder / LOOKED, LookedFrames, inside=home)  # no link leads to it
 
 
 def _is_known_short(home: Path) -> bool:

@@ -17,9 +17,12 @@ import numpy as np
 
 from vip import files
 from vip.dataset import storage
+from vip.errors import StoreError
 from vip.records import Vectors
 from vip.search.vector_table import Allowed, VectorTable, batch_rows
 from vip.search.vectors import Column, Nearest, Slots, VectorFiles, merged
+
+MOST_NUMBERS, MOST_SLOTS = 65_536, 500_000_000  # of a vector; of an index
 
 
 class StoredEmbedder(NamedTuple):
@@ -41,6 +44,15 @@ class StoredEmbedder(NamedTuple):
     mean: bytes | None
     """Of the vectors in the table: float64 (D,)."""
 
+    @property
+    def is_sound(self) -> bool:
+        """Return whether the numbers can be; the row may come from a stranger."""
+        counts = (self.dim, self.slots, self.settled, self.indexed, self.trained, self.version or 0)
+        if not isinstance(self.label, str) or not all(isinstance(one, int) and one >= 0 for one in counts):
+            return False
+        has_mean = self.mean is None or (isinstance(self.mean, bytes) and len(self.mean) == 8 * self.dim)
+        return has_mean and 0 < self.dim <= MOST_NUMBERS and self.settled <= self.slots <= MOST_SLOTS
+
 
 class EmbedderVectors:
     """The vectors of one embedder: N slots, some of which may be empty."""
@@ -53,7 +65,10 @@ class EmbedderVectors:
 
     def write(self, slots: Slots, vectors: Vectors) -> None:
         """Write vectors to slots that are not in the table, in ascending order; errors as of `VectorFiles.write`."""
-        files.make_folder(self.files.folder, inside=self.folder)
+        try:
+            files.make_folder(self.files.folder, inside=self.folder)
+        except OSError as exc:
+            raise StoreError(f"{self.files.folder} cannot be used: {exc.strerror}. Delete {self.folder}.") from exc
         self.files.write(slots - self.stored.settled, vectors)
 
     def settle(self, used: Slots, gone: Slots) -> None:

@@ -7,7 +7,6 @@ each later one: only what is new or has changed is read.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,8 +37,6 @@ HITS_A_MOMENT = 10  # neighbours become one moment, so more keyframes are found 
 LEAST_HITS = 100
 MOST_SHAPES = 3  # of videos, in which a picture is looked for
 ALL = SearchFilter()
-PUBLISHED = re.compile(r"clip:[\w.-]+/[\w.-]+")
-"""Weights that the library knows by their name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,21 +89,18 @@ def find_moments(
             raise InputError(f"{listed([without_secrets(one) for one in addresses])} hold no keyframes. Extract or describe videos first.")
         words = parse_query(query.text or "")
         count = max(LEAST_HITS, HITS_A_MOMENT * query.moments)
-        by_words = hits.word_hits(index, words, query.fields, query.among, count) if words else WordHits({})
+        with index.reading():
+            by_words = hits.word_hits(index, words, query.fields, query.among, count) if words else WordHits({})
         if by_words.unranked:
             observer.note(f"{by_words.unranked} Add a rarer word.")
         by_pictures, embedder = PictureHits({}, 0.0), None
         if not query.fields and (found := _embedder(index, query, observer)):
             embedder, stored = found
             by_pictures = _picture_hits(index, query, embedder, stored, picture, count)
-        ranked = hits.fused(by_words, by_pictures)
-        return Moments(
-            query=query.text,
-            like=query.like.name if query.like else None,
-            embedder=embedder and embedder.name,
-            keyframes=keyframes,
-            moments=tuple(join_hits(index, ranked, words, query.fields, query.moments)),
-        )
+        with index.reading():
+            moments = tuple(join_hits(index, hits.fused(by_words, by_pictures), words, query.fields, query.moments))
+        like = query.like.name if query.like else None
+        return Moments(query=query.text, like=like, embedder=embedder and embedder.name, keyframes=keyframes, moments=moments)
 
 
 def _picture_hits(
@@ -116,9 +110,12 @@ def _picture_hits(
     if picture is None:
         vectors = embedder.embed_texts([query.text or ""])
     else:
-        vectors = embedder.embed_images([picture, *letterboxed(picture, index.aspects(MOST_SHAPES))])
-    found = (hits.picture_hits(index, stored, np.asarray(vector, np.float32), query.among, count) for vector in vectors)
-    return hits.best_of(tuple(found), count)
+        with index.reading():
+            shapes = letterboxed(picture, index.aspects(MOST_SHAPES))
+        vectors = embedder.embed_images([picture, *shapes])
+    with index.reading():
+        found = [hits.picture_hits(index, stored, np.asarray(vector, np.float32), query.among, count) for vector in vectors]
+    return hits.best_of(found, count)
 
 
 def default_folder(sources: Sequence[str]) -> Path:
@@ -150,7 +147,7 @@ def _embedder(index: SearchIndex, query: SearchQuery, observer: Observer) -> tup
             raise UsageError("None of the keyframes has a vector, so no picture can be compared. Extract the videos again.")
         return None
     (one,) = stored
-    name = query.embedder if query.embedder != "auto" else _built_in(one.label)
+    name = query.embedder if query.embedder != "auto" else one.label if registry.is_published(one.label) else None
     if name is None:
         advice = f"Add {option('embedder', _name_of(one.label))} to compare pictures with it."
         if query.like:
@@ -170,11 +167,6 @@ def _embedder(index: SearchIndex, query: SearchQuery, observer: Observer) -> tup
     if not query.like and not embedder.capabilities.joint_space:
         return None
     return embedder, one
-
-
-def _built_in(label: str) -> str | None:
-    """Return the name of an embedder that needs no file of somebody's; None for any other."""
-    return label if label == "classic" or PUBLISHED.fullmatch(label) else None
 
 
 def _name_of(label: str) -> str:

@@ -178,7 +178,8 @@ def _slots(index: SearchIndex, embedder: StoredEmbedder, among: SearchFilter) ->
     """Return which slots may be found; None: all of them."""
     conditions = among.conditions
     if not conditions:
-        free = [slot for (slot,) in index.connection.execute("SELECT slot FROM free_slots WHERE embedder = ?", (embedder.id,))]
+        query = "SELECT slot FROM free_slots WHERE embedder = ? AND slot BETWEEN 0 AND ?"
+        free = [slot for (slot,) in index.connection.execute(query, (embedder.id, embedder.slots - 1))]
         if not free:
             return None
         allowed = np.ones(embedder.slots, np.bool_)

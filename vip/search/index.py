@@ -11,22 +11,25 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from vip import files
+from vip import databases, files
 from vip.dataset import storage
 from vip.errors import BackendError, StoreError
 from vip.search.documents import IndexedKeyframe, IndexedVideo, KeyframeTexts
 from vip.search.embedder_vectors import EmbedderVectors, StoredEmbedder
 from vip.search.query_text import separated
 from vip.search.vectors import Slots
+from vip.untrusted import DAMAGE, one_line
 
 DATABASE = "index.sqlite"
 VERSION = 2
+MOST_PROBLEM_LETTERS = 150
+AGAIN = "Delete {}; the next search makes it again."
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 SCHEMA = f"""
 CREATE TABLE sources (id INTEGER PRIMARY KEY, address TEXT NOT NULL, part TEXT NOT NULL, stamp TEXT NOT NULL, UNIQUE (address, part));
@@ -77,7 +80,7 @@ class SearchIndex:
     def embedders(self) -> list[StoredEmbedder]:
         """Return the embedders whose vectors keyframes have."""
         query = "SELECT * FROM embedders WHERE EXISTS (SELECT 1 FROM keyframes WHERE embedder = embedders.id AND slot IS NOT NULL)"
-        return [StoredEmbedder(*row) for row in self.connection.execute(query)]
+        return [_sound(StoredEmbedder(*row)) for row in self.connection.execute(query)]
 
     def vectors(self, embedder: StoredEmbedder) -> EmbedderVectors:
         """Return the vectors of an embedder."""
@@ -175,12 +178,13 @@ class SearchIndex:
 
     def _embedder(self, label: str, dim: int) -> StoredEmbedder:
         self.connection.execute("INSERT OR IGNORE INTO embedders (label, dim) VALUES (?, ?)", (label, dim))
-        return StoredEmbedder(*self.connection.execute("SELECT * FROM embedders WHERE label = ? AND dim = ?", (label, dim)).fetchone())
+        query = "SELECT * FROM embedders WHERE label = ? AND dim = ?"
+        return _sound(StoredEmbedder(*self.connection.execute(query, (label, dim)).fetchone()))
 
     def _take_slots(self, embedder: StoredEmbedder, count: int) -> Slots:
         """Return free slots in ascending order: first those of rows that were removed, then new ones at the end."""
-        query = "SELECT slot FROM free_slots WHERE embedder = ? AND slot >= ? ORDER BY slot LIMIT ?"
-        free = [slot for (slot,) in self.connection.execute(query, (embedder.id, embedder.settled, count))]
+        query = "SELECT slot FROM free_slots WHERE embedder = ? AND slot BETWEEN ? AND ? ORDER BY slot LIMIT ?"
+        free = [slot for (slot,) in self.connection.execute(query, (embedder.id, embedder.settled, embedder.slots - 1, count))]
         self.connection.executemany("DELETE FROM free_slots WHERE embedder = ? AND slot = ?", ((embedder.id, slot) for slot in free))
         new = range(embedder.slots, embedder.slots + count - len(free))
         return np.array([*free, *new], np.int64)
@@ -199,6 +203,18 @@ class SearchIndex:
         self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Translate what reading impossible values leads to; the index may come from a stranger.
+
+        Raises:
+            StoreError: a row is not as vip writes it.
+        """
+        try:
+            yield
+        except DAMAGE as exc:
+            raise StoreError(f"{self.folder / DATABASE}: damaged ({_shortened(exc)}). {AGAIN.format(self.folder)}") from exc
+
+    @contextmanager
     def transaction(self) -> Iterator[None]:
         """Commit what the block does, or nothing of it."""
         self.connection.execute("BEGIN IMMEDIATE")
@@ -208,6 +224,12 @@ class SearchIndex:
             self.connection.execute("ROLLBACK")
             raise
         self.connection.execute("COMMIT")
+
+
+def _sound(embedder: StoredEmbedder) -> StoredEmbedder:
+    if not embedder.is_sound:
+        raise sqlite3.DatabaseError("the numbers of an embedder cannot be")
+    return embedder
 
 
 def _columns(frame: IndexedKeyframe) -> tuple[object, ...]:
@@ -226,23 +248,19 @@ def opened(folder: Path, address: str | None = None) -> Iterator[SearchIndex]:
         StoreError: it is damaged, of another version, or cannot be written.
         BackendError: Python's SQLite has no FTS5.
     """
-    path = folder / DATABASE
-    try:
-        files.make_folder(folder)
-        files.check_database(path, inside=folder)
-        connection = sqlite3.connect(path, isolation_level=None)
-    except (OSError, sqlite3.Error) as exc:
-        raise StoreError(f"{path} cannot be opened: {getattr(exc, 'strerror', None) or exc}. Name another folder for the index.") from exc
-    try:
-        with _translated(folder):
+    with _translated(folder):
+        try:
+            files.make_folder(folder)
+            connection = databases.connect(folder / DATABASE, SCHEMA, version=VERSION, inside=folder)
+        except OSError as exc:
+            raise StoreError(f"{folder / DATABASE} cannot be opened: {exc.strerror}. Name another folder for the index.") from exc
+        with closing(connection):
             _prepare(connection)
             yield SearchIndex(folder, connection, address or str(folder))
-    finally:
-        connection.close()
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
-    for pragma in ("trusted_schema = OFF", "journal_mode = WAL", "synchronous = NORMAL", "mmap_size = 2147483648", "busy_timeout = 5000"):
+    for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "mmap_size = 2147483648"):
         connection.execute(f"PRAGMA {pragma}")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version == 0:
@@ -258,6 +276,13 @@ def _translated(folder: Path) -> Iterator[None]:
     except sqlite3.OperationalError as exc:
         if "no such module" in str(exc):
             raise BackendError("The SQLite of this Python has no full-text search (FTS5). Use the Python of Debian.") from exc
-        raise StoreError(f"{folder / DATABASE}: {exc}. Run the same command again; if that does not help, delete {folder}.") from exc
+        raise StoreError(
+            f"{folder / DATABASE}: {_shortened(exc)}. Run the same command again; if that does not help, delete {folder}."
+        ) from exc
     except sqlite3.Error as exc:
-        raise StoreError(f"{folder / DATABASE}: damaged ({exc}). Delete {folder}; the next search makes it again.") from exc
+        raise StoreError(f"{folder / DATABASE}: damaged ({_shortened(exc)}). {AGAIN.format(folder)}") from exc
+
+
+def _shortened(exc: Exception) -> str:
+    """Return what SQLite says on one line; it quotes what is damaged."""
+    return one_line(str(exc))[:MOST_PROBLEM_LETTERS]

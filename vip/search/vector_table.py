@@ -15,11 +15,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from vip import files, user_state
 from vip.dataset import storage
 from vip.dataset.sanitize import without_secrets
 from vip.errors import BackendError, StoreError
@@ -118,7 +120,7 @@ class VectorTable:
     def _writing(self) -> Iterator[Any]:
         """Give the table as the database knows it, whatever was written after that, and note its version at the end."""
         with _translated(self.address, "written"):
-            connection = _connection(self.address)
+            connection = _connection(self.address, is_new=self.version is None)
             if self.version is None:
                 table = connection.create_table(NAME, schema=_schema(self.dim), mode="overwrite")
             else:
@@ -212,15 +214,36 @@ def _rows(slots: Slots, vectors: Vectors) -> pa.Table:
     return pa.table({"slot": slots, "vector": column}, schema=_schema(vectors.shape[1]))
 
 
-def _connection(address: str) -> Any:
+def _check_own(folder: Path, *, is_new: bool) -> None:
+    """Refuse a table that this machine did not make in this folder: a table may name files and servers anywhere.
+
+    Raises:
+        OSError: it was made elsewhere, or the folder is a link.
+    """
+    if is_new and not _is_own(folder):
+        files.remove_folder(folder)
+        files.make_folder(folder, inside=folder.parent)
+        user_state.remember("tables", _mark(folder))
+    elif not _is_own(folder):
+        raise OSError("it is a link, or was made on another machine")
+
+
+def _is_own(folder: Path) -> bool:
+    return folder.is_dir() and not folder.is_symlink() and user_state.knows("tables", _mark(folder))
+
+
+def _mark(folder: Path) -> str:
+    return f"{folder.resolve()}\n{folder.stat().st_ino}"
+
+
+def _connection(address: str, *, is_new: bool = False) -> Any:
     os.environ.setdefault("LANCEDB_LOG", "error")
     try:
         import lancedb
     except ImportError as exc:
         raise BackendError(f"This index needs LanceDB. Install it with {INSTALL}.") from exc
     if folder := storage.local_path(address):
-        if folder.is_symlink() or (folder / f"{NAME}.lance").is_symlink():
-            raise OSError("it is a link")
+        _check_own(folder, is_new=is_new)
         return lancedb.connect(folder)
     scheme, _, rest = address.partition("://")
     endpoint = os.environ.get("AWS_ENDPOINT_URL", "")

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from vip.dataset import storage
+from vip.dataset.parquet import open_parquet
+from vip.dataset.parts import regular_members
 from vip.dataset.sanitize import without_secrets
 from vip.dataset.schema import Row
 from vip.dataset.shard_names import FOLDER
 from vip.dataset.shards import ShardInfo, read_shards
 from vip.dataset.statistics import COUNTED_COLUMNS, KeyframeStatistics, VideoStatistics
-from vip.dataset.storage import library
 from vip.errors import StoreError
 from vip.untrusted import DAMAGE, parse_json
 
@@ -88,7 +89,7 @@ def keyframes_of(out: str, info: ShardInfo) -> KeyframeStatistics:
 
 
 def _in_parquet(file: IO[bytes]) -> Iterator[Row]:
-    with library("pyarrow.parquet").ParquetFile(file, pre_buffer=False) as shard:
+    with open_parquet(file) as shard:
         for batch in shard.iter_batches(ROWS_READ, columns=COUNTED_COLUMNS, use_threads=False):
             for row in batch.to_pylist():
                 checks = row["verification"]
@@ -97,7 +98,6 @@ def _in_parquet(file: IO[bytes]) -> Iterator[Row]:
 
 def _in_tar(file: IO[bytes]) -> Iterator[Row]:
     with tarfile.open(fileobj=file, mode="r:") as archive:
-        for member in archive:
+        for member in regular_members(archive):
             if member.name.endswith(".json") and (data := archive.extractfile(member)):
                 yield parse_json(data.read(member.size))
-            archive.members = []  # type: ignore[attr-defined] # it remembers all

@@ -21,7 +21,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
 
-from vip import registry, wording
+from vip import registry, telemetry, wording
 from vip.config import ExtractSettings
 from vip.corpus.settings import BatchConfig
 from vip.corpus.workers.disk_budget import shared_folder
@@ -200,6 +200,7 @@ class RayPool:
     """
 
     def __init__(self, choices: BatchConfig, home: Path, *, fetch: bool, worker: type = RayWorker) -> None:
+        telemetry.turn_off()
         self._ray = library("ray")
         self._choices, self._fetch, self._batch = choices, fetch, str(home)
         self._start_ray()

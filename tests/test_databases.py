@@ -1,0 +1,69 @@
+"""SQLite databases of strangers: what works when they are read is refused before it does."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from vip import databases
+from vip.corpus.state import NAME as STATE
+from vip.corpus.state import StateDatabase
+from vip.errors import StoreError
+from vip.llm.cache import AnswerCache
+from vip.review.log import ReviewLog
+from vip.search.index import DATABASE, opened
+
+
+def open_index(path: Path) -> None:
+    with opened(path.parent):
+        pass
+
+
+Open = Callable[[Path], object]
+KINDS: dict[str, tuple[str, str, Open]] = {
+    "state": (STATE, "items", lambda path: StateDatabase(path.parent).close()),
+    "log": ("review.sqlite", "actions", lambda path: ReviewLog(path).close()),
+    "answers": ("answers.sqlite", "answers", lambda path: AnswerCache(path).close()),
+    "index": (DATABASE, "keyframes", open_index),
+}
+ENDLESS = "with recursive n(x) as (select 1 union all select x + 1 from n) select x from n"
+STRANGE = {
+    "a view in the place of a table": "drop table {0}; create view {0} as " + ENDLESS,
+    "a trigger": "create trigger evil after insert on {0} begin select count(*) from (" + ENDLESS + "); end",
+    "a trigger with a name like that of a table of SQLite": "create trigger sqlitex after insert on {0} begin select 1; end",
+    "a column that is computed": "alter table {0} add column evil as (zeroblob(1000000000))",
+    "an index over an expression": "create index evil on {0} (length(zeroblob(1000000000)))",
+    "another table": "create table evil (a)",
+}
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_database_with_sql_of_a_stranger_is_one_sentence(kind: str, strange: str, tmp_path: Path) -> None:
+    name, table, open_it = KINDS[kind]
+    path = tmp_path / name
+    open_it(path)
+    with closing(sqlite3.connect(path)) as file:
+        file.executescript(STRANGE[strange].format(table))
+    content = path.read_bytes()
+    with pytest.raises(StoreError):
+        open_it(path)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_vip_made_opens_again(kind: str, tmp_path: Path) -> None:
+    name, _, open_it = KINDS[kind]
+    for _ in range(2):
+        open_it(tmp_path / name)
+
+
+def test_a_value_that_fills_the_memory_is_not_read(tmp_path: Path) -> None:
+    with closing(databases.connect(tmp_path / "a.sqlite", "create table t (a)", most_bytes=1000)) as connection:
+        connection.execute("create table t (a)")
+        with pytest.raises(sqlite3.DataError, match="too big"):
+            connection.execute("insert into t values (zeroblob(2000))")
