@@ -203,6 +203,15 @@ def leads_out(path: Path, folder: Path) -> bool:
     return not path.resolve().is_relative_to(folder.resolve())
 
 
+def lies_in(path: Path, folder: Path) -> bool:
+    """Return whether a path lies in a folder, or is it, and no link is on the way from the one to the other."""
+    top = folder.resolve()
+    for start in (folder.absolute(), top):
+        with suppress(ValueError, OSError, RuntimeError):  # no path, or links in a circle
+            return path.resolve() == top / path.absolute().relative_to(start)
+    return False
+
+
 # ---------------------------------------------------------------- opening, one folder after another
 
 

@@ -17,7 +17,7 @@ from typing import Literal
 from vip import files
 from vip.errors import StoreError
 
-Kind = Literal["settings", "runs", "batches", "jobs"]
+Kind = Literal["settings", "runs", "batches", "jobs", "samples"]
 SECRET = "secret"
 SECRET_BYTES = 32
 

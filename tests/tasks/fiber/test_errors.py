@@ -53,7 +53,7 @@ def test_the_page_shows_table_7_as_printed(tmp_path: Path) -> None:
     samples = [case.__class__(case.sample, case.answers, case.filled, None) for case in cases]  # one answer a worker: none agrees
     assert order_cases(cases) == []
     assert len(order_cases(samples)) == 3
-    write_error_page(tmp_path / "e.html", samples)
+    write_error_page(tmp_path / "e.html", samples, samples=tmp_path / "val.json")
     page = (tmp_path / "e.html").read_text(encoding="utf-8")
     assert 'A person at the top of <b class="blank">_____</b> with ropes hanging down.' in page
     assert "adirondacks, cliff, climb, frozen waterfall, gully, hill, ice, icy cliff, ledge, mountain, ravine, slope, snow" in page
@@ -92,7 +92,7 @@ def test_texts_of_others_are_neither_markup_nor_formulas(tmp_path: Path) -> None
         head, row = csv.reader(file)
     assert head[6:] == ["'=p", "'=p F1"]
     assert (row[3], row[6]) == ("'=1+1", '\'=cmd|"<img src=x>"')
-    write_error_page(tmp_path / "e.html", cases)
+    write_error_page(tmp_path / "e.html", cases, samples=tmp_path / "val.json")
     page = (tmp_path / "e.html").read_text(encoding="utf-8")
     assert "alert(1)</script>" not in page
     assert "<img" not in page
