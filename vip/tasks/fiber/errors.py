@@ -167,15 +167,19 @@ def write_error_rows(path: Path, cases: Sequence[BlankCase]) -> int:
     ]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(map(guard_cell, head))
+    writer.writerow(map(_cell, head))
     for case in errors:
         label = case.sample.reference.label if case.sample.reference else ""
         agreement = "" if case.agreement is None else f"{100 * case.agreement:.1f}"
         cells = [case.sample.id, case.sample.video, case.text, label or "", "; ".join(case.answers), agreement]
-        writer.writerow(map(guard_cell, [*cells, *(cell for one in case.filled for cell in (one.text, f"{one.f1:.1f}"))]))
+        writer.writerow(map(_cell, [*cells, *(cell for one in case.filled for cell in (one.text, f"{one.f1:.1f}"))]))
     with store.replacing(path) as file:
         file.write(text.getvalue().encode())
     return len(errors)
+
+
+def _cell(text: str) -> str:
+    return guard_cell(one_line(text))
 
 
 class CaseView(NamedTuple):
