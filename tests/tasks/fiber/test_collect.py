@@ -380,6 +380,8 @@ def test_a_policy_names_what_differs_from_the_papers(tmp_path: Path) -> None:
         ('countries = ["Canada"]', "should match pattern"),
         ("[review]\nwarn_below = 0.5", "warn_below is less than"),
         ("a =", "is no TOML"),
+        (f"a = {'[' * 500}{']' * 500}", "is no TOML"),
+        (f"approved_hits = 1{'0' * 5000}", "is no TOML"),
     ],
 )
 def test_a_wrong_policy_is_refused(text: str, message: str, tmp_path: Path) -> None:
