@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -170,9 +171,12 @@ def test_labels_are_words_each_once(given: object, tmp_path: Path) -> None:
         (3, "write words with commas between them"),
         (["dog", 3], "write words with commas between them"),
         ("@missing.txt", "missing.txt cannot be read as a list of words"),
+        ("@pipe.txt", "pipe.txt cannot be read as a list of words, one a line (it is no regular file)"),
     ],
 )
-def test_labels_that_are_no_words_are_refused(given: object, words: str, tmp_path: Path) -> None:
+def test_labels_that_are_no_words_are_refused(given: object, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe.txt")
     assert words in (message := refusal(tmp_path, given={"labels": given}))
     assert "--labels" in message
 

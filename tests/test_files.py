@@ -372,3 +372,27 @@ def test_links_that_lead_out_of_a_folder_are_told(folder: Path, outside: Path) -
         **{"out": True, "round": True},
     }
     assert not outside.is_symlink()
+
+
+def test_a_folder_for_a_library_holds_files_alone(folder: Path, outside: Path) -> None:
+    (folder / "deep").mkdir()
+    (folder / "deep" / "file").write_bytes(b"12345")
+    files.check_tree(folder, most_bytes=5)
+    with pytest.raises(OSError, match="larger than 4 bytes"):
+        files.check_tree(folder, most_bytes=4)
+    (folder / "deep" / "link").symlink_to(outside / "secret")
+    files.check_tree(folder, links=True)
+    with pytest.raises(OSError, match="link: it is a link"):
+        files.check_tree(folder)
+    (folder / "deep" / "link").unlink()
+    (folder / "deep" / "link").symlink_to(outside)
+    with pytest.raises(OSError, match="link: it is a link"):
+        files.check_tree(folder)
+    (folder / "deep" / "link").unlink()
+    os.mkfifo(folder / "deep" / "pipe")
+    for links in (True, False):
+        with pytest.raises(OSError, match="pipe: it is no regular file"):
+            files.check_tree(folder, links=links)
+    (outside / "top").symlink_to(folder)
+    with pytest.raises(OSError, match="it is a link"):
+        files.check_tree(outside / "top")

@@ -112,9 +112,10 @@ def _parse_labels(value: Any) -> Any:
     """Return words from `a dog, a frisbee`, from `@words.txt`, or from a list."""
     if isinstance(value, str) and value.startswith("@"):
         try:
-            value = Path(value[1:]).read_text(encoding="utf-8").splitlines()
+            value = files.read_named(Path(value[1:]), most_bytes=MOST_WORDS_BYTES).decode().splitlines()
         except (OSError, UnicodeDecodeError) as exc:
-            raise ValueError(f"{value[1:]} cannot be read as a list of words, one a line ({exc})") from None
+            problem = getattr(exc, "strerror", None) or exc
+            raise ValueError(f"{value[1:]} cannot be read as a list of words, one a line ({problem})") from None
     words = value.split(",") if isinstance(value, str) else value
     if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
         raise ValueError("write words with commas between them, such as 'dog, frisbee', or @FILE with one a line")
@@ -458,6 +459,7 @@ class PredictSettings(Settings):
 
 ENGINES = ("engine", "describe_engine", "structure_engine")
 MOST_TOML_BYTES = 2**20
+MOST_WORDS_BYTES = 2**20  # of a list of words to look for
 Tables = dict[str, dict[str, Any]]
 COMMANDS: dict[str, type[Settings]] = {
     **{"run": RunSettings, "extract": ExtractSettings, "caption": CaptionSettings, "batch": BatchSettings},

@@ -211,6 +211,37 @@ def leads_out(path: Path, folder: Path) -> bool:
     return not path.resolve().is_relative_to(folder.resolve())
 
 
+def lies_in(path: Path, folder: Path) -> bool:
+    """Return whether a path lies in a folder, or is it, and no link is on the way from the one to the other."""
+    top = folder.resolve()
+    for start in (folder.absolute(), top):
+        with suppress(ValueError, OSError, RuntimeError):  # no path, or links in a circle
+            return path.resolve() == top / path.absolute().relative_to(start)
+    return False
+
+
+def check_tree(path: Path, *, links: bool = False, most_bytes: int | None = None) -> None:
+    """Refuse a folder that a library will read by itself, where something in it would hold it up or lead it elsewhere.
+
+    Args:
+        links: whether links to regular files may be there, as in the cache of a hub of models; else the folder itself may be none either.
+
+    Raises:
+        OSError: something in it is a link, a FIFO or a device, or too large.
+    """
+    if not links and path.is_symlink():
+        raise OSError(errno.ELOOP, LINK)
+    for root, folders, names in os.walk(path):
+        for name in (*folders, *names):
+            status = Path(root, name).stat(follow_symlinks=links)
+            if stat.S_ISLNK(status.st_mode):
+                raise OSError(errno.ELOOP, f"{name}: {LINK}")
+            if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+                raise OSError(errno.EINVAL, f"{name}: {NO_FILE}")
+            if most_bytes is not None and stat.S_ISREG(status.st_mode) and status.st_size > most_bytes:
+                raise OSError(errno.EFBIG, f"{name}: {_too_large(most_bytes).strerror}")
+
+
 # ---------------------------------------------------------------- opening, one folder after another
 
 

@@ -30,6 +30,11 @@ def printable(text: str) -> str:
     return "".join(map(_printable_letter, _SEQUENCE.sub("", text)))
 
 
+def shorten(text: str, most: int) -> str:
+    """Return the text, cut where it has more letters than `most`."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 def one_line(text: str) -> str:
     """Return the printable text with single spaces."""
     return " ".join(printable(text).split())

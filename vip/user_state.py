@@ -17,7 +17,7 @@ from typing import Literal
 from vip import files
 from vip.errors import StoreError
 
-Kind = Literal["settings", "runs", "batches", "jobs", "tables"]
+Kind = Literal["settings", "runs", "batches", "jobs", "samples", "tables"]
 SECRET = "secret"
 SECRET_BYTES = 32
 

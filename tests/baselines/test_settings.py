@@ -77,7 +77,8 @@ def test_what_sets_nothing_is_refused(text: str) -> None:
 
 def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("[model\n")
-    for name in ("bad.toml", "missing.toml"):
+    (tmp_path / "deep.toml").write_text(f"a = {'[' * 500}{']' * 500}")
+    for name in ("bad.toml", "deep.toml", "missing.toml"):
         with pytest.raises(InputError, match="cannot be read as settings"):
             read_tables(tmp_path / name)
 

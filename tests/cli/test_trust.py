@@ -12,7 +12,10 @@ import pytest
 from tests.api_server import ApiServer
 from tests.cli.terminal import SECRET, vip
 from tests.clips import SAMPLE
-from vip.store import load_run
+from tests.tasks.described import described_folder
+from tests.tasks.test_keyframe_task import samples
+from vip.store import load_run, write_rows
+from vip.tasks.infilling import VideoInfilling
 
 COMMANDS = (
     ["caption", "sample.vip"],
@@ -65,10 +68,13 @@ def test_a_key_file_of_a_stranger_is_not_read(extracted: Path, tmp_path: Path) -
 
 def test_trust_of_what_is_not_there_or_is_nothing(tmp_path: Path) -> None:
     missing = vip(tmp_path, "trust")
-    assert (missing.code, missing.sentence) == (2, "vip.toml does not exist. Give a vip.toml, a run folder or a data set.")
+    assert (missing.code, missing.sentence) == (2, "vip.toml does not exist. Give a vip.toml, a run folder, a data set or samples.")
     (tmp_path / "empty").mkdir()
     nothing = vip(tmp_path, "trust", "empty")
-    assert (nothing.code, nothing.sentence) == (3, "empty is no run and no data set of vip. Give a vip.toml, a run folder or a data set.")
+    assert (nothing.code, nothing.sentence) == (
+        3,
+        "empty is no run and no data set of vip. Give a vip.toml, a run folder, a data set or samples.",
+    )
     (tmp_path / "vip.toml").write_text("[caption\n")
     assert vip(tmp_path, "trust").code == 2
     rows = vip(tmp_path, "trust", "sample.vip", "--json")
@@ -222,3 +228,27 @@ def test_a_link_in_a_folder_of_runs_is_not_followed(command: list[str], describe
     (tmp_path / "runs" / "mine").unlink()
     if command[0] == "report":
         assert vip(tmp_path, *command).code == 0, "a link to another run in the folder does no harm"
+
+
+# ---------------------------------------------------------------- samples
+
+
+def test_a_strangers_samples_send_no_picture_of_this_machine_until_their_folder_is_named_or_the_file_is_trusted(tmp_path: Path) -> None:
+    (tmp_path / "downloads").mkdir()
+    file = "downloads/strange.jsonl"
+    made = samples(VideoInfilling(), *(described_folder(tmp_path / "mine" / name, 5, first_word=ord(name)) for name in "ab"), pictures=True)
+    write_rows(tmp_path / file, made)
+    with ApiServer() as server:
+        engine = ("--base-url", server.base_url, "--engine", "openai:tiny-vlm", "--shots", "0")
+        for command in (["predict", file, *engine], ["predict", file, *engine, "--dry-run"], ["review", file, "--no-open"]):
+            refused = vip(tmp_path, *command)
+            assert refused.code == 3
+            assert refused.sentence.endswith(f"Look at the file, then run `vip trust {file}`.")
+        assert server.requests == []
+        named = vip(tmp_path, "predict", file, *engine, "--videos", "mine", "-o", "named.jsonl")
+        assert (named.code, len(server.chats)) == (0, 2), named.err
+        trusted = vip(tmp_path, "trust", file)
+        assert trusted.out == "".join(f"  pictures of {tmp_path / 'mine' / name}\n" for name in "ab") + f"{file} is trusted as it is now.\n"
+        assert vip(tmp_path, "predict", file, *engine, "-o", "trusted.jsonl").code == 0
+        vip(tmp_path, "trust", file, "--revoke")
+        assert vip(tmp_path, "predict", file, *engine, "-o", "revoked.jsonl").code == 3

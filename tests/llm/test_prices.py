@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from datetime import date
 from pathlib import Path
 
@@ -238,9 +239,13 @@ def test_a_file_that_is_wrong_is_refused_in_a_sentence_that_names_the_key(tmp_pa
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"none\.toml cannot be read"):
-        load_prices(tmp_path / "none.toml")
+def test_a_file_that_is_not_there_or_no_file_or_endless_is_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    with (tmp_path / "huge.toml").open("wb") as file:
+        file.truncate(2**33)
+    for name, why in (("none", "No such file"), ("pipe", "it is no regular file"), ("huge", "it is larger than 4,194,304 bytes")):
+        with pytest.raises(UsageError, match=rf"{name}\.toml cannot be read: {why}"):
+            load_prices(tmp_path / f"{name}.toml")
 
 
 # ---------------------------------------------------------------- questions

@@ -8,10 +8,12 @@ import json
 import time
 import traceback
 import unicodedata
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterable
 from itertools import repeat
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -171,6 +173,34 @@ def test_a_key_that_comes_back_is_cut_out_of_the_answer(content: str, request_: 
     assert request_ is PLAIN or KEY not in repr(json.loads(found.text))
     assert "[redacted]" in found.text
     assert found.model == "tiny [redacted]"
+
+
+SPELLINGS = {
+    "address": lambda key: quote(key, safe=""),
+    "form": quote_plus,
+    "slashes of JSON": lambda key: key.replace("/", "\\/"),
+    "base64": lambda key: b64encode(key.encode()).decode(),
+    "login": lambda key: b64encode(f"user:{key}".encode()).decode(),
+    "login of an address": lambda key: urlsafe_b64encode(f"me:{key}?".encode()).decode(),
+}
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_a_key_that_comes_back_in_another_spelling_is_cut_out(name: str, tmp_path: Path) -> None:
+    key = "k/Sup3r+Secret~Key/Of>The?User"
+    (tmp_path / "key").write_text(key)
+    (tmp_path / "key").chmod(0o600)
+    spelt = SPELLINGS[name](key)
+    for reply in (
+        completion(json.dumps({**FIELDS, "focus": "-"}).replace('"-"', f'"it is {spelt}"')),
+        http(json.dumps({"error": {"message": "-"}}).replace('"-"', f'"it is {spelt}"').encode(), "400 Bad Request"),
+    ):
+        with HostileServer(reply) as server:
+            found = ask(server, STRUCTURED, tmp_path / "key")
+        said = json.loads(found.text)["focus"] if isinstance(found, Reply) else str(found)
+        assert "[redacted]" in said
+        assert spelt[4:-6] not in said
+        assert key[4:-6] not in said
 
 
 # ---------------------------------------------------------------- what the answer says of itself

@@ -21,6 +21,7 @@ from vip.review.written import WrittenState, export_written, read_written_items,
 from vip.tasks.files import read_predictions, write_samples
 from vip.tasks.infilling import VideoInfilling
 from vip.tasks.records import Blank, DescriptionText, FreeText, Sample, Subtitle
+from vip.tasks.sample_pictures import PictureSources
 from vip.tasks.task import SampleSource
 
 pytest.importorskip("starlette")
@@ -184,7 +185,8 @@ def test_open_questions_are_answered_in_a_text(tmp_path: Path) -> None:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    with serve(opened(write_infilling(tmp_path / "i.jsonl", representation="dense", pictures=True)), WrittenServer) as running:
+    path = write_infilling(tmp_path / "i.jsonl", representation="dense", pictures=True)
+    with serve(opened(path), WrittenServer, sources=PictureSources(path)) as running:
         yield running
 
 
@@ -245,7 +247,7 @@ def test_the_page_fits_the_window_and_has_no_serious_fault(chromium: Browser, tm
     pytest.importorskip("axe_core_python")
     from tests.review.test_accessibility import serious_faults
 
-    with serve(opened(write_infilling(tmp_path / "f.jsonl")), WrittenServer) as served:
+    with serve(opened(write_infilling(tmp_path / "f.jsonl")), WrittenServer, sources=PictureSources(tmp_path / "f.jsonl")) as served:
         begin(chromium, served, width=width)
         assert chromium.run("document.documentElement.scrollWidth <= innerWidth") is True
         assert serious_faults(chromium) == []

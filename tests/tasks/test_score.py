@@ -240,3 +240,12 @@ def test_sentence_bert_scores_by_an_encoder_in_a_folder(tmp_path: Path) -> None:
     (alone,) = SentenceBert(str(folder)).score([Pair("a cat sits", "the dog runs")]).per_sample or ()
     assert done.result.metrics["sentence-bert"].value == pytest.approx(100 * (alone or 0.0), abs=1e-4)
     assert "|encoder:saved@" in done.result.metrics["sentence-bert"].signature
+
+
+def test_a_result_names_the_first_engines_of_a_file_that_names_many(tmp_path: Path) -> None:
+    many = [sample(str(n), "a b", "c d") for n in range(30)]
+    rows = [answer(one, "a b", "c d", engine=f"{n} {'x' * 1000}") for n, one in enumerate(many)]
+    named = score(joined(tmp_path, many, rows), WordTask(), WordTask().metrics).result.engine
+    assert named is not None
+    assert [name.split()[0] for name in named.split(", ")] == [*map(str, range(20)), "…"]
+    assert len(named) < 20 * 310

@@ -79,21 +79,28 @@ def test_pictures_are_those_of_the_runs_that_the_user_names(tmp_path: Path) -> N
     pictures = PagePictures([tmp_path])
     assert len(pictures.targets(samples[0])) == 2
     assert all(pictures.targets(samples[0]))
-    assert pictures.of_piece(samples[0], samples[0].context[0]) is not None  # type: ignore[arg-type]
+    assert pictures.of_piece(samples[0], samples[0].context[0], None) is not None  # type: ignore[arg-type]
     assert PagePictures([]).targets(samples[0]) == []
 
 
-def test_a_picture_that_the_samples_name_is_shown_only_with_its_digest(tmp_path: Path) -> None:
+def test_a_picture_that_the_samples_name_is_shown_only_with_its_digest_and_where_it_may_be_opened(tmp_path: Path) -> None:
     described_folder(tmp_path / "park", 2)
     keyframe = load_run(tmp_path / "park").keyframes[0]
 
-    def shown(digest: str | None) -> bool:
+    def shown(digest: str | None, samples: Path | None = tmp_path / "samples.jsonl", *runs: Path) -> bool:
         named = SamplePicture(source=str(tmp_path / "park"), keyframe_id=keyframe.id, sha256=digest)
-        return PagePictures().of_piece(SAMPLES[0], named) is not None
+        return PagePictures(runs).of_piece(SAMPLES[0], named, samples) is not None
 
-    assert shown(sha256(keyframe.data).hexdigest())
+    right = sha256(keyframe.data).hexdigest()
+    assert shown(right)
     assert not shown("0" * 64)
     assert not shown(None)
+    (tmp_path / "downloads").mkdir()
+    strange = tmp_path / "downloads" / "samples.jsonl"
+    strange.write_text("of another machine")
+    assert not shown(right, strange)
+    assert shown(right, strange, tmp_path / "park")
+    assert not shown(right, None)
 
 
 def test_words_that_the_reference_lacks_are_marked() -> None:

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from vip.tasks.table import Table, TableCell, mark_best, number_cell, render
+from vip.tasks.table import Table, TableCell, TableFormat, mark_best, number_cell, render
 
 TABLE = Table(
     title="Scores",
@@ -94,3 +94,11 @@ def test_the_best_are_those_that_look_best() -> None:
 def test_a_row_of_another_length_is_a_bug() -> None:
     with pytest.raises(ValueError, match="expected 2 cells, got 1"):
         Table(title="t", columns=("a", "b"), rows=((TableCell(),),))
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "latex", "csv", "json"])
+def test_a_long_name_of_a_stranger_does_not_fill_the_terminal(form: TableFormat) -> None:
+    long = Table(title="Scores", columns=("Model", "m" * 100_000), rows=((TableCell("e" * 100_000), number_cell(1.0)),))
+    text = render(long, form)
+    assert len(text) < 3000
+    assert "e" * 300 + "…" in text

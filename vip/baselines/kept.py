@@ -62,6 +62,18 @@ def read_kept(path: Path, kind: type[RecordT], missing: str) -> RecordT:
     return found
 
 
+def check_kept_folder(folder: Path) -> None:
+    """Refuse a folder of a run that a library reads by itself, where something in it is a link, a FIFO or too large.
+
+    Raises:
+        InputError: something is.
+    """
+    try:
+        files.check_tree(folder, most_bytes=MOST_WEIGHT_BYTES)
+    except OSError as exc:
+        raise InputError(f"{folder} cannot be read: {one_line(str(exc.strerror))[:200]}. Train the model again.") from exc
+
+
 def read_before(path: Path, read: Callable[[Path], RecordT], *, resume: bool, overwrite: bool) -> RecordT | None:
     """Return the training that a folder holds, if it is to go on.
 

@@ -105,7 +105,7 @@ def read_tables(path: Path) -> Tables:
     """
     try:
         return tomllib.loads(read_named(path, most_bytes=MOST_BYTES).decode())
-    except (OSError, ValueError) as exc:
+    except (OSError, ValueError, RecursionError) as exc:
         raise InputError(f"{path} cannot be read as settings ({one_line(str(exc))[:150]}). Give a TOML file.") from exc
 
 
@@ -133,7 +133,7 @@ def parse_assignments(texts: Sequence[str]) -> Tables:
             raise UsageError(f'"{text}" sets nothing. Write {option("set", "training.epochs=10")}.')
         try:
             parsed = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):  # ValueError: a number of thousands of digits
             parsed = value.strip()
         tables = merge([tables, _nest(keys, parsed)])
     return tables

@@ -16,7 +16,7 @@ import typer
 from typer.exceptions import TyperException
 
 from vip import __version__
-from vip.cli.console import print_error, print_json, silence
+from vip.cli.console import bounded, print_error, print_json, silence
 from vip.cli.options import with_settings
 from vip.errors import StoreError, VipError
 from vip.wording import on_command_line
@@ -187,5 +187,5 @@ def _report_failure(message: str, code: int) -> int:
     print_error(message)
     if "--json" in sys.argv:
         with suppress(StoreError):
-            print_json({"error": message, "exit_code": code})
+            print_json({"error": bounded(message), "exit_code": code})
     return code

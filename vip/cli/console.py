@@ -16,10 +16,11 @@ from vip.errors import StoreError
 from vip.untrusted import one_line, printable, printable_json
 from vip.wording import SaidOnce
 
-MOST_LETTERS = 10_000  # of a message, which may repeat what others wrote
 AsJson = Annotated[bool, typer.Option("--json", metavar=" ", help="Print the result as JSON, one object a line.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", metavar=" ", help="Print more: the seconds of each stage.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar=" ", help="Print only errors.")]
+MOST_LETTERS, LAST_LETTERS = 2000, 500
+"""Of a message, which may name what others wrote, and of its end, which says what to type."""
 
 
 class Console:
@@ -93,11 +94,15 @@ def print_line(text: str, *, end: str = "\n") -> None:
             raise StoreError(f"The result cannot be printed: {exc.strerror}. Run the same command again to see it.") from exc
 
 
+def bounded(message: str) -> str:
+    """Return a message, without the middle of a long one."""
+    return message if len(message) <= MOST_LETTERS else f"{message[: MOST_LETTERS - LAST_LETTERS]} … {message[-LAST_LETTERS:]}"
+
+
 def print_error(text: str) -> None:
     """Print a line on stderr. A reader that stops early does not stop the work."""
     try:
-        shown = printable(text)
-        print(f"vip: {shown if len(shown) <= MOST_LETTERS else f'{shown[:MOST_LETTERS]}…'}", file=sys.stderr)
+        print(f"vip: {printable(bounded(text))}", file=sys.stderr)
     except OSError:
         silence(sys.stderr)
 

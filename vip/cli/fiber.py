@@ -229,7 +229,7 @@ def errors_command(
     rows = out.with_suffix(".csv")
     cases = read_cases(annotations, predictions)
     count = write_error_rows(rows, cases)
-    write_error_page(out, cases, runs=runs or ())
+    write_error_page(out, cases, samples=annotations, runs=runs or ())
     if as_json:
         print_json({"blanks": len(cases), "errors": count, "path": str(out), "rows": str(rows)})
     console.write_line(f"{counted(count, 'error')} in {counted(len(cases), 'blank')}: open {out}; {rows} has all of them")

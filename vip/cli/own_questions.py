@@ -73,7 +73,7 @@ def make_own_samples(request: OwnQuestionsRequest, settings: SampleSettings, con
     table = request.out if request.out.suffix == ".csv" else request.out.with_suffix(".csv")
     for path in dict.fromkeys((request.out, table, table.with_suffix(".html"))):
         check_new(path, overwrite=request.overwrite)
-    if table.resolve() == request.source.resolve():
+    if table.exists() and request.source.exists() and table.samefile(request.source):
         raise InputError(f"{table} holds the questions themselves. Name another file with -o.")
     with console.track("Finding distractors", 0):
         embed = open_embed(request.source, encoder=request.encoder or DEFAULT_ENCODER, vectors=request.vectors)

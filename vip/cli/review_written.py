@@ -15,6 +15,7 @@ from vip.wording import counted
 if TYPE_CHECKING:
     from vip.review.log_server import LogServer
     from vip.review.written import WrittenState
+    from vip.tasks.sample_pictures import PictureSources
 
 
 def review_written(
@@ -36,11 +37,13 @@ def review_written(
 
     Raises:
         UsageError: nobody has answered anything yet.
+        InputError: another machine made the file, and it names pictures elsewhere.
     """
     from vip.review.blanks import log_path
     from vip.review.draw import draw_ids
     from vip.review.log import ReviewLog
     from vip.review.written import WrittenState, read_written_items
+    from vip.tasks.sample_pictures import PictureSources
 
     items, path = read_written_items(source, videos), log_path(source)
     if (export or is_report) and not path.exists():
@@ -55,14 +58,16 @@ def review_written(
         if is_report:
             _report(state, console)
         if not (export or is_report):
-            serve(_maker(state, source.name), state, counted(len(items), "sample"))
+            sources = PictureSources(source, (videos,) if videos else ())
+            sources.check_all(item.sample for item in items)
+            serve(_maker(state, source.name, sources), state, counted(len(items), "sample"))
 
 
-def _maker(state: WrittenState, title: str) -> Callable[[str, list[str]], LogServer]:
+def _maker(state: WrittenState, title: str, sources: PictureSources) -> Callable[[str, list[str]], LogServer]:
     def make(token: str, hosts: list[str]) -> LogServer:
         from vip.review.written_server import WrittenServer
 
-        return WrittenServer(state, title=title, token=token, hosts=hosts)
+        return WrittenServer(state, title=title, token=token, hosts=hosts, sources=sources)
 
     return make
 

@@ -264,9 +264,12 @@ def predict_command(
     if baseline == "human" and samples is None:
         show_predictions(_predict_human(context, task, annotations or [], out, overwrite=overwrite, console=console), console)
         return
+    sources: list[Path] = []
     of_samples = [name for name, value in options.given(context, SampleSettings).items() if value is not None and name != "seed"]
     if task is not None or annotations or samples is None:
         samples = _samples_of_annotations(context, samples, task, annotations or [], out, overwrite=overwrite, console=console)
+    elif of_samples == ["videos"] and model is None and baseline is None:
+        sources.append(Path(context.params["videos"]))
     elif of_samples:
         raise UsageError(f"{samples} holds samples already: {option(of_samples[0])} is for `vip samples`. Leave it out.")
     if model is not None and fills:
@@ -284,12 +287,12 @@ def predict_command(
         return
     asking = resolve(CaptionSettings, options.given(context, CaptionSettings), note=console.note)
     if dry_run:
-        expected = expected_cost(samples, settings=settings, asking=asking)
+        expected = expected_cost(samples, settings=settings, asking=asking, sources=sources)
         if as_json:
             print_json({name: value for name, value in asdict(expected).items() if name != "keyframes"})
         console.write_line(f"{counted(expected.requests, 'sample')}: {expected}.")
         return
-    done = predict(samples, out, settings=settings, asking=asking, in_batches=batch, overwrite=overwrite, observer=console)
+    done = predict(samples, out, settings=settings, asking=asking, sources=sources, in_batches=batch, overwrite=overwrite, observer=console)
     show_predictions(done, console)
 
 

@@ -18,23 +18,31 @@ vip trust                     vip.toml here, as it is now
 vip trust clips/vip.toml      that of another folder
 vip trust video.vip/          a run of another machine: its video, its batches
 vip trust corpus/             a batch of another machine, to continue it
+vip trust samples.jsonl       samples of another machine: the runs they show
 vip trust --revoke            take it back
 """
 
-What = Annotated[Path, typer.Argument(help="A vip.toml, a run folder, or a data set of vip batch.", show_default="vip.toml")]
+SAMPLES_SUFFIX = ".jsonl"
+What = Annotated[
+    Path, typer.Argument(help="A vip.toml, a run folder, a data set of vip batch, or a file of samples.", show_default="vip.toml")
+]
 Revoke = Annotated[bool, options.switch("--revoke", help="Trust it no longer.")]
 
 
 def trust_command(what: What = Path("vip.toml"), revoke: Revoke = False, as_json: AsJson = False, quiet: Quiet = False) -> None:
-    """Allow a vip.toml or a run of somebody else to name servers, keys, files and addresses.
+    """Allow a vip.toml, a run or samples of somebody else to name servers, keys, files and addresses.
 
     A vip.toml in the current folder may set numbers and choices. The rest counts once you trust the file, until the file changes. Of a
-    run from another machine, vip then opens the video and collects the batches; a batch continues with its list and its settings.
+    run from another machine, vip then opens the video and collects the batches; a batch continues with its list and its settings. Of
+    samples from another machine (NAME.jsonl), vip then opens the run folders that they name, until the file changes.
     """
     from vip import store
 
     console = Console(quiet=quiet, as_json=as_json)
-    allowed = _trust_folder(what, revoke) if store.is_folder(what) else _trust_settings(what, revoke)
+    if store.is_folder(what):
+        allowed = _trust_folder(what, revoke)
+    else:
+        allowed = (_trust_samples if what.suffix == SAMPLES_SUFFIX else _trust_settings)(what, revoke)
     if as_json:
         print_json({"path": str(what), "trusted": not revoke, "allowed": allowed})
         return
@@ -49,7 +57,7 @@ def _trust_settings(path: Path, revoke: bool) -> list[str]:
 
     content = read_settings(path)
     if content is None:
-        raise UsageError(f"{path} does not exist. Give a vip.toml, a run folder or a data set.")
+        raise UsageError(f"{path} does not exist. Give a vip.toml, a run folder, a data set or samples.")
     tables = tables_in(path, content)
     if revoke:
         trust.distrust(path, content)
@@ -57,6 +65,16 @@ def _trust_settings(path: Path, revoke: bool) -> list[str]:
         trust.trust(path, content)
     said = ((command, *item) for command, table in tables.items() for item in table.items())
     return [f"[{command}] {name} = {value!r}" for command, name, value in said if trust.asks_for_trust(name, value)]
+
+
+def _trust_samples(path: Path, revoke: bool) -> list[str]:
+    """Trust a file of samples, and return the folders that it may show now."""
+    from vip.tasks.files import distrust, read_samples, trust
+    from vip.tasks.sample_pictures import pictures_of
+
+    sources = dict.fromkeys(picture.source for sample in read_samples(path) for picture in pictures_of(sample))
+    (distrust if revoke else trust)(path)
+    return [f"pictures of {source}" for source in sources]
 
 
 def _trust_folder(folder: Path, revoke: bool) -> list[str]:
@@ -99,7 +117,7 @@ def _trust_run(folder: Path, revoke: bool) -> list[str]:
     manifest = store.Run(home).manifest
     jobs = [job for job in jobs_in(home) if job.job]
     if manifest is None and not jobs:
-        raise InputError(f"{folder} is no run and no data set of vip. Give a vip.toml, a run folder or a data set.")
+        raise InputError(f"{folder} is no run and no data set of vip. Give a vip.toml, a run folder, a data set or samples.")
     change = user_state.forget if revoke else user_state.remember
     if manifest is not None:
         change("runs", manifest.origin)

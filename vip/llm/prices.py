@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, PositiveInt, ValidationError
 
 from vip.errors import UsageError, did_you_mean, validation_message
+from vip.files import read_named
 from vip.llm.tokens import Detail, PictureRule, QwenPatches
 from vip.llm.tokens import picture_tokens as picture_tokens  # part of this module's API, as the next one
 from vip.llm.tokens import text_tokens as text_tokens
@@ -29,6 +30,7 @@ from vip.protocols import Picture, Request
 from vip.records import RecordPart
 
 BUILT_IN = Path(__file__).with_name("prices.toml")
+MOST_BYTES = 4 * 2**20  # of a file of prices
 MESSAGE_TOKENS = 12  # around a prompt: who speaks, where it ends, that an answer is due; 8 to 11 on bills
 UNKNOWN_RULE = QwenPatches(rule="qwen")  # where a model's is not known: one without a cap in any size that vip sends
 UNKNOWN_SIZE_PX = (1024, 1024)  # where a picture's header cannot be read: the largest that vip sends
@@ -196,7 +198,7 @@ def _prices_of(file: PriceFile) -> tuple[Price, ...]:
 
 def _read_prices(path: Path) -> PriceFile:
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(read_named(path, most_bytes=MOST_BYTES).decode())
         return PriceFile.model_validate(content)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise UsageError(f"The prices in {path} are not valid TOML: {exc}. {FORM}") from exc

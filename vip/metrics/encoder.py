@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from vip import files
 from vip.errors import BackendError
 from vip.models import hub
 from vip.wording import option
@@ -46,12 +47,16 @@ class EncoderFiles:
         """The folder; None for a repository of the hub.
 
         Raises:
-            BackendError: it is neither.
+            BackendError: it is neither, or holds what is no file.
         """
         path = Path(self.name).expanduser()
         if path.is_dir():
             if not (path / "config.json").is_file():
                 raise BackendError(f"The folder {self.name} has no config.json. Give one that save_pretrained() wrote.")
+            try:
+                files.check_tree(path, links=True)  # the libraries wait for a pipe for ever
+            except OSError as exc:
+                raise BackendError(f"The folder {self.name} cannot be read: {exc.strerror}. Copy the model again.") from exc
             return path
         if self.name[:1] in {"/", ".", "~"} or self.name.count("/") > 1:
             raise BackendError(f"There is no folder {self.name}. Give a folder with config.json, or a model of the hub as owner/name.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from starlette.exceptions import HTTPException
@@ -18,7 +18,7 @@ from vip.review.items import MEDIA_TYPES
 from vip.review.log_server import LogServer
 from vip.review.videos import check_clip
 from vip.review.written import WrittenState, shown_sample
-from vip.tasks.sample_pictures import load_picture, pictures_of
+from vip.tasks.sample_pictures import PictureSources, load_picture, pictures_of
 
 LONGEST_SIDE_PX = 1024
 
@@ -28,6 +28,7 @@ class WrittenServer(LogServer):
     """The server of samples."""
 
     state: WrittenState
+    sources: PictureSources = field(kw_only=True)
 
     scripts: ClassVar[dict[str, str]] = {
         **dict.fromkeys(("saving.js", "written.js"), "text/javascript"),
@@ -72,7 +73,7 @@ class WrittenServer(LogServer):
         if not 0 <= place < len(pictures):
             raise HTTPException(404)
         try:
-            found = await asyncio.to_thread(load_picture, pictures[place], sample.id, LONGEST_SIDE_PX)
+            found = await asyncio.to_thread(load_picture, pictures[place], sample.id, LONGEST_SIDE_PX, self.sources)
         except (InputError, StoreError) as exc:
             return PlainTextResponse(f"{exc}\n", 404)
         return Response(found.data, media_type="image/jpeg", headers={"cache-control": "private, max-age=3600"})

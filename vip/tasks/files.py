@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import heapq
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from hashlib import blake2b, sha256
 from pathlib import Path
 
-from vip import files, store
+from vip import files, store, user_state
 from vip.errors import InputError, StoreError, UsageError
 from vip.tasks.records import Prediction, Sample
 from vip.wording import option
@@ -47,7 +47,7 @@ def draw_samples(samples: Iterable[Sample], most: int | None, seed: int) -> Iter
 
 
 def write_samples(path: Path, samples: Iterable[Sample]) -> int:
-    """Write the samples and return their number."""
+    """Write the samples, remember that this machine made the file, and return their number."""
     count = 0
 
     def counted(rows: Iterable[Sample]) -> Iterator[Sample]:
@@ -57,7 +57,28 @@ def write_samples(path: Path, samples: Iterable[Sample]) -> int:
             yield row
 
     store.write_rows(path, counted(samples))
+    with suppress(StoreError):  # where nothing can be remembered, the file counts as one of another machine
+        trust(path)
     return count
+
+
+def is_trusted(path: Path) -> bool:
+    """Return whether this machine made a file of samples, or its user trusts it: the content decides, and not where it lies."""
+    return user_state.knows("samples", file_sha256(path))
+
+
+def trust(path: Path) -> None:
+    """Remember that a file of samples may name any folder of this machine, as long as its content is this.
+
+    Raises:
+        StoreError: this cannot be saved.
+    """
+    user_state.remember("samples", file_sha256(path))
+
+
+def distrust(path: Path) -> None:
+    """Withdraw the permission for a file of samples with this content."""
+    user_state.forget("samples", file_sha256(path))
 
 
 def read_samples(path: Path) -> Iterator[Sample]:

@@ -30,6 +30,7 @@ from vip.tasks.records import (
     TaskResult,
     Text,
 )
+from vip.tasks.sample_pictures import PictureSources
 from vip.tasks.score import ScoredFile
 from vip.tasks.score_tables import metric_name
 
@@ -107,18 +108,26 @@ class PagePictures:
     """The pictures of samples, each decoded when it is shown.
 
     Args:
-        runs: run folders that the user names: their pictures are found by the video's name and the keyframe's id.
+        runs: run folders that the user names: their pictures are found by the video's name and the keyframe's id, and are shown whoever
+            made the samples.
     """
 
     runs: Sequence[Path] = ()
     _folders: dict[str, Run | None] = field(default_factory=dict)
+    _sources: dict[Path, PictureSources] = field(default_factory=dict)
     _by_video: dict[str, Run] | None = None
     _shown: int = 0
 
-    def of_piece(self, sample: Sample, piece: KeyframeDescription | SamplePicture) -> Jpeg | None:
-        """Return the picture of a piece of the context; None where it is not here, or is another than when the sample was made."""
+    def of_piece(self, sample: Sample, piece: KeyframeDescription | SamplePicture, samples: Path | None) -> Jpeg | None:
+        """Return the picture of a piece of the context.
+
+        None where it is not here, is another than when the sample was made, or may not be opened (`PictureSources`).
+
+        Args:
+            samples: the file of the sample; None for a published one, which names no pictures.
+        """
         named = piece if isinstance(piece, SamplePicture) else piece.picture
-        if named is not None and named.keyframe_id is not None and named.sha256 is not None:
+        if named is not None and named.sha256 is not None and samples is not None and self._allows(samples, named.source):
             keyframe = _keyframe(self._open(named.source), named.keyframe_id)
             if keyframe is not None and (jpeg := self._shrink(keyframe, named.sha256)):
                 return jpeg
@@ -141,6 +150,11 @@ class PagePictures:
         start = ids.index(given[0])
         window = run.keyframes[start : start + len(given) + sample.ask.count]
         return [self._shrink(keyframe) for keyframe in window if keyframe.id not in given][: sample.ask.count]
+
+    def _allows(self, samples: Path, source: str) -> bool:
+        if samples not in self._sources:
+            self._sources[samples] = PictureSources(samples, tuple(self.runs))
+        return self._sources[samples].allows(source)
 
     def _shrink(self, keyframe: KeyframePicture, digest: str | None = None) -> Jpeg | None:
         if self._shown >= MOST_PICTURES:
@@ -204,7 +218,7 @@ def card_of(files: Sequence[ScoredFile], labels: Sequence[str], index: int, pict
         video=sample.video,
         groups=", ".join(f"{name}: {', '.join(values)}" for name, values in sorted(sample.groups.items())),
         question=question_of(sample),
-        context=[shown for piece in sample.context if (shown := _shown(sample, piece, pictures))],
+        context=[shown for piece in sample.context if (shown := _shown(sample, piece, pictures, files[0].joined.samples))],
         reference=reference,
         targets=pictures.targets(sample),
         answers=answers,
@@ -283,18 +297,18 @@ def question_of(sample: Sample) -> str:
     return f"{ask.count} keyframes to describe"
 
 
-def _shown(sample: Sample, piece: object, pictures: PagePictures) -> Shown | None:
+def _shown(sample: Sample, piece: object, pictures: PagePictures, samples: Path | None) -> Shown | None:
     if isinstance(piece, Text):
         return Shown("Text", _cut(piece.text), None, False)
     if isinstance(piece, Subtitle):
         return Shown(f"{time_code(piece.start_s)} to {time_code(piece.end_s)}", _cut(piece.text), None, False)
     if isinstance(piece, SamplePicture):
         when = "" if piece.time_s is None else time_code(piece.time_s)
-        return Shown(when or "Picture", "", pictures.of_piece(sample, piece), True)
+        return Shown(when or "Picture", "", pictures.of_piece(sample, piece, samples), True)
     if isinstance(piece, KeyframeDescription):
         title = piece.keyframe_id if piece.time_s is None else time_code(piece.time_s)
         text = _row_text(DescriptionText(famous=piece.famous, dense_caption=piece.dense_caption))
-        jpeg = pictures.of_piece(sample, piece)
+        jpeg = pictures.of_piece(sample, piece, samples)
         return Shown(title, _cut(text), jpeg, jpeg is not None or piece.picture is not None)
     return None
 

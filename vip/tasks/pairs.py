@@ -11,7 +11,7 @@ import hashlib
 import sys
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol, TypeVar, overload
 
@@ -185,6 +185,8 @@ class JoinedFile:
     """How the samples say that their pictures were chosen."""
     described: tuple[int, int] = (0, 0)
     """The fewest and the most described keyframes that a sample shows."""
+    samples: Path | None = None
+    """The file of samples; None where a task read them from published files."""
 
 
 @dataclass(slots=True)
@@ -226,7 +228,8 @@ def join_files(samples: Path, predictions: Path, *, missing: Missing = "refuse")
     for sample in rows.scan():
         facts.add(sample)
     answers = StoredRows(predictions, Prediction, advice=f"Make it again with {call('predict')}.")
-    return _join(samples.name, predictions.name, rows, facts, answers, answers.scan(), missing, lambda: (rows.sha256, answers.sha256))
+    digests = lambda: (rows.sha256, answers.sha256)  # noqa: E731 - known when both have been read
+    return replace(_join(samples.name, predictions.name, rows, facts, answers, answers.scan(), missing, digests), samples=samples)
 
 
 def join_lists(

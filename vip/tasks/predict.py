@@ -11,7 +11,7 @@ import heapq
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b, sha256
@@ -32,7 +32,7 @@ from vip.protocols import Observer, Request
 from vip.tasks.files import check_is_file, check_new, read_predictions, read_samples
 from vip.tasks.records import Prediction, Sample
 from vip.tasks.registry import load_task
-from vip.tasks.sample_pictures import load_pictures, pictures_of
+from vip.tasks.sample_pictures import PictureSources, load_pictures, pictures_of
 from vip.tasks.task import Task, TrainableTask
 from vip.wording import option
 
@@ -63,13 +63,17 @@ class SampleFile:
     has_pictures: bool
     examples: tuple[Sample, ...]
     """For demonstrations: samples with references, each of another video."""
+    sources: PictureSources
 
     def read(self) -> Iterator[Sample]:
         return read_samples(self.path)
 
 
-def open_samples(path: Path, *, seed: int = 0) -> SampleFile:
+def open_samples(path: Path, *, seed: int = 0, sources: Sequence[Path] = ()) -> SampleFile:
     """Read a file of samples once and check it.
+
+    Args:
+        sources: folders that the pictures may lie in, whoever made the file.
 
     Raises:
         InputError: it is empty or damaged, has an id twice, or samples of several tasks.
@@ -96,7 +100,7 @@ def open_samples(path: Path, *, seed: int = 0) -> SampleFile:
     if len(names) > 1:
         raise InputError(f"{path} has samples of several tasks ({', '.join(sorted(names))}). Make a file for each.")
     ordered = tuple(sample for _, sample in heapq.nsmallest(EXAMPLES_KEPT, examples.values(), key=lambda one: one[0]))
-    return SampleFile(path, task, len(ids), has_pictures, ordered)
+    return SampleFile(path, task, len(ids), has_pictures, ordered, PictureSources(path, tuple(sources)))
 
 
 # ---------------------------------------------------------------- without a model
@@ -144,6 +148,7 @@ def predict(
     *,
     settings: PredictSettings | None = None,
     asking: CaptionSettings | None = None,
+    sources: Sequence[Path] = (),
     in_batches: bool = False,
     overwrite: bool = False,
     observer: Observer,
@@ -151,6 +156,7 @@ def predict(
     """Ask an engine about all samples.
 
     Args:
+        sources: folders whose pictures may be sent, whoever made the samples; others of a file of another machine are refused.
         asking: the engine, its server, the money, the cache.
         in_batches: through the server's Batch API, for half the price and within a day.
         overwrite: forget what is there, also of an unfinished run.
@@ -161,7 +167,8 @@ def predict(
         BackendError: the engine cannot answer questions, or sees no pictures.
         EngineError: the engine cannot be asked, or the money is spent; the same command goes on.
     """
-    run = _open_run(samples, out, settings or PredictSettings(), asking or CaptionSettings(), overwrite=overwrite, observer=observer)
+    settings, asking = settings or PredictSettings(), asking or CaptionSettings()
+    run = _open_run(samples, out, settings, asking, sources, overwrite=overwrite, observer=observer)
     try:
         check_engine(run.client.engine)
         for note in run.session.notes:
@@ -172,10 +179,12 @@ def predict(
         run.session.close()
 
 
-def expected_cost(samples: Path, *, settings: PredictSettings | None = None, asking: CaptionSettings | None = None) -> Estimate:
-    """Return what asking about all samples would cost; nothing is sent. Errors as of `predict`."""
+def expected_cost(
+    samples: Path, *, settings: PredictSettings | None = None, asking: CaptionSettings | None = None, sources: Sequence[Path] = ()
+) -> Estimate:
+    """Return what asking about all samples would cost; nothing is sent. Arguments and errors as of `predict`."""
     settings, asking = settings or PredictSettings(), asking or CaptionSettings()
-    file = open_samples(samples, seed=settings.seed)
+    file = open_samples(samples, seed=settings.seed, sources=sources)
     session = open_session(asking, os.environ)
     try:
         client = _client_for(file, session)
@@ -301,11 +310,19 @@ class _PredictionRun:
 
 
 def _open_run(
-    samples: Path, out: Path, settings: PredictSettings, asking: CaptionSettings, *, overwrite: bool, observer: Observer
+    samples: Path,
+    out: Path,
+    settings: PredictSettings,
+    asking: CaptionSettings,
+    sources: Sequence[Path],
+    *,
+    overwrite: bool,
+    observer: Observer,
 ) -> _PredictionRun:
     check_is_file(out)
     store.make_folder(out.parent)
-    file = open_samples(samples, seed=settings.seed)
+    file = open_samples(samples, seed=settings.seed, sources=sources)
+    file.sources.check_all(file.read())
     session = open_session(asking, os.environ)
     try:
         client = _client_for(file, session)
@@ -346,7 +363,7 @@ def _client_for(file: SampleFile, session: CaptionSession) -> EngineClient:
 def question_sha256(file: SampleFile, sample: Sample, settings: PredictSettings) -> str:
     """Return the SHA-256 of what is asked about a sample: its text, schema and pictures."""
     asked = file.task.request(sample, _demonstration(file, sample, settings), variant=settings.variant)
-    shown = [picture.sha256 or f"{picture.source} {picture.keyframe_id} {picture.pts}" for picture in pictures_of(sample)]
+    shown = [picture.sha256 or f"{picture.source} {picture.keyframe_id}" for picture in pictures_of(sample)]
     return sha256(json.dumps([asked.text, asked.schema, asked.max_tokens, shown], sort_keys=True).encode()).hexdigest()
 
 
@@ -355,7 +372,7 @@ def _question(
 ) -> tuple[Request, Prompt, dict[str, object]]:
     """Return the request, its prompt, and its parameters for the record."""
     asked = file.task.request(sample, _demonstration(file, sample, settings), variant=settings.variant)
-    pictures = load_pictures(sample, asking.picture_side) if file.has_pictures else ()
+    pictures = load_pictures(sample, asking.picture_side, file.sources) if file.has_pictures else ()
     request = Request("describe", asked.text, None, pictures, asked.schema, asked.max_tokens, is_greedy=True)
     parameters: dict[str, object] = {
         "variant": settings.variant,

@@ -6,7 +6,6 @@ A result names everything that must be equal for two figures to be comparable.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -49,23 +48,15 @@ class KeyframeDescription(RecordPart):
 
 
 class SamplePicture(RecordPart):
-    """A picture that is sent: a keyframe of a run folder, or a frame of a video by its PTS."""
+    """A picture that is sent: a keyframe of a run folder."""
 
     kind: Literal["picture"] = "picture"
     source: str
-    """The run folder or the video, as it was given."""
-    keyframe_id: str | None = None
-    pts: int | None = None
-    time_base: Fraction | None = None
+    """The run folder, as it was given."""
+    keyframe_id: str
     time_s: float | None = None
     sha256: Sha256 | None = None
-    """Of the picture file of a run folder, or of the pixels of a decoded frame; None before it was decoded."""
-
-    @model_validator(mode="after")
-    def _check_place(self) -> SamplePicture:
-        if self.keyframe_id is None and (self.pts is None or self.time_base is None):
-            raise ValueError("a picture needs a keyframe_id, or a pts and its time_base")
-        return self
+    """Of the picture file."""
 
 
 Piece = Annotated[Text | Subtitle | KeyframeDescription | SamplePicture, Field(discriminator="kind")]

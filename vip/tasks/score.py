@@ -21,6 +21,7 @@ from vip.protocols import Observer, SilentObserver
 from vip.tasks.pairs import JoinedFile, Pairs
 from vip.tasks.records import Contrast, FrameBudget, JudgeCalibration, Score, TaskResult
 from vip.tasks.task import EncoderMetric, Task, TaskMetric
+from vip.untrusted import shorten
 from vip.wording import SaidOnce, counted
 
 BOOTSTRAP_SEED = 0
@@ -30,6 +31,7 @@ MOST_RESCORED = 2_000_000
 ROUNDED_BY = 1e-4
 """A value that is further from the mean of its samples is no mean; published recalls are rounded to two digits."""
 MOST_IDS = 20
+MOST_ENGINES, MOST_LETTERS = 20, 300  # that a result names, and of each
 
 
 @runtime_checkable
@@ -102,7 +104,7 @@ def score(
         task=joined.task,
         task_version=joined.task_version,
         name=joined.name,
-        engine=", ".join(joined.engines) or None,
+        engine=_named(joined.engines),
         parameters=joined.parameters,
         budget=frame_budget(joined),
         n=len(pairs),
@@ -115,6 +117,12 @@ def score(
         versions={"vip-keyframes": __version__},
     )
     return ScoredFile(joined, result, values, statuses)
+
+
+def _named(engines: Sequence[str]) -> str | None:
+    """Return the names of engines; of many the first, since a file may be of somebody else."""
+    names = [shorten(name, MOST_LETTERS) for name in engines[:MOST_ENGINES]]
+    return ", ".join([*names, *["…"] * (len(engines) > MOST_ENGINES)]) or None
 
 
 def _calibrated(found: Score, metric: object, ids: Sequence[str], result: Result) -> Score:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from vip.untrusted import one_line, printable_json
+from vip.untrusted import one_line, printable_json, shorten
 
 TableFormat = Literal["text", "markdown", "latex", "csv", "json"]
 FORMATS: tuple[TableFormat, ...] = ("text", "markdown", "latex", "csv", "json")
+MOST_LETTERS = 300  # of a cell
 
 _LATEX = {
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
@@ -100,7 +101,16 @@ def render(table: Table, form: TableFormat) -> str:
         "csv": _csv,
         "json": _json,
     }
-    return writers[form](table)
+    return writers[form](_shortened(table))
+
+
+def _shortened(table: Table) -> Table:
+    """Return the table without the rest of long texts: names of engines, groups and files may be of somebody else."""
+    return replace(
+        table,
+        columns=tuple(shorten(name, MOST_LETTERS) for name in table.columns),
+        rows=tuple(tuple(replace(cell, text=shorten(cell.text, MOST_LETTERS)) for cell in row) for row in table.rows),
+    )
 
 
 def _text(table: Table) -> str:

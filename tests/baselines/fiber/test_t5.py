@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -29,3 +30,19 @@ def test_a_t5_that_no_memory_holds_is_refused_before_it_is_built(changed: dict[s
         build_t5(tmp_path)
     with pytest.raises(BackendError):
         load_t5(f"t5:{tmp_path / 't5'}")
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tokenizer_config.json", "more.txt"])
+def test_no_link_and_no_pipe_stands_for_a_file_of_a_t5(name: str, tmp_path: Path) -> None:
+    kept = write_t5(tmp_path / "t5")
+    (tmp_path / "mine").write_bytes((kept / name).read_bytes() if (kept / name).exists() else b"mine")
+    (kept / name).unlink(missing_ok=True)
+    (kept / name).symlink_to(tmp_path / "mine")
+    with pytest.raises(InputError, match="it is a link, or lies behind one"):
+        build_t5(tmp_path)
+    (kept / name).unlink()
+    os.mkfifo(kept / name)
+    with pytest.raises(InputError, match="it is no regular file"):
+        build_t5(tmp_path)
+    with pytest.raises(BackendError, match=r"it is no regular file|has no config"):
+        load_t5(f"t5:{kept}")

@@ -11,6 +11,7 @@ pytest.importorskip("transformers")
 pytest.importorskip("lightning")
 
 from tests.baselines.fiber.made import make_items, write_npy, write_t5
+from vip.baselines.fiber.run_folder import TrainedFiller
 from vip.baselines.fiber.settings import FillerSettings, load_settings
 from vip.baselines.fiber.train import FillerData, train_filler
 from vip.baselines.settings import parse_assignments
@@ -79,6 +80,18 @@ def test_a_finished_training_is_not_begun_again(tmp_path: Path, t5: str, data: F
             resume=True,
             observer=SilentObserver(),
         )
+
+
+def test_a_training_without_an_epoch_begins_again_only_with_the_t5_that_is_named(tmp_path: Path, t5: str, data: FillerData) -> None:
+    """The folder may be somebody else's, and name any folder of this machine or any model of the hub."""
+    train_filler(settings("text"), plain := FillerData(train=data.train, val=data.val), t5, tmp_path / "run", observer=SilentObserver())
+    (tmp_path / "run" / "last.ckpt").unlink()
+    path = tmp_path / "run" / "filler.json"
+    path.write_text(TrainedFiller.model_validate_json(path.read_bytes()).model_copy(update={"is_finished": False}).model_dump_json())
+    for named in (None, "t5:another"):
+        with pytest.raises(UsageError, match=f"began with {t5}, and no epoch has ended. Name it again: --weights {t5}"):
+            train_filler(None, plain, named, tmp_path / "run", resume=True, observer=SilentObserver())
+    assert train_filler(None, plain, t5, tmp_path / "run", resume=True, observer=SilentObserver()).is_finished
 
 
 def test_what_is_missing_is_one_sentence(tmp_path: Path, t5: str, data: FillerData) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -42,4 +43,11 @@ def test_each_fault_of_the_folder_is_one_sentence(tmp_path: Path) -> None:
         TextEncoder(folder, 272)
     (folder / "vocab.json").write_text("no JSON")
     with pytest.raises(InputError, match="holds no tokenizer that can be read"):
+        TextEncoder(folder, 272)
+
+
+def test_a_pipe_in_the_folder_holds_nothing_up(tmp_path: Path) -> None:
+    folder = write_tokenizer(tmp_path / "tok")
+    os.mkfifo(folder / "tokenizer_config.json")
+    with pytest.raises(InputError, match=r"holds no tokenizer that can be read .*tokenizer_config\.json: it is no regular file"):
         TextEncoder(folder, 272)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -92,9 +93,11 @@ def test_what_makes_no_sense_in_a_file_is_named_with_file_and_key(tmp_path: Path
     assert str(path) in str(caught.value)
 
 
-def test_a_file_that_is_missing_is_told_in_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read"):
-        load_weights(tmp_path / "none.toml")
+def test_a_file_that_is_missing_or_no_file_is_told_in_a_sentence(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    for name in ("none", "pipe"):
+        with pytest.raises(UsageError, match="cannot be read"):
+            load_weights(tmp_path / f"{name}.toml")
 
 
 # ---------------------------------------------------------------- sampling keys

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
+import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -157,6 +161,38 @@ def test_a_folder_without_weights_is_refused_and_not_filled_at_random(folders: d
     (tmp_path / "open_clip_config.json").write_bytes((folders["clip"] / "open_clip_config.json").read_bytes())
     with pytest.raises(BackendError, match="holds no weights"):
         OpenClipEmbedder(str(tmp_path), device="cpu")
+
+
+@pytest.mark.parametrize("name", ["/home/you/model", "../model", "~/model", "owner/../../model"])
+@pytest.mark.parametrize(
+    ("tower", "key"), [("text_cfg", "hf_model_name"), ("text_cfg", "hf_tokenizer_name"), ("vision_cfg", "timm_model_name")]
+)
+def test_a_folder_that_names_a_path_is_refused(tower: str, key: str, name: str, folders: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(folders["clip"], tmp_path / "clip")
+    path = tmp_path / "clip" / "open_clip_config.json"
+    config = json.loads(path.read_text())
+    config["model_cfg"][tower][key] = name
+    path.write_text(json.dumps(config))
+    with pytest.raises(BackendError, match=f"names {re.escape(name)}, which is no model of the hub"):
+        OpenClipEmbedder(str(tmp_path / "clip"), device="cpu")
+
+
+def test_a_folder_asks_no_hub_for_what_it_names(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    was_offline: list[bool] = []
+    create = open_clip.create_model
+    monkeypatch.setattr(open_clip, "create_model", lambda *a, **k: (was_offline.append(constants.HF_HUB_OFFLINE), create(*a, **k))[1])
+    OpenClipEmbedder(str(folders["clip"]), device="cpu")
+    assert (was_offline, constants.HF_HUB_OFFLINE) == ([True], False)
+
+
+def test_a_pipe_in_a_folder_holds_nothing_up(folders: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(folders["clip"], tmp_path / "clip")
+    os.mkfifo(tmp_path / "clip" / "special_tokens_map.json")
+    with pytest.raises(BackendError, match=r"cannot be read: special_tokens_map\.json: it is no regular file"):
+        OpenClipEmbedder(str(tmp_path / "clip"), device="cpu")
 
 
 def test_a_library_that_is_not_installed_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from unicodedata import category
 
 import pytest
 from hypothesis import given
@@ -76,6 +77,21 @@ def test_questions_come_back_as_they_were_asked(tmp_path: Path) -> None:
     found = read_results([path]).questions["H0"][1]
     assert (found.masked_caption, found.label, found.video_id) == (odd.masked_caption, odd.label, odd.video_id)
     assert found.caption == '=He says "no" & <b>=cmd|\'!A1</b> ${question1}.'
+
+
+def test_what_a_terminal_obeys_is_neither_asked_nor_kept(tmp_path: Path) -> None:
+    odd = record("a \x1b[2Jdog", "x\u202ey", masked_caption="He sees\r\n \x9b31m_____.", caption="")
+    path = write_results(tmp_path / "r.csv", [odd], [assignment("W\x1b[1m", {1: ["cat\x1b]0;x\x07", "\u2066cow"]})])
+    results = read_results([path])
+    (one,) = results.assignments.values()
+    assert (one.worker, one.answers) == ("W", {1: ("cat", "cow")})
+    (asked,) = results.questions["H0"].values()
+    assert (asked.label, asked.video_id, asked.masked_caption) == ("a dog", "xy", "He sees   _____.")
+    hits = (tmp_path / "hits" / "hits.csv").read_text(encoding="utf-8")
+    assert not {letter for letter in hits if category(letter) in {"Cc", "Cf"}} - {"\r", "\n"}
+    # a file that was not written by vip
+    path.write_bytes(path.read_bytes().replace(b"He sees", b"He sees\x1b[1m").replace(b"a dog", "a \u202edog".encode()))
+    assert read_results([path]).questions["H0"] == results.questions["H0"]
 
 
 def test_a_sheet_whose_cells_are_long_is_read_and_one_that_is_no_csv_is_named(tmp_path: Path) -> None:
@@ -364,6 +380,8 @@ def test_a_policy_names_what_differs_from_the_papers(tmp_path: Path) -> None:
         ('countries = ["Canada"]', "should match pattern"),
         ("[review]\nwarn_below = 0.5", "warn_below is less than"),
         ("a =", "is no TOML"),
+        (f"a = {'[' * 500}{']' * 500}", "is no TOML"),
+        (f"approved_hits = 1{'0' * 5000}", "is no TOML"),
     ],
 )
 def test_a_wrong_policy_is_refused(text: str, message: str, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from unicodedata import category
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_the_page_shows_table_7_as_printed(tmp_path: Path) -> None:
     samples = [case.__class__(case.sample, case.answers, case.filled, None) for case in cases]  # one answer a worker: none agrees
     assert order_cases(cases) == []
     assert len(order_cases(samples)) == 3
-    write_error_page(tmp_path / "e.html", samples)
+    write_error_page(tmp_path / "e.html", samples, samples=tmp_path / "val.json")
     page = (tmp_path / "e.html").read_text(encoding="utf-8")
     assert 'A person at the top of <b class="blank">_____</b> with ropes hanging down.' in page
     assert "adirondacks, cliff, climb, frozen waterfall, gully, hill, ice, icy cliff, ledge, mountain, ravine, slope, snow" in page
@@ -83,16 +84,17 @@ def test_errors_are_wrong_answers_where_people_agree(tmp_path: Path) -> None:
 
 
 def test_texts_of_others_are_neither_markup_nor_formulas(tmp_path: Path) -> None:
-    records = [agreed("=1+1", "<b>x</b>", masked_caption='<script>alert(1)</script> "_____" & more')]
+    records = [agreed("=1+1", "<b>x</b>\x1b[2J\u202e", masked_caption='<script>alert(1)</script> "_____" & \x9b31mmore')]
     write_records(tmp_path / "val.json", records)
     wrong = write_predictions(tmp_path / "=p.json", ['=cmd|"<img src=x>"'])
     cases = read_cases(tmp_path / "val.json", [wrong])
     assert write_error_rows(tmp_path / "e.csv", cases) == 1
     with (tmp_path / "e.csv").open(newline="", encoding="utf-8") as file:
         head, row = csv.reader(file)
+    assert not {category(letter) for cell in row for letter in cell} & {"Cc", "Cf"}
     assert head[6:] == ["'=p", "'=p F1"]
     assert (row[3], row[6]) == ("'=1+1", '\'=cmd|"<img src=x>"')
-    write_error_page(tmp_path / "e.html", cases)
+    write_error_page(tmp_path / "e.html", cases, samples=tmp_path / "val.json")
     page = (tmp_path / "e.html").read_text(encoding="utf-8")
     assert "alert(1)</script>" not in page
     assert "<img" not in page

@@ -74,6 +74,10 @@ def test_blanks_are_read_from_samples_and_from_records(tmp_path: Path) -> None:
         list(read_blanks(tmp_path / "s.jsonl"))
     with pytest.raises(InputError, match="is no file"):
         list(read_blanks(tmp_path / "none.jsonl"))
+    for strange in ({"video": "v" * 5000}, {"start_s": 1e300}, {"start_s": 9.0, "end_s": -1e18}):
+        write_samples(tmp_path / "s.jsonl", [sample.model_copy(update=strange)])
+        with pytest.raises(InputError, match=r"is none of fiber: .*\. Give samples of fiber\."):
+            list(read_blanks(tmp_path / "s.jsonl"))
 
 
 def test_what_cannot_be_asked_is_refused(tmp_path: Path) -> None:

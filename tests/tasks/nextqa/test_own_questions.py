@@ -82,11 +82,13 @@ def test_the_command_writes_the_csv_the_page_and_samples(data: Path) -> None:
             "Name run folders, data sets or published annotation files; or questions of your own with --from CSV.",
         ),
         (("--task", "nextqa-mc", "--from", "none.csv", "--vectors", "vectors.npz"), 3, "none.csv cannot be read: No such file"),
+        (("--task", "nextqa-mc", "--from", "round.csv", "--vectors", "vectors.npz"), 3, "round.csv cannot be read"),
         (("--task", "nextqa-mc", "--from", "questions.csv", "--vectors", "questions.csv"), 3, "questions.csv has no vectors of questions"),
         (("--task", "nextqa-mc", "--from", "questions.csv", "-o", "questions.csv", "--overwrite"), 3, "holds the questions themselves"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(arguments: tuple[str, ...], code: int, said: str, data: Path) -> None:
+    (data / "round.csv").symlink_to("round.csv")
     done = vip(data, "samples", *arguments)
     assert (done.code, done.out) == (code, "")
     assert said in done.sentence

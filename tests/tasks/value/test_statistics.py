@@ -99,3 +99,12 @@ def test_a_folder_without_such_files_is_refused(tmp_path: Path) -> None:
     write_json(tmp_path / "tvr_video2dur_idx.json", {"val": {"park": []}})
     with pytest.raises(InputError, match="has a video without its length"):
         measure_folder(tmp_path)
+
+
+@pytest.mark.parametrize("value", [5, -1e308, True, "text", {"a": 1}, [5, None, {"desc": 7}]])
+@pytest.mark.parametrize("name", ["descs", "events"])
+def test_texts_of_another_form_are_none(name: str, value: object, folder: Path) -> None:
+    row = {"clip_id": 1, "vid_name": "field", name: value}
+    write_lines(folder / "tvr" / "tvc_val_release.jsonl", [row])
+    found = {one.dataset.key: one.splits for one in measure_folder(folder, tag=tag, lemma=lemma).tasks}
+    assert found["tvc"] == {"val": (1, 0)}

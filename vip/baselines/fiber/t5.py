@@ -8,7 +8,7 @@ from typing import Any
 
 from vip import files, store
 from vip.baselines.fiber.data import T5_BLANK, T5_NEXT
-from vip.baselines.kept import MOST_WEIGHT_BYTES
+from vip.baselines.kept import MOST_WEIGHT_BYTES, check_kept_folder
 from vip.errors import BackendError, InputError, StoreError, UsageError
 from vip.models.transformers.model_files import ModelFiles
 from vip.untrusted import one_line
@@ -112,6 +112,7 @@ def build_t5(folder: Path) -> tuple[Any, Any]:
     from transformers import AutoTokenizer, T5Config, T5ForConditionalGeneration
 
     kept = folder / FOLDER
+    check_kept_folder(kept)
     if not store.exists(kept / "config.json"):
         raise InputError(f"{kept} has no config.json. Train the model again.")
     try:

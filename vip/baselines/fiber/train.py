@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -24,6 +25,7 @@ from vip.baselines.run_folder import EPOCHS, LAST, WEIGHTS, count_epochs
 from vip.baselines.training import EpochOrder, LinearDecay, Machine, make_loader, train
 from vip.errors import StoreError, UsageError
 from vip.protocols import Observer
+from vip.untrusted import one_line
 from vip.wording import counted, option
 
 
@@ -60,7 +62,7 @@ def train_filler(
 
     Args:
         settings: None with `resume`: those of the folder.
-        weights: the T5 that training begins with, `t5:NAME`; not needed with `resume`.
+        weights: the T5 that training begins with, `t5:NAME`; with `resume` only needed where no epoch has ended yet.
         epochs: with `resume`, another number of epochs.
 
     Raises:
@@ -79,7 +81,7 @@ def train_filler(
                 record = _begin(settings, data, weights, features, folder)
             else:
                 record = _go_on(before, settings, data, features, folder)
-            return _run(record, data, features, folder, machine or Machine(), observer, resume=before is not None)
+            return _run(record, weights, data, features, folder, machine or Machine(), observer, resume=before is not None)
 
 
 @contextmanager
@@ -178,8 +180,21 @@ def _clear(folder: Path) -> None:
         raise StoreError(f"{folder} cannot be emptied: {exc.strerror}. Choose another folder with {option('out')}.") from exc
 
 
+def _first_t5(record: TrainedFiller, weights: str | None, folder: Path) -> tuple[Any, Any]:
+    """Return the T5 that a training begins with: the one that the command names, since a folder of somebody else may name any.
+
+    Raises:
+        UsageError: it names none, or another than at the beginning.
+    """
+    if weights != record.weights:
+        began = one_line(record.weights)[:200]
+        raise UsageError(f"{folder} began with {began}, and no epoch has ended. Name it again: {option('weights', began)}.")
+    return load_t5(weights)
+
+
 def _run(
     record: TrainedFiller,
+    weights: str | None,
     data: FillerData,
     features: ClipFeatures | None,
     folder: Path,
@@ -193,7 +208,7 @@ def _run(
         observer.note(f"{counted(settings.training.epochs, 'epoch')} are done already. Ask for more: {option('epochs', 'NUMBER')}.")
         return record
     torch.manual_seed(settings.training.seed)
-    t5, tokenizer = build_t5(folder) if store.exists(folder / LAST) else load_t5(record.weights)
+    t5, tokenizer = build_t5(folder) if store.exists(folder / LAST) else _first_t5(record, weights, folder)
     learner = Filler(settings, t5, tokenizer, record.width)
     learner.train()
     collate = Collator(tokenizer, settings.options, features)

@@ -17,7 +17,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from vip import files
 from vip.baselines.features import DAMAGED, dataset_in, open_hdf5
+from vip.baselines.kept import check_kept_folder
 from vip.baselines.nextqa.interface import Words, mask_of
 from vip.baselines.settings import WordSettings
 from vip.baselines.vocabulary import END, PAD, START, WordVocabulary, tokenize
@@ -126,6 +128,7 @@ class BertWords(WordVectors):
     def __init__(self, folder: Path, settings: WordSettings) -> None:
         super().__init__()
         self.settings = settings
+        check_kept_folder(folder)
         self.bert, self.tokenizer = load_bert(folder)
         layers = int(self.bert.config.num_hidden_layers)
         if not -layers - 1 <= settings.layer <= layers:
@@ -247,9 +250,10 @@ def load_bert(folder: Path) -> tuple[Any, Any]:
     if not (folder / "config.json").is_file():
         raise InputError(f"{folder} has no config.json. Give a folder that save_pretrained() wrote, of a BERT and its tokenizer.")
     try:
+        files.check_tree(folder, links=True)
         safe = {"local_files_only": True, "trust_remote_code": False}
         return AutoModel.from_pretrained(folder, use_safetensors=True, **safe), AutoTokenizer.from_pretrained(folder, **safe)
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as exc:
+    except Exception as exc:  # there is no end to the ways in which damaged files make the library fail
         raise InputError(
             f"{folder} holds no BERT that can be loaded ({one_line(str(exc))[:150]}). It needs safetensors and a tokenizer."
         ) from exc

@@ -9,7 +9,7 @@ from typing import Any
 from vip import store
 from vip.baselines.value.batches import END, PAD, START, UNKNOWN
 from vip.errors import BackendError, InputError, StoreError
-from vip.files import read_named
+from vip.files import check_tree, read_named
 from vip.untrusted import one_line
 from vip.wording import option
 
@@ -42,6 +42,7 @@ class TextEncoder:
         if missing:
             raise InputError(f"{folder} has no {missing}. Give the folder of RoBERTa's tokenizer: {option('tokenizer', 'DIR')}.")
         try:
+            check_tree(folder, links=True, most_bytes=MOST_BYTES)
             self._tokenizer: Any = RobertaTokenizer.from_pretrained(str(folder), local_files_only=True)
             size = len(self._tokenizer)
         except Exception as exc:  # the library's parsers raise anything

@@ -20,8 +20,10 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from vip.dataset.items import UNKNOWN_VERTICAL, ListItem
 from vip.errors import UsageError, did_you_mean, validation_message
+from vip.files import read_named
 from vip.records import RecordPart
 
+MOST_WEIGHT_BYTES = 4 * 2**20  # of a file of weights
 BUILT_IN = Path(__file__).with_name("weights.toml")
 MOST_WEIGHT = 1000.0
 VERTICALS = (
@@ -83,7 +85,7 @@ def load_weights(path: Path | None = None) -> Weights:
     """
     path = path or BUILT_IN
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(read_named(path, most_bytes=MOST_WEIGHT_BYTES).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise UsageError(f"{path} is not valid TOML: {exc}.") from exc
     except OSError as exc:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vip import files
 from vip.errors import BackendError, did_you_mean
 from vip.models import hub
 from vip.models.clip import weight_files
@@ -26,6 +27,7 @@ from vip.models.clip.preprocessing import Preprocessing
 from vip.models.hardware import Hardware, ShrinkingBatches, choose_hardware, single_threaded
 from vip.protocols import EmbedderCapabilities
 from vip.records import Image, Vectors
+from vip.untrusted import one_line
 from vip.wording import option
 
 if TYPE_CHECKING:
@@ -133,6 +135,7 @@ def _parse_source(detail: str, open_clip: Any) -> ModelSource:
         BackendError: there is no such architecture, tag or file.
     """
     if (Path(detail) / "open_clip_config.json").is_file():
+        _check_folder(Path(detail))
         return ModelSource(f"local-dir:{detail}")
     if Path(detail).is_dir():
         raise BackendError(
@@ -162,6 +165,23 @@ def _parse_source(detail: str, open_clip: Any) -> ModelSource:
     return ModelSource(arch, tag=tag)
 
 
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder that would lead open_clip elsewhere or hold it up.
+
+    Raises:
+        BackendError: it holds a FIFO or a device, or its configuration names a path.
+    """
+    try:
+        files.check_tree(folder, links=True)
+    except OSError as exc:
+        raise BackendError(f"The folder {folder} cannot be read: {exc.strerror}. Copy the model again.") from exc
+    config = _read_config(ModelSource(f"local-dir:{folder}"), None)
+    towers = [tower for key in ("text_cfg", "vision_cfg") if isinstance(tower := config.get(key), dict)]
+    names = [str(tower.get(key) or "") for tower in towers for key in ("hf_model_name", "hf_tokenizer_name", "timm_model_name")]
+    if path := next((name for name in filter(None, names) if name[:1] in {"/", ".", "~"} or ".." in name or Path(name).is_dir()), None):
+        raise BackendError(f"The folder {folder} names {one_line(path)[:80]}, which is no model of the hub. Choose another.")
+
+
 def _suggest_arch(arch: str, known: Sequence[str]) -> str:
     hint = did_you_mean(arch, known)
     return hint if "Did you mean" in hint else ""
@@ -176,15 +196,17 @@ def _load(source: ModelSource, open_clip: Any, precision: str) -> tuple[Any, Any
     pretrained = open_clip.get_pretrained_cfg(source.arch, source.tag) if source.tag else {}
     weights = weight_files.find_or_download(pretrained, source.arch) if source.tag else source.checkpoint
     tokenizer = _load_tokenizer(source, open_clip)
+    is_folder = source.arch.startswith("local-dir:")
     try:
-        model = open_clip.create_model(
-            source.arch,
-            precision=precision,
-            force_quick_gelu=bool(pretrained.get("quick_gelu")),
-            force_preprocess_cfg={key: value for key, value in pretrained.items() if key in PREPROCESSING},
-            require_pretrained=source.arch.startswith("local-dir:"),
-            pretrained_text=False,
-        )
+        with hub.offline(is_folder):  # its configuration may name a model of the hub, which nobody asked for
+            model = open_clip.create_model(
+                source.arch,
+                precision=precision,
+                force_quick_gelu=bool(pretrained.get("quick_gelu")),
+                force_preprocess_cfg={key: value for key, value in pretrained.items() if key in PREPROCESSING},
+                require_pretrained=is_folder,
+                pretrained_text=False,
+            )
         if weights is not None:
             open_clip.load_checkpoint(model, str(weights))
     except Exception as exc:  # each format of checkpoints fails in ways of its own

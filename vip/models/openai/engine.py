@@ -276,8 +276,8 @@ class OpenAIEngine:
         return Reply(self._remove_secrets(text), model=self._answering_model(completion), limits=self._limits, **used)
 
     def _remove_secrets(self, text: str) -> str:
-        """Return the text without the key, also where JSON spells its letters in numbers."""
-        if "\\u" in text:
+        """Return the text without the key, also where JSON spells its letters in another way."""
+        if "\\" in text:
             with suppress(ValueError):
                 text = json.dumps(parse_json(text), ensure_ascii=False)
         return self._server.remove_secrets(text)

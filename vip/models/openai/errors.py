@@ -8,6 +8,7 @@ what they were sent, so keys and passwords are cut out of all texts, those of th
 
 from __future__ import annotations
 
+import base64
 import difflib
 import os
 import re
@@ -16,8 +17,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from math import isfinite
-from urllib.parse import urlsplit
+from urllib.parse import quote, quote_plus, urlsplit
 
 from vip.errors import BusyError, BusyKind, EngineError, RejectedError, ReplyError, UsageError
 from vip.untrusted import one_line
@@ -27,6 +29,7 @@ OFFICIAL_HOST = "api.openai.com"
 REDACTED = "[redacted]"
 LONGEST_QUOTE = 300
 SHORTEST_SECRET = 4  # a shorter one stands in any text
+SHORTEST_BASE64 = 8
 ITEM_CODES = frozenset(
     {
         "content_filter",
@@ -46,6 +49,7 @@ ITEM_CODES = frozenset(
 NOT_CONNECTED = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "ProxyError"})
 """Of the HTTP library: the request never went out."""
 
+_URL_SAFE = str.maketrans("+/", "-_")
 _USER_INFO = re.compile(r"//[^/\s@]+@")
 _LOOKS_LIKE_KEY = re.compile(r"\bsk-[\w.*-]+|(?<=Bearer )[^\s\"']+", re.IGNORECASE)
 
@@ -80,11 +84,12 @@ class ServerIdentity:
         return line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}…"
 
     def remove_secrets(self, text: str) -> str:
-        """Return the text without the key, and without the password and the query of the address."""
+        """Return the text without the key, and without the password and the query of the address, in any of their usual spellings."""
         parts = urlsplit(self.base_url)
         for secret in (self.key, parts.password, parts.query):
             if secret and len(secret) >= SHORTEST_SECRET:
-                text = text.replace(secret, REDACTED)
+                for spelling in _spellings(secret):
+                    text = text.replace(spelling, REDACTED)
         return text
 
     @property
@@ -109,6 +114,17 @@ class ServerIdentity:
 
     def __repr__(self) -> str:
         return f"Server({self.address!r}, model={self.model!r})"
+
+
+@cache
+def _spellings(secret: str) -> tuple[str, ...]:
+    """Return a secret as it is, in an address, and in base64 at any place of what is encoded."""
+    data, found = secret.encode("utf-8", "surrogateescape"), [secret, quote(secret, safe=""), quote_plus(secret)]
+    for before in range(3):
+        whole = (before + len(data)) * 8 // 6  # letters that depend on nothing behind the secret
+        inside = base64.b64encode(bytes(before) + data).decode()[-(-before * 8 // 6) : whole]
+        found += [inside, inside.translate(_URL_SAFE)] if len(inside) >= SHORTEST_BASE64 else []
+    return tuple(sorted(set(found), key=len, reverse=True))
 
 
 def is_official(base_url: str) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from vip import wording
+from vip import files, wording
 from vip.errors import BackendError
 from vip.models import hub
 from vip.models.hardware import single_threaded
@@ -76,6 +76,8 @@ class ModelFiles:
 
     def _load_with(self, loader: Callable[..., LoadedT], **settings: Any) -> LoadedT:
         try:
+            if self.folder is not None:
+                files.check_tree(self.folder, links=True)  # the library waits for a pipe for ever
             with silence_transformers():
                 # False: never run code that a model brings along, and never ask on the terminal whether to
                 return loader(str(self.folder or self.name), trust_remote_code=False, **settings)

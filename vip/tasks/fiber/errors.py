@@ -167,15 +167,19 @@ def write_error_rows(path: Path, cases: Sequence[BlankCase]) -> int:
     ]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(map(guard_cell, head))
+    writer.writerow(map(_cell, head))
     for case in errors:
         label = case.sample.reference.label if case.sample.reference else ""
         agreement = "" if case.agreement is None else f"{100 * case.agreement:.1f}"
         cells = [case.sample.id, case.sample.video, case.text, label or "", "; ".join(case.answers), agreement]
-        writer.writerow(map(guard_cell, [*cells, *(cell for one in case.filled for cell in (one.text, f"{one.f1:.1f}"))]))
+        writer.writerow(map(_cell, [*cells, *(cell for one in case.filled for cell in (one.text, f"{one.f1:.1f}"))]))
     with store.replacing(path) as file:
         file.write(text.getvalue().encode())
     return len(errors)
+
+
+def _cell(text: str) -> str:
+    return guard_cell(one_line(text))
 
 
 class CaseView(NamedTuple):
@@ -191,10 +195,11 @@ class CaseView(NamedTuple):
     filled: Sequence[FilledBlank]
 
 
-def write_error_page(path: Path, cases: Sequence[BlankCase], *, runs: Sequence[Path] = ()) -> None:
+def write_error_page(path: Path, cases: Sequence[BlankCase], *, samples: Path, runs: Sequence[Path] = ()) -> None:
     """Write the page: a card an error in the form of Table 7, at most 200, and the frequent confusions.
 
     Args:
+        samples: the file of the cases.
         runs: run folders of the samples, for their pictures.
 
     Raises:
@@ -210,7 +215,7 @@ def write_error_page(path: Path, cases: Sequence[BlankCase], *, runs: Sequence[P
         "errors.html.jinja",
         style=resource("errors.css", PACKAGE),
         facts=facts,
-        cases=[_view(case, pictures) for case in errors[:MOST_SHOWN]],
+        cases=[_view(case, pictures, samples) for case in errors[:MOST_SHOWN]],
         confusions=count_confusions(cases),
         blank=BLANK,
     )
@@ -218,11 +223,11 @@ def write_error_page(path: Path, cases: Sequence[BlankCase], *, runs: Sequence[P
         file.write(text.encode())
 
 
-def _view(case: BlankCase, pictures: PagePictures) -> CaseView:
+def _view(case: BlankCase, pictures: PagePictures, samples: Path) -> CaseView:
     before, _, after = case.text.partition(BLANK)
     pieces = [piece for piece in case.sample.context if isinstance(piece, SamplePicture)]
     step = max(1, len(pieces) // MOST_FRAMES)
-    frames = [jpeg for piece in pieces[step // 2 :: step][:MOST_FRAMES] if (jpeg := pictures.of_piece(case.sample, piece))]
+    frames = [jpeg for piece in pieces[step // 2 :: step][:MOST_FRAMES] if (jpeg := pictures.of_piece(case.sample, piece, samples))]
     agreement = "" if case.agreement is None else f"{100 * case.agreement:.0f} % of first answers agree"
     label = case.sample.reference.label if case.sample.reference else ""
     return CaseView(case.sample.id, before, after, frames, ", ".join(case.answers), label or "", agreement, case.filled)

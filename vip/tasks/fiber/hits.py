@@ -23,6 +23,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from vip import store
 from vip.errors import InputError, UsageError
 from vip.html.layout import GENERATOR, resource, templates
@@ -30,7 +32,7 @@ from vip.tasks.fiber.records import BLANK, FiberRecord, read_records
 from vip.tasks.fiber.submissions import is_records
 from vip.tasks.files import read_samples
 from vip.tasks.records import Blank, Sample
-from vip.untrusted import one_line
+from vip.untrusted import one_line, printable
 from vip.wording import option
 
 PACKAGE = "vip.tasks.fiber"
@@ -67,19 +69,23 @@ def record_of(sample: Sample) -> FiberRecord:
     """Return the record of a sample, without the answers of workers.
 
     Raises:
-        InputError: it is no sample of fiber.
+        InputError: it is no sample of fiber, or has a name or times that no record has.
     """
     label = sample.reference.label if sample.reference else None
     if not isinstance(sample.ask, Blank) or label is None or sample.ask.text.count(BLANK) != 1:
         raise InputError(f'The sample "{one_line(sample.id)[:80]}" has no blank with a label. Give samples of fiber.')
-    return FiberRecord(
-        video_id=sample.video,
-        video_start_time=int(sample.start_s or 0),
-        video_end_time=-int(-(sample.end_s or 0) // 1),
-        caption=sample.ask.text.replace(BLANK, label),
-        masked_caption=sample.ask.text,
-        label=label,
-    )
+    try:
+        return FiberRecord(
+            video_id=sample.video,
+            video_start_time=int(sample.start_s or 0),
+            video_end_time=-int(-(sample.end_s or 0) // 1),
+            caption=sample.ask.text.replace(BLANK, label),
+            masked_caption=sample.ask.text,
+            label=label,
+        )
+    except ValidationError as exc:
+        problem = one_line(exc.errors()[0]["msg"])[:200]
+        raise InputError(f'The sample "{one_line(sample.id)[:80]}" is none of fiber: {problem}. Give samples of fiber.') from exc
 
 
 # ---------------------------------------------------------------- cells of a CSV file
@@ -151,7 +157,8 @@ def hit_columns(per_hit: int) -> list[str]:
 
 def hit_cells(record: FiberRecord) -> tuple[str, ...]:
     times = str(record.video_start_time), str(record.video_end_time)
-    return (escape_cell(record.video_id), *times, escape_cell(record.masked_caption), guard_cell(record.label))
+    video_id, masked, label = map(printable, (record.video_id, record.masked_caption, record.label))
+    return (escape_cell(video_id), *times, escape_cell(masked), guard_cell(label))
 
 
 def _csv_line(cells: Sequence[str]) -> bytes:

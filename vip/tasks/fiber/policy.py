@@ -104,7 +104,7 @@ def read_policy(path: Path | None, *, paper: WorkerPolicy = WorkerPolicy()) -> W
         error = exc.errors()[0]
         where = one_line(".".join(map(str, error["loc"])))[:80]
         raise InputError(f"{path}{f', {where}' if where else ''}: {one_line(error['msg'])[:200]}. The docs list the keys.") from exc
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise InputError(f"{path} is no TOML ({one_line(str(exc))[:120]}). Repair it.") from exc
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -24,6 +24,7 @@ BLANK = "_____"
 FORM = '[{"video_id": …, "masked_caption": …, "label": …, "additional_answers": [[…]]}, …]'
 MOST_BYTES = 2**30
 MOST_LETTERS = 10_000  # of a caption
+Seconds = Annotated[int, Field(ge=-(10**9), le=10**9)]
 
 
 class FiberRecord(BaseModel):
@@ -32,8 +33,8 @@ class FiberRecord(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
     video_id: str = Field(max_length=1000)
-    video_start_time: int
-    video_end_time: int
+    video_start_time: Seconds
+    video_end_time: Seconds
     caption: str = Field(max_length=MOST_LETTERS)
     masked_caption: str = Field(max_length=MOST_LETTERS)
     label: str = Field(max_length=MOST_LETTERS)

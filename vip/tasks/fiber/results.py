@@ -26,7 +26,7 @@ from vip.records import Record
 from vip.tasks.fiber.hits import MOST_PER_HIT, normalize_as_page, unguard_cell
 from vip.tasks.fiber.records import BLANK, FiberRecord
 from vip.tasks.json_rows import open_bounded
-from vip.untrusted import one_line, parse_json
+from vip.untrusted import one_line, parse_json, printable
 
 MOST_BYTES = 2**30
 MOST_CELL_LETTERS = 64 * 2**20
@@ -158,7 +158,8 @@ def long_cells() -> Iterator[None]:
 
 def _add(results: HitResults, file: str, number: int, row: dict[str, str]) -> None:
     """Add an assignment, or what is wrong with it."""
-    empty = Assignment(row["AssignmentId"], row["HITId"], row["WorkerId"], {}, bool(row.get("ApprovalTime")), file, number)
+    ids = (one_line(row[name]) for name in ("AssignmentId", "HITId", "WorkerId"))
+    empty = Assignment(*ids, {}, bool(row.get("ApprovalTime")), file, number)
 
     def refuse(reason: str, text: str | None = None, question: int | None = None) -> None:
         results.left_out.append(_left_out(empty, question, reason, row[ANSWERS] if text is None else text))
@@ -217,13 +218,13 @@ def _questions(row: Mapping[str, str]) -> dict[int, FiberRecord]:
     """
     found = {}
     for place in range(1, MOST_PER_HIT + 1):
-        masked = html.unescape(row.get(f"Input.question{place}", ""))
+        masked = printable(html.unescape(row.get(f"Input.question{place}", "")))
         if not masked.strip():
             continue
-        label = unguard_cell(row.get(f"Input.label{place}", ""))
+        label = printable(unguard_cell(row.get(f"Input.label{place}", "")))
         try:
             found[place] = FiberRecord(
-                video_id=html.unescape(row.get(f"Input.video{place}_id", "")),
+                video_id=one_line(html.unescape(row.get(f"Input.video{place}_id", ""))),
                 video_start_time=round(float(row.get(f"Input.video{place}_start_time", ""))),
                 video_end_time=round(float(row.get(f"Input.video{place}_end_time", ""))),
                 caption=masked.replace(BLANK, label, 1),
@@ -258,7 +259,7 @@ def _answers(
             elif len(text) > MOST_ANSWER_LETTERS:
                 problems.append((question, f"more than {MOST_ANSWER_LETTERS} letters", text))
             else:
-                ordered.setdefault(question, []).append((int(match[2]) if match else sys.maxsize, " ".join(text.split())))
+                ordered.setdefault(question, []).append((int(match[2]) if match else sys.maxsize, one_line(text)))
     answers = {}
     for question in sorted(ordered):
         kept, seen = [], set[str]()

@@ -87,6 +87,8 @@ class _Answered(NamedTuple):
     """One sample with the answers of all files to it."""
 
     sample: Sample
+    file: Path | None
+    """Of the sample; None for a published one."""
     answers: list[tuple[str, Prediction, float]]
     """Label, prediction, value as a fraction."""
 
@@ -138,7 +140,9 @@ def _collect(scores: Scores) -> _Asked:
         for (sample, prediction), value in zip(one.joined.pairs, values, strict=True):
             question = sample.ask.question if isinstance(sample.ask, Choice | FreeText) else ""
             tasks = asked.setdefault((sample.video, question or sample.id), {})
-            tasks.setdefault(sample.task, _Answered(sample, [])).answers.append((labels[id(one.result)], prediction, value))
+            tasks.setdefault(sample.task, _Answered(sample, one.joined.samples, [])).answers.append(
+                (labels[id(one.result)], prediction, value)
+            )
     return asked
 
 
@@ -168,7 +172,7 @@ def choose_videos(by_video: Mapping[str, Mapping[tuple[str, str], Mapping[str, _
 
 
 def _video_view(video: str, asked: Mapping[tuple[str, str], Mapping[str, _Answered]], pictures: VideoPictures) -> VideoView:
-    samples = [one.sample for tasks in asked.values() for one in tasks.values()]
+    samples = [(one.sample, one.file) for tasks in asked.values() for one in tasks.values()]
     questions = [_question_view(text, tasks) for (_, text), tasks in asked.items()]
     return VideoView(video, list(pictures.of_video(video, samples)), questions)
 
@@ -229,8 +233,12 @@ class VideoPictures:
     folders: Sequence[Path] = ()
     places: Mapping[str, str] = field(default_factory=dict)
 
-    def of_video(self, video: str, samples: Sequence[Sample]) -> Iterator[PictureView]:
-        """Yield at most six pictures in time order; none where the video is not here or cannot be read."""
+    def of_video(self, video: str, samples: Sequence[tuple[Sample, Path | None]]) -> Iterator[PictureView]:
+        """Yield at most six pictures in time order; none where the video is not here or cannot be read.
+
+        Args:
+            samples: of the video, with their files.
+        """
         if shown := list(self._seen(samples)):
             yield from shown
             return
@@ -240,14 +248,14 @@ class VideoPictures:
         except VipError:
             return
 
-    def _seen(self, samples: Sequence[Sample]) -> Iterator[PictureView]:
+    def _seen(self, samples: Sequence[tuple[Sample, Path | None]]) -> Iterator[PictureView]:
         """Yield the pictures of the first sample that shows some."""
         pages = PagePictures(self.folders)
-        for sample in samples:
+        for sample, file in samples:
             pieces = [piece for piece in sample.context if isinstance(piece, SamplePicture)]
             if pieces:
                 chosen = [pieces[place] for place in evenly_spaced(len(pieces), PICTURES)]
-                found = [(piece.time_s, pages.of_piece(sample, piece)) for piece in chosen]
+                found = [(piece.time_s, pages.of_piece(sample, piece, file)) for piece in chosen]
                 yield from (PictureView(_title(time_s), jpeg) for time_s, jpeg in found if jpeg is not None)
                 return
 

@@ -77,15 +77,14 @@ def read_questions(path: Path, task: Kind) -> Iterator[Question]:
     Raises:
         InputError: it is damaged, of the other task, or has a row twice.
     """
-    seen: dict[str, list[tuple[int, int]]] = {}  # id -> line and hash of each question that has it
+    seen: dict[str, dict[int, int]] = {}  # id -> hash and line of each question that has it
     for line, row in _read_rows(path, _required(task)):
         question = _parse_question(row, path, line, task)
-        others = seen.setdefault(question.published_id, [])
+        others = seen.setdefault(question.published_id, {})
         content = hash((question.type, question.text, question.answer, question.options))
-        for before, same in others:
-            if content == same:
-                _refuse(path, line, f"it repeats the question {question.published_id} of line {before}")
-        others.append((line, content))
+        if content in others:
+            _refuse(path, line, f"it repeats the question {one_line(question.published_id)[:80]} of line {others[content]}")
+        others[content] = line
         yield replace(question, number=len(others)) if len(others) > 1 else question
     if not seen:
         raise InputError(f"{path} holds no question. Give the val.csv or test.csv of NExT-QA.")

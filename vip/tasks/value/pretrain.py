@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from vip import store
 from vip.baselines.installed import check_installed, is_first_process
+from vip.baselines.kept import check_kept_folder
 from vip.errors import InputError, UsageError
 from vip.protocols import Observer
 from vip.tasks.value.trained_models import clear_training, load_weights
@@ -210,4 +211,7 @@ def _tokenizer(request: PretrainRequest) -> Path:
 
     if request.tokenizer is None and not (request.resume and store.is_folder(request.out / FOLDER)):
         raise UsageError(f"Name the folder of RoBERTa's tokenizer, with vocab.json and merges.txt: {option('tokenizer', 'DIR')}.")
-    return request.tokenizer or request.out / FOLDER
+    if request.tokenizer is not None:
+        return request.tokenizer
+    check_kept_folder(request.out / FOLDER)
+    return request.out / FOLDER

@@ -227,8 +227,9 @@ def _measure_task(dataset: Dataset, paths: dict[str, Path], source: SourceStatis
 
 def _texts(row: Any) -> list[str]:
     """Return the texts of a row: a query, a question with its options, a statement, events, or captions."""
-    captions = [one.get("desc") for one in row.get("descs") or () if isinstance(one, dict)]
-    values = [*(row.get(name) for name in ("desc", "q", "statement", *(f"a{index}" for index in range(5)))), *(row.get("events") or ())]
+    descriptions, events = (found if isinstance(found := row.get(name), list) else [] for name in ("descs", "events"))
+    captions = [one.get("desc") for one in descriptions if isinstance(one, dict)]
+    values = [*(row.get(name) for name in ("desc", "q", "statement", *(f"a{index}" for index in range(5)))), *events]
     return [value for value in (*values, *captions) if isinstance(value, str)]
 
 

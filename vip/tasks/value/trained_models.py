@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from vip import store
 from vip.baselines.installed import check_installed, is_first_process
+from vip.baselines.kept import check_kept_folder
 from vip.config import SampleSettings
 from vip.errors import InputError, StoreError, UsageError, did_you_mean
 from vip.protocols import Observer
@@ -154,6 +155,7 @@ def _tokenizer_of(request: TrainValueRequest, stages: Sequence[Stage]) -> Path:
     found = next((one for one in kept if store.is_folder(one)), None)
     if found is None or not (request.resume or request.weights):
         raise UsageError(f"Name the folder of RoBERTa's tokenizer, with vocab.json and merges.txt: {option('tokenizer', 'DIR')}.")
+    check_kept_folder(found)
     return found
 
 
@@ -512,6 +514,8 @@ def _open_run(request: PredictRequest, dataset: Dataset, observer: Observer) -> 
         observer.note(f"The training of {folder} has not ended: its best weights so far answer.")
     model = build(record.settings.model)
     run_folder.load_weights(folder / run_folder.WEIGHTS, model)
+    if request.tokenizer is None:
+        check_kept_folder(folder / FOLDER)
     encoder = TextEncoder(request.tokenizer or folder / FOLDER, record.settings.model.vocabulary)
     return _OpenModel(model, record.settings, encoder, record.name_for(dataset.key))
 

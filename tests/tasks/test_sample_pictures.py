@@ -1,0 +1,97 @@
+"""Which run folders the pictures of a file of samples are read from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.tasks.described import described_folder
+from tests.tasks.test_keyframe_task import samples
+from vip import store
+from vip.errors import InputError
+from vip.tasks.files import distrust, trust, write_samples
+from vip.tasks.infilling import VideoInfilling
+from vip.tasks.records import Sample
+from vip.tasks.sample_pictures import PictureSources, load_pictures, pictures_of
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> list[Sample]:
+    return samples(VideoInfilling(), described_folder(tmp_path / "mine" / "a", 5), pictures=True)
+
+
+@pytest.fixture
+def of_a_stranger(made: list[Sample], tmp_path: Path) -> Path:
+    """The samples as another machine writes them, in a folder of downloads."""
+    path = tmp_path / "downloads" / "s.jsonl"
+    path.parent.mkdir()
+    store.write_rows(path, made)
+    return path
+
+
+def opened(file: Path, sample: Sample, *named: Path) -> bool:
+    """Whether its pictures are read."""
+    try:
+        return bool(load_pictures(sample, 64, PictureSources(file, named)))
+    except InputError:
+        return False
+
+
+def test_a_strangers_samples_show_what_lies_elsewhere_only_where_it_is_named_or_trusted(
+    of_a_stranger: Path, made: list[Sample], tmp_path: Path
+) -> None:
+    (sample,) = made
+    assert not opened(of_a_stranger, sample)
+    assert opened(of_a_stranger, sample, tmp_path / "mine")
+    assert opened(of_a_stranger, sample, tmp_path / "mine" / "a")
+    trust(of_a_stranger)
+    assert opened(of_a_stranger, sample)
+    copy = of_a_stranger.with_name("copy.jsonl")
+    copy.write_bytes(of_a_stranger.read_bytes())
+    assert opened(copy, sample)
+    copy.write_bytes(of_a_stranger.read_bytes() + b"\n")
+    assert not opened(copy, sample)
+    distrust(of_a_stranger)
+    assert not opened(of_a_stranger, sample)
+
+
+def test_samples_of_this_machine_show_any_folder(made: list[Sample], tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    write_samples(tmp_path / "own" / "s.jsonl", made)
+    assert opened(tmp_path / "own" / "s.jsonl", made[0])
+
+
+@pytest.mark.parametrize("source", ["beside", "deep/beside", "."])
+def test_a_run_beside_a_strangers_samples_is_shown(source: str, of_a_stranger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (sample,) = samples(VideoInfilling(), described_folder(of_a_stranger.parent / source, 5), pictures=True)
+    assert opened(of_a_stranger, sample)
+    monkeypatch.chdir(of_a_stranger.parent)
+    assert PictureSources(Path("s.jsonl")).allows(source)
+    assert PictureSources(Path("s.jsonl")).allows(str(of_a_stranger.parent / source))
+
+
+@pytest.mark.parametrize("source", ["link", "deep/link", "folder/a", "deep/../../mine/a", "../mine/a", "round", "no\0path"])
+def test_no_link_and_no_way_up_leads_a_strangers_samples_out_of_their_folder(
+    source: str, made: list[Sample], of_a_stranger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = of_a_stranger.parent
+    (here / "deep").mkdir()
+    (here / "link").symlink_to(tmp_path / "mine" / "a")
+    (here / "deep" / "link").symlink_to(tmp_path / "mine" / "a")
+    (here / "folder").symlink_to(tmp_path / "mine")
+    (here / "round").symlink_to("round")
+    monkeypatch.chdir(here)
+    assert not PictureSources(of_a_stranger).allows(source)
+    assert not PictureSources(Path("s.jsonl")).allows(source)
+
+
+def test_every_source_is_checked_before_anything_is_asked(made: list[Sample], of_a_stranger: Path) -> None:
+    (inside,) = samples(VideoInfilling(), described_folder(of_a_stranger.parent / "b", 5), pictures=True)
+    PictureSources(of_a_stranger).check_all([inside])
+    with pytest.raises(InputError) as refused:
+        PictureSources(of_a_stranger).check_all([inside, made[0]])
+    assert str(refused.value) == (
+        f"{made[0].id} shows pictures of {next(pictures_of(made[0])).source}, and another machine made {of_a_stranger}: what lies elsewhere"
+        f" is not opened unasked. Look at the file, then run `vip trust {of_a_stranger}`."
+    )
