@@ -243,6 +243,15 @@ def test_the_layers_mix_setting_by_setting(tmp_path: Path) -> None:
     assert resolve(CaptionSettings, {}, environment={"VIP_KEYFRAMES": "8"}, folder=folder).engine == "offline"
 
 
+def test_a_zero_and_a_no_count_as_any_other_value(tmp_path: Path) -> None:
+    folder = toml(tmp_path, "[extract]\nmin_objects = 2\n[caption]\ncontext = 3\nverify = true\nmax_usd = 2.0")
+    trust(folder / "vip.toml", (folder / "vip.toml").read_bytes())
+    assert resolve(ExtractSettings, {"min_objects": 0}, environment={}, folder=folder).min_objects == 0
+    given = {"context": 0, "verify": False, "max_usd": 0.0}
+    assert resolve(CaptionSettings, given, environment={}, folder=folder) == CaptionSettings(max_usd=0.0)
+    assert resolve(CaptionSettings, {}, environment={"VIP_CONTEXT": "0"}, folder=folder).context == 0
+
+
 def test_an_empty_variable_says_nothing(tmp_path: Path) -> None:
     assert resolve(ExtractSettings, {}, environment={"VIP_KEYFRAMES": ""}, folder=tmp_path).keyframes == 12
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vip import errors
-from vip.errors import BusyError, GivenUpError, ItemError, OutageError, ReplyError, VipError, did_you_mean
+from vip.errors import BusyError, GivenUpError, ItemError, NotInPartsError, OutageError, ReplyError, VipError, did_you_mean
 
 PAGE = Path(__file__).parents[1] / "docs" / "failures.md"
 CODES = {
@@ -82,6 +82,7 @@ def test_a_hint_names_only_what_there_is(wrong: str, known: set[str]) -> None:
         OutageError("gone", "connection"),
         ReplyError("refused", kind="refusal", tokens_in=3),
         ItemError("gone", "deleted", 2.0),
+        NotInPartsError("whole", "page", version='"v1"'),
     ],
 )
 def test_an_error_comes_whole_from_another_process(error: VipError) -> None:

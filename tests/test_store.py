@@ -200,6 +200,7 @@ def test_of_two_rows_of_one_key_that_of_the_later_file_is_kept_in_the_order_that
     better = failure(1).model_copy(update={"message": "better"})
     store.write_rows(new, [better, failure(3), failure(4)])
     new.write_bytes(new.read_bytes()[:-1])  # torn: the last row does not count
+    old.write_bytes(b"\n" + old.read_bytes().replace(b"\n", b"\n \n", 1))  # empty lines are no rows, and have a length all the same
     order = [failure(number).item for number in (9, 3, 1, 4, 0)]
     store.merge_rows(path, [old, tmp_path / "none", new], Failure, key=lambda row: row.item, order=order)
     assert list(store.read_rows(path, Failure)) == [failure(3), better, failure(0)]
@@ -350,6 +351,8 @@ def test_clearing_deletes_what_vip_wrote_and_nothing_else(tmp_path: Path) -> Non
             "descriptions.jsonl",
             "report.html",
             "failures.jsonl",
+            "words.jsonl",
+            "text.jsonl",
         ),
         *("descriptions.partial.jsonl", "keyframes/0001_00h00m12.400s.jpg", "keyframes/12345_100h00m12.400s.webp"),
         *("keyframes/0002_00h00m13.400s.jpg.vip-part", "report.html.vip-part"),

@@ -53,13 +53,16 @@ def test_a_clock_can_be_read_back_and_never_shows_60(time_s: float) -> None:
         ("1h2m3s", 3723),
         (" 2M ", 120),
         ("100:00:00", 360_000),
+        ("0:59.99", 59.99),
+        ("1:59:59", 7199),
+        ("90:00", 5400),
     ],
 )
 def test_a_time_may_be_written_in_every_usual_way(text: str, seconds: float) -> None:
     assert float(seconds_of(text)) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "h", "s", "1x", "-5", "1m1h", "1:75", "1,5", "٣", "1:1m", "nan", "1e3"])
+@pytest.mark.parametrize("text", ["", "h", "s", "1x", "-5", "1m1h", "1:60", "0:01:60", "1:75", "1:60:00", "1,5", "٣", "1:1m", "nan", "1e3"])
 def test_what_is_no_time_is_refused_with_one_that_is(text: str) -> None:
     with pytest.raises(ValueError, match=r"is no time: write seconds \(75\.5\), hh:mm:ss \(0:01:15\.5\) or units \(1m15s\)"):
         seconds_of(text)

@@ -117,3 +117,30 @@ def test_a_key_goes_only_to_the_server_that_stands_beside_it(tmp_path: Path) -> 
     assert notes == ["The key in /my/key was given for another server, and does not go to this one."]
     both = {"base_url": "http://other/v1", "key_file": "/other/key"}
     assert str(resolve(CaptionSettings, both, environment=environment, folder=tmp_path).key_file) == "/other/key"
+
+
+@pytest.mark.parametrize("name", ["engine", "describe_engine", "structure_engine"])
+@pytest.mark.parametrize("place", ["typed", "environment"])
+def test_of_several_addresses_each_has_to_stand_beside_the_key(place: str, name: str, tmp_path: Path) -> None:
+    given = {name: "openai:m@http://other/v1"}
+    home = tmp_path / "config"
+    (home / "vip").mkdir(parents=True)
+    (home / "vip" / "vip.toml").write_text('[caption]\nbase_url = "http://mine/v1"\nkey_file = "/my/key"\n')
+    environment = {"XDG_CONFIG_HOME": str(home)}
+    if place == "environment":
+        environment[f"VIP_{name.upper()}"] = given[name]
+    settings = resolve(CaptionSettings, given if place == "typed" else {}, environment=environment, folder=tmp_path)
+    assert settings.key_file is None
+    assert settings.base_url == "http://mine/v1"
+
+
+def test_a_key_without_an_address_is_not_for_the_server_of_the_environment(tmp_path: Path) -> None:
+    home = tmp_path / "config"
+    (home / "vip").mkdir(parents=True)
+    (home / "vip" / "vip.toml").write_text('[caption]\nkey_file = "/my/key"\n')
+    environment = {"XDG_CONFIG_HOME": str(home)}
+    assert str(resolve(CaptionSettings, {}, environment=environment, folder=tmp_path).key_file) == "/my/key"
+    environment["OPENAI_BASE_URL"] = "http://other/v1"
+    assert resolve(CaptionSettings, {}, environment=environment, folder=tmp_path).key_file is None
+    environment["VIP_KEY_FILE"] = "/other/key"
+    assert str(resolve(CaptionSettings, {}, environment=environment, folder=tmp_path).key_file) == "/other/key"

@@ -49,6 +49,21 @@ def test_the_secret_is_made_once_and_for_the_user_alone(monkeypatch: pytest.Monk
     assert [path.name for path in user_state.folder().iterdir()] == [user_state.SECRET]
 
 
+def test_of_two_processes_that_make_the_secret_at_once_the_first_one_s_stays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "new"))
+    secret = user_state.folder() / user_state.SECRET
+
+    def slowly(count: int) -> bytes:
+        secret.write_bytes(b"b" * count)  # another process is quicker
+        return b"a" * count
+
+    monkeypatch.setattr(user_state.secrets, "token_bytes", slowly)
+    signed = user_state.signature("x")
+    assert secret.read_bytes() == b"b" * user_state.SECRET_BYTES
+    assert user_state.is_signed("x", signed)
+    assert [path.name for path in user_state.folder().iterdir()] == [user_state.SECRET]
+
+
 def test_where_nothing_can_be_remembered_nothing_is_signed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))

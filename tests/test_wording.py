@@ -42,7 +42,9 @@ def _in_python(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_setting_is_named_as_its_reader_writes_it(name: str, value: object, typed: str, called: str) -> None:
     assert option(name, value) == called
     with on_command_line():
-        assert option(name, value) == typed
+        with on_command_line():
+            assert option(name, value) == typed
+        assert option(name, value) == typed, "a command within another ends without it"
     assert option(name, value) == called
 
 

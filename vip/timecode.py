@@ -26,6 +26,7 @@ def seconds_of(text: str) -> Fraction:
     """
     given = text.strip().lower()
     found = CLOCK.fullmatch(given) or UNITS.fullmatch(given)
-    if found is None or (found.re is CLOCK and found[2] and Fraction(found[3]) >= 60):
+    too_many = found is not None and found.re is CLOCK and ((found[2] and Fraction(found[3]) >= 60) or (found[1] and int(found[2]) >= 60))
+    if found is None or too_many:
         raise ValueError(f'"{text}" is no time: write seconds (75.5), hh:mm:ss (0:01:15.5) or units (1m15s)')
     return 3600 * Fraction(found[1] or 0) + 60 * Fraction(found[2] or 0) + Fraction(found[3] or 0)

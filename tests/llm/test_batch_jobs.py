@@ -467,6 +467,7 @@ class Made:
         self.failures: list[BusyError | None] = []
         """Of the next calls."""
         self.jobs: dict[str, list[str]] = {}
+        self.tags: dict[str, str] = {}
         self.began_s: dict[str, float] = {}
         self.polled_s: list[float] = []
         self.discarded: list[str] = []
@@ -478,19 +479,20 @@ class Made:
         self._stumble()
         job = f"batch_{len(self.jobs) + 1}"
         self.jobs[job], self.began_s[job] = path.read_text().splitlines(), self.clock.now_s
+        self.tags[tag] = job
         return job
 
     async def find(self, tag: str) -> str | None:
         self._stumble()
-        return None
+        return self.tags.get(tag)
 
     async def state(self, job: str) -> BatchState:
         self.polled_s.append(self.clock.now_s)
         self._stumble()
         number = list(self.jobs).index(job)
-        if self.clock.now_s < self.began_s[job] + self.seconds:
-            return BatchState("in_progress")
-        return self.ends[number] if number < len(self.ends) else BatchState("completed")
+        end = self.ends[number] if number < len(self.ends) else BatchState("completed")
+        is_over = end.status == "failed" or self.clock.now_s >= self.began_s[job] + self.seconds  # what is not taken is so at once
+        return end if is_over else BatchState("in_progress")
 
     async def results(self, job: str) -> AsyncGenerator[tuple[str, Reply | VipError], None]:
         for key in self.jobs[job]:
@@ -586,6 +588,17 @@ def test_a_reason_without_end_is_cut(clock: Clockwork, tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="does not take batch 1 of 2 requests"):
         run(Made(clock, ends=[BatchState("failed", error="e" * 5000)]), tmp_path)
     assert status(tmp_path)[0].error == "e" * 1000
+
+
+def test_what_was_rejected_is_handed_in_under_another_tag(clock: Clockwork, tmp_path: Path) -> None:
+    """Under its old one the rejected job would be found, again and again."""
+    api = Made(clock, seconds=5, ends=[BatchState("completed"), BatchState("failed", error="Full.", full=True)])
+    collected = run(api, tmp_path, "ab", part_rows=1)
+    assert list(api.jobs.values()) == [["a"], ["b"], ["b"]]
+    assert len(api.tags) == 3
+    assert collected.times == ["a", "b"]
+    assert api.discarded == ["batch_2", "batch_1", "batch_3"]
+    assert [job.status for job in status(tmp_path)] == ["collected", "collected"]
 
 
 def test_a_rejected_job_stays_known_until_that_is_written_down(clock: Clockwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

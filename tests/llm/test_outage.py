@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from tests.llm.clockwork import Clockwork
-from tests.llm.test_client import GOOD, Script, ask, busy, ends
+from tests.llm.test_client import GOOD, PROMPTS, Script, ask, busy, ends
 from vip.errors import BusyError, EngineError, OutageError, ReplyError, VipError
 from vip.llm.budget import Budget
 from vip.llm.cache import AnswerCache
-from vip.llm.client import MOST_PROBES, EngineAnswer, EngineClient
+from vip.llm.client import MOST_PROBES, TRIES, CircuitBreaker, EngineAnswer, EngineClient, RequestAttempt
 from vip.llm.limiter import AdaptiveLimiter
 from vip.llm.outage import Outage, OutagePause
 from vip.protocols import Reply, Request
@@ -167,6 +167,56 @@ def test_the_last_question_that_the_server_fails_at_is_given_up_after_a_few_rest
     assert caught.value.kind == "server"
     assert len([rest for rest in told if rest]) == MOST_PROBES + 1
     assert clock.now_s < 2400
+
+
+@pytest.mark.parametrize("failures", [1, TRIES - 1, TRIES])
+def test_a_server_is_gone_after_many_tries_and_a_minute_and_not_after_one_of_both(failures: int) -> None:
+    breaker = CircuitBreaker()
+    for number in range(failures):
+        breaker.record_failure(100.0 + number)
+    assert not breaker.is_silent(159.9, 60.0)
+    assert breaker.is_silent(160.0, 60.0) is (failures == TRIES), "since the first of them"
+    breaker.record_answer()
+    breaker.record_failure(200.0)
+    assert not breaker.is_silent(1000.0, 60.0)
+
+
+def test_many_questions_that_fail_at_once_do_not_make_a_server_gone(clock: Clockwork, answers: AnswerCache) -> None:
+    told: list[OutagePause | None] = []
+    engine = Away(clock, 0.5, 1.5, busy("server"))
+    client = EngineClient(engine, Budget(None), AdaptiveLimiter(20, clock=clock, outage=Outage(FIRST_S, told.append)), answers)
+    client.circuit_breaker.answered = True
+
+    async def go() -> list[Any]:
+        return await ends(*(ask(client, number) for number in range(20)))
+
+    assert all(isinstance(one, EngineAnswer) for one in clock.run(go()))
+    assert told == []
+
+
+def test_questions_that_were_on_their_way_as_it_began_do_not_lengthen_a_rest(resting: Resting, clock: Clockwork) -> None:
+    engine = Away(clock, 0, 500, busy("server"), seconds=20.0)
+    client, told = resting(engine)
+
+    async def go() -> list[Any]:
+        return await ends(*(ask(client, number) for number in range(4)))
+
+    assert all(isinstance(one, EngineAnswer) for one in clock.run(go()))
+    assert [rest and rest.seconds for rest in told] == [FIRST_S, 2 * FIRST_S, 4 * FIRST_S, 8 * FIRST_S, None], "one for each probe"
+
+
+def test_who_was_passed_over_before_a_rest_is_not_taken_for_the_cause_of_the_next(resting: Resting, clock: Clockwork) -> None:
+    client, _ = resting(Script([GOOD], clock))
+    attempt = RequestAttempt(client, Request("structure", "Question 7."), PROMPTS["structure"], {})
+
+    async def go() -> bool:
+        assert client.limiter.outage is not None
+        client.limiter.outage.pause(BusyError("Gone.", kind="server"))
+        attempt.tries["server"], attempt.passed_over = TRIES - 1, TRIES // 2
+        return attempt._pauses_server(busy("server"), TRIES)
+
+    assert clock.run(go())
+    assert (attempt.tries["server"], attempt.passed_over) == (0, 0)
 
 
 def test_one_that_is_given_up_while_it_waits_passes_its_turn_on(clock: Clockwork) -> None:

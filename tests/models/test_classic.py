@@ -28,6 +28,26 @@ def test_the_blocks_are_what_the_dimensions_say() -> None:
     assert sum(WEIGHTS.values()) == pytest.approx(1)
 
 
+def test_the_numbers_are_those_that_runs_were_made_with() -> None:
+    """Cosines of one picture with others, block by block; docs/decisions/0005-classic-embedder.md stands on them."""
+    boxed = picture(1).copy()
+    boxed[:60] = boxed[-60:] = 0
+    others = [np.roll(picture(1), 12, axis=1), picture(2), boxed, np.ascontiguousarray(picture(1)[..., ::-1]), picture(1) // 2]
+    vectors = EMBEDDER.embed_images([picture(1), *others])
+    blocks = np.split(vectors, np.cumsum([DIMS[name] for name in WEIGHTS])[:-1], axis=1)
+    found = {name: block[1:] @ block[0] / WEIGHTS[name] for name, block in zip(WEIGHTS, blocks, strict=True)}
+    assert found == {
+        "palette": pytest.approx([1.0, 0.219, 0.767, 0.164, 0.014], abs=0.01),
+        "gradients": pytest.approx([0.991, 0.817, 0.846, 0.973, 1.0], abs=0.01),
+        "layout": pytest.approx([0.963, 0.04, 0.537, 0.48, 0.547], abs=0.01),
+        "format": pytest.approx([1.0, 1.0, 0.714, 1.0, 1.0], abs=0.01),
+        "regions": pytest.approx([0.991, 0.434, 0.756, 0.552, 0.269], abs=0.01),
+    }
+    texts = EMBEDDER.embed_texts(["a face on the left (90%)", "", "a face on the right (40%), a dog at the top", "a dog at the top"])
+    assert (texts[1:] @ texts[0]).tolist() == pytest.approx([0.928, 0.886, 0.877], abs=0.001)
+    assert cosine(picture(1), picture(2)) == pytest.approx(sum(WEIGHTS[name] * row[1] for name, row in found.items()), abs=1e-5)
+
+
 def test_a_small_shift_is_nearer_than_another_scene() -> None:
     scene = picture(1)
     shifted = np.roll(scene, 12, axis=1)

@@ -187,6 +187,23 @@ def test_discarding_a_job_deletes_its_files_at_the_server(tmp_path: Path) -> Non
             assert list(client.files.list()) == []
 
 
+def test_one_file_that_is_gone_does_not_keep_the_others_at_the_server(tmp_path: Path) -> None:
+    async def work(batches: OpenAIBatches) -> list[str]:
+        path = tmp_path / "rows.jsonl"
+        path.write_bytes(batches.row("a", PLAIN) + batches.row("b", PLAIN))
+        job = await batches.submit(path, "tag")
+        await ended(batches, job)
+        async with openai.AsyncOpenAI(api_key="k", base_url=server.base_url) as client:
+            files = [file.id async for file in client.files.list()]
+            await client.files.delete((await client.batches.retrieve(job)).input_file_id)
+            await batches.discard(job)
+            assert [file async for file in client.files.list()] == []
+        return files
+
+    with ApiServer("500", "ok") as server:
+        assert len(with_batches(server, work)) == 3, "of rows, answers and errors"
+
+
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [

@@ -598,6 +598,24 @@ def test_json_is_found_between_fences_and_thoughts(behaviour: str) -> None:
     assert Famous.model_validate_json(structured.text).mood == "calm"
 
 
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ('{"a": {"b": 1}}', '{"a": {"b": 1}}'),
+        ('Here: {"a": {"b": 1}, "c": [{}]} as asked.', '{"a": {"b": 1}, "c": [{}]}'),
+        ('```json\n{"a": {"b": [1, {"c": 2}]}}\n```', '{"a": {"b": [1, {"c": 2}]}}'),
+        ('```\n{"a": "```"}\n```', '{"a": "```"}'),
+        ('<think>{"no": 1}</think>\n{"a": {"b": 1}}', '{"a": {"b": 1}}'),
+        ("} no object {", "} no object {"),
+    ],
+)
+def test_an_object_in_an_object_is_found_whole(said: str, found: str) -> None:
+    completion = {"choices": [{"message": {"content": said}, "finish_reason": "stop"}]}
+    engine = OpenAIEngine("tiny-vlm", base_url="http://localhost:9/v1")
+    assert engine.parse_reply(completion, STRUCTURED).text == found
+    assert engine.parse_reply(completion, PLAIN).text == said.rpartition("</think>\n")[2], "a text stays as it is"
+
+
 # ---------------------------------------------------------------- secrets
 
 
