@@ -17,10 +17,11 @@ from vip.config import BatchSettings, CaptionSettings, ExtractSettings
 from vip.corpus.driver import BatchDriver
 from vip.corpus.inputs.rows import BadRow
 from vip.corpus.settings import BatchConfig
-from vip.corpus.state import StateDatabase
+from vip.corpus.state import ItemEntry, StateDatabase
 from vip.corpus.status import CAPTIONS_REST
 from vip.corpus.workers.caption_client import CaptionTask, CostSoFar, Described
 from vip.corpus.workers.pool import Downloaded, Event, ItemDone, ItemFailed, ItemLost
+from vip.corpus.workers.shard_writer import ShardWriter
 from vip.corpus.workers.worker import PartInfo, WorkItem
 from vip.dataset.items import ListItem
 from vip.dataset.parts import pack
@@ -237,6 +238,37 @@ def test_a_host_has_its_slot_again_once_whether_its_video_came_or_failed(state: 
     assert (told.done, told.failed) == (3, 1)
     assert active == [0, 1, 1, 1], "a file takes none"
     assert driver._queue.active["example.org"] == 0
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+def test_a_host_is_asked_for_the_next_video_while_the_one_before_is_extracted(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(state, [item(0), item(1)])
+    executor = Told(lambda job, number: [])
+
+    def answer(job: WorkItem, number: int) -> list[Event]:
+        fetched = [one for one in executor.given if one.item.host]
+        if not job.item.host:
+            return [done(job)]
+        return [Downloaded(job.id)] if len(fetched) == 1 else [Downloaded(job.id), *map(done, fetched)]
+
+    executor.answer = answer
+    assert working(state, executor, monkeypatch, per_host=1).run().done == 3
+
+
+def test_what_was_torn_in_the_last_shard_is_done_again(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    torn: list[ItemEntry] = []
+
+    def step(self: ShardWriter, timeout_s: float = 0.0, *, last: bool = False) -> bool:
+        if last and not torn:
+            torn.append(ItemEntry(1, files("a")[0], 0))
+            self.state.requeue(1)
+            self.lost += torn
+        return False
+
+    monkeypatch.setattr(ShardWriter, "step", step)
+    executor = Told(lambda job, number: done(job))
+    status = working(state, executor, monkeypatch).run()
+    assert ([job.item.key for job in executor.given], status.done, status.waiting) == (["a", "a"], 1, 0)
 
 
 @pytest.mark.usefixtures("_packs_nothing")

@@ -226,9 +226,10 @@ def test_a_state_of_a_newer_vip_is_not_touched(tmp_path: Path) -> None:
 
 
 def test_a_row_that_was_mended_is_no_bad_row_any_more_and_those_of_other_lists_stay(state: StateDatabase) -> None:
-    list(state.add([BadRow("???", "list.txt, line 7", "no video"), BadRow("???", "more.txt, line 7", "no video")]))
+    others = ["more.txt, line 7", "list.txt.gz, line 7", "list.txt 2, line 7", "list, line 7"]
+    list(state.add([BadRow("???", where, "no video") for where in ("list.txt, line 7", *others)]))
     list(state.add([BadRow("!!!", "list.txt, line 8", "no video"), SampledItem(item(6), 0.0, True)]))
-    assert [row[4] for row in state.each_failure()] == ["more.txt, line 7", "list.txt, line 8"]
+    assert [row[4] for row in state.each_failure()] == [*others, "list.txt, line 8"]
 
 
 def begin_and_interrupt(state: StateDatabase) -> None:
@@ -326,6 +327,29 @@ def test_a_long_list_goes_in_piece_by_piece_and_says_how_far_it_is(state: StateD
 def test_a_smaller_sample_takes_no_more_and_gives_nothing_back(state: StateDatabase) -> None:
     list(state.add(SampledItem(item(number), -float(number), True) for number in range(5)))
     assert [state.choose(3), state.choose(1), state.choose(4)] == [3, 3, 4]
+
+
+def test_long_videos_of_one_length_come_page_by_page_each_once(state: StateDatabase) -> None:
+    lengths_s = (1800.0, 3600.0, 1800.0, 1200.0, 1800.0, 1199.0)
+    fill(state, [ListItem(str(number), "file", f"/{number}", "here", duration_s=length_s) for number, length_s in enumerate(lengths_s)])
+    pages, last = list[str](), None
+    while page := state.waiting_long("", last, 2):
+        pages.append(" ".join(entry.item.key for entry in page))
+        last = page[-1]
+    assert pages == ["1 0", "2 4", "3"]
+    assert [entry.item.key for entry in state.waiting("", 0, 10)] == ["5"]
+
+
+def test_a_part_is_wanted_until_its_shard_is_in_place(state: StateDatabase) -> None:
+    fill(state, [item(number) for number in range(4)])
+    state.record_extracted(1, rows=3, size_bytes=9, length_s=1.0, youtube_id=None, ready=False)
+    ready(state, "video1")
+    state.begin_shard(1000)
+    ready(state, "video2")
+    state.record_failure(4, "missing", "gone")
+    assert sorted(state.keys_with_parts()) == ["video0", "video1", "video2"]
+    state.record_shard(0, size_bytes=9, rows=3)
+    assert sorted(state.keys_with_parts()) == ["video0", "video2"]
 
 
 def test_parts_that_fill_a_shard_to_the_byte_are_in_it_together(state: StateDatabase) -> None:

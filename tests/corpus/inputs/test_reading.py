@@ -353,7 +353,7 @@ def test_lists_are_read_through_fsspec_by_address_and_glob() -> None:
                 "/lists/a.txt": b"nXSc\n",
                 "/lists/b.csv.gz": gzip.compress(b"id\ndQw4w9WgXcQ\n"),
                 "/lists/c.mp4": b"",
-                "/lists/vocabulary.csv": b"x",
+                "/lists/vocabulary.csv": b"abcd\n",
             }
         )
         assert keys(read("memory://lists/a.txt")) == ["nXSc"]

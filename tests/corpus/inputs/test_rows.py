@@ -114,6 +114,7 @@ def test_neither_login_nor_query_of_an_address_is_shown() -> None:
         "http://user:hunter2 @[::1/a?b=hunter2#hunter2",
         "example.com/a.mp4?token=hunter2",
         "http://u:hunter2@127.0.0.1/?k=hunter2",
+        f"ftp://user:hunter2{'a' * 200}@example.com/a",
     ):
         shown = refused(text, public_only=True)
         assert "hunter2" not in shown.text + shown.message

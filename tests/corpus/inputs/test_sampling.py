@@ -64,6 +64,13 @@ def test_the_smallest_weight_of_the_named_topics_is_multiplied_in() -> None:
     assert weights.of(item("a", labels=["Football"], verticals=["Sports"])) == 2
 
 
+def test_the_largest_weight_is_that_of_a_video_with_no_topic_that_is_named_where_all_of_these_are_smaller() -> None:
+    weights = Weights(topics={"slide show": 0.1})
+    assert weights.largest == 1
+    slides = [sampling_key(item(f"v{number}", labels=["Slide show"]), weights, seed=0).is_kept for number in range(1000)]
+    assert 50 < sum(slides) < 150
+
+
 def test_a_default_of_0_takes_only_what_is_named(tmp_path: Path) -> None:
     weights = load_weights(weights_file(tmp_path, "[verticals]\ndefault = 0\nSports = 1\n"))
     assert weights.of(item("a", verticals=["Games"])) == weights.of(item("b")) == 0
