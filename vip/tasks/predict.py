@@ -176,7 +176,7 @@ def expected_cost(samples: Path, *, settings: PredictSettings | None = None, ask
     """Return what asking about all samples would cost; nothing is sent. Errors as of `predict`."""
     settings, asking = settings or PredictSettings(), asking or CaptionSettings()
     file = open_samples(samples, seed=settings.seed)
-    session = open_session(asking, os.environ)
+    session = open_session(asking, os.environ, shows_pictures=False)
     try:
         client = _client_for(file, session)
         some = [_question(file, sample, settings, asking)[0] for sample in islice(file.read(), SAMPLE_OF_COST)]
@@ -306,7 +306,7 @@ def _open_run(
     check_is_file(out)
     store.make_folder(out.parent)
     file = open_samples(samples, seed=settings.seed)
-    session = open_session(asking, os.environ)
+    session = open_session(asking, os.environ, shows_pictures=False)
     try:
         client = _client_for(file, session)
     except BaseException:
