@@ -302,9 +302,10 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
 @pytest.fixture
 def begun(file: Path, tmp_path: Path, asked: list[Request]) -> Path:
     """A run that was stopped after three answers; its journal."""
-    with pytest.MonkeyPatch.context() as patched, pytest.raises(BudgetError):
+    with pytest.MonkeyPatch.context() as patched:
         stop_after(patched, 3)
-        predict(file, tmp_path / "p.jsonl", asking=CaptionSettings(engine="fake", concurrency=1), observer=QUIET)
+        with pytest.raises(BudgetError):
+            predict(file, tmp_path / "p.jsonl", asking=CaptionSettings(engine="fake", concurrency=1), observer=QUIET)
     assert len(asked) == 3
     asked.clear()
     return tmp_path / "p.jsonl.journal"

@@ -51,7 +51,8 @@ def load_picture(picture: SamplePicture, sample: str, longest_side_px: int) -> P
 
 def _frame(picture: SamplePicture) -> Image:
     with open_video(FileSource(Path(picture.source))) as video:
-        for frame in video.frames([picture.pts or 0]):
+        wanted = [pts for pts in video.index.shown_pts.tolist() if pts == picture.pts]
+        for frame in video.frames(wanted):
             return frame.image
     raise InputError(f"{picture.source} shows no frame with PTS {picture.pts}. Make the samples again.")
 
