@@ -44,7 +44,9 @@ def test_a_point_has_its_value_its_interval_and_its_place_among_the_numbers() ->
     (points,) = budget_points(rows).values()
     assert {name: list(some) for name, some in points.items()} == {"vip": [2, 4, 32, 8], "frames": [16]}
     (table,) = budget_tables(rows)
-    assert [[cell.text for cell in row] for row in table.rows] == [[str(n), "40.00", "–"] if n != 16 else ["16", "–", "35.00"] for n in (2, 4, 8, 16, 32)]
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        [str(n), "40.00", "–"] if n != 16 else ["16", "–", "35.00"] for n in (2, 4, 8, 16, 32)
+    ]
     (chart,) = budget_curves(rows)
     assert re.findall(r"<title>([^<]+)</title>", chart.svg) == [
         *(f"vip, {frames} frames: 40.00" for frames in (2, 4, 8, 32)),

@@ -63,7 +63,10 @@ def test_lengths_are_from_the_first_frame_to_the_end_and_unknown_domains_are_non
     (run.folder / "manifest.json").write_text(json.dumps(manifest))
     labelled = {"a": ("Games", UNKNOWN_VERTICAL, "Sports"), "b": (UNKNOWN_VERTICAL,)}
     (tmp_path / "shards").mkdir()
-    some = [sample(key, 2, verticals=verticals, duration_s=length) for (key, verticals), length in zip(labelled.items(), (9.0, None), strict=True)]
+    some = [
+        sample(key, 2, verticals=verticals, duration_s=length)
+        for (key, verticals), length in zip(labelled.items(), (9.0, None), strict=True)
+    ]
     write_shard(str(tmp_path / "shards"), 0, [*some, sample("c", 1, described=False, verticals=("Games",), duration_s=5.0)], "webdataset")
     facts = measure_data_set([str(run.folder), str(tmp_path / "shards")])
     assert (facts.videos, facts.timed, facts.seconds) == (4, 3, 10.0 + 9.0 + 5.0)

@@ -78,7 +78,9 @@ def test_labels_of_an_engine_name_it(tmp_path: Path) -> None:
     folders = [described_folder(tmp_path / name, 6) for name in "ab"]
     task = load_task("causal-aspect")
     asked = list(task.samples(SampleSource(paths=tuple(map(str, folders)))))
-    assert all(sample.reference is None and sample.ask == Choice(question="What causes most of what changes?", options=ASPECTS) for sample in asked)
+    assert all(
+        sample.reference is None and sample.ask == Choice(question="What causes most of what changes?", options=ASPECTS) for sample in asked
+    )
     assert [piece.keyframe_id for piece in asked[1].context] == ["a:1", "target 1", "target 2", "target 3", "a:5"]  # type: ignore[union-attr]
     assert [sample.id for sample in asked] == [sample.id for sample in samples(VideoInfilling(), *folders)]
     scenes = task.request(asked[1], None).text

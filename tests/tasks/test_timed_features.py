@@ -107,7 +107,9 @@ def test_a_file_a_video_is_written_and_read_as_those_of_value(tmp_path: Path, vi
 
 
 @pytest.mark.parametrize("every_s", [0.01, 1000.0])
-def test_the_shortest_and_a_very_long_distance_are_distances(every_s: float, tmp_path: Path, videos: list[FileSource], means: Means) -> None:
+def test_the_shortest_and_a_very_long_distance_are_distances(
+    every_s: float, tmp_path: Path, videos: list[FileSource], means: Means
+) -> None:
     done = extract_timed_features(videos[:1], tmp_path / "tv", REQUEST, every_s)
     assert done.features == (1 if every_s > 1 else int((12 - 1) / 3 / every_s) + 1)
     with pytest.raises(UsageError, match="is no distance"):

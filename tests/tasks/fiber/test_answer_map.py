@@ -116,7 +116,9 @@ def test_the_most_frequent_are_chosen_of_equal_ones_the_first_in_the_alphabet(mo
 
     monkeypatch.setattr("vip.tasks.fiber.answer_map.project_tsne", places)
     answers = [["d"], ["c"], ["b"], ["e"], ["e"], ["f"]]
-    found = make_map([record("x", additional_answers=answers)], lambda texts: np.array([[float(ord(text))] for text in texts]), most=4, seed=7)
+    found = make_map(
+        [record("x", additional_answers=answers)], lambda texts: np.array([[float(ord(text))] for text in texts]), most=4, seed=7
+    )
     assert [(one.text, one.times) for one in found.answers] == [("e", 2), ("b", 1), ("c", 1), ("d", 1)]
     assert [(one.x, one.y) for one in found.answers] == [(pytest.approx(2 * n / 7), pytest.approx((2 * n + 1) / 7)) for n in range(4)]
     assert seen == [([[101.0], [98.0], [99.0], [100.0]], 7)]

@@ -178,7 +178,9 @@ def test_a_worker_may_answer_again_what_was_rejected(tmp_path: Path) -> None:
     again = {**assignment("W", {1: ["wolf"]}), "AssignmentId": "A-new"}
     for paths in ([first, write_results(tmp_path / "2.csv", TWO, [again])], [write_results(tmp_path / "2.csv", TWO, [again]), first]):
         assert [(one.id, one.answers) for one in read_results(paths).assignments.values()] == [("A-new", {1: ("wolf",)})]
-    taken_back = write_results(tmp_path / "3.csv", TWO, [assignment("W", {1: ["dog"]}), assignment("W", {1: ["dog"]}, AssignmentStatus="Rejected"), again])
+    taken_back = write_results(
+        tmp_path / "3.csv", TWO, [assignment("W", {1: ["dog"]}), assignment("W", {1: ["dog"]}, AssignmentStatus="Rejected"), again]
+    )
     found = read_results([taken_back])
     assert list(found.assignments) == ["A-new"]
     assert found.rejected_workers == {"W"}

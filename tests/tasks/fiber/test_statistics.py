@@ -94,7 +94,12 @@ def test_of_several_roots_of_a_label_the_first_says_where_it_stands() -> None:
 def test_frequent_phrases_are_the_first_twenty_of_equal_ones_in_the_order_of_the_alphabet() -> None:
     answers = [[f"thing {letter}" for letter in "zyxwvutsrqponmlkjihgfedcba"], ["the thing b", "Thing c!"]]
     found = measure_answers([record("a dog", additional_answers=answers)])
-    assert [text for text, _ in found.answers.top] == ["thing b", "thing c", "thing", *(f"thing {letter}" for letter in "defghijklmnopqrstu")][:20]
+    assert [text for text, _ in found.answers.top] == [
+        "thing b",
+        "thing c",
+        "thing",
+        *(f"thing {letter}" for letter in "defghijklmnopqrstu"),
+    ][:20]
     assert found.labels.top == (("dog", 1),)
     top = next(table for table in statistics_tables(found) if "Figure 5" in table.title)
     assert [cell.text for cell in top.rows[0]] == ["dog", "100.00", "thing b", f"{100 * 2 / 28:.2f}"]

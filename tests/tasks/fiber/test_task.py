@@ -180,7 +180,14 @@ def test_twenty_words_are_a_phrase_and_quotes_and_full_stops_none_of_it(answer: 
 
 
 def test_the_label_of_a_video_that_is_more_frequent_than_those_of_others_is_not_its_answer() -> None:
-    records = [record("a cat", "x"), record("a cat", "x"), record("a cat", "x"), record("a dog", "y"), record("a man", "z"), record("a dog", "w")]
+    records = [
+        record("a cat", "x"),
+        record("a cat", "x"),
+        record("a cat", "x"),
+        record("a dog", "y"),
+        record("a man", "z"),
+        record("a dog", "w"),
+    ]
     samples = [sample_of(one) for one in records]
     answers = [one.value for one in Fiber().baselines["most-frequent"](lambda: iter(samples), 0)]
     assert answers == ["a dog"] * 3 + ["a cat"] * 3, "of x three are its own; of the others a cat is the most frequent"

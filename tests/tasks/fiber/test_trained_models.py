@@ -49,7 +49,13 @@ def annotations(tmp_path: Path) -> Path:
 
 def test_a_model_learns_from_train_and_is_validated_on_val(annotations: Path, asked: list[dict[str, Any]]) -> None:
     request = FillerRequest(
-        annotations=annotations, out=annotations / "out", model="text", weights="t5:tiny", assignments=["training.batch=3"], epochs=7, seed=5
+        annotations=annotations,
+        out=annotations / "out",
+        model="text",
+        weights="t5:tiny",
+        assignments=["training.batch=3"],
+        epochs=7,
+        seed=5,
     )
     train_on_records(request, observer=QUIET)
     (call,) = asked
@@ -66,7 +72,9 @@ def test_a_model_learns_from_train_and_is_validated_on_val(annotations: Path, as
     assert (call["weights"], call["folder"], call["resume"], call["overwrite"]) == ("t5:tiny", annotations / "out", False, False)
 
 
-def test_a_training_that_goes_on_takes_no_settings_and_one_that_begins_needs_a_model(annotations: Path, asked: list[dict[str, Any]]) -> None:
+def test_a_training_that_goes_on_takes_no_settings_and_one_that_begins_needs_a_model(
+    annotations: Path, asked: list[dict[str, Any]]
+) -> None:
     begun = {"annotations": annotations, "out": annotations / "out"}
     with pytest.raises(UsageError, match="Name the model to train: --model early-fusion"):
         train_on_records(FillerRequest(**begun), observer=QUIET)
@@ -126,7 +134,12 @@ def test_phrases_are_predictions_and_a_model_that_says_nothing_is_unparsed(fille
     first, second = read_predictions(done.path)
     assert (first.sample_id, first.value, first.engine) == (samples[0].id, "a dog", done.engine)
     assert (first.log_probabilities, first.label_log_probabilities) == ((-0.123457,), (-1.5, -0.25))
-    assert (second.value, second.status, second.reason, second.label_log_probabilities) == (None, "unparsed", "the model says nothing", None)
+    assert (second.value, second.status, second.reason, second.label_log_probabilities) == (
+        None,
+        "unparsed",
+        "the model says nothing",
+        None,
+    )
     assert (filled["judge"], filled["beams"]) == (None, 4)
     with pytest.raises(UsageError, match="exists already"):
         predict_fillers(tmp_path / "s.jsonl", tmp_path / "p.jsonl", "t5:tiny", parser="none", observer=QUIET)
@@ -142,5 +155,5 @@ def test_a_training_that_has_not_ended_is_said_and_samples_of_another_task_are_r
         predict_fillers(tmp_path / "s.jsonl", tmp_path / "p.jsonl", "run", parser="none", overwrite=True, observer=observer)
     assert notes == ["The training of run has not ended: its best weights so far answer."]
     write_samples(tmp_path / "o.jsonl", [other_sample("0", "a")])
-    with pytest.raises(UsageError, match="run fills blanks, and .* has samples of infilling"):
+    with pytest.raises(UsageError, match=r"run fills blanks, and .* has samples of infilling"):
         predict_fillers(tmp_path / "o.jsonl", tmp_path / "q.jsonl", "run", parser="none", observer=QUIET)

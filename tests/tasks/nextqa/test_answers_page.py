@@ -134,7 +134,7 @@ def test_pictures_are_those_of_a_run_or_of_the_video_and_what_cannot_be_read_has
 
 def view_of(data: Path, **values: tuple[int | None, ...]) -> QuestionView:
     """The first question with options, answered by these models."""
-    sample = list(NextqaMultiChoice().samples(_source(data / "mc.csv")))[0]
+    sample = next(iter(NextqaMultiChoice().samples(_source(data / "mc.csv"))))
     answers = [
         (
             name,
@@ -169,7 +169,10 @@ def test_videos_come_first_that_both_tasks_ask_about_then_those_on_which_files_d
         "agreed": {("agreed", "q"): {"a": answered("agreed", "nextqa-mc", 1.0, 1.0)}},
         "split": {("split", "q"): {"a": answered("split", "nextqa-mc", 0.0, 1.0)}},
         "both": {("both", "q"): {"a": answered("both", "nextqa-mc", 0.5, 0.5), "b": answered("both", "nextqa-oe", 0.5, 0.5)}},
-        "half": {("half", "q"): {"a": answered("half", "nextqa-mc", 0.5, 1.0)}, ("half", "r"): {"a": answered("half", "nextqa-mc", 0.5, 1.0)}},
+        "half": {
+            ("half", "q"): {"a": answered("half", "nextqa-mc", 0.5, 1.0)},
+            ("half", "r"): {"a": answered("half", "nextqa-mc", 0.5, 1.0)},
+        },
     }
     assert choose_videos(by_video, ()) == ["both", "split", "half", "agreed"]
     assert choose_videos(by_video, ["half", "agreed", "half"]) == ["half", "agreed"]
@@ -179,7 +182,13 @@ def test_videos_come_first_that_both_tasks_ask_about_then_those_on_which_files_d
 
 @pytest.mark.parametrize(
     ("value", "text", "is_null", "score"),
-    [("a dog", "a dog", False, "25.00"), (("a", "dog"), "a dog", False, "25.00"), ("", "null", True, "25.00"), ((), "null", True, "25.00"), (None, "failed", True, "25.00")],
+    [
+        ("a dog", "a dog", False, "25.00"),
+        (("a", "dog"), "a dog", False, "25.00"),
+        ("", "null", True, "25.00"),
+        ((), "null", True, "25.00"),
+        (None, "failed", True, "25.00"),
+    ],
 )
 def test_an_open_answer_has_its_score_in_percent_and_an_empty_one_is_null(value: object, text: str, is_null: bool, score: str) -> None:
     prediction = Prediction(sample_id="x", value=value, status="ok" if value is not None else "failed")  # type: ignore[arg-type]

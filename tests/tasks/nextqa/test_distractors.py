@@ -145,7 +145,10 @@ def test_the_nearest_are_the_others_in_order_also_where_rows_are_taken_some_at_a
 
 
 def test_places_are_shared_by_complete_questions_alone_and_lemmas_fall_back_on_the_words() -> None:
-    rows = [*QUESTIONS[:60], *(question(900 + number, f"alone {number}", kind) for number, kind in enumerate(("TP", "DL", "DO", "DC", "TC")))]
+    rows = [
+        *QUESTIONS[:60],
+        *(question(900 + number, f"alone {number}", kind) for number, kind in enumerate(("TP", "DL", "DO", "DC", "TC"))),
+    ]
     made = make_options(rows, embed=embed, lemmas=lambda text: ())
     complete = [one for one in made if one.is_complete]
     counts = Counter(one.answer for one in complete)

@@ -101,13 +101,19 @@ def test_a_point_says_its_clips_by_a_number_or_by_the_frames_that_were_seen() ->
 def test_lines_are_in_order_of_clips_and_one_number_is_no_line() -> None:
     points = [FigurePoint("a", clips, {"all": float(clips or 0)}) for clips in (32, 4, 16, None)] + [FigurePoint("b", 4, {"all": 1.0})]
     lines = clip_lines(points)
-    assert {name: list(line.items()) for name, line in lines.items()} == {"a": [(4, {"all": 4.0}), (16, {"all": 16.0}), (32, {"all": 32.0})]}
+    assert {name: list(line.items()) for name, line in lines.items()} == {
+        "a": [(4, {"all": 4.0}), (16, {"all": 16.0}), (32, {"all": 32.0})]
+    }
 
 
 def test_features_are_compared_at_the_number_that_most_of_them_have() -> None:
-    points = [FigurePoint(name, clips, {}) for name, clips in (("a", 4), ("b", 4), ("c", 4), ("a", 16), ("b", 16), ("a", None), ("b", None))]
+    points = [
+        FigurePoint(name, clips, {}) for name, clips in (("a", 4), ("b", 4), ("c", 4), ("a", 16), ("b", 16), ("a", None), ("b", None))
+    ]
     assert [(one.features, one.clips) for one in feature_rows(points)] == [("a", 4), ("b", 4), ("c", 4)]
     unknown = [FigurePoint(name, None, {}) for name in "ab"]
     assert [one.clips for one in feature_rows(unknown)] == [None, None]
-    assert [one.clips for one in feature_rows([*unknown, FigurePoint("a", 0, {}), FigurePoint("b", 0, {})])] == [0, 0], "none is seen, not unknown"
+    assert [one.clips for one in feature_rows([*unknown, FigurePoint("a", 0, {}), FigurePoint("b", 0, {})])] == [0, 0], (
+        "none is seen, not unknown"
+    )
     assert feature_rows([]) == []

@@ -90,7 +90,11 @@ def test_bars_of_first_words_are_parts_of_each_other() -> None:
 
 
 def test_rare_openings_have_no_bar_those_at_the_bound_have_and_below_each_stand_two() -> None:
-    many = {("why", f"w{number}", "x"): 10 - number for number in range(6)} | {("how", "a", "b"): 955 - 2, ("is", "it", "so"): 1, ("are", "we", "x"): 1}
+    many = {("why", f"w{number}", "x"): 10 - number for number in range(6)} | {
+        ("how", "a", "b"): 955 - 2,
+        ("is", "it", "so"): 1,
+        ("are", "we", "x"): 1,
+    }
     openings = Counter(many)
     assert openings.total() == 1000
     bars = opening_bars(openings)

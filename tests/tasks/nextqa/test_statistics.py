@@ -81,7 +81,16 @@ def test_the_longest_that_the_annotation_allows_is_no_fault(words: int, letters:
 
 
 @pytest.mark.parametrize(
-    ("answer", "is_large"), [("ninety", True), ("hundred dogs", True), ("twenty", False), ("twenty dogs", False), ("Twenty-Nine", True), ("12345", True), ("0020", False)]
+    ("answer", "is_large"),
+    [
+        ("ninety", True),
+        ("hundred dogs", True),
+        ("twenty", False),
+        ("twenty dogs", False),
+        ("Twenty-Nine", True),
+        ("12345", True),
+        ("0020", False),
+    ],
 )
 def test_numbers_in_words_and_digits_are_counts(answer: str, is_large: bool) -> None:
     assert bool(annotation_faults([question("how many", answer, "DC")])["count above 20"]) == is_large
@@ -89,7 +98,12 @@ def test_numbers_in_words_and_digits_are_counts(answer: str, is_large: bool) -> 
 
 
 def test_yes_and_no_are_counted_among_questions_for_them_alone() -> None:
-    rows = [question("is it", "yes", "DB"), question("why", "no", "CW"), question("is it", "yes it is", "DB"), question("is it", "no", "DO")]
+    rows = [
+        question("is it", "yes", "DB"),
+        question("why", "no", "CW"),
+        question("is it", "yes it is", "DB"),
+        question("is it", "no", "DO"),
+    ]
     assert describe_questions(rows).yes_no == {"yes": 1}
 
 

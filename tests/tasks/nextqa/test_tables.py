@@ -76,7 +76,9 @@ def test_results_on_other_questions_are_named_and_in_no_table() -> None:
     assert {table.task for table in TABLES} == {"nextqa-mc", "nextqa-oe"}
 
 
-@pytest.mark.parametrize(("task", "n", "numbers"), [("nextqa-mc", 4996, {3, 4}), ("nextqa-mc", 8564, {5}), ("nextqa-oe", 5343, {6, 8}), ("nextqa-oe", 9178, {7})])
+@pytest.mark.parametrize(
+    ("task", "n", "numbers"), [("nextqa-mc", 4996, {3, 4}), ("nextqa-mc", 8564, {5}), ("nextqa-oe", 5343, {6, 8}), ("nextqa-oe", 9178, {7})]
+)
 def test_a_result_stands_in_the_tables_of_its_split(task: str, n: int, numbers: set[int]) -> None:
     tables = nextqa_tables([result(task, n, 60.0)], task)
     held = {int(table.title.split("(Table ")[1].split()[0]) for table in tables if "mine" in {row[0].text for row in table.rows}}

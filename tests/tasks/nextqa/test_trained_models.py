@@ -36,7 +36,9 @@ def test_questions_of_a_file_keep_their_order_and_their_answers(tmp_path: Path) 
 def test_answers_to_yes_or_no_questions_must_be_exact(tmp_path: Path) -> None:
     items = read_items(write_csv(tmp_path / "train.csv", OE_ROWS, OE_COLUMNS), "nextqa-oe")
     assert [(item.answer, item.exact, item.options) for item in items] == [("dog", False, ()), ("cat", False, ()), ("dog", True, ())]
-    counts = read_items(write_csv(tmp_path / "t.csv", [("v", "1", "DC", "two dogs")], ("video", "qid", "type", "reference_tokens")), "nextqa-oe")
+    counts = read_items(
+        write_csv(tmp_path / "t.csv", [("v", "1", "DC", "two dogs")], ("video", "qid", "type", "reference_tokens")), "nextqa-oe"
+    )
     assert [(item.answer, item.exact) for item in counts] == [("two dogs", True)]
 
 
@@ -104,7 +106,9 @@ def test_a_training_that_goes_on_takes_no_settings_and_one_that_begins_needs_a_m
         train_on_annotations(TrainRequest(**begun, model="hga"), observer=SilentObserver())
 
 
-def test_answers_keep_their_scores_and_an_order_of_ones_own_needs_no_stored_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_keep_their_scores_and_an_order_of_ones_own_needs_no_stored_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answers = pytest.importorskip("vip.baselines.nextqa.answer", exc_type=ImportError)
     model = SimpleNamespace(settings=SimpleNamespace(task="nextqa-mc"), is_finished=False, name="model:hga 1")
     monkeypatch.setattr(answers, "open_trained", lambda folder: model)
@@ -134,5 +138,5 @@ def test_answers_keep_their_scores_and_an_order_of_ones_own_needs_no_stored_vect
     with pytest.raises(UsageError, match="Options were put into another order"):
         predict_with_model(tmp_path / "shuffled.jsonl", tmp_path / "q.jsonl", tmp_path, texts=texts, observer=observer)
     model.settings.task = "nextqa-oe"
-    with pytest.raises(UsageError, match="holds a model of nextqa-oe, and .* has samples of nextqa-mc"):
+    with pytest.raises(UsageError, match=r"holds a model of nextqa-oe, and .* has samples of nextqa-mc"):
         predict_with_model(tmp_path / "plain.jsonl", tmp_path / "q.jsonl", tmp_path, observer=observer)
